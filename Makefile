@@ -1,0 +1,37 @@
+# Everything runs in .venv, which the first call creates; a second call is quick.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test lint boundscheck bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+
+$(READY): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing rmab and its tools into $(VENV) (once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## plan the CPAP case study with every planner: a table and a picture
+	@$(BIN)/python examples/planners.py
+
+test: $(READY) lint ## lint, then every test
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY) ## ruff and mypy (strict on src)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto tests/test_kernels.py tests/test_simulate.py tests/test_fluid.py
+
+bench: $(READY) ## the simulator's benchmark: ratios, growth, memory
+	@$(BIN)/python benchmarks/simulator.py
+
+clean: ## remove the environment and all caches
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,49 @@
+"""rmab: online learning in restless multi-armed bandits, under a budget that is never broken.
+
+The public names live in the modules listed below and are loaded on first use, so that `import rmab` is quick. No
+module directly in this package bears the name of a public function: importing it would hide the function.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from rmab.errors import BudgetExceeded, FileError, ModelError, PolicyError, RmabError, SolverError
+    from rmab.families import Task, load_task, task, tasks
+    from rmab.planners.fluid import Fluid, fluid
+    from rmab.planners.indices import lagrangian_index, myopic_index, occupancy_index, random_policy, round_robin
+    from rmab.planners.lp_update import LpUpdate
+    from rmab.policy import IndexPolicy, Policy
+    from rmab.problem import Arms, Problem, View
+    from rmab.rewards import Adversary, RewardModel, adversary
+    from rmab.simulation import Batch, Trajectory, simulate, simulate_many
+
+_HOMES = {
+    "errors": ("BudgetExceeded", "FileError", "ModelError", "PolicyError", "RmabError", "SolverError"),
+    "planners.fluid": ("Fluid", "fluid"),
+    "planners.indices": ("lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"),
+    "planners.lp_update": ("LpUpdate",),
+    "policy": ("IndexPolicy", "Policy"),
+    "problem": ("Arms", "Problem", "View"),
+    "rewards": ("Adversary", "RewardModel", "adversary"),
+    "simulation": ("Batch", "Trajectory", "simulate", "simulate_many"),
+    "families": ("Task", "load_task", "task", "tasks"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604  (names are checked by a test)
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module on first use."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'rmab' has no attribute {name!r}")
+    value = getattr(import_module(f"rmab.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,96 @@
+"""Policies: who is activated at step h, given the states of all arms.
+
+Any object with `act` is a policy. An IndexPolicy is one number per arm, step and state, and runs in compiled code.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.errors import PolicyError
+from rmab.kernels.selection import select
+
+__all__ = ["IndexPolicy", "Policy", "Rounding", "Rule"]
+
+Rule = Literal["fill", "at-most"]
+Rounding = Literal["top", "dependent"]
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Decides one step at a time. All its randomness comes from the generator that it is handed."""
+
+    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
+        """Return which arms (N,) to activate at step h in these states (N,): True or 1 for active."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class IndexPolicy:
+    """Activate the arms of highest index under the budget; ties are broken at random.
+
+    table     (N, H, S) index of arm n in state s at step h; a table (N, S) holds at every step of any episode.
+    budget    at most this many arms per step.
+    rule      'fill': always the full budget. 'at-most': arms whose index is 0 or less stay passive.
+    rounding  'top': the highest indices. 'dependent': arm n is active with probability table[n, h, s], which must be in
+              [0, 1]; where the probabilities sum to more than the budget they are scaled down. With 'fill', the slots that
+              sampling leaves free go to the highest indices, so the probabilities are kept exactly only with 'at-most'.
+    """
+
+    table: FloatArray
+    budget: int
+    rule: Rule = "fill"
+    rounding: Rounding = "top"
+
+    def __init__(self, table: ArrayLike, budget: int, *, rule: Rule = "fill", rounding: Rounding = "top") -> None:
+        given = np.asarray(table, dtype=np.float64)
+        if given.ndim not in (2, 3) or 0 in given.shape:
+            raise PolicyError(f"table must have shape (N, H, S) or (N, S), got {given.shape}")
+        if rule not in ("fill", "at-most"):
+            raise PolicyError(f"rule must be 'fill' or 'at-most', got {rule!r}")
+        if rounding not in ("top", "dependent"):
+            raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r}")
+        if not 0 <= budget <= len(given):
+            raise PolicyError(f"budget must be in 0..{len(given)} (the number of arms), got {budget}")
+        _check_values(given, rounding)
+        object.__setattr__(self, "table", _steps_first(given))
+        object.__setattr__(self, "budget", int(budget))
+        object.__setattr__(self, "rule", rule)
+        object.__setattr__(self, "rounding", rounding)
+
+    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
+        """Decide one step outside the compiled episode loop, for live use: the same rule, draws from rng."""
+        arms = np.arange(len(self.table))
+        index = self.table[arms, states] if self.table.ndim == 2 else self.table[arms, h, states]
+        active = np.empty(arms.size, dtype=bool)
+        stream = rng.integers(0, 2**64, size=4, dtype=np.uint64)
+        fill, dependent = self.rule == "fill", self.rounding == "dependent"
+        select(index, self.budget, fill, dependent, stream, active, np.empty(arms.size), np.empty_like(arms))
+        return active
+
+    def by_step(self, horizon: int) -> FloatArray:
+        """(H, N, S) view of the table with steps first, as the compiled loop walks it."""
+        if self.table.ndim == 2:
+            return np.broadcast_to(self.table, (horizon, *self.table.shape))
+        return self.table.transpose(1, 0, 2)
+
+
+def _check_values(table: FloatArray, rounding: Rounding) -> None:
+    bad = ~np.isfinite(table) if rounding == "top" else ~((table >= 0) & (table <= 1))
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        names = ("arm", "step", "state") if table.ndim == 3 else ("arm", "state")
+        place = ", ".join(f"{name} {i}" for name, i in zip(names, where, strict=True))
+        need = "a finite index" if rounding == "top" else "a probability"
+        raise PolicyError(f"table: {place} needs {need}, got {table[where]}")
+
+
+def _steps_first(table: FloatArray) -> FloatArray:
+    """Copy the table so that all arms of one step lie together in memory, under the same (N, H, S) shape."""
+    if table.ndim == 2:
+        return frozen(table.copy())
+    by_step = np.array(table.transpose(1, 0, 2), order="C")
+    return frozen(by_step).transpose(1, 0, 2)

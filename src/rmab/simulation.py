@@ -1,0 +1,172 @@
+"""The only episode loop of the library: a policy plays a problem, and the hard budget is checked at every step, always."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rmab.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.errors import BudgetExceeded, ModelError, PolicyError
+from rmab.kernels.episodes import index_episodes, step
+from rmab.policy import IndexPolicy, Policy
+from rmab.problem import Problem, as_floats, as_integer
+
+__all__ = ["Batch", "Trajectory", "checked_reward", "simulate", "simulate_many"]
+
+BLOCK = 1024  # rounds handed to one thread at a time: large enough to hide the hand-over, small enough to share the work
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """One episode: states (H+1, N) and actions (H, N) of every arm, and the reward that it collected in total."""
+
+    states: NDArray[np.int32]
+    actions: BoolArray
+    reward: float
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Many episodes: the reward of each (R,) and its number of activations (R,)."""
+
+    rewards: FloatArray
+    activations: IntArray
+
+    @property
+    def mean(self) -> float:
+        """Average reward per episode."""
+        return float(self.rewards.mean())
+
+    @property
+    def stderr(self) -> float:
+        """Standard error of the mean; infinite for a single round."""
+        rounds = self.rewards.size
+        return float(self.rewards.std(ddof=1) / np.sqrt(rounds)) if rounds > 1 else float("inf")
+
+
+def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator) -> Trajectory:
+    """Play one episode with reward (N, S, 2) and return what happened.
+
+    The same generator state gives the same episode, and the same luck for the arms under any policy. A policy that
+    activates more arms than the budget allows raises BudgetExceeded with the step and the count.
+    """
+    table = checked_reward(reward, problem)
+    streams = _streams(rng, 1)
+    states = np.empty((1, problem.horizon + 1, problem.arms.count), dtype=np.int32)
+    actions = np.empty((1, problem.horizon, problem.arms.count), dtype=bool)
+    rewards, _ = _play(problem, policy, table, streams, states, actions)
+    return Trajectory(frozen(states[0]), frozen(actions[0]), float(rewards[0]))
+
+
+def simulate_many(
+    problem: Problem,
+    policy: Policy,
+    reward: ArrayLike,
+    rng: np.random.Generator,
+    rounds: int,
+    *,
+    threads: int | None = None,
+) -> Batch:
+    """Play many episodes and keep only what each of them earned: memory grows with `rounds`, not with N, S or H.
+
+    An IndexPolicy runs in compiled code on `threads` threads (all cores by default); any other policy runs one episode after
+    the other. The result does not depend on the number of threads, and round 0 is the episode that `simulate` plays.
+    """
+    table = checked_reward(reward, problem)
+    number = as_integer(rounds, "rounds")
+    workers = (os.cpu_count() or 1) if threads is None else as_integer(threads, "threads")
+    if number < 1 or workers < 1:
+        raise ModelError(f"rounds and threads must be at least 1, got {number} and {workers}")
+    streams = _streams(rng, number)
+    if not isinstance(policy, IndexPolicy):
+        return Batch(*_play(problem, policy, table, streams))
+    size = min(BLOCK, -(-number // workers))
+    blocks = [streams[first : first + size] for first in range(0, number, size)]
+    with ThreadPoolExecutor(workers) as pool:
+        parts = list(pool.map(lambda block: _play(problem, policy, table, block), blocks))
+    return Batch(*(frozen(np.concatenate(column)) for column in zip(*parts, strict=True)))
+
+
+def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
+    """Return reward as a float64 array (N, S, 2) of finite numbers, or raise ModelError naming the entry."""
+    table = as_floats(reward, "reward")
+    shape = (problem.arms.count, problem.arms.states, 2)
+    if table.shape != shape:
+        raise ModelError(f"reward must have shape (N, S, 2) = {shape}, got {table.shape}")
+    if not np.isfinite(table).all():
+        n, s, a = np.argwhere(~np.isfinite(table))[0]
+        raise ModelError(f"reward: arm {n}, state {s}, action {a} is {table[n, s, a]}")
+    return table
+
+
+def _streams(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:
+    """(R, 2, 4) seeds: per round a stream for the arms and one for the policy."""
+    return rng.integers(0, 2**64, size=(rounds, 2, 4), dtype=np.uint64)
+
+
+def _play(
+    problem: Problem,
+    policy: Policy,
+    reward: FloatArray,
+    streams: NDArray[np.uint64],
+    states: NDArray[np.int32] | None = None,
+    actions: BoolArray | None = None,
+) -> tuple[FloatArray, IntArray]:
+    """Play one episode per stream; return rewards and activations, and record into states and actions where given."""
+    if states is None or actions is None:
+        states, actions = np.empty((0, 0, 0), dtype=np.int32), np.empty((0, 0, 0), dtype=bool)
+    rewards, activations = np.empty(len(streams)), np.empty(len(streams), dtype=np.int64)
+    arms = problem.arms
+    if not isinstance(policy, IndexPolicy):
+        for r, (arm_stream, policy_stream) in enumerate(streams.copy()):
+            seen = (states[r], actions[r]) if len(states) else None
+            rewards[r], activations[r] = _episode(problem, policy, reward, arm_stream, policy_stream, seen)
+        return rewards, activations
+    table = policy.by_step(problem.horizon)
+    if table.shape != (problem.horizon, arms.count, arms.states):
+        raise PolicyError(f"table has shape {policy.table.shape}, the problem has {arms!r}, horizon {problem.horizon}")
+    model = (arms.cumulative, arms.group_of, problem.start, table, reward, problem.budget)
+    rule = (policy.budget, policy.rule == "fill", policy.rounding == "dependent")
+    at, count = index_episodes(*model, *rule, streams.copy(), rewards, activations, states, actions)
+    if at >= 0:
+        raise BudgetExceeded(at, count, problem.budget)
+    return rewards, activations
+
+
+def _episode(
+    problem: Problem,
+    policy: Policy,
+    reward: FloatArray,
+    arm_stream: NDArray[np.uint64],
+    policy_stream: NDArray[np.uint64],
+    seen: tuple[NDArray[np.int32], BoolArray] | None,
+) -> tuple[float, int]:
+    """Play one episode of any policy: the same steps as `index_episodes`, with the decision in Python."""
+    rng = np.random.default_rng(policy_stream)
+    states = problem.start.copy()
+    total, used = 0.0, 0
+    for h in range(problem.horizon):
+        active = _checked_action(policy.act(h, states.copy(), rng), h, problem)
+        used += int(active.sum())
+        if seen is not None:
+            seen[0][h], seen[1][h] = states, active
+        total += step(states, active, problem.arms.cumulative, problem.arms.group_of, reward, arm_stream)
+    if seen is not None:
+        seen[0][problem.horizon] = states
+    return total, used
+
+
+def _checked_action(action: ArrayLike, h: int, problem: Problem) -> BoolArray:
+    given = np.asarray(action)
+    if given.shape != (problem.arms.count,):
+        raise PolicyError(f"step {h}: the policy returned shape {given.shape}, not ({problem.arms.count},)")
+    if given.dtype != np.bool_:
+        for n in np.flatnonzero((given != 0) & (given != 1))[:1]:
+            raise PolicyError(f"step {h}: the action of arm {n} must be 0 or 1, got {given[n]}")
+        given = given.astype(bool)
+    count = int(given.sum())
+    if count > problem.budget:
+        raise BudgetExceeded(h, count, problem.budget)
+    return given
