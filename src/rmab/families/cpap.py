@@ -1,0 +1,96 @@
+"""CPAP adherence (paper, case study 1): patients with a breathing device, and whom to call.
+
+Three states of adherence: low, intermediate, acceptable. Half of the patients come from an adherent cluster, half from a
+non-adherent one. Passive kernels are the paper's figures with a small noise per patient. One printed row sums to 1.0003; we
+read .7424 for .7427. No source fixes what a call does to three states: our choice is that it multiplies the probability of
+moving up (of staying, at the top) by 1 + u, with u uniform on [.05, .5] per patient, and shrinks the rest in proportion.
+"""
+
+import numpy as np
+
+from rmab.arrays import FloatArray
+from rmab.errors import ModelError
+from rmab.families.task import Task
+from rmab.problem import Arms, Problem
+from rmab.rewards import RewardModel, adversary
+
+__all__ = ["cpap", "cpap_adherence"]
+
+STATES = ("low", "intermediate", "acceptable")
+LEVELS = np.array([1.0, 2.0, 3.0])
+ADHERENT = np.array([[0.0385, 0.0, 0.9615], [0.0, 0.0, 1.0], [0.0257, 0.0245, 0.9498]])
+NON_ADHERENT = np.array([[0.7424, 0.0741, 0.1835], [0.3399, 0.1634, 0.4967], [0.2323, 0.1020, 0.6657]])
+NOISE = 0.1
+EFFECT = (0.05, 0.5)
+RANGE = (0.0, 4.5)
+
+
+def cpap(
+    seeds: np.random.SeedSequence,
+    against: str,
+    *,
+    arms: int = 20,
+    budget: int = 10,
+    horizon: int = 50,
+    episodes: int = 50,
+) -> Task:
+    """CPAP as in the paper: only patients who are called pay, by their adherence level."""
+    pays = np.zeros((3, 2))
+    pays[:, 1] = LEVELS
+    return _task("cpap", pays, seeds, against, arms, budget, horizon, episodes)
+
+
+def cpap_adherence(
+    seeds: np.random.SeedSequence,
+    against: str,
+    *,
+    arms: int = 20,
+    budget: int = 10,
+    horizon: int = 50,
+    episodes: int = 50,
+) -> Task:
+    """CPAP with the programme's real aim: the adherence level of every patient counts, called or not."""
+    pays = np.repeat(LEVELS[:, np.newaxis], 2, axis=1)
+    return _task("cpap-adherence", pays, seeds, against, arms, budget, horizon, episodes)
+
+
+def _task(
+    name: str,
+    pays: FloatArray,
+    seeds: np.random.SeedSequence,
+    against: str,
+    arms: int,
+    budget: int,
+    horizon: int,
+    episodes: int,
+) -> Task:
+    if arms < 2 or arms % 2:
+        raise ModelError(f"arms must be even (half of each cluster) and at least 2, got {arms}")
+    model_seed, adversary_seed = seeds.spawn(2)
+    rng = np.random.default_rng(model_seed)
+    patients = Arms(
+        np.stack([_patient(ADHERENT if n < arms // 2 else NON_ADHERENT, rng) for n in range(arms)]), state_names=STATES
+    )
+    stakes = RewardModel(np.broadcast_to(pays, (1, arms, 3, 2)), *RANGE)
+    opponent = adversary(against, stakes, episodes, np.random.default_rng(adversary_seed))
+    return Task(f"{name}@{against}", Problem(patients, 0, budget, horizon), opponent)
+
+
+def _patient(cluster: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """(S, 2, S) kernel of one patient of a cluster (S, S)."""
+    passive = cluster * np.exp(rng.normal(0.0, NOISE, cluster.shape))
+    passive /= passive.sum(axis=1, keepdims=True)
+    effect = rng.uniform(*EFFECT)
+    active = np.stack([_called(row, s, effect) for s, row in enumerate(passive)])
+    return np.stack([passive, active], axis=1)
+
+
+def _called(row: FloatArray, s: int, effect: float) -> FloatArray:
+    """(S,) the row of state s when the patient is called."""
+    top = row.size - 1
+    better = np.arange(row.size) > s if s < top else np.arange(row.size) == top
+    upward = row[better].sum()
+    raised = min(1.0, upward * (1.0 + effect))
+    # Where the row only leads upwards there is nothing to shrink, and raised is 1 as well.
+    shrink = (1.0 - raised) / (1.0 - upward) if upward < 1.0 else 0.0
+    return np.where(better, row * (raised / upward), row * shrink)

@@ -1,0 +1,110 @@
+"""A task: a problem, an adversary, and what the learner gets to see. Built-in families make them; so can you."""
+
+import os
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.arrays import FloatArray, frozen
+from rmab.errors import ModelError
+from rmab.files import read_fields, write_fields
+from rmab.problem import Feedback, Problem, View
+from rmab.rewards import Adaptive, Adversary, Trace
+
+__all__ = ["Task", "load_task"]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A named problem and its adversary.
+
+    feedback  what is revealed after an episode: rewards of visited pairs ('bandit'), of visited active pairs ('active'), or
+              all ('full', which no real programme has).
+    """
+
+    name: str
+    problem: Problem
+    adversary: Adversary
+    feedback: Feedback = "bandit"
+
+    def __post_init__(self) -> None:
+        if self.feedback not in get_args(Feedback):
+            raise ModelError(f"feedback must be one of {', '.join(get_args(Feedback))}, got {self.feedback!r}")
+        shape = (self.problem.arms.count, self.problem.arms.states, 2)
+        if self.adversary.base.shape != shape:
+            raise ModelError(f"the rewards are for (N, S, 2) = {self.adversary.base.shape}, the problem has {shape}")
+
+    @classmethod
+    def from_rewards(
+        cls,
+        problem: Problem,
+        rewards: ArrayLike,
+        *,
+        low: float | None = None,
+        high: float | None = None,
+        passive_zero: bool = False,
+        feedback: Feedback = "bandit",
+        name: str = "own",
+    ) -> "Task":
+        """Build a task from your own rewards (T, N, S, 2); the range defaults to the one that they have."""
+        return cls(name, problem, Trace.of(rewards, low=low, high=high, passive_zero=passive_zero), feedback)
+
+    @property
+    def episodes(self) -> int:
+        """T."""
+        return self.adversary.episodes
+
+    @property
+    def base_reward(self) -> FloatArray:
+        """(N, S, 2) a typical reward, for planning: every factor 1, or the mean of recorded rewards."""
+        return frozen(self.adversary.base)
+
+    def reward(self, t: int, visits: ArrayLike | None = None) -> FloatArray:
+        """(N, S, 2) rewards of episode t, given the visits (N, S, 2) of the episodes before it."""
+        return self.adversary.reward(t, visits)
+
+    def view(self) -> View:
+        """Return what a learner may know: copies, so that nothing leads back to the kernels."""
+        arms = self.problem.arms
+        return View(
+            arms=arms.count,
+            states=arms.states,
+            horizon=self.problem.horizon,
+            episodes=self.episodes,
+            budget=self.problem.budget,
+            start=frozen(self.problem.start.copy()),
+            low=self.adversary.low,
+            high=self.adversary.high,
+            feedback=self.feedback,
+            passive_zero=self.adversary.passive_zero,
+            pooled_rewards=arms.groups is not None and self.adversary.treats_alike(arms.groups),
+            groups=None if arms.groups is None else frozen(arms.groups.copy()),
+            support=None if arms.support is None else frozen(arms.support.copy()),
+            sizes=None if arms.sizes is None else frozen(arms.sizes.copy()),
+            state_names=arms.state_names,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write problem and rewards to one file, `.npz` or `.json`. An adaptive adversary has no fixed rewards to write."""
+        if isinstance(self.adversary, Adaptive):
+            raise ModelError(f"task {self.name}: an adaptive adversary cannot be saved as rewards")
+        rewards = np.stack([self.reward(t) for t in range(self.episodes)])
+        own = {"name": self.name, "rewards": rewards, "feedback": self.feedback}
+        declared = {"low": self.adversary.low, "high": self.adversary.high, "passive_zero": self.adversary.passive_zero}
+        write_fields(path, "rmab task", {**self.problem.fields(), **own, **declared})
+
+    def __repr__(self) -> str:
+        return f"Task({self.name!r}, {self.problem!r}, {self.episodes} episodes, {self.feedback} feedback)"
+
+
+def load_task(path: str | os.PathLike[str]) -> Task:
+    """Read a task that `Task.save` wrote, or a JSON file with the same fields written by hand."""
+    optional = {"name", "low", "high", "feedback", "passive_zero"}
+    fields = read_fields(path, "rmab task", Problem.REQUIRED | {"rewards"}, Problem.OPTIONAL | optional)
+    try:
+        options = {key: fields[key] for key in optional & fields.keys()}
+        return Task.from_rewards(Problem.from_fields(fields), fields["rewards"], **options)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error

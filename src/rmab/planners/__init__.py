@@ -1,0 +1,1 @@
+"""Planners: policies and bounds for a problem whose kernels and reward are known."""

@@ -1,0 +1,80 @@
+"""The fluid bound (paper, Lemma lem:upperbound): the budget holds on average, which no policy can beat.
+
+The answer is certified, whatever solver it came from: the occupancy is rebuilt by following its own policy through the
+kernels, so it is feasible to rounding; and the bound is the dual value of the prices, from backward induction.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.arrays import FloatArray, frozen
+from rmab.errors import SolverError
+from rmab.kernels.dynamics import forward
+from rmab.planners.blocks import Blocks
+from rmab.planners.program import FluidProgram
+from rmab.problem import Problem
+from rmab.simulation import checked_reward
+
+__all__ = ["Fluid", "fluid"]
+
+
+@dataclass(frozen=True, eq=False)
+class Fluid:
+    """Solution of the fluid LP.
+
+    value   what the occupancy earns; bound  the dual value: no policy within the budget earns more.
+    prices  (H,) what one more activation at step h would be worth.
+    gap     (bound - value) / max(1, |bound|), certified.
+    share   (C, H, S) per block of like arms: the part of the mass in state s that is activated at step h.
+    """
+
+    value: float
+    bound: float
+    prices: FloatArray
+    gap: float
+    share: FloatArray
+    problem: Problem
+    blocks: Blocks
+
+    @property
+    def occupancy(self) -> FloatArray:
+        """(N, H, S, 2) probability of arm n being in state s under action a at step h; built on demand."""
+        arms, horizon = self.problem.arms, self.problem.horizon
+        occupancy = np.empty((arms.count, horizon, arms.states, 2))
+        start = np.eye(arms.states)[self.problem.start]
+        for n in range(arms.count):
+            block = self.blocks.block_of[n]
+            kernel, share = self.blocks.kernels[block : block + 1], self.share[block : block + 1].copy()
+            forward(kernel, start[n : n + 1], np.inf, share, occupancy[n : n + 1])
+        return frozen(occupancy)
+
+    @property
+    def advantage(self) -> FloatArray:
+        """(C, H, S) what activating is worth over staying passive under the prices: Q(s,1) - Q(s,0), price included."""
+        return self.blocks.values(self.prices)[1]
+
+
+def fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-6) -> Fluid:
+    """Solve the fluid LP for one reward function (N, S, 2), to a certified relative gap of at most `tolerance`.
+
+    Arms that share group and reward are one block. A gap that cannot be certified raises SolverError.
+    """
+    blocks = Blocks.of(problem, checked_reward(reward, problem))
+    occupancy, prices = FluidProgram(blocks, problem.budget, problem.horizon).solve()
+    return certified(problem, blocks, occupancy, prices, tolerance)
+
+
+def certified(problem: Problem, blocks: Blocks, occupancy: FloatArray, prices: FloatArray, tolerance: float) -> Fluid:
+    """Turn a solver's occupancy (C,H,S,2) and prices (H,) into a feasible one with a proven gap, or raise SolverError."""
+    mass = occupancy.sum(axis=3)
+    share = np.divide(occupancy[..., 1], mass, out=np.zeros_like(mass), where=mass > 0)
+    feasible = np.empty_like(occupancy)
+    forward(blocks.kernels, blocks.start, float(problem.budget), share, feasible)
+    value = float((feasible * blocks.reward[:, np.newaxis]).sum())
+    bound = blocks.bound(prices, problem.budget)
+    gap = (bound - value) / max(1.0, abs(bound))
+    if not gap <= tolerance:
+        raise SolverError(f"fluid LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
+    return Fluid(value, bound, frozen(prices), gap, frozen(share), problem, blocks)

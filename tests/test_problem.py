@@ -1,0 +1,320 @@
+import pickle
+import re
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import problems, some_arms
+
+from rmab.errors import ModelError
+from rmab.problem import Arms, Problem
+
+
+def table(count=3, states=2):
+    return np.full((count, states, 2, states), 1 / states)
+
+
+def changed(where, value, count=3, states=2):
+    kernels = table(count, states)
+    kernels[where] = value
+    return kernels
+
+
+@pytest.fixture
+def problem():
+    kernels = table()[[0, 0, 0]]
+    return Problem(Arms(kernels, state_names=["low", "high"], groups=["x", "y", "x"], support=kernels > 0), [0, 1, 0], 2, 5)
+
+
+class TestKernels:
+    @pytest.mark.parametrize(
+        ("where", "value", "message"),
+        [
+            ((2, 1, 0), [0.5, 0.5003], "kernels: arm 2, state 1, action 0 has row sum 1.0003, not 1"),
+            ((1, 0, 1), [0.5, 0.5 + 2e-9], "kernels: arm 1, state 0, action 1 has row sum 1.000000002, not 1"),
+            ((0, 0, 0), [0.0, 0.0], "kernels: arm 0, state 0, action 0 has row sum 0, not 1"),
+            ((1, 0, 1), [-0.25, 1.25], "kernels: arm 1, state 0, action 1, next state 0 has probability -0.25"),
+            ((0, 1, 1, 1), np.nan, "kernels: arm 0, state 1, action 1, next state 1 has probability nan"),
+            ((2, 0, 0, 1), np.inf, "kernels: arm 2, state 0, action 0, next state 1 has probability inf"),
+        ],
+    )
+    def test_a_bad_row_is_named(self, where, value, message):
+        with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+            Arms(changed(where, value))
+
+    def test_the_first_bad_row_is_named(self):
+        kernels = table()
+        kernels[1:, 1] = 0.4
+        with pytest.raises(ModelError, match=r"arm 1, state 1, action 0 has row sum 0\.8"):
+            Arms(kernels)
+
+    def test_rounding_errors_pass(self):
+        assert Arms(changed((0, 0, 0), [0.5, 0.5 + 9e-10])).count == 3
+
+    @pytest.mark.parametrize(
+        "shape", [(), (2,), (2, 2, 2), (1, 2, 2, 3), (1, 2, 3, 2), (0, 2, 2, 2), (1, 0, 2, 0), (1, 1, 2, 1, 1)]
+    )
+    def test_shape(self, shape):
+        with pytest.raises(ModelError, match=re.escape(f"shape (N, S, 2, S) with N, S >= 1, got {shape}")):
+            Arms(np.ones(shape))
+
+    @pytest.mark.parametrize("values", ["abc", [[1], [1, 2]], {"a": 1}, object()])
+    def test_not_numbers(self, values):
+        with pytest.raises(ModelError, match="kernels: not an array of numbers"):
+            Arms(values)
+
+    @given(some_arms())
+    def test_cumulative_rows_end_at_one_and_skip_impossible_states(self, arms):
+        cumulative = arms.cumulative[arms.group_of]
+        steps = np.diff(cumulative, axis=3, prepend=0.0)
+        np.testing.assert_array_equal(cumulative[..., -1], 1.0)
+        np.testing.assert_allclose(steps, arms.kernels, atol=1e-12)
+        assert not steps[arms.kernels == 0].any()
+
+
+class TestStructure:
+    @pytest.mark.parametrize("names", [["a"], ["a", "b", "c"], ["a", "a"], []])
+    def test_names(self, names):
+        with pytest.raises(ModelError, match=f"state_names: 2 different names are needed, got {len(names)}"):
+            Arms(table(), state_names=names)
+
+    @pytest.mark.parametrize("labels", [[0, 1], [0, 1, 2, 3], []])
+    def test_number_of_group_labels(self, labels):
+        with pytest.raises(ModelError, match=f"groups: 3 labels are needed, one per arm, got {len(labels)}"):
+            Arms(table(), groups=labels)
+
+    @pytest.mark.parametrize("label", [1.5, None, (1,), [1]])
+    def test_kind_of_group_label(self, label):
+        with pytest.raises(ModelError, match=r"groups: arm 1 has label .*; labels are integers or strings"):
+            Arms(table(), groups=[0, label, 0])
+
+    @pytest.mark.parametrize(
+        "labels", [["b", "a", "b"], [7, -1, 7], np.array([9, 3, 9]), np.array(["q", "p", "q"]), [1, "1", 1]]
+    )
+    def test_groups_are_numbered_by_first_appearance(self, labels):
+        arms = Arms(table(), groups=labels)
+        assert arms.groups.tolist() == [0, 1, 0]
+        assert arms.representatives.tolist() == [0, 1]
+
+    def test_arms_without_groups_are_their_own(self):
+        arms = Arms(table())
+        assert arms.groups is None
+        assert arms.group_of.tolist() == arms.representatives.tolist() == [0, 1, 2]
+
+    def test_group_whose_arms_differ_in_kernel(self):
+        message = "group 0: arms 0 and 2 differ at state 1, action 0, next state 0: 0.5 and 0.25"
+        with pytest.raises(ModelError, match=f"^{message}$"):
+            Arms(changed((2, 1, 0), [0.25, 0.75]), groups=["x", "y", "x"])
+
+    def test_group_whose_arms_differ_in_support(self):
+        kernels, support = changed((slice(None), 0, 0), [1.0, 0.0]), np.ones((3, 2, 2, 2), dtype=bool)
+        support[1, 0, 0, 1] = False
+        with pytest.raises(ModelError, match="group 0: arms 0 and 1 differ in their support"):
+            Arms(kernels, groups=[4, 4, 5], support=support)
+
+    def test_group_whose_arms_differ_in_size(self):
+        with pytest.raises(ModelError, match="group 0: arms 0 and 1 differ in size: 2 and 1"):
+            Arms(np.tile(np.eye(2)[None, :, None], (2, 1, 2, 1)), groups=[0, 0], sizes=[2, 1])
+
+    def test_support_that_forbids_a_positive_probability(self):
+        support = np.ones((3, 2, 2, 2), dtype=bool)
+        support[2, 1, 0, 1] = False
+        message = "support: arm 2, state 1, action 0, next state 1 is declared impossible but has probability 0.5"
+        with pytest.raises(ModelError, match=f"^{message}$"):
+            Arms(table(), support=support)
+
+    def test_support_shape_and_values(self):
+        with pytest.raises(ModelError, match=r"support must have the shape of kernels, \(3, 2, 2, 2\), got \(2, 2, 2\)"):
+            Arms(table(), support=np.ones((2, 2, 2)))
+        with pytest.raises(ModelError, match="support must hold only True and False"):
+            Arms(table(), support=np.full((3, 2, 2, 2), 0.5))
+
+    @pytest.mark.parametrize(
+        ("sizes", "message"),
+        [
+            ([2, 2], r"sizes must have shape \(3,\), got \(2,\)"),
+            ([2, 0, 2], r"sizes\[1\] must be in 1\.\.2, got 0"),
+            ([2, 2, 3], r"sizes\[2\] must be in 1\.\.2, got 3"),
+            ([2, 1.5, 2], r"sizes\[1\] must be a whole number, got .*1\.5"),
+            ([2, np.nan, 2], r"sizes\[1\] must be a whole number, got .*nan"),
+            ([2, 1, 2], "sizes: arm 1 has 1 states but moves from 0 to 1 under action 0"),
+        ],
+    )
+    def test_sizes(self, sizes, message):
+        with pytest.raises(ModelError, match=message):
+            Arms(table(), sizes=sizes)
+
+
+class TestBuilders:
+    def test_identical(self):
+        kernel = np.random.default_rng(0).dirichlet([1, 1, 1], size=(3, 2))
+        arms = Arms.identical(kernel, 4, state_names="abc", support=kernel > 0)
+        assert arms == Arms([kernel] * 4, groups=[0] * 4, state_names="abc", support=[kernel > 0] * 4)
+        assert arms.kernels.base.size < 2 * kernel.size  # stored once
+        assert Arms.identical(kernel, 1).groups.tolist() == [0]
+
+    @pytest.mark.parametrize(
+        ("kernel", "count", "message"),
+        [
+            (table(1)[0], 0, "count >= 1, got .* and 0"),
+            (table(1)[0], 1.5, "count must be a whole number, got 1.5"),
+            (table(1), 2, r"need a kernel \(S, 2, S\)"),
+            ([[[1, 1], [1, 0]], [[1, 0], [1, 0]]], 2, "state 0, action 0 has row sum 2"),
+        ],
+    )
+    def test_identical_refuses(self, kernel, count, message):
+        with pytest.raises(ModelError, match=message):
+            Arms.identical(kernel, count)
+
+    def test_of_sizes(self):
+        small, large = table(1, 1)[0], table(1, 3)[0]
+        arms = Arms.of_sizes([small, large, small], groups=["s", "l", "s"])
+        assert (arms.count, arms.states, arms.sizes.tolist()) == (3, 3, [1, 3, 1])
+        assert arms.real_states.tolist() == [1, 3, 1]
+        np.testing.assert_array_equal(arms.kernels[0], np.tile(np.eye(3)[:, None], (1, 2, 1)))
+        np.testing.assert_array_equal(arms.kernels[1], large)
+        np.testing.assert_array_equal(arms.support[0], arms.kernels[0] > 0)
+        assert arms.support[1].all()
+
+    @given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.integers(0, 99))
+    def test_of_sizes_never_enters_padding(self, sizes, seed):
+        rng = np.random.default_rng(seed)
+        arms = Arms.of_sizes([rng.dirichlet(np.ones(size), size=(size, 2)) for size in sizes])
+        for n, size in enumerate(sizes):
+            assert not arms.support[n, :size, :, size:].any()
+            assert arms.support[n, :size, :, :size].all()
+            assert not arms.kernels[n, :size, :, size:].any()
+
+    def test_start_in_padding_is_refused(self):
+        arms = Arms.of_sizes([table(1, 3)[0], table(1, 2)[0]])
+        assert Problem(arms, [2, 1], 1, 1).start.tolist() == [2, 1]
+        with pytest.raises(ModelError, match=r"start\[1\] must be in 0\.\.1 \(the states of arm 1\), got 2"):
+            Problem(arms, 2, 1, 1)
+
+    @pytest.mark.parametrize(
+        ("kernels", "message"),
+        [
+            ([], "at least one arm"),
+            ([table(1)[0], np.ones((2, 2))], r"kernels\[1\] must have shape"),
+            (["x"], r"kernels\[0\]: not"),
+        ],
+    )
+    def test_of_sizes_refuses(self, kernels, message):
+        with pytest.raises(ModelError, match=message):
+            Arms.of_sizes(kernels)
+
+    @given(some_arms(3, 3), st.integers(1, 3))
+    def test_repeated(self, arms, times):
+        again = arms.repeated(times)
+        order = np.repeat(np.arange(arms.count), times)
+        assert again.groups.tolist() == arms.group_of[order].tolist()
+        assert again.state_names == arms.state_names
+        for name in ("kernels", "support", "sizes"):
+            old, new = getattr(arms, name), getattr(again, name)
+            assert (old is None and new is None) or np.array_equal(new, old[order])
+            assert new is None or not new.flags.writeable
+
+    @pytest.mark.xfail(
+        strict=True,
+        reason="Arms.repeated does not check `times`: 0 gives no arms at all",
+        raises=(ValueError, pytest.fail.Exception),
+    )
+    @pytest.mark.parametrize("times", [0, -1])
+    def test_repeated_refuses(self, times):
+        with pytest.raises(ModelError):
+            Arms(table()).repeated(times)
+
+
+class TestProblem:
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            ({"budget": -1}, r"budget must be in 0\.\.3 \(the number of arms\), got -1"),
+            ({"budget": 4}, r"budget must be in 0\.\.3 \(the number of arms\), got 4"),
+            ({"horizon": 0}, "horizon must be at least 1, got 0"),
+            ({"start": 2}, r"start\[0\] must be in 0\.\.1 \(the states of arm 0\), got 2"),
+            ({"start": [0, 0, -1]}, r"start\[2\] must be in 0\.\.1 \(the states of arm 2\), got -1"),
+            ({"start": [0, 0.5, 0]}, r"start\[1\] must be in 0\.\.1 .* got 0\.5"),
+            ({"start": [0, np.nan, 0]}, r"start\[1\] .* got nan"),
+            ({"start": [0, 0]}, r"start must be one state or have shape \(3,\), got \(2,\)"),
+            ({"start": "low"}, "start: not an array of numbers"),
+            ({"arms": table()}, "arms must be rmab.Arms, got ndarray"),
+            *[
+                ({name: bad}, f"{name} must be a whole number")
+                for name in ("budget", "horizon")
+                for bad in (1.5, "1", True, None, np.nan, np.inf)
+            ],
+        ],
+    )
+    def test_refuses(self, fields, message):
+        with pytest.raises(ModelError, match=message):
+            Problem(**{"arms": Arms(table()), "start": 0, "budget": 1, "horizon": 1, **fields})
+
+    def test_whole_numbers_of_any_type(self):
+        problem = Problem(Arms(table()), np.float32(1), np.int8(2), 4.0)
+        assert (problem.start.tolist(), problem.budget, problem.horizon) == ([1, 1, 1], 2, 4)
+        assert type(problem.budget) is type(problem.horizon) is int
+        assert problem.start.dtype == np.int64
+
+    def test_changing_the_input_later_changes_nothing(self):
+        kernels, start, sizes = table(), np.array([0, 1, 0]), np.array([2, 2, 2])
+        support, groups = kernels > 0, np.array([0, 1, 0])
+        problem = Problem(Arms(kernels, groups=groups, support=support, sizes=sizes), start, 1, 1)
+        before = pickle.dumps(problem)
+        for array in (kernels, start, sizes, support, groups):
+            array[...] = 0
+        assert pickle.dumps(problem) == before
+
+    def test_arrays_are_read_only(self, problem):
+        arms = problem.arms
+        for array in (arms.kernels, arms.groups, arms.support, arms.group_of, arms.cumulative, problem.start):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0
+
+    @pytest.mark.xfail(strict=True, reason="group_of (without groups) and representatives are cached and writable")
+    def test_derived_arrays_are_read_only(self):
+        arms = Arms(table())
+        assert not arms.group_of.flags.writeable
+        assert not arms.representatives.flags.writeable
+
+    @pytest.mark.parametrize("name", ["arms", "start", "budget", "horizon", "other"])
+    def test_attributes_are_frozen(self, problem, name):
+        with pytest.raises(FrozenInstanceError):
+            setattr(problem, name, 1)
+        with pytest.raises(FrozenInstanceError):
+            setattr(problem.arms, "kernels" if name == "arms" else name, 1)
+
+    @pytest.mark.parametrize("change", ["kernels", "state_names", "groups", "support", "start", "budget", "horizon"])
+    def test_equality_looks_at_every_field(self, problem, change):
+        fields = problem.fields()
+        assert Problem.from_fields(fields) == problem
+        fields[change] = {"kernels": changed((1, 0, 0), [0.25, 0.75]), "start": 0, "budget": 1, "horizon": 4}.get(change)
+        assert Problem.from_fields(fields) != problem
+        assert problem != "problem"
+        assert problem.arms != "arms"
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(problem)
+
+    def test_repr(self, problem):
+        assert repr(problem) == "Problem(Arms(3 arms, 2 states, 2 groups), budget 2, horizon 5)"
+
+    @given(problems())
+    def test_pickle_round_trip(self, problem):
+        again = pickle.loads(pickle.dumps(problem))
+        assert again == problem
+        np.testing.assert_array_equal(again.arms.cumulative, problem.arms.cumulative)
+        assert not again.arms.kernels.flags.writeable
+
+    @pytest.mark.xfail(
+        strict=True, reason="NumPy forgets the read-only flag when pickled: Problem.start is writable afterwards"
+    )
+    def test_unpickled_start_is_read_only(self, problem):
+        assert not pickle.loads(pickle.dumps(problem)).start.flags.writeable
+
+    def test_pickle_of_identical_arms_is_as_small_as_one(self):
+        kernel = np.random.default_rng(0).dirichlet(np.ones(20), size=(20, 2))
+        one, many = (len(pickle.dumps(Arms.identical(kernel, count))) for count in (1, 1000))
+        assert many - one <= 8 * 1000 + 100
+        assert one < kernel.nbytes + 1000
