@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+
 from reference import successor as slow_successor
 from reference import systematic, top, xoshiro
-from strategies import MODES, some_arms
-
 from rmab.arrays import frozen
 from rmab.kernels.episodes import step, successor
 from rmab.kernels.randomness import uniform, whole
 from rmab.kernels.selection import add_highest, add_sampled, kth_smallest, select
+from strategies import MODES, some_arms
 
 TIED = st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0, 2.0])
 INDICES = st.lists(TIED | st.floats(-3, 3), min_size=1, max_size=12).map(np.array)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import problems, some_arms
 
 from rmab.errors import ModelError
 from rmab.problem import Arms, Problem
+from strategies import problems, some_arms
 
 
 def table(count=3, states=2):

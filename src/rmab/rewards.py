@@ -224,7 +224,7 @@ class Trace(Adversary):
         return np.array_equal(self.rewards, self.rewards[:, first])
 
     def _chosen(self, t: int, visits: IntArray | None) -> FloatArray:  # noqa: ARG002
-        return self.rewards[t].copy()
+        return np.array(self.rewards[t])
 
 
 def _ramp(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:  # noqa: ARG001
@@ -234,7 +234,8 @@ def _ramp(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> Fl
 
 def _noisy(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
     """A fixed quality in [0.1, 1] per unit, times independent noise in [0.3, 1.7] per episode: the stochastic case."""
-    return rng.uniform(0.1, 1.0, shape) * rng.uniform(0.3, 1.7, (episodes, *shape))
+    quality = rng.uniform(0.1, 1.0, shape)
+    return quality * rng.uniform(0.3, 1.7, (episodes, *shape))
 
 
 def _iid(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from rmab.arrays import BoolArray, FloatArray, IntArray
 from rmab.kernels.compile import compiled
-from rmab.kernels.randomness import Stream, uniform
+from rmab.kernels.randomness import Stream, drawn
 from rmab.kernels.selection import select
 
 __all__ = ["index_episodes", "step"]
@@ -39,10 +39,21 @@ def step(
 ) -> float:
     """Collect the reward (N,S,2) of one step and move states (N,) in place; each arm takes one draw, whatever happens."""
     total = 0.0
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    last = cumulative.shape[3] - 1
     for n in range(states.size):
         s, a = states[n], int(active[n])
         total += reward[n, s, a]
-        states[n] = successor(cumulative[groups[n], s, a], uniform(stream))
+        point, s0, s1, s2, s3 = drawn(s0, s1, s2, s3)
+        if last <= 8:
+            g = groups[n]
+            low = 0
+            for y in range(last):
+                low += cumulative[g, s, a, y] <= point
+            states[n] = low
+        else:
+            states[n] = successor(cumulative[groups[n], s, a], point)
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
     return total
 
 

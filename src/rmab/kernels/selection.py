@@ -11,8 +11,8 @@ __all__ = ["add_highest", "add_sampled", "select"]
 def kth_smallest(values: FloatArray, length: int, k: int) -> float:
     """Return the k-th smallest (from 0) of values[:length], which are reordered: quickselect, linear on average.
 
-    The partition has no branch on the data, which a processor could not predict; equal values are split off at once, so
-    that many ties (a random policy is nothing else) cost no more.
+    The partition has no branch on the data, which a processor could not predict. A pivot below which there is nothing is
+    the smallest: its equals are split off at once, so that many ties (a random policy is nothing else) cost no more.
     """
     low, high = 0, length
     while True:
@@ -26,16 +26,17 @@ def kth_smallest(values: FloatArray, length: int, k: int) -> float:
             middle += value < pivot
         if k < middle:
             high = middle
-            continue
-        low = middle
-        for j in range(low, high):
-            value = values[j]
-            values[j] = values[middle]
-            values[middle] = value
-            middle += value == pivot
-        if k < middle:
-            return pivot
-        low = middle
+        elif middle > low:
+            low = middle
+        else:
+            for j in range(low, high):
+                value = values[j]
+                values[j] = values[middle]
+                values[middle] = value
+                middle += value == pivot
+            if k < middle:
+                return pivot
+            low = middle
 
 
 @compiled

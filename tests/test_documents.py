@@ -1,0 +1,59 @@
+"""What the README says is what happens."""
+
+import contextlib
+import io
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_readme_s_example_runs_and_prints_what_it_says() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    assert f"It prints `{printed.getvalue().strip()}`" in README
+
+
+def test_the_example_is_five_statements_after_the_import_and_the_data() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    assert sum(bool(line.strip()) for line in code.splitlines()) <= 7
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"rmab\.(\w+)[(`,. )]", README))))
+def test_names_in_the_readme_exist(name: str) -> None:
+    import rmab
+
+    assert hasattr(rmab, name)
+
+
+def test_links_and_pictures_exist() -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_the_make_targets_of_the_readme_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"`?make (\w+)", README)):
+        assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+def test_the_demo_prints_a_table_and_saves_a_picture(tmp_path: Path) -> None:
+    picture = tmp_path / "deep" / "plan.png"
+    command = [sys.executable, str(ROOT / "examples" / "planners.py"), "--rounds", "100", "--out", str(picture)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    for policy in ("fluid bound", "LP-update", "Lagrangian index", "occupancy index", "myopic", "random", "round robin"):
+        assert printed.count(policy) >= 2, policy
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_benchmarks_can_be_loaded() -> None:
+    for path in sorted((ROOT / "benchmarks").glob("*.py")):
+        assert runpy.run_path(str(path), run_name="loaded")

@@ -1,0 +1,231 @@
+"""Tasks: the numbers of the two case studies, and tasks of one's own."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rmab
+from rmab.errors import FileError, ModelError
+from rmab.families.cpap import ADHERENT, NON_ADHERENT
+from rmab.families.deadline import STATES, earliest_deadline_first, least_laxity_first
+from strategies import random_problem
+
+SHAPES = {"cpap": (20, 3, 10, 50, 50), "cpap-adherence": (20, 3, 10, 50, 50), "deadline": (100, 120, 30, 100, 100)}
+
+
+@pytest.mark.parametrize("name", rmab.tasks())
+def test_every_listed_task_exists_with_its_sizes_and_range(name: str) -> None:
+    task = rmab.task(name)
+    problem = task.problem
+    sizes = (problem.arms.count, problem.arms.states, problem.budget, problem.horizon, task.episodes)
+    assert task.name == name
+    assert sizes == SHAPES[name.partition("@")[0]]
+    np.testing.assert_allclose(problem.arms.kernels.sum(axis=3), 1, atol=1e-12)
+    assert (problem.start == 0).all()
+    rng = np.random.default_rng(0)
+    for t in (0, task.episodes // 2, task.episodes - 1):
+        reward = task.reward(t, rng.integers(0, 50, task.base_reward.shape))
+        assert reward.min() >= task.adversary.low
+        assert reward.max() <= task.adversary.high
+        assert reward.shape == (sizes[0], sizes[1], 2)
+
+
+def test_there_are_three_families_and_six_adversaries() -> None:
+    assert len(rmab.tasks()) == 18
+    assert all(summary for summary in rmab.tasks().values())
+
+
+def test_the_same_seed_gives_the_same_task_and_another_seed_another() -> None:
+    one, same, other = rmab.task("cpap@iid", seed=3), rmab.task("cpap@iid", seed=3), rmab.task("cpap@iid", seed=4)
+    assert one.problem == same.problem
+    np.testing.assert_array_equal(one.reward(7), same.reward(7))
+    assert one.problem != other.problem
+    assert (one.reward(7) != other.reward(7)).any()
+    # The adversary has a stream of its own: it does not change the patients.
+    assert one.problem == rmab.task("cpap", seed=3).problem
+
+
+class TestCpap:
+    def test_fluid_value(self) -> None:
+        # Ten calls a step, all arms low at first: 10 + 49 * 30.
+        task = rmab.task("cpap")
+        assert rmab.fluid(task.problem, task.base_reward).value == pytest.approx(1480, rel=1e-9)
+
+    def test_clusters_and_their_noise(self) -> None:
+        kernels = rmab.task("cpap", seed=1, arms=2000).problem.arms.kernels
+        np.testing.assert_allclose(kernels[:1000, :, 0].mean(axis=0), ADHERENT, atol=0.01)
+        np.testing.assert_allclose(kernels[1000:, :, 0].mean(axis=0), NON_ADHERENT, atol=0.01)
+        np.testing.assert_array_equal(kernels[:1000, :, 0] > 0, np.broadcast_to(ADHERENT > 0, (1000, 3, 3)))
+
+    def test_a_call_multiplies_the_chance_to_rise(self) -> None:
+        kernels = rmab.task("cpap", seed=2).problem.arms.kernels[10:]  # non-adherent: nothing is capped in the low state
+        rise = kernels[:, 0, :, 1:].sum(axis=2)
+        gain = rise[:, 1] / rise[:, 0] - 1
+        assert ((gain >= 0.05) & (gain <= 0.5)).all()
+        middle = kernels[:, 1, 1, 2] / kernels[:, 1, 0, 2] - 1
+        capped = kernels[:, 1, 1, 2] == 1.0
+        np.testing.assert_allclose(middle[~capped], gain[~capped], rtol=1e-9)
+        # Within the rest, proportions are kept.
+        np.testing.assert_allclose(
+            kernels[:, 2, 1, 0] * kernels[:, 2, 0, 1], kernels[:, 2, 1, 1] * kernels[:, 2, 0, 0], atol=1e-12
+        )
+
+    def test_only_called_patients_pay_unless_adherence_counts(self) -> None:
+        np.testing.assert_array_equal(rmab.task("cpap").base_reward[0], [[0, 1], [0, 2], [0, 3]])
+        np.testing.assert_array_equal(rmab.task("cpap-adherence").base_reward[0], [[1, 1], [2, 2], [3, 3]])
+        assert rmab.task("cpap").view().passive_zero
+        assert not rmab.task("cpap-adherence").view().passive_zero
+
+    def test_the_ramp_is_the_paper_s(self) -> None:
+        task = rmab.task("cpap")
+        factors = [task.reward(t)[0, 0, 1] for t in range(50)]
+        np.testing.assert_allclose(factors, [0.5 + t / 49 for t in range(50)])
+        assert (task.adversary.low, task.adversary.high) == (0.0, 4.5)
+
+    def test_odd_number_of_patients_is_refused(self) -> None:
+        with pytest.raises(ModelError, match=r"arms must be even .* got 3"):
+            rmab.task("cpap", arms=3)
+
+
+class TestDeadline:
+    def test_states(self) -> None:
+        assert len(STATES) == 120
+        arms = rmab.task("deadline").problem.arms
+        reached, new = {0}, {0}
+        while new:
+            new = {int(y) for s in new for y in np.flatnonzero(arms.kernels[0, s].max(axis=0))} - reached
+            reached |= new
+        assert len(reached) == 120  # all of them, from an empty spot
+
+    def test_rewards_by_hand(self) -> None:
+        reward = dict(zip(STATES, rmab.task("deadline").base_reward[0].tolist(), strict=True))
+        assert reward[0, 0] == reward[5, 0] == reward[1, 0] == [0, 0]
+        assert reward[5, 3] == [0, 0.5]
+        np.testing.assert_allclose(reward[1, 9], [-16.2, 0.5 - 12.8])
+        np.testing.assert_allclose(reward[1, 1], [-0.2, 0.5])
+
+    def test_transitions_by_hand(self) -> None:
+        kernel, number = rmab.task("deadline").problem.arms.kernels[0], {state: s for s, state in enumerate(STATES)}
+        assert kernel[number[5, 3], 1, number[4, 2]] == 1
+        assert kernel[number[5, 3], 0, number[4, 3]] == 1
+        assert kernel[number[12, 9], 0, number[11, 9]] == 1
+        assert kernel[number[5, 0], 1, number[4, 0]] == 1
+        for leaving in (number[0, 0], number[1, 4]):
+            assert kernel[leaving, 0, 0] == pytest.approx(0.3)
+            assert kernel[leaving, 1, number[12, 9]] == pytest.approx(0.7 / 108)
+
+    def test_fluid_value_and_reference_policies(self) -> None:
+        task = rmab.task("deadline")
+        problem, reward = task.problem, task.base_reward
+        plan = rmab.fluid(problem, reward)
+        assert plan.value == pytest.approx(-1330.506, abs=1e-3)
+        # Means of two independent sets of 30 runs each, standard error about 28.
+        expected = {
+            rmab.lagrangian_index(problem, reward, plan=plan): [-1383],
+            least_laxity_first(problem): [-1364, -1417],
+            rmab.occupancy_index(problem, reward, plan=plan): [-1429, -1498],
+            earliest_deadline_first(problem): [-2459],
+            rmab.random_policy(problem): [-3804, -3867],
+        }
+        for policy, means in expected.items():
+            batch = rmab.simulate_many(problem, policy, reward, np.random.default_rng(0), 200)
+            spread = np.hypot(batch.stderr, 28 / np.sqrt(len(means)))
+            assert abs(batch.mean - np.mean(means)) < 4 * spread
+            assert batch.mean <= plan.bound + 4 * batch.stderr
+
+    def test_groups_and_support_are_options(self) -> None:
+        assert rmab.task("deadline").view().pooled_rewards
+        literal = rmab.task("deadline", arms=4, budget=1, grouped=False, known_support=True)
+        assert literal.problem.arms.groups is None
+        assert not literal.view().pooled_rewards
+        np.testing.assert_array_equal(literal.view().support, literal.problem.arms.kernels > 0)
+
+    def test_pay_and_penalty_have_separate_factors(self) -> None:
+        task = rmab.task("deadline@iid")
+        pay = [task.reward(t)[0, STATES.index((5, 3)), 1] / 0.5 for t in range(100)]
+        penalty = [task.reward(t)[0, STATES.index((1, 2)), 0] / -0.8 for t in range(100)]
+        assert abs(np.corrcoef(pay, penalty)[0, 1]) < 0.35
+        assert (task.reward(3) == task.reward(3)[0]).all()  # one tariff for all spots
+
+
+class TestOwnTasks:
+    @pytest.mark.parametrize("suffix", [".npz", ".json"])
+    def test_saved_and_read_back(self, tmp_path: Path, suffix: str) -> None:
+        task = rmab.task("cpap@noisy", seed=5, arms=4, budget=2, horizon=6, episodes=3)
+        task.save(tmp_path / f"mine{suffix}")
+        again = rmab.task(tmp_path / f"mine{suffix}")
+        assert again.problem == task.problem
+        assert again.name == "cpap@noisy"
+        for t in range(3):
+            np.testing.assert_array_equal(again.reward(t), task.reward(t))
+        for field in dataclasses.fields(again.view()):
+            np.testing.assert_equal(getattr(again.view(), field.name), getattr(task.view(), field.name))
+
+    def test_from_arrays(self) -> None:
+        problem, _ = random_problem(0, count=2, states=2, horizon=3, budget=1)
+        rewards = np.random.default_rng(0).random((4, 2, 2, 2))
+        task = rmab.Task.from_rewards(problem, rewards, low=0, high=1)
+        assert task.episodes == 4
+        assert (task.view().low, task.view().high) == (0, 1)
+        np.testing.assert_array_equal(task.reward(2), rewards[2])
+        np.testing.assert_allclose(task.base_reward, rewards.mean(axis=0))
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"rewards": np.zeros((2, 2, 2))}, r"rewards must have shape \(T, N, S, 2\)"),
+            ({"rewards": np.full((1, 2, 2, 2), 5.0)}, "episode 0, arm 0, state 0, action 0 is 5.0, outside"),
+            ({"rewards": np.full((1, 2, 2, 2), np.nan)}, "is nan, outside"),
+            ({"rewards": np.ones((1, 2, 2, 2)), "passive_zero": True}, "declared zero, but episode 0, arm 0, state 0 pays"),
+            ({"rewards": np.zeros((1, 3, 2, 2))}, "the rewards are for"),
+            ({"feedback": "some"}, "feedback must be one of bandit, active, full"),
+            ({"low": 1, "high": 1}, "outside|low < high"),
+        ],
+    )
+    def test_wrong_tasks_are_refused(self, change: dict[str, object], message: str) -> None:
+        problem, _ = random_problem(0, count=2, states=2, horizon=3, budget=1)
+        options = {"rewards": np.zeros((1, 2, 2, 2)), "low": 0, "high": 1, **change}
+        with pytest.raises(ModelError, match=message):
+            rmab.Task.from_rewards(problem, options.pop("rewards"), **options)  # type: ignore[arg-type]
+
+    def test_a_wrong_file_is_named(self, tmp_path: Path) -> None:
+        path = tmp_path / "bad.json"
+        rmab.task("cpap", arms=2, budget=1, horizon=2, episodes=1).save(path)
+        fields = json.loads(path.read_text())
+        path.write_text(json.dumps({**fields, "budget": 7}))
+        with pytest.raises(ModelError, match=r"bad\.json: budget must be in 0\.\.2"):
+            rmab.task(path)
+        path.write_text(json.dumps({**fields, "kind": "other"}))
+        with pytest.raises(FileError, match=r"bad\.json: expected kind 'rmab task', found 'other'"):
+            rmab.task(path)
+
+    def test_adaptive_rewards_cannot_be_saved(self, tmp_path: Path) -> None:
+        with pytest.raises(ModelError, match="adaptive"):
+            rmab.task("cpap@adaptive").save(tmp_path / "x.npz")
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("nothing", {}, "unknown task 'nothing'; there are cpap, cpap-adherence, deadline"),
+        ("cpap@nobody", {}, "unknown adversary 'nobody'; there are ramp"),
+        ("cpap", {"seeds": 3}, r"unknown option seeds \(known: arms, budget, horizon, episodes\)"),
+        ("cpap", {"seed": 0.5}, "seed must be a whole number"),
+        ("cpap", {"episodes": 0}, "episodes must be at least 1"),
+    ],
+)
+def test_wrong_names_and_options_are_refused(name: str, options: dict[str, int], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        rmab.task(name, **options)
+
+
+def test_a_view_holds_no_kernel_and_nothing_that_leads_to_one() -> None:
+    task = rmab.task("deadline", arms=3, budget=1, known_support=True)
+    view = task.view()
+    for field in dataclasses.fields(view):
+        value = getattr(view, field.name)
+        assert not isinstance(value, np.ndarray) or (value.dtype != np.float64 and value.base is None), field.name

@@ -1,0 +1,145 @@
+"""The fluid bound is certified by its own numbers: feasibility, weak duality, exact enumeration where possible."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reference
+import rmab
+from rmab.arrays import FloatArray
+from rmab.errors import SolverError
+from rmab.planners import fluid as fluid_module
+from rmab.planners.blocks import Blocks
+from rmab.problem import Arms, Problem
+from strategies import problems, random_problem, rewards
+
+
+def flow_violation(problem: Problem, occupancy: FloatArray) -> float:
+    """Return the largest violation of start and flow, in the words of the LP."""
+    inflow = np.einsum("nhsa,nsay->nhy", occupancy, problem.arms.kernels)[:, :-1]
+    start = np.eye(problem.arms.states)[problem.start]
+    expected = np.concatenate([start[:, np.newaxis], inflow], axis=1)
+    return float(np.abs(occupancy.sum(axis=3) - expected).max())
+
+
+def random_feasible(problem: Problem, rng: np.random.Generator) -> FloatArray:
+    """Return the occupancy of random activation probabilities whose sum stays within the budget in every state."""
+    arms, ratio = problem.arms, problem.budget / problem.arms.count
+    chances = rng.random((arms.count, problem.horizon, arms.states)) * ratio
+    return np.stack([reference.occupancy(k, s, c) for k, s, c in zip(arms.kernels, problem.start, chances, strict=True)])
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_occupancy_is_feasible_and_the_gap_is_closed(data: st.DataObject) -> None:
+    problem = data.draw(problems())
+    reward = data.draw(rewards(problem))
+    plan = rmab.fluid(problem, reward)
+    occupancy = plan.occupancy
+    assert (occupancy >= 0).all()
+    assert flow_violation(problem, occupancy) < 1e-12
+    assert (occupancy[..., 1].sum(axis=(0, 2)) <= problem.budget + 1e-9).all()
+    assert (plan.prices >= 0).all()
+    assert -1e-9 <= plan.gap <= 1e-6
+    np.testing.assert_allclose((occupancy * reward[:, np.newaxis]).sum(), plan.value, atol=1e-9)
+
+
+@given(st.data(), st.integers(0, 1000))
+@settings(max_examples=30)
+def test_no_feasible_policy_beats_the_bound_at_any_prices(data: st.DataObject, seed: int) -> None:
+    problem = data.draw(problems())
+    reward = data.draw(rewards(problem))
+    rng = np.random.default_rng(seed)
+    value = (random_feasible(problem, rng) * reward[:, np.newaxis]).sum()
+    any_prices = rng.exponential(size=problem.horizon)
+    blocks = Blocks.of(problem, reward)
+    assert value <= rmab.fluid(problem, reward).bound + 1e-9
+    assert value <= blocks.bound(any_prices, problem.budget) + 1e-9
+    assert rmab.fluid(problem, reward).value <= blocks.bound(any_prices, problem.budget) + 1e-6
+
+
+@given(st.data())
+@settings(max_examples=25)
+def test_the_joint_optimum_lies_between_policies_and_the_bound(data: st.DataObject) -> None:
+    problem = data.draw(problems(max_arms=3, max_states=3, max_horizon=4))
+    reward = data.draw(rewards(problem))
+    assert reference.optimal_value(problem, reward) <= rmab.fluid(problem, reward).bound + 1e-9
+
+
+def test_one_arm_without_budget_pressure_is_plain_dynamic_programming() -> None:
+    problem, reward = random_problem(3, count=1, states=4, horizon=7, budget=1)
+    values, _ = reference.backward(problem.arms.kernels[0], reward[0], 7)
+    plan = rmab.fluid(problem, reward)
+    assert plan.value == pytest.approx(values[0, problem.start[0]], rel=1e-12)
+    np.testing.assert_allclose(plan.prices, 0, atol=1e-12)
+
+
+def test_budget_zero_is_the_passive_value() -> None:
+    problem, reward = random_problem(4, count=3, states=3, horizon=5, budget=0)
+    passive = [
+        reference.backward(k[:, [0, 0]], r[:, [0, 0]], 5)[0] for k, r in zip(problem.arms.kernels, reward, strict=True)
+    ]
+    expected = sum(v[0, s] for v, s in zip(passive, problem.start, strict=True))
+    assert rmab.fluid(problem, reward).value == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_hand_computed_case() -> None:
+    # Two arms, one state, one activation: the arm that pays 3 is chosen over the one that pays 1, at both steps;
+    # one more activation would add 1.
+    problem = Problem(Arms(np.ones((2, 1, 2, 1))), 0, 1, 2)
+    plan = rmab.fluid(problem, [[[0.0, 1.0]], [[0.0, 3.0]]])
+    assert plan.value == plan.bound == 6.0
+    assert plan.gap == 0.0
+    assert ((plan.prices >= 1) & (plan.prices <= 3)).all()
+    np.testing.assert_allclose(plan.occupancy[:, :, 0, 1], [[0, 0], [1, 1]])
+
+
+def test_groups_change_the_work_but_not_the_answer() -> None:
+    rng = np.random.default_rng(5)
+    table = rng.dirichlet(np.ones(3), size=(2, 3, 2))[[0, 0, 0, 1, 1]]
+    start, reward = [0, 1, 1, 2, 0], rng.random((2, 3, 2))[[0, 0, 0, 1, 1]]
+    alone = Problem(Arms(table), start, 2, 6)
+    pooled = Problem(Arms(table, groups="aaabb"), start, 2, 6)
+    assert len(Blocks.of(alone, reward).kernels) == 5
+    assert len(Blocks.of(pooled, reward).kernels) == 2
+    one, other = rmab.fluid(alone, reward), rmab.fluid(pooled, reward)
+    assert one.value == pytest.approx(other.value, rel=1e-9)
+    assert flow_violation(pooled, other.occupancy) < 1e-12
+    np.testing.assert_allclose((other.occupancy * reward[:, np.newaxis]).sum(), other.value, rtol=1e-9)
+
+
+def test_arms_of_a_group_with_different_rewards_stay_apart() -> None:
+    reward = np.zeros((3, 2, 2))
+    reward[:, :, 1] = [[1, 1], [1, 1], [5, 5]]
+    arms = Arms.identical(np.full((2, 2, 2), 0.5), 3)
+    blocks = Blocks.of(Problem(arms, 0, 1, 2), reward)
+    assert len(blocks.kernels) == 2
+    np.testing.assert_allclose(blocks.start.sum(axis=1)[blocks.block_of], [2, 2, 1])
+    assert rmab.fluid(Problem(arms, 0, 1, 2), reward).value == pytest.approx(10.0)
+
+
+def test_a_gap_that_cannot_be_certified_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, reward = random_problem(6, count=4, states=3, horizon=4, budget=1)
+
+    def sloppy(program: object) -> tuple[FloatArray, FloatArray]:
+        return np.ones((4, 4, 3, 2)), np.zeros(4)
+
+    monkeypatch.setattr(fluid_module.FluidProgram, "solve", sloppy)
+    with pytest.raises(SolverError, match=r"certified gap is .* above the tolerance 1\.00e-06"):
+        rmab.fluid(problem, reward)
+
+
+def test_a_refused_solver_option_is_an_error() -> None:
+    problem, reward = random_problem(6, count=2, states=2, horizon=2, budget=1)
+    program = fluid_module.FluidProgram(Blocks.of(problem, reward), 1, 2)
+    with pytest.raises(SolverError, match="option solver = nonsense was refused"):
+        program._set("solver", "nonsense")
+
+
+def test_interior_point_and_simplex_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, reward = random_problem(7, count=6, states=4, horizon=8, budget=2)
+    simplex = rmab.fluid(problem, reward)
+    monkeypatch.setattr("rmab.planners.program.LARGE", 0)
+    interior = rmab.fluid(problem, reward)
+    assert interior.value == pytest.approx(simplex.value, rel=1e-8)

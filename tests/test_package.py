@@ -1,0 +1,123 @@
+"""The shape of the package: data flows one way, public names exist, importing is cheap and has no side effects."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rmab
+
+SOURCE = Path(rmab.__file__).parent
+
+# What each part may import of ours; a part may always import itself.
+BASE = {"arrays", "errors", "files", "problem"}
+ALLOWED = {
+    "__init__": {"*"},
+    "arrays": set(),
+    "errors": set(),
+    "files": {"errors"},
+    "problem": {"arrays", "errors", "files"},
+    "kernels": {"arrays"},
+    "policy": BASE | {"kernels"},
+    "rewards": BASE,
+    "simulation": BASE | {"kernels", "policy"},
+    "planners": BASE | {"kernels", "policy", "simulation"},
+    "families": BASE | {"policy", "rewards"},
+}
+
+
+def part(path: Path) -> str:
+    """Return the folder or module directly below the package to which a file belongs."""
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def imported(path: Path) -> set[str]:
+    """Return the parts of ours that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            found.add(node.module or "")
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+    return {name.split(".")[1] for name in found if name.startswith("rmab.")}
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_one_way(path: Path) -> None:
+    own = part(path)
+    assert own in ALLOWED, f"{own} is new: say what it may import"
+    assert "*" in ALLOWED[own] or imported(path) <= ALLOWED[own] | {own}
+
+
+def test_the_table_above_has_no_cycle() -> None:
+    left = {name: set(needs) for name, needs in ALLOWED.items() if name != "__init__"}
+    while left:
+        free = {name for name, needs in left.items() if not needs & left.keys()}
+        assert free, f"a cycle among {sorted(left)}"
+        left = {name: needs for name, needs in left.items() if name not in free}
+
+
+@pytest.mark.parametrize("name", [name for name in rmab.__all__ if name != "__version__"])
+def test_public_names_exist_and_are_documented(name: str) -> None:
+    assert getattr(rmab, name).__doc__
+    assert name in dir(rmab)
+
+
+def test_type_checkers_see_the_same_public_names() -> None:
+    block = next(node for node in ast.parse((SOURCE / "__init__.py").read_text()).body if isinstance(node, ast.If))
+    typed = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert typed == set(rmab.__all__) - {"__version__"}
+
+
+def test_no_module_hides_a_public_function() -> None:
+    modules = {path.stem for path in SOURCE.glob("*.py")} | {path.name for path in SOURCE.iterdir() if path.is_dir()}
+    assert not modules & set(rmab.__all__)
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        rmab.nonsense  # noqa: B018
+
+
+def run_python(code: str, **environment: str) -> str:
+    outcome = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    return outcome.stdout.strip()
+
+
+def test_importing_is_cheap() -> None:
+    assert run_python("import rmab, sys; print(sorted({'numpy', 'numba', 'highspy'} & sys.modules.keys()))") == "[]"
+
+
+def test_using_the_library_leaves_numpy_s_and_numba_s_settings_alone() -> None:
+    code = """
+import numpy, numba
+before = numpy.geterr(), numba.config.CACHE_DIR, numpy.random.get_state()[1].tolist()
+import rmab
+rmab.simulate, rmab.fluid, rmab.task
+print(before == (numpy.geterr(), numba.config.CACHE_DIR, numpy.random.get_state()[1].tolist()))
+"""
+    assert run_python(code) == "True"
+
+
+def test_a_cache_that_cannot_be_written_does_not_matter(tmp_path: Path) -> None:
+    blocked = tmp_path / "a file, not a folder"
+    blocked.write_text("")
+    code = """
+import numpy
+from rmab.kernels.randomness import uniform
+print(uniform(numpy.arange(1, 5, dtype=numpy.uint64)) > 0)
+"""
+    assert run_python(code, XDG_CACHE_HOME=str(blocked)) == "True"
+
+
+def test_the_cache_follows_all_kernel_sources(tmp_path: Path) -> None:
+    code = "from rmab.kernels import compile as module; print(module._FOLDER)"
+    folder = run_python(code, XDG_CACHE_HOME=str(tmp_path))
+    assert folder.startswith(str(tmp_path / "rmab" / "kernels-"))
+    assert run_python(code, XDG_CACHE_HOME=str(tmp_path), NUMBA_BOUNDSCHECK="1") != folder
