@@ -28,7 +28,7 @@ lint: $(READY) ## ruff and mypy (strict on src)
 	$(BIN)/mypy
 
 boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto tests/test_kernels.py tests/test_simulate.py tests/test_fluid.py
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto tests/test_kernels.py tests/test_simulate.py tests/test_exact.py tests/test_fluid.py tests/test_policy.py
 
 bench: $(READY) ## the simulator's benchmark: ratios, growth, memory
 	@$(BIN)/python benchmarks/simulator.py

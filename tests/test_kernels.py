@@ -78,14 +78,14 @@ class TestSuccessor:
             cumulative[cumulative >= cumulative[-1]] = 1.0
             points = np.concatenate([rng.random(50), [0.0, LARGEST], cumulative[cumulative < 1]])
             expected = np.searchsorted(cumulative, points, side="right")
-            assert [successor(cumulative, point) for point in points] == expected.tolist()
+            assert [successor(cumulative.reshape(1, 1, 1, -1), 0, 0, 0, point) for point in points] == expected.tolist()
 
     @given(some_arms(), st.floats(0, LARGEST))
     def test_of_a_model_is_possible_and_right(self, arms, point):
         edges = arms.cumulative[arms.cumulative < 1]
         for u in (point, 0.0, LARGEST, *np.nextafter(edges, 0), *edges):
             for n, s, a in np.ndindex(arms.kernels.shape[:3]):
-                y = successor(arms.cumulative[arms.group_of[n], s, a], u)
+                y = successor(arms.cumulative, arms.group_of[n], s, a, u)
                 assert arms.kernels[n, s, a, y] > 0
                 assert y == slow_successor(arms.kernels[n, s, a], u)
 

@@ -216,11 +216,6 @@ class TestBuilders:
             assert (old is None and new is None) or np.array_equal(new, old[order])
             assert new is None or not new.flags.writeable
 
-    @pytest.mark.xfail(
-        strict=True,
-        reason="Arms.repeated does not check `times`: 0 gives no arms at all",
-        raises=(ValueError, pytest.fail.Exception),
-    )
     @pytest.mark.parametrize("times", [0, -1])
     def test_repeated_refuses(self, times):
         with pytest.raises(ModelError):
@@ -273,7 +268,6 @@ class TestProblem:
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0
 
-    @pytest.mark.xfail(strict=True, reason="group_of (without groups) and representatives are cached and writable")
     def test_derived_arrays_are_read_only(self):
         arms = Arms(table())
         assert not arms.group_of.flags.writeable
@@ -307,9 +301,6 @@ class TestProblem:
         np.testing.assert_array_equal(again.arms.cumulative, problem.arms.cumulative)
         assert not again.arms.kernels.flags.writeable
 
-    @pytest.mark.xfail(
-        strict=True, reason="NumPy forgets the read-only flag when pickled: Problem.start is writable afterwards"
-    )
     def test_unpickled_start_is_read_only(self, problem):
         assert not pickle.loads(pickle.dumps(problem)).start.flags.writeable
 

@@ -1,11 +1,11 @@
 """The array types of the library, by name."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "frozen"]
+__all__ = ["BoolArray", "FloatArray", "IntArray", "ReadOnly", "frozen"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -17,3 +17,11 @@ def frozen(array: NDArray[Element]) -> NDArray[Element]:
     """Return the same array, marked read-only."""
     array.setflags(write=False)
     return array
+
+
+class ReadOnly:
+    """Base of frozen dataclasses: NumPy forgets the read-only flag of a pickled array, and this restores it."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)

@@ -9,6 +9,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from rmab.errors import FileError
 __all__ = ["read_fields", "write_atomically", "write_fields"]
 
 SUFFIXES = (".npz", ".json")
+# What zipfile, zlib and NumPy raise on an archive in which some byte is wrong.
+BROKEN_ARCHIVE = (ValueError, EOFError, KeyError, RuntimeError, SyntaxError, OSError, zipfile.BadZipFile, zlib.error)
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -38,9 +41,11 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
         os.umask(mask)
         Path(name).chmod(0o666 & ~mask)  # mkstemp's own mode is private; the file should be as any other
         Path(name).replace(target)
-    except OSError as error:
+    except BaseException as error:  # an interrupt, too, must leave nothing behind
         Path(name).unlink(missing_ok=True)
-        raise FileError(f"{target}: cannot be written ({error.strerror})") from error
+        if isinstance(error, OSError):
+            raise FileError(f"{target}: cannot be written ({error.strerror})") from error
+        raise
 
 
 def write_fields(path: str | os.PathLike[str], kind: str, fields: Mapping[str, Any]) -> None:
@@ -92,9 +97,13 @@ def _read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _read_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, KeyError) as error:
-        raise FileError(f"{path}: not a readable .npz archive ({error})") from error
+    with Path(path).open("rb") as stream:
+        if not zipfile.is_zipfile(stream):
+            raise FileError(f"{path}: not a readable .npz archive")
+        stream.seek(0)
+        try:
+            with np.load(stream, allow_pickle=False) as archive:
+                arrays = {key: archive[key] for key in archive.files}
+        except BROKEN_ARCHIVE as error:
+            raise FileError(f"{path}: not a readable .npz archive ({error})") from error
     return {key: array.item() if array.ndim == 0 else array for key, array in arrays.items()}

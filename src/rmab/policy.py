@@ -4,14 +4,16 @@ Any object with `act` is a policy. An IndexPolicy is one number per arm, step an
 """
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from functools import partial
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.errors import PolicyError
+from rmab.errors import ModelError, PolicyError
 from rmab.kernels.selection import select
+from rmab.problem import as_floats, as_integer
 
 __all__ = ["IndexPolicy", "Policy", "Rounding", "Rule"]
 
@@ -46,18 +48,21 @@ class IndexPolicy:
     rounding: Rounding = "top"
 
     def __init__(self, table: ArrayLike, budget: int, *, rule: Rule = "fill", rounding: Rounding = "top") -> None:
-        given = np.asarray(table, dtype=np.float64)
+        try:
+            given, limit = as_floats(table, "table"), as_integer(budget, "budget")
+        except ModelError as error:
+            raise PolicyError(str(error)) from error
         if given.ndim not in (2, 3) or 0 in given.shape:
             raise PolicyError(f"table must have shape (N, H, S) or (N, S), got {given.shape}")
         if rule not in ("fill", "at-most"):
             raise PolicyError(f"rule must be 'fill' or 'at-most', got {rule!r}")
         if rounding not in ("top", "dependent"):
             raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r}")
-        if not 0 <= budget <= len(given):
-            raise PolicyError(f"budget must be in 0..{len(given)} (the number of arms), got {budget}")
+        if not 0 <= limit <= len(given):
+            raise PolicyError(f"budget must be in 0..{len(given)} (the number of arms), got {limit}")
         _check_values(given, rounding)
         object.__setattr__(self, "table", _steps_first(given))
-        object.__setattr__(self, "budget", int(budget))
+        object.__setattr__(self, "budget", limit)
         object.__setattr__(self, "rule", rule)
         object.__setattr__(self, "rounding", rounding)
 
@@ -70,6 +75,10 @@ class IndexPolicy:
         fill, dependent = self.rule == "fill", self.rounding == "dependent"
         select(index, self.budget, fill, dependent, stream, active, np.empty(arms.size), np.empty_like(arms))
         return active
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of: the order in memory is not kept by an array's own pickle."""
+        return partial(type(self), rule=self.rule, rounding=self.rounding), (self.table, self.budget)
 
     def by_step(self, horizon: int) -> FloatArray:
         """(H, N, S) view of the table with steps first, as the compiled loop walks it."""
@@ -89,8 +98,7 @@ def _check_values(table: FloatArray, rounding: Rounding) -> None:
 
 
 def _steps_first(table: FloatArray) -> FloatArray:
-    """Copy the table so that all arms of one step lie together in memory, under the same (N, H, S) shape."""
+    """Lay out the table so that all arms of one step lie together in memory, under the same (N, H, S) shape."""
     if table.ndim == 2:
-        return frozen(table.copy())
-    by_step = np.array(table.transpose(1, 0, 2), order="C")
-    return frozen(by_step).transpose(1, 0, 2)
+        return frozen(table)
+    return frozen(np.ascontiguousarray(table.transpose(1, 0, 2))).transpose(1, 0, 2)

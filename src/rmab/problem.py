@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.errors import ModelError
 from rmab.files import read_fields, write_fields
 
@@ -28,17 +28,16 @@ def as_floats(values: ArrayLike, name: str) -> FloatArray:
     """Copy `values` into a C-ordered float64 array; anything else than numbers is a ModelError."""
     try:
         return np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{name}: not an array of numbers ({error})") from error
 
 
 def as_integer(value: object, name: str) -> int:
-    """Return `value` as an int if it is one (2.0 is, 2.5, True and '2' are not)."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ModelError(f"{name} must be a whole number, got {value!r}")
-    if not float(value).is_integer():
-        raise ModelError(f"{name} must be a whole number, got {value!r}")
-    return int(value)
+    """Return `value` as an int if it is one below 2^53 (2.0 is, 2.5, True and '2' are not)."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not -(2**53) < value < 2**53 or value != int(value):  # type: ignore[operator,call-overload]
+        raise ModelError(f"{name} must be a whole number, got {value!r:.40}")
+    return int(value)  # type: ignore[call-overload,no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +126,12 @@ class Arms:
 
     def repeated(self, times: int) -> "Arms":
         """Return the same arms `times` times over: copies of arm n follow each other and share its group."""
-        labels = np.arange(self.count) if self.groups is None else self.groups
+        number = as_integer(times, "times")
+        if number < 1:
+            raise ModelError(f"times must be at least 1, got {number}")
         return _rebuilt_arms(
             self.kernels[self.representatives],
-            frozen(np.repeat(labels, as_integer(times, "times"))),
+            frozen(np.repeat(self.group_of, number)),
             self.state_names,
             None if self.support is None else self.support[self.representatives],
             None if self.sizes is None else self.sizes[self.representatives],
@@ -149,12 +150,12 @@ class Arms:
     @cached_property
     def group_of(self) -> IntArray:
         """(N,) the group of each arm: `groups`, or 0..N-1 where none were declared."""
-        return np.arange(self.count) if self.groups is None else self.groups
+        return frozen(np.arange(self.count)) if self.groups is None else self.groups
 
     @cached_property
     def representatives(self) -> IntArray:
         """(G,) the first arm of each group, so that kernels[representatives][group_of] is kernels."""
-        return np.unique(self.group_of, return_index=True)[1]
+        return frozen(np.unique(self.group_of, return_index=True)[1])
 
     @property
     def real_states(self) -> IntArray:
@@ -245,6 +246,8 @@ def _check_rows(kernels: FloatArray) -> None:
 def _checked_names(names: Sequence[str] | None, states: int) -> tuple[str, ...] | None:
     if names is None:
         return None
+    if not isinstance(names, Sequence | np.ndarray):
+        raise ModelError(f"state_names must be a list of names, got {names!r}")
     result = tuple(str(name) for name in names)
     if len(result) != states or len(set(result)) != states:
         raise ModelError(f"state_names: {states} different names are needed, got {len(result)}: {', '.join(result)}")
@@ -254,6 +257,8 @@ def _checked_names(names: Sequence[str] | None, states: int) -> tuple[str, ...] 
 def _checked_groups(groups: Sequence[object] | NDArray[Any] | None, kernels: FloatArray) -> IntArray | None:
     if groups is None:
         return None
+    if not isinstance(groups, Sequence | np.ndarray):
+        raise ModelError(f"groups must be a list of labels, one per arm, got {groups!r}")
     labels = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
     if len(labels) != len(kernels):
         raise ModelError(f"groups: {len(kernels)} labels are needed, one per arm, got {len(labels)}")
@@ -267,7 +272,7 @@ def _checked_groups(groups: Sequence[object] | NDArray[Any] | None, kernels: Flo
 def _checked_support(support: ArrayLike | None, kernels: FloatArray) -> BoolArray | None:
     if support is None:
         return None
-    given = np.asarray(support)
+    given = as_floats(support, "support")
     if given.shape != kernels.shape:
         raise ModelError(f"support must have the shape of kernels, {kernels.shape}, got {given.shape}")
     if not np.isin(given, (0, 1)).all():
@@ -305,7 +310,7 @@ def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(ReadOnly):
     """Arms, where they start, how many may be active at a step, and how many steps an episode has.
 
     start    (N,) start state of each arm; one number stands for all.
@@ -386,7 +391,7 @@ def _checked_start(start: ArrayLike, arms: Arms) -> IntArray:
 
 
 @dataclass(frozen=True)
-class View:
+class View(ReadOnly):
     """What a learner may know of a task before it starts, and nothing else: no kernels, no rewards.
 
     low, high       declared range of every reward.

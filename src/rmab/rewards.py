@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.arrays import FloatArray, IntArray, frozen
+from rmab.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.errors import ModelError
 from rmab.problem import as_floats, as_integer
 
@@ -24,7 +24,7 @@ FACTOR_LEAST = 0.1  # what an arm that does not pay still pays, under `switching
 
 
 @dataclass(frozen=True, eq=False)
-class RewardModel:
+class RewardModel(ReadOnly):
     """What is at stake: r[n,s,a] = sum over k of factor[k] * parts[k,n,s,a], clipped to [low, high].
 
     parts      (K, N, S, 2), for instance the pay for charging and the penalty for leaving short.
@@ -82,7 +82,7 @@ class RewardModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Adversary(ABC):
+class Adversary(ReadOnly, ABC):
     """Chooses the reward function of every episode. It may look at past episodes, never at the coming one.
 
     episodes      T, how many episodes it is made for.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.kernels.episodes import index_episodes, step
 from rmab.policy import IndexPolicy, Policy
@@ -19,7 +19,7 @@ BLOCK = 1024  # rounds handed to one thread at a time: large enough to hide the 
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(ReadOnly):
     """One episode: states (H+1, N) and actions (H, N) of every arm, and the reward that it collected in total."""
 
     states: NDArray[np.int32]
@@ -28,7 +28,7 @@ class Trajectory:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class Batch(ReadOnly):
     """Many episodes: the reward of each (R,) and its number of activations (R,)."""
 
     rewards: FloatArray
@@ -81,7 +81,8 @@ def simulate_many(
         raise ModelError(f"rounds and threads must be at least 1, got {number} and {workers}")
     streams = _streams(rng, number)
     if not isinstance(policy, IndexPolicy):
-        return Batch(*_play(problem, policy, table, streams))
+        rewards, activations = _play(problem, policy, table, streams)
+        return Batch(frozen(rewards), frozen(activations))
     size = min(BLOCK, -(-number // workers))
     blocks = [streams[first : first + size] for first in range(0, number, size)]
     with ThreadPoolExecutor(workers) as pool:
@@ -159,7 +160,10 @@ def _episode(
 
 
 def _checked_action(action: ArrayLike, h: int, problem: Problem) -> BoolArray:
-    given = np.asarray(action)
+    try:
+        given = np.asarray(action)
+    except ValueError as error:
+        raise PolicyError(f"step {h}: the policy returned no array of actions ({error})") from error
     if given.shape != (problem.arms.count,):
         raise PolicyError(f"step {h}: the policy returned shape {given.shape}, not ({problem.arms.count},)")
     if given.dtype != np.bool_:

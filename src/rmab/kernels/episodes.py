@@ -12,16 +12,16 @@ __all__ = ["index_episodes", "step"]
 
 
 @compiled
-def successor(cumulative: FloatArray, point: float) -> int:
-    """Return the first state whose running sum (S,) exceeds point in [0, 1)."""
-    low, high = 0, cumulative.size - 1
+def successor(cumulative: FloatArray, g: int, s: int, a: int, point: float) -> int:
+    """Return the first state whose running sum in cumulative[g, s, a] (S,) exceeds point in [0, 1)."""
+    low, high = 0, cumulative.shape[3] - 1
     if high <= 8:  # counting has no branch that the processor could guess wrong
-        for s in range(high):
-            low += cumulative[s] <= point
+        for y in range(high):
+            low += cumulative[g, s, a, y] <= point
         return low
     while high > low:
         middle = (low + high) // 2
-        if cumulative[middle] > point:
+        if cumulative[g, s, a, middle] > point:
             high = middle
         else:
             low = middle + 1
@@ -40,19 +40,11 @@ def step(
     """Collect the reward (N,S,2) of one step and move states (N,) in place; each arm takes one draw, whatever happens."""
     total = 0.0
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
-    last = cumulative.shape[3] - 1
     for n in range(states.size):
         s, a = states[n], int(active[n])
         total += reward[n, s, a]
         point, s0, s1, s2, s3 = drawn(s0, s1, s2, s3)
-        if last <= 8:
-            g = groups[n]
-            low = 0
-            for y in range(last):
-                low += cumulative[g, s, a, y] <= point
-            states[n] = low
-        else:
-            states[n] = successor(cumulative[groups[n], s, a], point)
+        states[n] = successor(cumulative, groups[n], s, a, point)
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
     return total
 

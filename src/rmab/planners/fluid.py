@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.arrays import FloatArray, frozen
+from rmab.arrays import FloatArray, ReadOnly, frozen
 from rmab.errors import SolverError
 from rmab.kernels.dynamics import forward
 from rmab.planners.blocks import Blocks
@@ -21,7 +21,7 @@ __all__ = ["Fluid", "fluid"]
 
 
 @dataclass(frozen=True, eq=False)
-class Fluid:
+class Fluid(ReadOnly):
     """Solution of the fluid LP.
 
     value   what the occupancy earns; bound  the dual value: no policy within the budget earns more.
