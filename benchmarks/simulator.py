@@ -105,7 +105,7 @@ def growth(console: Console) -> None:
 def peak(rounds: int) -> float:
     """Return the peak memory in MiB of a fresh process that plays so many rounds."""
     played = f"compiled(*instance(10, horizon=5), {rounds})"
-    code = f"from simulator import *; {played}; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    code = f"import resource; from simulator import *; {played}; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=sys.path[0])
     return int(out.stdout) / 1024
 
