@@ -4,9 +4,8 @@ Peers, in the same run and on one thread: an episode vectorised over arms (the l
 vectorised over rounds as well (the fastest NumPy that we know of).
 """
 
-import subprocess
-import sys
 import time
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -90,7 +89,7 @@ def speed(console: Console) -> None:
 
 def growth(console: Console) -> None:
     """Arm-steps per second as the number of arms grows."""
-    rows = Table(title="growth with the number of arms, S=3 H=50, one thread (target: no worse than N log N)")
+    rows = Table(title="growth with N, S=3 H=50, one thread (target: no worse than N log N)")
     for column in ("arms", "million arm-steps per second", "time over N log N, relative to N=100"):
         rows.add_column(column, justify="right")
     base = None
@@ -102,23 +101,24 @@ def growth(console: Console) -> None:
     console.print(rows)
 
 
-def peak(rounds: int) -> float:
-    """Return the peak memory in MiB of a fresh process that plays so many rounds."""
-    played = f"compiled(*instance(10, horizon=5), {rounds})"
-    code = f"import resource; from simulator import *; {played}; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=sys.path[0])
-    return int(out.stdout) / 1024
+def peak(rounds: int) -> int:
+    """Return the most memory, in bytes, that a batch of so many rounds held at once."""
+    model = instance(10, horizon=5)
+    tracemalloc.start()
+    compiled(*model, rounds)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most
 
 
 def memory(console: Console) -> None:
     """Peak memory of a batch against what it returns."""
     rows = Table(title="peak memory of a batch, N=10 S=3 H=5 (one trajectory would be 310 bytes)")
-    for column in ("rounds", "MiB above 1,000 rounds", "bytes per round", "bytes returned per round"):
+    for column in ("rounds", "MiB", "bytes per round", "bytes returned per round"):
         rows.add_column(column, justify="right")
-    least = peak(1000)
-    for rounds in (100_000, 1_000_000, 4_000_000):
-        extra = peak(rounds) - least
-        rows.add_row(f"{rounds:,}", f"{extra:.1f}", f"{extra * 2**20 / rounds:.0f}", "16")
+    for rounds in (10_000, 100_000, 1_000_000):
+        held = peak(rounds)
+        rows.add_row(f"{rounds:,}", f"{held / 2**20:.2f}", f"{held / rounds:.1f}", "16")
     console.print(rows)
 
 

@@ -79,15 +79,22 @@ def simulate_many(
     workers = (os.cpu_count() or 1) if threads is None else as_integer(threads, "threads")
     if number < 1 or workers < 1:
         raise ModelError(f"rounds and threads must be at least 1, got {number} and {workers}")
-    streams = _streams(rng, number)
     if not isinstance(policy, IndexPolicy):
-        rewards, activations = _play(problem, policy, table, streams)
-        return Batch(frozen(rewards), frozen(activations))
+        workers = 1
+    rewards, activations = np.empty(number), np.empty(number, dtype=np.int64)
     size = min(BLOCK, -(-number // workers))
-    blocks = [streams[first : first + size] for first in range(0, number, size)]
+
+    def play(block: tuple[int, NDArray[np.uint64]]) -> None:
+        part = slice(block[0], block[0] + len(block[1]))
+        rewards[part], activations[part] = _play(problem, policy, table, block[1])
+
     with ThreadPoolExecutor(workers) as pool:
-        parts = list(pool.map(lambda block: _play(problem, policy, table, block), blocks))
-    return Batch(*(frozen(np.concatenate(column)) for column in zip(*parts, strict=True)))
+        for first in range(0, number, workers * size):  # the seeds, too, are held for a few blocks only
+            streams = _streams(rng, min(workers * size, number - first))
+            blocks = [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]
+            for _ in pool.map(play, blocks):
+                pass
+    return Batch(frozen(rewards), frozen(activations))
 
 
 def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
