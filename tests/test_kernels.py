@@ -157,6 +157,11 @@ class TestSampled:
     def test_is_systematic_sampling(self, index, budget, seed):
         assert sampled(index, budget, stream(seed))[1].tolist() == systematic(index, budget, xoshiro(stream(seed))).tolist()
 
+    def test_rounding_errors_do_not_break_the_budget(self):
+        index, others = np.array([0.8, 0.6, 0.9]), np.random.default_rng(0)  # in some orders they sum to 1.0000000000000002
+        for x, y in others.integers(0, 2**64, size=(50, 2), dtype=np.uint64):
+            assert sampled(index, 1, np.array([0, x, y, 0], dtype=np.uint64))[0] == 1  # the first draw is exactly 0
+
     def test_certain_arms_are_active(self):
         index, words = np.array([1.0, 0.0, 0.3, 1.0, 0.7]), stream(2)
         for _ in range(1000):

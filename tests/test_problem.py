@@ -291,6 +291,12 @@ class TestProblem:
         with pytest.raises(TypeError, match="unhashable"):
             hash(problem)
 
+    def test_equality_looks_at_sizes(self):
+        stay = np.tile(np.eye(2)[None, :, None], (2, 1, 2, 1))
+        assert Arms(stay, sizes=[2, 1]) == Arms(stay, sizes=[2.0, 1.0])
+        assert Arms(stay, sizes=[2, 1]) != Arms(stay, sizes=[2, 2])
+        assert Arms(stay, sizes=[2, 2]) != Arms(stay)
+
     def test_repr(self, problem):
         assert repr(problem) == "Problem(Arms(3 arms, 2 states, 2 groups), budget 2, horizon 5)"
 
