@@ -23,6 +23,8 @@ ALLOWED = {
     "kernels": {"arrays"},
     "policy": BASE | {"kernels"},
     "rewards": BASE,
+    "programs": BASE | {"kernels"},
+    "projection": BASE | {"kernels", "programs"},
     "simulation": BASE | {"kernels", "policy"},
     "planners": BASE | {"kernels", "policy", "simulation"},
     "families": BASE | {"policy", "rewards"},

@@ -142,3 +142,18 @@ class TestAct:
         policy, generator = IndexPolicy(table, 2, rule="at-most", rounding="dependent"), rng(1)
         share = np.mean([policy.act(0, np.zeros(4, dtype=np.int64), generator) for _ in range(5000)], axis=0)
         np.testing.assert_array_less(np.abs(share - table[:, 0]), 4.5 * np.sqrt(0.25 / 5000))
+
+
+@pytest.mark.parametrize(
+    ("h", "states", "message"),
+    [
+        (0, [-1, 0], "arm 0 is in state -1, the table has states 0"),
+        (0, [0, 99], "arm 1 is in state 99"),
+        (0, [0], "states must be 2 integers, one per arm"),
+        (0, [0.0, 1.0], "states must be 2 integers"),
+        (99, [0, 0], "step 99 is not in the table"),
+    ],
+)
+def test_act_refuses_a_place_outside_the_table(h, states, message):
+    with pytest.raises(PolicyError, match=message):
+        IndexPolicy(TABLE, 1).act(h, np.array(states), np.random.default_rng(0))

@@ -65,6 +65,11 @@ class TestKernels:
         with pytest.raises(ModelError, match="kernels: not an array of numbers"):
             Arms(values)
 
+    @pytest.mark.parametrize("kernels", [table().astype(str), table() + 1j])
+    def test_not_real_numbers(self, kernels):
+        with pytest.raises(ModelError, match="kernels: not an array of numbers"):
+            Arms(kernels)
+
     @given(some_arms())
     def test_cumulative_rows_end_at_one_and_skip_impossible_states(self, arms):
         cumulative = arms.cumulative[arms.group_of]
@@ -167,6 +172,11 @@ class TestBuilders:
     def test_identical_refuses(self, kernel, count, message):
         with pytest.raises(ModelError, match=message):
             Arms.identical(kernel, count)
+
+    @pytest.mark.parametrize("support", [np.full((2, 2, 2), 7), np.full((2, 2, 2), np.nan), [[1], [1, 0]]])
+    def test_identical_refuses_a_malformed_support(self, support):
+        with pytest.raises(ModelError, match="support"):
+            Arms.identical(table(1)[0], 2, support=support)
 
     def test_of_sizes(self):
         small, large = table(1, 1)[0], table(1, 3)[0]

@@ -1,5 +1,6 @@
 import re
 from dataclasses import FrozenInstanceError
+from threading import current_thread
 
 import numpy as np
 import pytest
@@ -109,6 +110,17 @@ class TestObjectPolicy:
         run = simulate(problem, Calls(ruin), reward, rng(7))
         assert same(run, simulate(problem, policy, reward, rng(7)))
         assert seen == run.states[:-1].tolist()
+
+    def test_of_many_rounds_runs_in_the_thread_of_the_caller(self):
+        problem, reward = random_problem(2, 3, 2, 6, 2)
+        threads = set()
+
+        def note(*_):
+            threads.add(current_thread())
+            return [0, 0, 0]
+
+        simulate_many(problem, Calls(note), reward, rng(), 3)
+        assert threads == {current_thread()}
 
     def test_may_reuse_the_actions_that_it_returned(self):
         problem, reward = random_problem(2, 3, 2, 6, 2)
@@ -245,7 +257,12 @@ class TestMany:
     def test_does_not_depend_on_threads(self, rule, rounding, rounds):
         problem, reward = random_problem(5, 5, 3, 4, 2)
         policy = IndexPolicy(rng(0).integers(0, 3, size=(5, 4, 3)) / 2, 2, rule=rule, rounding=rounding)
-        batches = [simulate_many(problem, policy, reward, rng(9), rounds, threads=threads) for threads in (1, 2, 3, None)]
+        luck = [rng(9) for _ in range(4)]
+        batches = [
+            simulate_many(problem, policy, reward, generator, rounds, threads=threads)
+            for generator, threads in zip(luck, (1, 2, 3, None), strict=True)
+        ]
+        assert len({generator.random() for generator in luck}) == 1  # the generator is left in the same state
         for batch in batches[1:]:
             assert batch.rewards.tolist() == batches[0].rewards.tolist()
             assert batch.activations.tolist() == batches[0].activations.tolist()
@@ -270,3 +287,17 @@ class TestMany:
         policy = IndexPolicy(np.zeros((3, 2)), 1)
         batches = [simulate_many(problem, player, reward, rng(), 3) for player in (policy, Calls(policy.act))]
         assert [batch.rewards.flags.writeable for batch in batches] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"policy": None}, PolicyError, r"a policy needs a method act\(h, states, rng\), NoneType has none"),
+        ({"rng": 3}, ModelError, "rng must be a numpy.random.Generator, .* got int"),
+    ],
+)
+def test_wrong_policies_and_generators_are_refused(change, error, message):
+    problem, reward = random_problem(0, 3, 2, 4, 1)
+    arguments = {"policy": IndexPolicy(np.zeros((3, 2)), 1), "rng": rng(), **change}
+    with pytest.raises(error, match=message):
+        simulate(problem, arguments["policy"], reward, arguments["rng"])

@@ -31,7 +31,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
-        raise FileError(f"{target}: cannot be written ({error.strerror})") from error
+        raise FileError(f"{target}: cannot be written ({error.strerror or error})") from error
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
@@ -44,7 +44,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     except BaseException as error:  # an interrupt, too, must leave nothing behind
         Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise FileError(f"{target}: cannot be written ({error.strerror})") from error
+            raise FileError(f"{target}: cannot be written ({error.strerror or error})") from error
         raise
 
 
@@ -70,7 +70,7 @@ def read_fields(path: str | os.PathLike[str], kind: str, required: Set[str], opt
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
     found = fields.pop("kind", None)
-    if found != kind:
+    if not isinstance(found, str) or found != kind:
         raise FileError(f"{path}: expected kind {kind!r}, found {found!r}")
     if missing := sorted(required - fields.keys()):
         raise FileError(f"{path}: missing {', '.join(missing)}")
@@ -89,7 +89,7 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 def _read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         fields = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileError(f"{path}: not JSON ({error})") from error
     if not isinstance(fields, dict):
         raise FileError(f"{path}: expected an object with named fields, found {type(fields).__name__}")

@@ -69,6 +69,7 @@ class IndexPolicy:
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Decide one step outside the compiled episode loop, for live use: the same rule, draws from rng."""
         arms = np.arange(len(self.table))
+        _check_place(h, np.asarray(states), self.table)
         index = self.table[arms, states] if self.table.ndim == 2 else self.table[arms, h, states]
         active = np.empty(arms.size, dtype=bool)
         stream = rng.integers(0, 2**64, size=4, dtype=np.uint64)
@@ -85,6 +86,15 @@ class IndexPolicy:
         if self.table.ndim == 2:
             return np.broadcast_to(self.table, (horizon, *self.table.shape))
         return self.table.transpose(1, 0, 2)
+
+
+def _check_place(h: int, states: IntArray, table: FloatArray) -> None:
+    if states.shape != table.shape[:1] or states.dtype.kind not in "iu":
+        raise PolicyError(f"states must be {len(table)} integers, one per arm, got shape {states.shape}")
+    for n in np.flatnonzero((states < 0) | (states >= table.shape[-1]))[:1]:
+        raise PolicyError(f"arm {n} is in state {states[n]}, the table has states 0..{table.shape[-1] - 1}")
+    if table.ndim == 3 and not 0 <= h < table.shape[1]:
+        raise PolicyError(f"step {h} is not in the table, which has steps 0..{table.shape[1] - 1}")
 
 
 def _check_values(table: FloatArray, rounding: Rounding) -> None:

@@ -27,7 +27,10 @@ ROW_SUM_TOLERANCE = 1e-9
 def as_floats(values: ArrayLike, name: str) -> FloatArray:
     """Copy `values` into a C-ordered float64 array; anything else than numbers is a ModelError."""
     try:
-        return np.array(values, dtype=np.float64, order="C")
+        given = np.asarray(values)
+        if given.dtype.kind not in "biuf" and not (given.dtype.kind == "O" and given.size):
+            raise TypeError(f"found {given.dtype}")
+        return np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{name}: not an array of numbers ({error})") from error
 
@@ -98,7 +101,7 @@ class Arms:
         number = as_integer(count, "count")
         if one.ndim != 3 or number < 1:
             raise ModelError(f"identical arms need a kernel (S, 2, S) and count >= 1, got {one.shape} and {number}")
-        allowed = None if support is None else np.asarray(support, dtype=bool)[np.newaxis]
+        allowed = None if support is None else as_floats(support, "support")[np.newaxis]
         single = cls(one[np.newaxis], state_names=state_names, support=allowed)
         return single.repeated(number)
 
@@ -263,7 +266,7 @@ def _checked_groups(groups: Sequence[object] | NDArray[Any] | None, kernels: Flo
     if len(labels) != len(kernels):
         raise ModelError(f"groups: {len(kernels)} labels are needed, one per arm, got {len(labels)}")
     for n, label in enumerate(labels):
-        if not isinstance(label, int | str | np.integer):
+        if isinstance(label, bool) or not isinstance(label, int | str | np.integer):
             raise ModelError(f"groups: arm {n} has label {label!r}; labels are integers or strings")
     order = {label: index for index, label in enumerate(dict.fromkeys(labels))}
     return frozen(np.array([order[label] for label in labels], dtype=np.int64))
@@ -390,7 +393,7 @@ def _checked_start(start: ArrayLike, arms: Arms) -> IntArray:
     return frozen(given.astype(np.int64))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class View(ReadOnly):
     """What a learner may know of a task before it starts, and nothing else: no kernels, no rewards.
 

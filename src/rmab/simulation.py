@@ -52,7 +52,7 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
     The same generator state gives the same episode, and the same luck for the arms under any policy. A policy that
     activates more arms than the budget allows raises BudgetExceeded with the step and the count.
     """
-    table = checked_reward(reward, problem)
+    table = _checked(problem, policy, reward, rng)
     streams = _streams(rng, 1)
     states = np.empty((1, problem.horizon + 1, problem.arms.count), dtype=np.int32)
     actions = np.empty((1, problem.horizon, problem.arms.count), dtype=bool)
@@ -74,25 +74,26 @@ def simulate_many(
     An IndexPolicy runs in compiled code on `threads` threads (all cores by default); any other policy runs one episode after
     the other. The result does not depend on the number of threads, and round 0 is the episode that `simulate` plays.
     """
-    table = checked_reward(reward, problem)
+    table = _checked(problem, policy, reward, rng)
     number = as_integer(rounds, "rounds")
     workers = (os.cpu_count() or 1) if threads is None else as_integer(threads, "threads")
     if number < 1 or workers < 1:
         raise ModelError(f"rounds and threads must be at least 1, got {number} and {workers}")
-    if not isinstance(policy, IndexPolicy):
-        workers = 1
     rewards, activations = np.empty(number), np.empty(number, dtype=np.int64)
-    size = min(BLOCK, -(-number // workers))
 
     def play(block: tuple[int, NDArray[np.uint64]]) -> None:
         part = slice(block[0], block[0] + len(block[1]))
         rewards[part], activations[part] = _play(problem, policy, table, block[1])
 
+    if workers == 1 or not isinstance(policy, IndexPolicy):  # in this thread, where an interrupt is felt at once
+        for first in range(0, number, BLOCK):
+            play((first, _streams(rng, min(BLOCK, number - first))))
+        return Batch(frozen(rewards), frozen(activations))
+    size = min(BLOCK, -(-number // workers))
     with ThreadPoolExecutor(workers) as pool:
         for first in range(0, number, workers * size):  # the seeds, too, are held for a few blocks only
             streams = _streams(rng, min(workers * size, number - first))
-            blocks = [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]
-            for _ in pool.map(play, blocks):
+            for _ in pool.map(play, [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]):
                 pass
     return Batch(frozen(rewards), frozen(activations))
 
@@ -107,6 +108,14 @@ def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
         n, s, a = np.argwhere(~np.isfinite(table))[0]
         raise ModelError(f"reward: arm {n}, state {s}, action {a} is {table[n, s, a]}")
     return table
+
+
+def _checked(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator) -> FloatArray:
+    if not isinstance(policy, Policy):
+        raise PolicyError(f"a policy needs a method act(h, states, rng), {type(policy).__name__} has none")
+    if not isinstance(rng, np.random.Generator):
+        raise ModelError(f"rng must be a numpy.random.Generator, for instance default_rng(0), got {type(rng).__name__}")
+    return checked_reward(reward, problem)
 
 
 def _streams(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:

@@ -28,13 +28,14 @@ def backward(kernels: FloatArray, reward: FloatArray, prices: FloatArray, values
 
 
 @compiled
-def forward(kernels: FloatArray, start: FloatArray, budget: float, share: FloatArray, occupancy: FloatArray) -> None:
+def forward(kernels: FloatArray, start: FloatArray, budget: FloatArray, share: FloatArray, occupancy: FloatArray) -> None:
     """Follow the blocks' masses when a share (C,H,S) of each state's mass is activated.
 
-    kernels (C,S,2,S), start (C,S) masses. Writes occupancy (C,H,S,2). Where the active mass of a step exceeds the budget,
-    the shares of that step are scaled down, in place: what comes out is feasible, always.
+    kernels (C,1,S,2,S), or (C,H,S,2,S) where they change from step to step; start (C,S) masses; budget (H,). Writes
+    occupancy (C,H,S,2). Where the active mass of a step exceeds its budget, the shares of that step are scaled down, in
+    place: what comes out is feasible, always.
     """
-    blocks, states, horizon = kernels.shape[0], kernels.shape[1], share.shape[1]
+    blocks, horizon, states = share.shape
     for c in range(blocks):
         for s in range(states):
             occupancy[c, 0, s, 0] = start[c, s]  # the whole mass waits in the passive slot until it is split below
@@ -43,18 +44,19 @@ def forward(kernels: FloatArray, start: FloatArray, budget: float, share: FloatA
         for c in range(blocks):
             for s in range(states):
                 total += share[c, h, s] * occupancy[c, h, s, 0]
-        scale = budget / total if total > budget else 1.0
+        scale = budget[h] / total if total > budget[h] else 1.0
+        k = h if kernels.shape[1] > 1 else 0
         for c in range(blocks):
             if h + 1 < horizon:
                 occupancy[c, h + 1, :, 0] = 0.0
             for s in range(states):
                 mass = occupancy[c, h, s, 0]
                 share[c, h, s] *= scale
-                occupancy[c, h, s, 1] = mass * share[c, h, s]
-                occupancy[c, h, s, 0] = mass - occupancy[c, h, s, 1]
+                active = mass * share[c, h, s]
+                occupancy[c, h, s, 1] = active
+                occupancy[c, h, s, 0] = mass - active
                 if h + 1 == horizon or mass == 0.0:
                     continue
                 for y in range(states):
-                    occupancy[c, h + 1, y, 0] += (
-                        occupancy[c, h, s, 0] * kernels[c, s, 0, y] + occupancy[c, h, s, 1] * kernels[c, s, 1, y]
-                    )
+                    moved = (mass - active) * kernels[c, k, s, 0, y] + active * kernels[c, k, s, 1, y]
+                    occupancy[c, h + 1, y, 0] += moved

@@ -44,10 +44,11 @@ class Fluid(ReadOnly):
         arms, horizon = self.problem.arms, self.problem.horizon
         occupancy = np.empty((arms.count, horizon, arms.states, 2))
         start = np.eye(arms.states)[self.problem.start]
+        unbounded = np.full(horizon, np.inf)
         for n in range(arms.count):
             block = self.blocks.block_of[n]
-            kernel, share = self.blocks.kernels[block : block + 1], self.share[block : block + 1].copy()
-            forward(kernel, start[n : n + 1], np.inf, share, occupancy[n : n + 1])
+            kernel, share = self.blocks.kernels[block : block + 1, np.newaxis], self.share[block : block + 1].copy()
+            forward(kernel, start[n : n + 1], unbounded, share, occupancy[n : n + 1])
         return frozen(occupancy)
 
     @property
@@ -71,7 +72,7 @@ def certified(problem: Problem, blocks: Blocks, occupancy: FloatArray, prices: F
     mass = occupancy.sum(axis=3)
     share = np.divide(occupancy[..., 1], mass, out=np.zeros_like(mass), where=mass > 0)
     feasible = np.empty_like(occupancy)
-    forward(blocks.kernels, blocks.start, float(problem.budget), share, feasible)
+    forward(blocks.kernels[:, np.newaxis], blocks.start, np.full(problem.horizon, float(problem.budget)), share, feasible)
     value = float((feasible * blocks.reward[:, np.newaxis]).sum())
     bound = blocks.bound(prices, problem.budget)
     gap = (bound - value) / max(1.0, abs(bound))

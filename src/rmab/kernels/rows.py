@@ -1,0 +1,299 @@
+"""The inner problem of the projection: for one (arm, step, state, action), the closest next-state distribution.
+
+Given q(y) = w(y) exp(v(y)) over the possible successors, minimise sum p ln(p/q) over the row's confidence set. A solver
+writes p into the row's place in the kernel and returns (phi, sigma): phi the minimum, and sigma the total of the entries that
+are not pinned by the set, 1 where none is. For a ball, sigma is the total above the centre (1 inside the ball).
+
+What is pinned can be read off p afterwards, and p answers to a change of the potentials v as dp = J dv with
+
+    box    J = diag(p_F) - p_F p_F' / sigma        F: strictly between its bounds
+    ball   the same for the entries above the centre, plus the same for those below it, whose totals are pinned.
+
+The row is named by its place (n,h,s,a) in the arrays: slicing it out would cost more than a small row's whole solution,
+because compiled code counts references to every slice.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.arrays import FloatArray
+from rmab.kernels.compile import compiled, compiled_inline
+
+__all__ = ["nearest_row"]
+
+SMALL = 1e-200  # below this, products w exp(v) are taken in logarithms
+TINY = 1e-290
+
+
+@compiled
+def weigh_in_logs(
+    reference: FloatArray,
+    successors: NDArray[np.int32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    q: FloatArray,
+) -> float:
+    """Fill q[k] = w exp(v - base) with the base that makes the largest 1, and return the base."""
+    base = -np.inf
+    for k in range(count):
+        y = successors[n, s, a, k]
+        q[k] = np.log(reference[n, h, s, a, y]) + v[n, h + 1, y]
+        base = max(base, q[k])
+    for k in range(count):
+        q[k] = np.exp(q[k] - base)
+    return base
+
+
+@compiled_inline
+def pinned_cost(p: float, q: float, w: float, v: float, base: float) -> float:
+    """Return p ln(p/q), also where q has underflown."""
+    if p <= 0.0:
+        return 0.0
+    if q > TINY:
+        return p * np.log(p / q)
+    return p * (np.log(p) - np.log(w) - v + base)
+
+
+@compiled
+def box_scale(q: FloatArray, low: FloatArray, high: FloatArray, count: int) -> float:
+    """Return c with sum clip(c q, low, high) = 1: safeguarded Newton on a piecewise linear, increasing function."""
+    total = 0.0
+    for k in range(count):
+        total += q[k]
+    c, below, above = 1.0 / total, 0.0, np.inf
+    for _ in range(200):
+        reached, slope = 0.0, 0.0
+        raised, lowered = np.inf, 0.0  # the nearest c at which a pinned entry comes loose
+        for k in range(count):
+            x = c * q[k]
+            if x <= low[k]:
+                reached += low[k]
+                if q[k] > 0.0:
+                    raised = min(raised, low[k] / q[k])
+            elif x >= high[k]:
+                reached += high[k]
+                lowered = max(lowered, high[k] / q[k])
+            else:
+                reached += x
+                slope += q[k]
+        excess = reached - 1.0
+        if abs(excess) <= 1e-15 * count:
+            return c
+        if excess > 0.0:
+            above = c
+        else:
+            below = c
+        if slope > 0.0:
+            new = c - excess / slope
+        else:
+            # All entries are pinned: go just past the nearest point where one comes loose.
+            new = lowered * (1.0 - 2e-15) if excess > 0.0 else raised * (1.0 + 2e-15)
+            if not 0.0 < new < np.inf:
+                return c  # none does: the box meets the simplex in this corner only
+        if not below < new < above:
+            new = (
+                np.sqrt(below * above) if below > 0.0 and above < np.inf else (0.5 * above if below == 0.0 else 2.0 * below)
+            )
+        if new == c:
+            return c
+        c = new
+    return c
+
+
+@compiled_inline
+def box_row(
+    reference: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    successors: NDArray[np.int32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    expv: FloatArray,
+    shift: float,
+    kernel: FloatArray,
+    q: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
+) -> tuple[float, float]:
+    """Solve for the box low <= p <= high: p = clip(c q, low, high).
+
+    The entries that were pinned last time (the kernel tells) are tried first: mostly they still are.
+    """
+    total, base = 0.0, shift
+    for k in range(count):
+        y = successors[n, s, a, k]
+        q[k] = reference[n, h, s, a, y] * expv[y]
+        total += q[k]
+    if not total > SMALL:
+        base = weigh_in_logs(reference, successors, count, n, h, s, a, v, q)
+    pinned, loose = 0.0, 0.0
+    for k in range(count):
+        y = successors[n, s, a, k]
+        old = kernel[n, h, s, a, y]
+        if low[n, s, a, y] < old < high[n, s, a, y]:
+            loose += q[k]
+        else:
+            pinned += old
+    c, same = (1.0 - pinned) / loose, loose > 0.0
+    for k in range(count):
+        y = successors[n, s, a, k]
+        old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
+        x = c * q[k]
+        same &= (((x > bottom) | (old <= bottom)) & ((x < top) | (old >= top))) & (
+            ((x <= bottom) | (old > bottom)) & ((x >= top) | (old < top))
+        )
+    if not same:
+        for k in range(count):
+            y = successors[n, s, a, k]
+            least[k], most[k] = low[n, s, a, y], high[n, s, a, y]
+        c = box_scale(q, least, most, count)
+    phi, pinned, loose, all_loose = 0.0, 0.0, 0.0, True
+    for k in range(count):
+        y = successors[n, s, a, k]
+        x = c * q[k]
+        if low[n, s, a, y] < x < high[n, s, a, y]:
+            loose += q[k]
+            kernel[n, h, s, a, y] = x
+        else:
+            p = low[n, s, a, y] if x <= low[n, s, a, y] else high[n, s, a, y]
+            kernel[n, h, s, a, y] = p
+            pinned += p
+            all_loose = False
+            phi += pinned_cost(p, q[k], reference[n, h, s, a, y], v[n, h + 1, y], base)
+    if all_loose:
+        return np.log(c) - base, 1.0
+    sigma = 0.0
+    if loose > 0.0:
+        sigma = max(1.0 - pinned, 1e-16)
+        correction = sigma / (c * loose)  # exact for this choice of pinned entries
+        for k in range(count):
+            y = successors[n, s, a, k]
+            if low[n, s, a, y] < kernel[n, h, s, a, y] < high[n, s, a, y]:
+                kernel[n, h, s, a, y] *= correction
+        phi += sigma * np.log(c * correction)
+    return phi - base, sigma
+
+
+@compiled
+def excess_scale(q: FloatArray, centre: FloatArray, count: int, half: float, rising: bool) -> float:
+    """Return the u with sum max(u q - centre, 0) = half (rising), or the d with sum max(centre - d q, 0) = half.
+
+    Both are convex and piecewise linear: Newton from the far end goes straight and ends after finitely many steps.
+    """
+    scale = 0.0
+    if rising:
+        for k in range(count):
+            if q[k] > 0.0:
+                scale = max(scale, (centre[k] + half) / q[k])
+    for _ in range(1000):
+        reached, slope = 0.0, 0.0
+        for k in range(count):
+            gap = scale * q[k] - centre[k] if rising else centre[k] - scale * q[k]
+            if gap > 0.0:
+                reached += gap
+                slope += q[k]
+        if slope <= 0.0:
+            return scale
+        new = scale - (reached - half) / slope if rising else scale + (reached - half) / slope
+        if (new >= scale) if rising else (new <= scale):
+            return scale
+        scale = new
+    return scale
+
+
+@compiled
+def ball_row(
+    reference: FloatArray,
+    low: FloatArray,
+    radius: float,
+    successors: NDArray[np.int32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    expv: FloatArray,
+    shift: float,
+    kernel: FloatArray,
+    q: FloatArray,
+    centre: FloatArray,
+) -> tuple[float, float]:
+    """Solve for the L1 ball sum |p - centre| <= radius, centre in low: p = clip(centre, u q, d q)."""
+    total, base = 0.0, shift
+    for k in range(count):
+        y = successors[n, s, a, k]
+        q[k] = reference[n, h, s, a, y] * expv[y]
+        total += q[k]
+    if not total > SMALL:
+        base = weigh_in_logs(reference, successors, count, n, h, s, a, v, q)
+        total = 0.0
+        for k in range(count):
+            total += q[k]
+    distance = 0.0
+    for k in range(count):
+        y = successors[n, s, a, k]
+        centre[k] = low[n, s, a, y]
+        kernel[n, h, s, a, y] = q[k] / total
+        distance += abs(q[k] / total - centre[k])
+    if distance <= radius:
+        return -np.log(total) - base, 1.0
+    up = excess_scale(q, centre, count, radius / 2, True)
+    down = excess_scale(q, centre, count, radius / 2, False)
+    phi, above, below = 0.0, 0.0, 0.0
+    for k in range(count):
+        y = successors[n, s, a, k]
+        p = centre[k]
+        if up * q[k] > p:
+            p = up * q[k]
+            above += p
+        elif down * q[k] < p:
+            p = down * q[k]
+            below += p
+        else:
+            phi += pinned_cost(p, q[k], reference[n, h, s, a, y], v[n, h + 1, y], base)
+        kernel[n, h, s, a, y] = p
+    if above > 0.0:
+        phi += above * np.log(up)
+    if below > 0.0:
+        phi += below * np.log(down)
+    return phi - base, above
+
+
+@compiled_inline
+def nearest_row(
+    ball: bool,
+    reference: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    radius: FloatArray,
+    successors: NDArray[np.int32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    expv: FloatArray,
+    shift: float,
+    kernel: FloatArray,
+    q: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
+) -> tuple[float, float]:
+    """Solve the row (n, h, s, a) over its box, or over the ball of its radius around low, at potentials v (N,H+1,S).
+
+    expv (S,) holds exp(v[n,h+1] - shift). Writes kernel[n,h,s,a]; q, least, most (S,) are work space.
+    """
+    if ball:
+        size = radius[n, s, a]
+        return ball_row(reference, low, size, successors, count, n, h, s, a, v, expv, shift, kernel, q, least)
+    return box_row(reference, low, high, successors, count, n, h, s, a, v, expv, shift, kernel, q, least, most)

@@ -1,0 +1,130 @@
+"""What a projection is asked for, checked: sets that are not empty, a reference that is positive where it must be."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.errors import ModelError
+from rmab.kernels.newton import Program
+from rmab.problem import as_floats
+
+__all__ = ["ball_program", "box_program", "checked_budget"]
+
+ROUNDING = 1e-9
+
+
+def box_program(
+    reference: FloatArray, lower: ArrayLike, upper: ArrayLike, start: ArrayLike, weights: ArrayLike | None
+) -> Program:
+    """Check boxes lower..upper (N,S,2,S) and what goes with them."""
+    reference = _checked_reference(reference)
+    low, high = _of_rows(lower, "lower", reference), _of_rows(upper, "upper", reference)
+    bad = ~((low >= 0) & (low <= high) & (high <= 1))
+    if bad.any():
+        n, s, a, y = np.argwhere(bad)[0]
+        interval = f"[{low[n, s, a, y]}, {high[n, s, a, y]}]"
+        raise ModelError(f"arm {n}, state {s}, action {a}, next state {y}: {interval} is no interval within [0, 1]")
+    least, most = low.sum(axis=3), high.sum(axis=3)
+    empty = (least > 1 + ROUNDING) | (most < 1 - ROUNDING)
+    if empty.any():
+        n, s, a = np.argwhere(empty)[0]
+        sums = f"lower sums to {least[n, s, a]:.12g}, upper to {most[n, s, a]:.12g}"
+        raise ModelError(f"arm {n}, state {s}, action {a}: no distribution lies between lower and upper ({sums})")
+    return _program(reference, low, high, np.zeros(low.shape[:3]), high > 0, start, weights, ball=False)
+
+
+def ball_program(
+    reference: FloatArray, centre: ArrayLike, radius: ArrayLike, start: ArrayLike, weights: ArrayLike | None
+) -> Program:
+    """Check balls of radius (N,S,2) around centre (N,S,2,S) and what goes with them."""
+    reference = _checked_reference(reference)
+    middle = _of_rows(centre, "centre", reference)
+    size = as_floats(radius, "radius")
+    if size.shape != middle.shape[:3]:
+        raise ModelError(f"radius must have shape (N, S, 2) = {middle.shape[:3]}, got {size.shape}")
+    off = ~((middle >= 0).all(axis=3) & (np.abs(middle.sum(axis=3) - 1) <= ROUNDING) & (size >= 0))
+    if off.any():
+        n, s, a = np.argwhere(off)[0]
+        raise ModelError(f"arm {n}, state {s}, action {a}: centre must be a distribution and radius at least 0")
+    allowed = reference.max(axis=1) > 0
+    lost = ~allowed & (middle > 0)
+    if lost.any():
+        n, s, a, y = np.argwhere(lost)[0]
+        raise ModelError(f"arm {n}, state {s}, action {a}, next state {y}: in the centre, but the reference is 0")
+    return _program(reference, middle, middle, size, allowed, start, weights, ball=True)
+
+
+def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
+    """Return the budget of every step (H,), or raise ModelError naming the step at which nothing is feasible."""
+    limit = as_floats(budget, "budget")
+    if limit.ndim == 0:
+        limit = np.full(horizon, limit)
+    if limit.shape != (horizon,):
+        raise ModelError(f"budget must be a number or have shape ({horizon},), got {limit.shape}")
+    for h in np.flatnonzero(~(limit >= 0) | np.isinf(limit))[:1]:
+        raise ModelError(f"budget: step {h} has {limit[h]}, which nothing can meet" if limit[h] < 0 else f"budget: step {h}")
+    return limit
+
+
+def _checked_reference(reference: FloatArray) -> FloatArray:
+    table = np.ascontiguousarray(reference, dtype=np.float64)
+    if table.ndim != 5 or table.shape[2] != table.shape[4] or table.shape[3] != 2 or 0 in table.shape:
+        raise ModelError(f"reference must have shape (N, H, S, 2, S), got {table.shape}")
+    return table
+
+
+def _of_rows(values: ArrayLike, name: str, reference: FloatArray) -> FloatArray:
+    table = as_floats(values, name)
+    arms, _, states, _, _ = reference.shape
+    if table.shape != (arms, states, 2, states):
+        raise ModelError(f"{name} must have shape (N, S, 2, S) = {(arms, states, 2, states)}, got {table.shape}")
+    return table
+
+
+def _program(
+    reference: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    radius: FloatArray,
+    allowed: BoolArray,
+    start: ArrayLike,
+    weights: ArrayLike | None,
+    *,
+    ball: bool,
+) -> Program:
+    arms, horizon, states, _, _ = reference.shape
+    first = _checked_start(start, arms, states)
+    for n in range(arms):
+        good = np.where(allowed[n], (reference[n] > 0) & np.isfinite(reference[n]), True)
+        if not good.all():
+            h, s, a, y = np.argwhere(~good)[0]
+            where = f"arm {n}, step {h}, state {s}, action {a}, next state {y}"
+            raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be positive where allowed")
+    many = np.ones(arms) if weights is None else as_floats(weights, "weights")
+    if many.shape != (arms,) or not (many > 0).all() or not np.isfinite(many).all():
+        raise ModelError(f"weights must be {arms} positive numbers")
+    order = np.argsort(~allowed, axis=3, kind="stable").astype(np.int32)
+    counts = allowed.sum(axis=3).astype(np.int32)
+    reach = _reachable(allowed, first, horizon)
+    idle = np.zeros(horizon, dtype=bool)
+    return Program(ball, reference, low, high, radius, order, counts, reach, idle, first, many)
+
+
+def _checked_start(start: ArrayLike, arms: int, states: int) -> IntArray:
+    given = as_floats(start, "start")
+    if given.shape != (arms,):
+        raise ModelError(f"start must have shape ({arms},), got {given.shape}")
+    for n in np.flatnonzero(~((given >= 0) & (given < states) & (given == np.floor(given))))[:1]:
+        raise ModelError(f"start[{n}] must be in 0..{states - 1}, got {given[n]:g}")
+    return given.astype(np.int64)
+
+
+def _reachable(allowed: BoolArray, start: IntArray, horizon: int) -> BoolArray:
+    """(N, H, S) whether some kernel of the sets can bring mass there."""
+    arms, states = allowed.shape[:2]
+    moves = allowed.any(axis=2)
+    reach = np.zeros((arms, horizon, states), dtype=bool)
+    reach[np.arange(arms), 0, start] = True
+    for h in range(1, horizon):
+        reach[:, h] = (reach[:, h - 1, :, np.newaxis] & moves).any(axis=1)
+    return reach

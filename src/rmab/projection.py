@@ -1,0 +1,236 @@
+"""The KL projection onto confidence-set occupancy polytopes, with the budget (paper, eq. UCB_extended): exact, by Newton.
+
+    minimise    sum over n of weights[n] D(z[n] || reference[n]),   D the unnormalised Kullback-Leibler divergence,
+    subject to  all mass of arm n at step 0 in start[n]; flow from step to step; z[n,h,s,a,.] = mass times a distribution of
+                the confidence set of (n,s,a); at every step, the weighted active mass at most the budget.
+
+The dual has one potential per (arm, step, state) and one price per step; the multipliers of the confidence sets vanish into
+a closed form per row. See `rmab.kernels.newton` for what is done arm by arm.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.arrays import FloatArray, ReadOnly, frozen
+from rmab.errors import ModelError, SolverError
+from rmab.kernels.dynamics import forward
+from rmab.kernels.newton import Program, curvature, direction, dual, opening
+from rmab.programs import ball_program, box_program, checked_budget
+
+__all__ = ["Projection", "project", "project_ball"]
+
+CHUNK = 50_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
+ITERATIONS = 200
+ARMIJO = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Projection(ReadOnly):
+    """The projection, feasible to rounding, with what proves it.
+
+    mass        (N, H, S, 2) occupancy of each arm.      kernel  (N, H, S, 2, S) the transitions chosen in the sets.
+    prices      (H,) multipliers of the budget.          potentials  (N, H, S) multipliers of flow.
+    residual    largest violation of flow, start, budget (relative to it, where above 1) and complementarity.
+    iterations  Newton steps.
+    value       the divergence at the returned point.    gap  value minus the dual value.
+    """
+
+    mass: FloatArray
+    kernel: FloatArray
+    prices: FloatArray
+    potentials: FloatArray
+    residual: float
+    iterations: int
+    value: float
+    gap: float
+
+    @property
+    def z(self) -> FloatArray:
+        """(N, H, S, 2, S) state-action-state occupancy, built on demand."""
+        return self.mass[..., np.newaxis] * self.kernel
+
+
+def project(
+    reference: FloatArray,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    start: ArrayLike,
+    budget: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    warm: Projection | None = None,
+    tol: float = 1e-8,
+) -> Projection:
+    """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the box lower..upper (N,S,2,S).
+
+    start (N,) states; budget a number or (H,); weights (N,) how many like arms each one stands for. A transition with upper
+    = 0 is impossible and costs nothing; elsewhere the reference must be positive. warm: an earlier projection to start from.
+    Raises ModelError for an empty or malformed set, SolverError with the residual reached where Newton does not get to tol.
+    """
+    program = box_program(reference, lower, upper, start, weights)
+    return _solve(program, budget, warm, tol)
+
+
+def project_ball(
+    reference: FloatArray,
+    centre: ArrayLike,
+    radius: ArrayLike,
+    start: ArrayLike,
+    budget: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    warm: Projection | None = None,
+    tol: float = 1e-8,
+) -> Projection:
+    """Project onto the occupancies whose kernels lie within L1 distance radius (N,S,2) of centre (N,S,2,S).
+
+    A transition whose reference is 0 at every step is impossible; otherwise as `project`.
+    """
+    program = ball_program(reference, centre, radius, start, weights)
+    return _solve(program, budget, warm, tol)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="rmab")
+
+
+class _Newton:
+    """The state of one solve: a dual point, what it evaluates to, and the work space."""
+
+    def __init__(self, program: Program, budget: FloatArray, marginals: FloatArray, prices: FloatArray) -> None:
+        arms, horizon, states = program.reach.shape
+        self.program, self.budget, self.prices = program._replace(idle=budget == 0), budget, prices
+        size = max(1, CHUNK // (2 * horizon * states * states))
+        self.chunks = [(first, min(first + size, arms)) for first in range(0, arms, size)]
+        self.v = np.empty((arms, horizon + 1, states))
+        self.gradient = np.empty((arms, horizon, states))
+        self.upper, self.link = (np.empty((arms, horizon, states, states)) for _ in range(2))
+        self.leave, self.enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
+        self.kernel = np.empty(program.reference.shape)
+        self.mass, self.phi, self.sigma = (np.zeros((arms, horizon, states, 2)) for _ in range(3))
+        self.each(lambda first, last: opening(self.program, first, last, marginals, prices, self.v, self.kernel))
+        self.value, self.used, self.flow = self.evaluate(self.v, prices, self.gradient)
+
+    def each(self, work: Callable[[int, int], Any]) -> list[Any]:
+        """Do the work for every chunk of arms, side by side; results come in the order of the chunks."""
+        if len(self.chunks) == 1:
+            return [work(*self.chunks[0])]
+        return list(_pool().map(lambda chunk: work(*chunk), self.chunks))
+
+    def evaluate(self, v: FloatArray, prices: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray, float]:
+        """Return the dual function, the active mass (H,) and the largest flow violation."""
+
+        def part(first: int, last: int) -> tuple[float, float, FloatArray]:
+            used = np.empty_like(prices)
+            rows = (self.kernel, self.mass, self.phi, self.sigma)
+            return *dual(self.program, first, last, v, prices, *rows, gradient, used), used
+
+        parts = self.each(part)
+        value = sum(one[0] for one in parts) + float(self.budget @ prices)
+        return value, np.sum([one[2] for one in parts], axis=0), max(one[1] for one in parts)
+
+    @property
+    def residual(self) -> float:
+        """Largest violation of the optimality conditions at the current point."""
+        slack = (self.budget - self.used) / np.maximum(self.budget, 1.0)
+        prices = np.where(self.program.idle, 0.0, np.minimum(self.prices, slack))
+        return max(self.flow, float(np.abs(prices).max()))
+
+    def improve(self) -> None:
+        """Take one Newton step, shortened until the dual function has come down enough; SolverError where it cannot."""
+        price_step, slope_v = self.newton_step()
+        slack = self.budget - self.used
+        length = 1.0
+        v, gradient = np.empty_like(self.v), np.empty_like(self.gradient)
+        v[:, -1] = 0.0
+        while length > 1e-12:
+            v[:, :-1] = self.v[:, :-1] + length * self.step
+            prices = np.maximum(self.prices + length * price_step, 0.0)
+            value, used, flow = self.evaluate(v, prices, gradient)
+            expected = length * slope_v + float(slack @ (prices - self.prices))
+            noise = 1e-14 * (abs(self.value) + abs(value) + float(np.abs(v[:, 0]).max()))
+            if value <= self.value + ARMIJO * expected + noise:
+                self.v, self.prices, self.gradient = v, prices, gradient
+                self.value, self.used, self.flow = value, used, flow
+                return
+            length *= 0.5
+        raise SolverError(f"projection: the line search failed at residual {self.residual:.2e}")
+
+    def newton_step(self) -> tuple[FloatArray, float]:
+        """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials."""
+        slack = self.budget - self.used
+        free = ~self.program.idle & ((self.prices > 0) | (slack < 0))
+        column = np.where(free, np.cumsum(free) - 1, -1)
+        columns = int(free.sum())
+
+        def factored(first: int, last: int) -> FloatArray:
+            schur = np.empty((1 + columns, 1 + columns))
+            point = (self.kernel, self.mass, self.sigma, self.gradient, column, columns)
+            curvature(self.program, first, last, *point, self.upper, self.link, self.leave, self.enter, schur)
+            return schur
+
+        schur = np.sum(self.each(factored), axis=0)
+        price_step = np.zeros_like(self.prices)
+        if columns:
+            inner = np.triu(schur[1:, 1:])
+            matrix = np.diag(self.used[free]) - (inner + np.triu(inner, 1).T)
+            matrix[np.diag_indices(columns)] += 1e-15 * self.used[free] + 1e-300
+            price_step[free] = np.linalg.solve(matrix, schur[0, 1:] - slack[free])
+        _, horizon, states = self.program.reach.shape
+        factors = (self.gradient, self.upper, self.link, self.leave, self.enter, price_step, self.step)
+        slopes = self.each(lambda first, last: direction(horizon, states, self.program.weights, first, last, *factors))
+        return price_step, float(sum(slopes))
+
+
+def _solve(program: Program, budget: ArrayLike, warm: Projection | None, tol: float) -> Projection:
+    limit = checked_budget(budget, program.reach.shape[1])
+    marginals, prices = _first_guess(program, limit, warm)
+    newton = _Newton(program, limit, marginals, prices)
+    iterations = 0
+    while not newton.residual <= tol:
+        if iterations == ITERATIONS or not np.isfinite(newton.value):
+            raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tol:.0e}")
+        newton.improve()
+        iterations += 1
+    return _answer(newton, iterations)
+
+
+def _first_guess(program: Program, budget: FloatArray, warm: Projection | None) -> tuple[FloatArray, FloatArray]:
+    """State marginals (N,H,S) and prices (H,) to start from: those of an earlier projection, or uniform and zero."""
+    reach = program.reach
+    marginals = reach / reach.sum(axis=2, keepdims=True)
+    if warm is None:
+        return marginals, np.zeros(reach.shape[1])
+    if warm.potentials.shape != reach.shape:
+        raise ModelError(f"warm: a projection of shape {warm.potentials.shape} cannot start one of shape {reach.shape}")
+    mixed = 0.999 * warm.mass.sum(axis=3) + 0.001 * marginals
+    return mixed, np.where(budget > 0, warm.prices, 0.0)
+
+
+def _answer(newton: _Newton, iterations: int) -> Projection:
+    """Turn the dual point into a feasible primal one, and measure both."""
+    program, residual = newton.program, newton.residual
+    del newton.upper, newton.link  # as large as z together: make room
+    arms, horizon, states = program.reach.shape
+    cost = newton.phi + np.einsum("nhsay,nhy->nhsa", newton.kernel, newton.v[:, 1:])
+    share = newton.mass[..., 1] / np.where(newton.mass[..., 1] > 0, newton.mass.sum(axis=3), 1.0)
+    start = np.eye(states)[program.start] * program.weights[:, np.newaxis]
+    mass = np.empty((arms, horizon, states, 2))
+    forward(newton.kernel, start, newton.budget, share, mass)
+    mass /= program.weights[:, np.newaxis, np.newaxis, np.newaxis]
+    spent = np.where(mass > 0, mass * (np.log(np.where(mass > 0, mass, 1.0)) + cost - 1.0), 0.0).sum(axis=(1, 2, 3))
+    constant = program.reference.sum(axis=(1, 2, 3, 4))
+    value = float(program.weights @ (spent + constant))
+    gap = value - (float(program.weights @ constant) - newton.value)
+    potentials = newton.v[:, :-1].copy()
+    return Projection(
+        frozen(mass), frozen(newton.kernel), frozen(newton.prices), frozen(potentials), residual, iterations, value, gap
+    )
