@@ -26,7 +26,7 @@ from rmab.programs import ball_program, box_program, checked_budget
 
 __all__ = ["Projection", "project", "project_ball"]
 
-CHUNK = 50_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
+CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
 ITERATIONS = 200
 ARMIJO = 1e-4
 
@@ -115,8 +115,9 @@ class _Newton:
         self.upper, self.link = (np.empty((arms, horizon, states, states)) for _ in range(2))
         self.leave, self.enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
         self.kernel = np.empty(program.reference.shape)
-        self.mass, self.phi, self.sigma = (np.zeros((arms, horizon, states, 2)) for _ in range(3))
-        self.each(lambda first, last: opening(self.program, first, last, marginals, prices, self.v, self.kernel))
+        self.mass, self.phi, self.sigma, self.constant = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
+        opened = (marginals, prices, self.v, self.kernel, self.constant)
+        self.each(lambda first, last: opening(self.program, first, last, *opened))
         self.value, self.used, self.flow = self.evaluate(self.v, prices, self.gradient)
 
     def each(self, work: Callable[[int, int], Any]) -> list[Any]:
@@ -130,7 +131,7 @@ class _Newton:
 
         def part(first: int, last: int) -> tuple[float, float, FloatArray]:
             used = np.empty_like(prices)
-            rows = (self.kernel, self.mass, self.phi, self.sigma)
+            rows = (self.kernel, self.constant, self.mass, self.phi, self.sigma)
             return *dual(self.program, first, last, v, prices, *rows, gradient, used), used
 
         parts = self.each(part)

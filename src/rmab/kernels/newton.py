@@ -81,6 +81,7 @@ def dual(
     v: FloatArray,
     prices: FloatArray,
     kernel: FloatArray,
+    constant: FloatArray,
     mass: FloatArray,
     phi: FloatArray,
     sigma: FloatArray,
@@ -89,7 +90,7 @@ def dual(
 ) -> tuple[float, float]:
     """Evaluate the dual at v (N,H+1,S) and prices (H,). Returns these arms' part of f and their largest flow violation.
 
-    Writes every row's kernel (N,H,S,2,S), and its mass, phi and sigma (N,H,S,2); gradient (N,H,S) of each arm by itself
+    Writes every row's kernel (N,H,S,2,S), and its constant, mass, phi and sigma (N,H,S,2); gradient (N,H,S) of each arm by itself
     (inflow - outflow, 1 - outflow at the start); and used (H,), the weighted active mass.
     """
     ball, reference, low, high, radius, successors, counts, reach, idle, start, weights = program
@@ -110,7 +111,7 @@ def dual(
                     count = counts[n, s, a]
                     cost, part = nearest_row(
                         ball, reference, low, high, radius, successors, count, n, h, s, a,
-                        v, expv, shift, kernel, q, least, most,
+                        v, expv, shift, kernel, constant, q, least, most,
                     )  # fmt: skip
                     m = np.exp(-prices[h] * a - v[n, h, s] - cost)
                     mass[n, h, s, a], phi[n, h, s, a], sigma[n, h, s, a] = m, cost, part
@@ -151,6 +152,19 @@ def add_row(
         for k in range(count):
             y = successors[n, s, a, k]
             block[y, y] += mass * kernel[n, h, s, a, y]
+        return filled
+    if count <= 8 and not ball:
+        for k in range(count):
+            x = successors[n, s, a, k]
+            p = kernel[n, h, s, a, x]
+            loose = low[n, s, a, x] < p < high[n, s, a, x]
+            if loose:
+                block[x, x] += mass * p
+            for j in range(k, count):
+                y = successors[n, s, a, j]
+                other = kernel[n, h, s, a, y]
+                both = loose and low[n, s, a, y] < other < high[n, s, a, y]
+                block[x, y] += mass * p * (other - other / sigma if both else other)
         return filled
     parts = 3 if ball else 2
     for which in range(parts):  # p itself, then its loose parts (two for a ball: above and below the centre)
@@ -324,6 +338,7 @@ def opening(
     prices: FloatArray,
     v: FloatArray,
     kernel: FloatArray,
+    constant: FloatArray,
 ) -> None:
     """Write potentials v (N,H+1,S) that put the mass of every node at marginals (N,H,S): one backward pass.
 
@@ -343,7 +358,7 @@ def opening(
                         kernel[n, h, s, a, y] = 0.0
                     cost, _ = nearest_row(
                         ball, reference, low, high, radius, successors, counts[n, s, a], n, h, s, a,
-                        v, expv, shift, kernel, q, least, most,
+                        v, expv, shift, kernel, constant, q, least, most,
                     )  # fmt: skip
                     if a == 1 and idle[h]:
                         continue

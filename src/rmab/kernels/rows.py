@@ -1,8 +1,8 @@
 """The inner problem of the projection: for one (arm, step, state, action), the closest next-state distribution.
 
 Given q(y) = w(y) exp(v(y)) over the possible successors, minimise sum p ln(p/q) over the row's confidence set. A solver
-writes p into the row's place in the kernel and returns (phi, sigma): phi the minimum, and sigma the total of the entries that
-are not pinned by the set, 1 where none is. For a ball, sigma is the total above the centre (1 inside the ball).
+writes p into the row's place in the kernel and returns (phi, sigma): phi the minimum, and sigma the total of the entries
+that are not pinned by the set, 1 where none is. For a ball, sigma is the total above the centre (1 inside the ball).
 
 What is pinned can be read off p afterwards, and p answers to a change of the potentials v as dp = J dv with
 
@@ -104,6 +104,59 @@ def box_scale(q: FloatArray, low: FloatArray, high: FloatArray, count: int) -> f
     return c
 
 
+@compiled
+def box_row_anew(
+    reference: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    successors: NDArray[np.int32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    base: float,
+    total: float,
+    kernel: FloatArray,
+    constant: FloatArray,
+    q: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
+) -> tuple[float, float]:
+    """Find out which entries of a box are pinned, from scratch; q is filled, relative to base, unless its total vanishes."""
+    if not total > SMALL:
+        base = weigh_in_logs(reference, successors, count, n, h, s, a, v, q)
+    for k in range(count):
+        y = successors[n, s, a, k]
+        least[k], most[k] = low[n, s, a, y], high[n, s, a, y]
+    c = box_scale(q, least, most, count)
+    fixed, pinned, loose, tilt = 0.0, 0.0, 0.0, 0.0
+    for k in range(count):
+        y = successors[n, s, a, k]
+        x = c * q[k]
+        if least[k] < x < most[k]:
+            loose += q[k]
+            kernel[n, h, s, a, y] = x
+        else:
+            p = least[k] if x <= least[k] else most[k]
+            kernel[n, h, s, a, y] = p
+            pinned += p
+            tilt += p * v[n, h + 1, y]
+            if p > 0.0:
+                fixed += p * (np.log(p) - np.log(reference[n, h, s, a, y]))
+    constant[n, h, s, a] = fixed
+    if not loose > 0.0:
+        return fixed - tilt, 0.0
+    sigma = max(1.0 - pinned, 1e-16)
+    correction = sigma / (c * loose)  # exact for this choice of pinned entries
+    for k in range(count):
+        y = successors[n, s, a, k]
+        if least[k] < kernel[n, h, s, a, y] < most[k]:
+            kernel[n, h, s, a, y] *= correction
+    return fixed - tilt + sigma * (np.log(c * correction) - base), sigma
+
+
 @compiled_inline
 def box_row(
     reference: FloatArray,
@@ -119,67 +172,47 @@ def box_row(
     expv: FloatArray,
     shift: float,
     kernel: FloatArray,
+    constant: FloatArray,
     q: FloatArray,
     least: FloatArray,
     most: FloatArray,
 ) -> tuple[float, float]:
     """Solve for the box low <= p <= high: p = clip(c q, low, high).
 
-    The entries that were pinned last time (the kernel tells) are tried first: mostly they still are.
+    The entries that were pinned last time (the kernel tells) are tried first: mostly they still are, and their part of phi
+    without the potentials, sum p ln(p/w), is in constant[n,h,s,a] already.
     """
-    total, base = 0.0, shift
-    for k in range(count):
-        y = successors[n, s, a, k]
-        q[k] = reference[n, h, s, a, y] * expv[y]
-        total += q[k]
-    if not total > SMALL:
-        base = weigh_in_logs(reference, successors, count, n, h, s, a, v, q)
-    pinned, loose = 0.0, 0.0
-    for k in range(count):
-        y = successors[n, s, a, k]
-        old = kernel[n, h, s, a, y]
-        if low[n, s, a, y] < old < high[n, s, a, y]:
-            loose += q[k]
-        else:
-            pinned += old
-    c, same = (1.0 - pinned) / loose, loose > 0.0
+    total, base, pinned, loose, tilt, exact = 0.0, shift, 0.0, 0.0, 0.0, True
     for k in range(count):
         y = successors[n, s, a, k]
         old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
-        x = c * q[k]
-        same &= (((x > bottom) | (old <= bottom)) & ((x < top) | (old >= top))) & (
-            ((x <= bottom) | (old > bottom)) & ((x >= top) | (old < top))
-        )
-    if not same:
-        for k in range(count):
-            y = successors[n, s, a, k]
-            least[k], most[k] = low[n, s, a, y], high[n, s, a, y]
-        c = box_scale(q, least, most, count)
-    phi, pinned, loose, all_loose = 0.0, 0.0, 0.0, True
-    for k in range(count):
-        y = successors[n, s, a, k]
-        x = c * q[k]
-        if low[n, s, a, y] < x < high[n, s, a, y]:
+        q[k] = reference[n, h, s, a, y] * expv[y]
+        total += q[k]
+        if bottom < old < top:
             loose += q[k]
-            kernel[n, h, s, a, y] = x
         else:
-            p = low[n, s, a, y] if x <= low[n, s, a, y] else high[n, s, a, y]
-            kernel[n, h, s, a, y] = p
-            pinned += p
-            all_loose = False
-            phi += pinned_cost(p, q[k], reference[n, h, s, a, y], v[n, h + 1, y], base)
-    if all_loose:
-        return np.log(c) - base, 1.0
-    sigma = 0.0
-    if loose > 0.0:
-        sigma = max(1.0 - pinned, 1e-16)
-        correction = sigma / (c * loose)  # exact for this choice of pinned entries
+            pinned += old
+            tilt += old * v[n, h + 1, y]
+            exact &= bottom == top == old
+    if loose == 0.0 and exact:  # the kernel is known: nothing to solve
+        return constant[n, h, s, a] - tilt, 0.0
+    sigma = 1.0 - pinned
+    if total > SMALL and loose > 0.0 and sigma > 0.0:
+        c, same = sigma / loose, True
         for k in range(count):
             y = successors[n, s, a, k]
-            if low[n, s, a, y] < kernel[n, h, s, a, y] < high[n, s, a, y]:
-                kernel[n, h, s, a, y] *= correction
-        phi += sigma * np.log(c * correction)
-    return phi - base, sigma
+            old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
+            x = c * q[k]
+            if bottom < old < top:
+                same &= (bottom < x) & (x < top)
+                kernel[n, h, s, a, y] = x
+            else:
+                same &= (x <= bottom) if old <= bottom else (x >= top)
+        if same:
+            return constant[n, h, s, a] - tilt + sigma * (np.log(c) - base), sigma
+    return box_row_anew(
+        reference, low, high, successors, count, n, h, s, a, v, base, total, kernel, constant, q, least, most
+    )
 
 
 @compiled
@@ -285,15 +318,17 @@ def nearest_row(
     expv: FloatArray,
     shift: float,
     kernel: FloatArray,
+    constant: FloatArray,
     q: FloatArray,
     least: FloatArray,
     most: FloatArray,
 ) -> tuple[float, float]:
     """Solve the row (n, h, s, a) over its box, or over the ball of its radius around low, at potentials v (N,H+1,S).
 
-    expv (S,) holds exp(v[n,h+1] - shift). Writes kernel[n,h,s,a]; q, least, most (S,) are work space.
+    expv (S,) holds exp(v[n,h+1] - shift). Writes kernel[n,h,s,a] and constant[n,h,s,a], which the
+    next call may use; q, least, most (S,) are work space.
     """
     if ball:
         size = radius[n, s, a]
         return ball_row(reference, low, size, successors, count, n, h, s, a, v, expv, shift, kernel, q, least)
-    return box_row(reference, low, high, successors, count, n, h, s, a, v, expv, shift, kernel, q, least, most)
+    return box_row(reference, low, high, successors, count, n, h, s, a, v, expv, shift, kernel, constant, q, least, most)
