@@ -11,7 +11,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
 $(READY): pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "installing rmab and its tools into $(VENV) (once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
@@ -33,5 +33,5 @@ boundscheck: $(READY) ## the tests of the compiled code with array bounds checke
 bench: $(READY) ## the simulator's benchmark: ratios, growth, memory
 	@$(BIN)/python benchmarks/simulator.py
 
-clean: ## remove the environment and all caches
+clean: ## remove the environment and what the tools left in this folder
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

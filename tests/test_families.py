@@ -178,7 +178,7 @@ class TestOwnTasks:
         [
             ({"rewards": np.zeros((2, 2, 2))}, r"rewards must have shape \(T, N, S, 2\)"),
             ({"rewards": np.full((1, 2, 2, 2), 5.0)}, "episode 0, arm 0, state 0, action 0 is 5.0, outside"),
-            ({"rewards": np.full((1, 2, 2, 2), np.nan)}, "is nan, outside"),
+            ({"rewards": np.full((1, 2, 2, 2), np.nan)}, "episode 0, arm 0, state 0, action 0 is nan"),
             ({"rewards": np.ones((1, 2, 2, 2)), "passive_zero": True}, "declared zero, but episode 0, arm 0, state 0 pays"),
             ({"rewards": np.zeros((1, 3, 2, 2))}, "the rewards are for"),
             ({"feedback": "some"}, "feedback must be one of bandit, active, full"),

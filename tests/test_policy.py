@@ -147,11 +147,11 @@ class TestAct:
 @pytest.mark.parametrize(
     ("h", "states", "message"),
     [
-        (0, [-1, 0], "arm 0 is in state -1, the table has states 0"),
+        (0, [-1, 0], "arm 0 is in state -1, there are states 0"),
         (0, [0, 99], "arm 1 is in state 99"),
         (0, [0], "states must be 2 integers, one per arm"),
         (0, [0.0, 1.0], "states must be 2 integers"),
-        (99, [0, 0], "step 99 is not in the table"),
+        (99, [0, 0], "step must be in 0"),
     ],
 )
 def test_act_refuses_a_place_outside_the_table(h, states, message):

@@ -12,11 +12,13 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from rmab.errors import BudgetExceeded, FileError, ModelError, PolicyError, RmabError, SolverError
     from rmab.families import Task, load_task, task, tasks
+    from rmab.families.deadline import earliest_deadline_first, least_laxity_first
     from rmab.planners.fluid import Fluid, fluid
     from rmab.planners.indices import lagrangian_index, myopic_index, occupancy_index, random_policy, round_robin
     from rmab.planners.lp_update import LpUpdate
     from rmab.policy import IndexPolicy, Policy
     from rmab.problem import Arms, Problem, View
+    from rmab.projection import Projection, project, project_ball
     from rmab.rewards import Adversary, RewardModel, adversary
     from rmab.simulation import Batch, Trajectory, simulate, simulate_many
 
@@ -27,9 +29,11 @@ _HOMES = {
     "planners.lp_update": ("LpUpdate",),
     "policy": ("IndexPolicy", "Policy"),
     "problem": ("Arms", "Problem", "View"),
+    "projection": ("Projection", "project", "project_ball"),
     "rewards": ("Adversary", "RewardModel", "adversary"),
     "simulation": ("Batch", "Trajectory", "simulate", "simulate_many"),
     "families": ("Task", "load_task", "task", "tasks"),
+    "families.deadline": ("earliest_deadline_first", "least_laxity_first"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

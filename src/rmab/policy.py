@@ -15,7 +15,7 @@ from rmab.errors import ModelError, PolicyError
 from rmab.kernels.selection import select
 from rmab.problem import as_floats, as_integer
 
-__all__ = ["IndexPolicy", "Policy", "Rounding", "Rule"]
+__all__ = ["IndexPolicy", "Policy", "Rounding", "Rule", "check_place"]
 
 Rule = Literal["fill", "at-most"]
 Rounding = Literal["top", "dependent"]
@@ -69,7 +69,8 @@ class IndexPolicy:
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Decide one step outside the compiled episode loop, for live use: the same rule, draws from rng."""
         arms = np.arange(len(self.table))
-        _check_place(h, np.asarray(states), self.table)
+        steps = self.table.shape[1] if self.table.ndim == 3 else None
+        check_place(h, np.asarray(states), arms.size, steps, self.table.shape[-1])
         index = self.table[arms, states] if self.table.ndim == 2 else self.table[arms, h, states]
         active = np.empty(arms.size, dtype=bool)
         stream = rng.integers(0, 2**64, size=4, dtype=np.uint64)
@@ -88,13 +89,14 @@ class IndexPolicy:
         return self.table.transpose(1, 0, 2)
 
 
-def _check_place(h: int, states: IntArray, table: FloatArray) -> None:
-    if states.shape != table.shape[:1] or states.dtype.kind not in "iu":
-        raise PolicyError(f"states must be {len(table)} integers, one per arm, got shape {states.shape}")
-    for n in np.flatnonzero((states < 0) | (states >= table.shape[-1]))[:1]:
-        raise PolicyError(f"arm {n} is in state {states[n]}, the table has states 0..{table.shape[-1] - 1}")
-    if table.ndim == 3 and not 0 <= h < table.shape[1]:
-        raise PolicyError(f"step {h} is not in the table, which has steps 0..{table.shape[1] - 1}")
+def check_place(h: int, states: IntArray, arms: int, steps: int | None, most: int) -> None:
+    """Raise PolicyError unless states are `arms` integers below `most` and h is below `steps` (None: any step)."""
+    if states.shape != (arms,) or states.dtype.kind not in "iu":
+        raise PolicyError(f"states must be {arms} integers, one per arm, got shape {states.shape} of {states.dtype}")
+    for n in np.flatnonzero((states < 0) | (states >= most))[:1]:
+        raise PolicyError(f"arm {n} is in state {states[n]}, there are states 0..{most - 1}")
+    if steps is not None and not 0 <= h < steps:
+        raise PolicyError(f"step must be in 0..{steps - 1}, got {h}")
 
 
 def _check_values(table: FloatArray, rounding: Rounding) -> None:

@@ -17,9 +17,9 @@ from rmab.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.errors import ModelError
 from rmab.files import read_fields, write_fields
 
-__all__ = ["Arms", "Feedback", "Problem", "View"]
+__all__ = ["Arms", "FeedbackMode", "Problem", "View"]
 
-Feedback = Literal["bandit", "active", "full"]
+FeedbackMode = Literal["bandit", "active", "full"]
 
 ROW_SUM_TOLERANCE = 1e-9
 
@@ -412,7 +412,7 @@ class View(ReadOnly):
     start: IntArray
     low: float
     high: float
-    feedback: Feedback
+    feedback: FeedbackMode
     passive_zero: bool
     pooled_rewards: bool
     groups: IntArray | None

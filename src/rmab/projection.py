@@ -8,7 +8,6 @@ The dual has one potential per (arm, step, state) and one price per step; the mu
 a closed form per row. See `rmab.kernels.newton` for what is done arm by arm.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.arrays import FloatArray, ReadOnly, frozen
+from rmab.cores import cores
 from rmab.errors import ModelError, SolverError
 from rmab.kernels.dynamics import forward
 from rmab.kernels.newton import Program, curvature, direction, dual, opening
@@ -99,7 +99,7 @@ def project_ball(
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="rmab")
+    return ThreadPoolExecutor(cores(), thread_name_prefix="rmab")
 
 
 class _Newton:

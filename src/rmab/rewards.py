@@ -23,6 +23,14 @@ FACTOR_LOW, FACTOR_HIGH = 0.5, 1.5  # the span of the paper's ramp
 FACTOR_LEAST = 0.1  # what an arm that does not pay still pays, under `switching`
 
 
+def checked_range(low: float, high: float) -> tuple[float, float]:
+    """Return the declared range as floats, or raise ModelError unless low < high and both are finite."""
+    ends = as_floats([low, high], "range")
+    if not (np.isfinite(ends).all() and ends[0] < ends[1]):
+        raise ModelError(f"the range needs low < high, both finite, got [{low}, {high}]; declare it with low= and high=")
+    return float(ends[0]), float(ends[1])
+
+
 @dataclass(frozen=True, eq=False)
 class RewardModel(ReadOnly):
     """What is at stake: r[n,s,a] = sum over k of factor[k] * parts[k,n,s,a], clipped to [low, high].
@@ -43,8 +51,7 @@ class RewardModel(ReadOnly):
             raise ModelError(f"parts must have shape (K, N, S, 2), got {table.shape}")
         if not np.isfinite(table).all():
             raise ModelError("parts must be finite")
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            raise ModelError(f"the range needs low < high, both finite, got [{low}, {high}]")
+        least, most = checked_range(low, high)
         labels = None
         if units is not None:
             labels = np.unique(np.asarray(units), return_inverse=True)[1].astype(np.int64)
@@ -52,9 +59,14 @@ class RewardModel(ReadOnly):
                 raise ModelError(f"units: {table.shape[1]} labels are needed, one per arm, got shape {labels.shape}")
             frozen(labels)
         object.__setattr__(self, "parts", frozen(table))
-        object.__setattr__(self, "low", float(low))
-        object.__setattr__(self, "high", float(high))
+        object.__setattr__(self, "low", least)
+        object.__setattr__(self, "high", most)
         object.__setattr__(self, "units", labels)
+        whole = table.sum(axis=0)
+        outside = ~((whole >= least) & (whole <= most))
+        if outside.any():
+            n, s, a = np.argwhere(outside)[0]
+            raise ModelError(f"parts: arm {n}, state {s}, action {a} sum to {whole[n, s, a]}, outside [{least}, {most}]")
 
     @cached_property
     def unit_of(self) -> IntArray:
@@ -110,11 +122,19 @@ class Adversary(ReadOnly, ABC):
     def reward(self, t: int, visits: ArrayLike | None = None) -> FloatArray:
         """(N, S, 2) rewards of episode t (from 0), given how often each pair was visited before it (N, S, 2).
 
-        Only an adaptive adversary needs the visits; it takes None for none.
+        Only an adaptive adversary needs the visits, from its second episode on.
         """
-        if not 0 <= t < self.episodes:
+        if not 0 <= as_integer(t, "episode") < self.episodes:
             raise ModelError(f"episode must be in 0..{self.episodes - 1}, got {t}")
-        return frozen(self._chosen(t, None if visits is None else np.asarray(visits, dtype=np.int64)))
+        return frozen(self._chosen(int(t), None if visits is None else self._counts(visits)))
+
+    def _counts(self, visits: ArrayLike) -> IntArray:
+        counts = as_floats(visits, "visits")
+        if counts.shape != self.base.shape:
+            raise ModelError(f"visits must have shape (N, S, 2) = {self.base.shape}, got {counts.shape}")
+        if not ((counts >= 0) & (counts == np.floor(counts))).all():
+            raise ModelError("visits must be whole numbers, 0 or more")
+        return counts.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,11 +183,11 @@ class Adaptive(Adversary):
         parts = self.model.parts
         return np.array_equal(self.model.units, self.model.units[first]) and np.array_equal(parts, parts[:, first])
 
-    def _chosen(self, t: int, visits: IntArray | None) -> FloatArray:  # noqa: ARG002
+    def _chosen(self, t: int, visits: IntArray | None) -> FloatArray:
         parts = self.model.parts
+        if visits is None and t > 0:
+            raise ModelError(f"an adaptive adversary needs the visits before episode {t}")
         seen = np.zeros(parts.shape[1:], dtype=np.int64) if visits is None else visits
-        if seen.shape != parts.shape[1:]:
-            raise ModelError(f"visits must have shape (N, S, 2) = {parts.shape[1:]}, got {seen.shape}")
         pays = parts != 0
         used, could = seen * pays, seen.sum(axis=2, keepdims=True) * pays.any(axis=3, keepdims=True)
         if self.model.units is None:
@@ -199,15 +219,17 @@ class Trace(Adversary):
         table = as_floats(rewards, "rewards")
         if table.ndim != 4 or table.shape[3] != 2 or 0 in table.shape:
             raise ModelError(f"rewards must have shape (T, N, S, 2), got {table.shape}")
-        least = float(table.min()) if low is None else float(low)
-        most = float(table.max()) if high is None else float(high)
+        if not np.isfinite(table).all():
+            t, n, s, a = np.argwhere(~np.isfinite(table))[0]
+            raise ModelError(f"rewards: episode {t}, arm {n}, state {s}, action {a} is {table[t, n, s, a]}")
+        least, most = checked_range(table.min() if low is None else low, table.max() if high is None else high)
         bad = ~((table >= least) & (table <= most))
         if bad.any():
             t, n, s, a = np.argwhere(bad)[0]
             value = table[t, n, s, a]
             raise ModelError(f"rewards: episode {t}, arm {n}, state {s}, action {a} is {value}, outside [{least}, {most}]")
-        if not least < most:
-            raise ModelError(f"the range needs low < high, got [{least}, {most}]; declare it with low= and high=")
+        if not isinstance(passive_zero, bool):
+            raise ModelError(f"passive_zero must be true or false, got {passive_zero!r}")
         if passive_zero and table[..., 0].any():
             t, n, s = np.argwhere(table[..., 0] != 0)[0]
             raise ModelError(f"rewards: passive rewards are declared zero, but episode {t}, arm {n}, state {s} pays")
@@ -228,7 +250,7 @@ class Trace(Adversary):
 
 
 def _ramp(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:  # noqa: ARG001
-    """0.5 + t/(T-1) on everything alike: the paper's coefficient. No fixed policy is better in one episode than another."""
+    """0.5 + t/(T-1) on everything alike: the paper's coefficient. The best policy is the same in every episode."""
     return np.linspace(FACTOR_LOW, FACTOR_HIGH, episodes)[:, np.newaxis, np.newaxis] * np.ones(shape)
 
 
@@ -244,11 +266,11 @@ def _iid(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> Flo
 
 
 def _switching(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
-    """In blocks of about sqrt(T) episodes a random half of the units pays 1.5 and the rest 0.1 (a lone unit: a coin)."""
+    """In stretches of about sqrt(T) episodes a random half of the units pays 1.5 and the rest 0.1 (a lone unit: a coin)."""
     length = max(1, round(episodes**0.5))
-    blocks = -(-episodes // length)
-    rank = rng.random((blocks, *shape)).argsort(axis=2).argsort(axis=2)
-    paying = rank < shape[1] // 2 if shape[1] > 1 else rng.random((blocks, *shape)) < 0.5
+    stretches = -(-episodes // length)
+    rank = rng.random((stretches, *shape)).argsort(axis=2).argsort(axis=2)
+    paying = rank < shape[1] // 2 if shape[1] > 1 else rng.random((stretches, *shape)) < 0.5
     return np.repeat(np.where(paying, FACTOR_HIGH, FACTOR_LEAST), length, axis=0)[:episodes]
 
 
@@ -278,5 +300,7 @@ def adversary(name: str, model: RewardModel, episodes: int, rng: np.random.Gener
     if name == "adaptive":
         return Adaptive(*declared, model)
     if name not in SCRIPTS:
-        raise ModelError(f"unknown adversary {name!r}; there are {', '.join(ADVERSARIES)}, and Trace for your own rewards")
+        raise ModelError(
+            f"unknown adversary {name!r}; there are {', '.join(ADVERSARIES)}, and Task.from_rewards for your own"
+        )
     return Scripted(*declared, model, frozen(SCRIPTS[name](number, model.shape, rng)))

@@ -1,6 +1,5 @@
 """The only episode loop of the library: a policy plays a problem, and the hard budget is checked at every step, always."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
+from rmab.cores import cores
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.kernels.episodes import index_episodes, step
 from rmab.policy import IndexPolicy, Policy
@@ -15,7 +15,7 @@ from rmab.problem import Problem, as_floats, as_integer
 
 __all__ = ["Batch", "Trajectory", "checked_reward", "simulate", "simulate_many"]
 
-BLOCK = 1024  # rounds handed to one thread at a time: large enough to hide the hand-over, small enough to share the work
+PIECE = 1024  # rounds handed to one thread at a time: large enough to hide the hand-over, small enough to share the work
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,22 +76,22 @@ def simulate_many(
     """
     table = _checked(problem, policy, reward, rng)
     number = as_integer(rounds, "rounds")
-    workers = (os.cpu_count() or 1) if threads is None else as_integer(threads, "threads")
+    workers = cores() if threads is None else as_integer(threads, "threads")
     if number < 1 or workers < 1:
         raise ModelError(f"rounds and threads must be at least 1, got {number} and {workers}")
     rewards, activations = np.empty(number), np.empty(number, dtype=np.int64)
 
-    def play(block: tuple[int, NDArray[np.uint64]]) -> None:
-        part = slice(block[0], block[0] + len(block[1]))
-        rewards[part], activations[part] = _play(problem, policy, table, block[1])
+    def play(piece: tuple[int, NDArray[np.uint64]]) -> None:
+        part = slice(piece[0], piece[0] + len(piece[1]))
+        rewards[part], activations[part] = _play(problem, policy, table, piece[1])
 
-    if workers == 1 or not isinstance(policy, IndexPolicy):  # in this thread, where an interrupt is felt at once
-        for first in range(0, number, BLOCK):
-            play((first, _streams(rng, min(BLOCK, number - first))))
+    if workers == 1 or type(policy) is not IndexPolicy:  # in this thread, where an interrupt is felt at once
+        for first in range(0, number, PIECE):
+            play((first, _streams(rng, min(PIECE, number - first))))
         return Batch(frozen(rewards), frozen(activations))
-    size = min(BLOCK, -(-number // workers))
+    size = min(PIECE, -(-number // workers))
     with ThreadPoolExecutor(workers) as pool:
-        for first in range(0, number, workers * size):  # the seeds, too, are held for a few blocks only
+        for first in range(0, number, workers * size):  # the seeds, too, are held for a few pieces only
             streams = _streams(rng, min(workers * size, number - first))
             for _ in pool.map(play, [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]):
                 pass
@@ -136,7 +136,7 @@ def _play(
         states, actions = np.empty((0, 0, 0), dtype=np.int32), np.empty((0, 0, 0), dtype=bool)
     rewards, activations = np.empty(len(streams)), np.empty(len(streams), dtype=np.int64)
     arms = problem.arms
-    if not isinstance(policy, IndexPolicy):
+    if type(policy) is not IndexPolicy:  # a subclass may decide otherwise
         for r, (arm_stream, policy_stream) in enumerate(streams.copy()):
             seen = (states[r], actions[r]) if len(states) else None
             rewards[r], activations[r] = _episode(problem, policy, reward, arm_stream, policy_stream, seen)

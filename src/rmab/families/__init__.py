@@ -3,6 +3,7 @@
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from rmab.families.cpap import cpap, cpap_adherence
 from rmab.families.deadline import deadline
 from rmab.families.task import Task, load_task
 from rmab.files import SUFFIXES
-from rmab.problem import as_integer
+from rmab.problem import FeedbackMode, as_integer
 from rmab.rewards import ADVERSARIES
 
 __all__ = ["FAMILIES", "Task", "load_task", "task", "tasks"]
@@ -26,23 +27,34 @@ def tasks() -> dict[str, str]:
     return {f"{name}@{against}": summary for name, summary in summaries.items() for against in ADVERSARIES}
 
 
-def task(name: str | os.PathLike[str], *, seed: int = 0, **options: int | bool) -> Task:
+def task(
+    name: str | os.PathLike[str],
+    *,
+    seed: int | None = None,
+    feedback: FeedbackMode = "bandit",
+    **options: int | bool,
+) -> Task:
     """Make a built-in task by name, or read one from a `.npz` or `.json` file.
 
-    The seed fixes the model and the adversary, each from its own stream. Options are the family's own keywords, for instance
-    arms, budget, horizon, episodes.
+    The seed (0 unless given) fixes the model and the adversary, each from its own stream. Options are the family's own
+    keywords, for instance arms, budget, horizon, episodes.
     """
     if Path(name).suffix in SUFFIXES:
-        if options:
-            raise ModelError(f"{name}: a task from a file takes no options, got {', '.join(options)}")
+        if options or seed is not None or feedback != "bandit":
+            raise ModelError(f"{name}: a task from a file takes neither seed nor options")
         return load_task(name)
     family, _, against = str(name).partition("@")
     if family not in FAMILIES:
         raise ModelError(f"unknown task {str(name)!r}; there are {', '.join(FAMILIES)}, each @{', @'.join(ADVERSARIES)}")
-    known = [
-        key for key, value in inspect.signature(FAMILIES[family]).parameters.items() if value.kind == value.KEYWORD_ONLY
-    ]
-    if unknown := sorted(options.keys() - set(known)):
+    make = FAMILIES[family]
+    known = {key: one for key, one in inspect.signature(make).parameters.items() if one.kind == one.KEYWORD_ONLY}
+    if unknown := sorted(options.keys() - known.keys()):
         raise ModelError(f"task {family}: unknown option {', '.join(unknown)} (known: {', '.join(known)})")
-    seeds = np.random.SeedSequence(as_integer(seed, "seed"))
-    return FAMILIES[family](seeds, against or "ramp", **options)
+    for key, value in options.items():
+        if known[key].annotation is bool and not isinstance(value, bool):
+            raise ModelError(f"{key} must be True or False, got {value!r}")
+    checked = {key: value if known[key].annotation is bool else as_integer(value, key) for key, value in options.items()}
+    number = as_integer(0 if seed is None else seed, "seed")
+    if number < 0:
+        raise ModelError(f"seed must be 0 or more, got {number}")
+    return replace(make(np.random.SeedSequence(number), against or "ramp", **checked), feedback=feedback)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rmab.arrays import FloatArray, frozen
 from rmab.errors import ModelError
 from rmab.files import read_fields, write_fields
-from rmab.problem import Feedback, Problem, View
+from rmab.problem import FeedbackMode, Problem, View
 from rmab.rewards import Adaptive, Adversary, Trace
 
 __all__ = ["Task", "load_task"]
@@ -27,11 +27,13 @@ class Task:
     name: str
     problem: Problem
     adversary: Adversary
-    feedback: Feedback = "bandit"
+    feedback: FeedbackMode = "bandit"
 
     def __post_init__(self) -> None:
-        if self.feedback not in get_args(Feedback):
-            raise ModelError(f"feedback must be one of {', '.join(get_args(Feedback))}, got {self.feedback!r}")
+        if not isinstance(self.name, str):
+            raise ModelError(f"name must be text, got {self.name!r}")
+        if self.feedback not in get_args(FeedbackMode):
+            raise ModelError(f"feedback must be one of {', '.join(get_args(FeedbackMode))}, got {self.feedback!r}")
         shape = (self.problem.arms.count, self.problem.arms.states, 2)
         if self.adversary.base.shape != shape:
             raise ModelError(f"the rewards are for (N, S, 2) = {self.adversary.base.shape}, the problem has {shape}")
@@ -45,7 +47,7 @@ class Task:
         low: float | None = None,
         high: float | None = None,
         passive_zero: bool = False,
-        feedback: Feedback = "bandit",
+        feedback: FeedbackMode = "bandit",
         name: str = "own",
     ) -> "Task":
         """Build a task from your own rewards (T, N, S, 2); the range defaults to the one that they have."""

@@ -90,8 +90,8 @@ def dual(
 ) -> tuple[float, float]:
     """Evaluate the dual at v (N,H+1,S) and prices (H,). Returns these arms' part of f and their largest flow violation.
 
-    Writes every row's kernel (N,H,S,2,S), and its constant, mass, phi and sigma (N,H,S,2); gradient (N,H,S) of each arm by itself
-    (inflow - outflow, 1 - outflow at the start); and used (H,), the weighted active mass.
+    Writes every row's kernel (N,H,S,2,S), and its constant, mass, phi and sigma (N,H,S,2); gradient (N,H,S) of each arm by
+    itself (inflow - outflow, 1 - outflow at the start); and used (H,), the weighted active mass.
     """
     ball, reference, low, high, radius, successors, counts, reach, idle, start, weights = program
     horizon, states = reach.shape[1], reach.shape[2]

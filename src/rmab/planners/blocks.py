@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.kernels.dynamics import backward
 from rmab.problem import Problem
 
@@ -15,7 +15,7 @@ __all__ = ["Blocks"]
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class Blocks(ReadOnly):
     """C blocks of arms: kernels (C,S,2,S), reward (C,S,2), start (C,S) number of arms per state, block_of (N,)."""
 
     kernels: FloatArray
@@ -34,7 +34,8 @@ class Blocks:
             _, first, block_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         start = np.zeros((len(first), arms.states))
         np.add.at(start, (block_of.reshape(-1), problem.start), 1.0)
-        return cls(np.ascontiguousarray(arms.kernels[first]), reward[first], start, block_of.reshape(-1))
+        kernels = np.ascontiguousarray(arms.kernels[first])
+        return cls(frozen(kernels), frozen(reward[first]), frozen(start), frozen(block_of.reshape(-1)))
 
     def reachable(self, horizon: int) -> BoolArray:
         """(C, H, S) whether any policy can bring mass there."""

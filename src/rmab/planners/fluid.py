@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.arrays import FloatArray, ReadOnly, frozen
-from rmab.errors import SolverError
+from rmab.errors import ModelError, SolverError
 from rmab.kernels.dynamics import forward
 from rmab.planners.blocks import Blocks
 from rmab.planners.program import FluidProgram
@@ -19,6 +19,8 @@ from rmab.simulation import checked_reward
 
 __all__ = ["Fluid", "fluid"]
 
+NO_MASS = 1e-12  # what a solver leaves in a state that its plan does not use
+
 
 @dataclass(frozen=True, eq=False)
 class Fluid(ReadOnly):
@@ -26,7 +28,7 @@ class Fluid(ReadOnly):
 
     value   what the occupancy earns; bound  the dual value: no policy within the budget earns more.
     prices  (H,) what one more activation at step h would be worth.
-    gap     (bound - value) / max(1, |bound|), certified.
+    gap     bound - value, relative to the larger of the bound and the largest single reward: certified.
     share   (C, H, S) per block of like arms: the part of the mass in state s that is activated at step h.
     """
 
@@ -53,8 +55,15 @@ class Fluid(ReadOnly):
 
     @property
     def advantage(self) -> FloatArray:
-        """(C, H, S) what activating is worth over staying passive under the prices: Q(s,1) - Q(s,0), price included."""
-        return self.blocks.values(self.prices)[1]
+        """(C, H, S) what activating is worth over staying passive: Q(s,1) - Q(s,0) when later activations cost their prices,
+        before the price of the step itself is paid.
+        """
+        return self.blocks.values(self.prices)[1] + self.prices[:, np.newaxis]
+
+    def check_made_for(self, problem: Problem, reward: FloatArray) -> None:
+        """Raise ModelError unless this is the plan of this problem and reward (N, S, 2)."""
+        if self.problem != problem or not np.array_equal(self.blocks.reward[self.blocks.block_of], reward):
+            raise ModelError("plan: it was made for another problem or reward")
 
 
 def fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-6) -> Fluid:
@@ -70,12 +79,14 @@ def fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-6) -> Fl
 def certified(problem: Problem, blocks: Blocks, occupancy: FloatArray, prices: FloatArray, tolerance: float) -> Fluid:
     """Turn a solver's occupancy (C,H,S,2) and prices (H,) into a feasible one with a proven gap, or raise SolverError."""
     mass = occupancy.sum(axis=3)
-    share = np.divide(occupancy[..., 1], mass, out=np.zeros_like(mass), where=mass > 0)
+    share = np.divide(occupancy[..., 1], mass, out=np.zeros_like(mass), where=mass > NO_MASS)
+    np.clip(share, 0.0, 1.0, out=share)
     feasible = np.empty_like(occupancy)
     forward(blocks.kernels[:, np.newaxis], blocks.start, np.full(problem.horizon, float(problem.budget)), share, feasible)
     value = float((feasible * blocks.reward[:, np.newaxis]).sum())
     bound = blocks.bound(prices, problem.budget)
-    gap = (bound - value) / max(1.0, abs(bound))
+    scale = max(abs(bound), float(np.abs(blocks.reward).max()))
+    gap = (bound - value) / scale if scale > 0 else 0.0
     if not gap <= tolerance:
         raise SolverError(f"fluid LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
     return Fluid(value, bound, frozen(prices), gap, frozen(share), problem, blocks)

@@ -24,25 +24,28 @@ def occupancy_index(
     States that the plan never visits have index 0, which makes a vertex of the LP a weak policy. A `plan` at hand saves
     the solve.
     """
-    solved = fluid(problem, reward) if plan is None else plan
+    solved = _planned(problem, reward, plan)
     return IndexPolicy(solved.share[solved.blocks.block_of], problem.budget, rule=rule, rounding=rounding)
 
 
 def lagrangian_index(problem: Problem, reward: ArrayLike, *, plan: Fluid | None = None, rule: Rule = "fill") -> IndexPolicy:
-    """Q(s,1) - Q(s,0) under the fluid LP's budget prices: defined in every state, also those that the plan never visits."""
-    solved = fluid(problem, reward) if plan is None else plan
+    """Q(s,1) - Q(s,0) under the fluid LP's prices of later steps: defined in every state, visited by the plan or not.
+
+    With rule 'at-most', arms that gain nothing from being active stay passive.
+    """
+    solved = _planned(problem, reward, plan)
     return IndexPolicy(solved.advantage[solved.blocks.block_of], problem.budget, rule=rule)
 
 
-def myopic_index(problem: Problem, reward: ArrayLike, *, rule: Rule = "fill") -> IndexPolicy:
-    """What activating pays now, plus what it changes in the next step's passive reward: r1 - r0 + (P1 - P0) r(., 0).
+def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True, rule: Rule = "fill") -> IndexPolicy:
+    """What activating pays now, r1 - r0, plus what it changes in the next step's passive reward, (P1 - P0) r(., 0).
 
-    At the last step only the first part counts.
+    At the last step, and without lookahead, only the first part counts.
     """
     table = checked_reward(reward, problem)
     now = table[..., 1] - table[..., 0]
     kernels = problem.arms.kernels
-    later = np.einsum("nsy,ny->ns", kernels[:, :, 1] - kernels[:, :, 0], table[..., 0])
+    later = np.einsum("nsy,ny->ns", kernels[:, :, 1] - kernels[:, :, 0], table[..., 0]) if lookahead else 0.0
     index = np.repeat((now + later)[:, np.newaxis], problem.horizon, axis=1)
     index[:, -1] = now
     return IndexPolicy(index, problem.budget, rule=rule)
@@ -59,3 +62,10 @@ def round_robin(problem: Problem, *, episode: int = 0) -> IndexPolicy:
 def random_policy(problem: Problem) -> IndexPolicy:
     """Choose a uniformly random set of B arms at every step: all indices are equal, and ties are broken at random."""
     return IndexPolicy(np.ones((problem.arms.count, problem.arms.states)), problem.budget)
+
+
+def _planned(problem: Problem, reward: ArrayLike, plan: Fluid | None) -> Fluid:
+    if plan is None:
+        return fluid(problem, reward)
+    plan.check_made_for(problem, checked_reward(reward, problem))
+    return plan

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.planners.blocks import Blocks
 from rmab.planners.program import FluidProgram
+from rmab.policy import check_place
 from rmab.problem import Problem
 from rmab.simulation import checked_reward
 
@@ -21,7 +22,7 @@ class LpUpdate:
 
     What the plan splits within a block and state is rounded by systematic sampling in a random order, block by block and
     state by state: each count is the planned mass rounded up or down, and all together never exceed the budget. H linear
-    programmes an episode, each started from the last one's basis.
+    programmes an episode, each started from the basis of the whole one.
     """
 
     problem: Problem
@@ -32,22 +33,24 @@ class LpUpdate:
     def __init__(self, problem: Problem, reward: ArrayLike) -> None:
         table = checked_reward(reward, problem)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "reward", table)
+        object.__setattr__(self, "reward", frozen(table))
         object.__setattr__(self, "blocks", Blocks.of(problem, table))
         object.__setattr__(self, "_program", [])
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Solve from these states (N,) at step h and activate what the plan activates now."""
+        check_place(h, np.asarray(states), self.problem.arms.count, self.problem.horizon, self.problem.arms.states)
         if not self._program:
-            self._program.append(FluidProgram(self.blocks, self.problem.budget, self.problem.horizon))
+            size = (self.problem.budget, self.problem.horizon)
+            self._program.append(FluidProgram(self.blocks, *size, anywhere=True))
         block_of = self.blocks.block_of
         masses = np.zeros_like(self.blocks.start)
         np.add.at(masses, (block_of, states), 1.0)
         planned, _ = self._program[0].solve_from(h, masses)
         share = planned[:, h, :, 1] / np.maximum(masses, 1.0)
         order = np.lexsort((rng.random(states.size), states, block_of))
-        reached = np.minimum(np.cumsum(share[block_of, states][order]), self.problem.budget)
-        chosen = np.diff(np.floor(reached + rng.random()), prepend=0.0) > 0
+        reached = np.floor(np.cumsum(share[block_of, states][order]) + rng.random())
+        chosen = np.diff(np.minimum(reached, self.problem.budget), prepend=0.0) > 0
         active = np.zeros(states.size, dtype=bool)
         active[order[chosen]] = True
         return active

@@ -38,13 +38,19 @@ class Nodes:
 
 
 class FluidProgram:
-    """One HiGHS model of a problem's fluid LP, solved once or again and again with other masses at other steps."""
+    """One HiGHS model of a problem's fluid LP, solved once or again and again with other masses at other steps.
 
-    def __init__(self, blocks: Blocks, budget: float, horizon: int) -> None:
+    anywhere: keep the nodes that cannot be reached from the start as well, for masses that are put there later. Rewards are
+    divided by the largest of them: the solver's tolerances are absolute.
+    """
+
+    def __init__(self, blocks: Blocks, budget: float, horizon: int, *, anywhere: bool = False) -> None:
         self.blocks, self.budget, self.horizon = blocks, budget, horizon
-        self.nodes = Nodes.of(blocks.reachable(horizon))
+        reach = blocks.reachable(horizon)
+        self.nodes = Nodes.of(np.ones_like(reach) if anywhere else reach)
+        self.scale = float(np.abs(blocks.reward).max()) or 1.0
         self.highs = highspy.Highs()
-        self._opening: highspy.HighsBasis | None = None
+        self._bases: list[highspy.HighsBasis] = []
         self._set("output_flag", False)
         self._set("primal_feasibility_tolerance", TOLERANCE)
         self._set("dual_feasibility_tolerance", TOLERANCE)
@@ -63,7 +69,7 @@ class FluidProgram:
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = 2 * count, count + self.horizon
         lp.sense_ = highspy.ObjSense.kMaximize
-        lp.col_cost_ = self.blocks.reward[nodes.block, nodes.state].reshape(-1)
+        lp.col_cost_ = self.blocks.reward[nodes.block, nodes.state].reshape(-1) / self.scale
         lp.col_lower_, lp.col_upper_ = np.zeros(2 * count), np.full(2 * count, highspy.kHighsInf)
         inflow = np.where(nodes.step == 0, self.blocks.start[nodes.block, nodes.state], 0.0)
         lp.row_lower_ = np.concatenate([inflow, np.full(self.horizon, -highspy.kHighsInf)])
@@ -91,23 +97,39 @@ class FluidProgram:
     def solve_from(self, h: int, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Solve for steps h..H-1 when the masses (C, S) are there at step h; earlier columns are closed.
 
-        The last solve's basis is still dual feasible, so this takes few pivots. Step 0 always starts from the same basis, so
-        that an episode does not depend on the ones before it.
+        The answer depends on h and the masses alone: every solve starts from the basis of the plan itself at step h, which
+        is dual feasible whatever the masses, so few pivots are needed.
         """
+        basis = self._basis(h)
+        self._begin(h, masses)
+        self.highs.clearSolver()
+        _checked(self.highs.setBasis(basis), "the basis was refused")
+        return self.solve()
+
+    def _basis(self, h: int) -> highspy.HighsBasis:
+        """Return the optimal basis from step h on, where the plan of the whole episode has brought the masses; kept."""
+        if not self._bases:
+            occupancy, _ = self.solve()
+            self._planned = occupancy.sum(axis=3)
+            self._bases.append(self.highs.getBasis())
+            self._set("solver", "simplex")
+        while len(self._bases) <= h:
+            step = len(self._bases)
+            self._begin(step, self._planned[:, step])
+            self.highs.clearSolver()
+            _checked(self.highs.setBasis(self._bases[-1]), "the basis was refused")
+            self.solve()
+            self._bases.append(self.highs.getBasis())
+        return self._bases[h]
+
+    def _begin(self, h: int, masses: FloatArray) -> None:
+        """Close the columns before step h, and put the masses (C, S) there."""
         nodes = self.nodes
         opened = np.repeat(np.where(nodes.step < h, 0.0, highspy.kHighsInf), 2)
         columns, rows = np.arange(opened.size, dtype=np.int32), np.arange(nodes.step.size, dtype=np.int32)
         inflow = np.where(nodes.step == h, masses[nodes.block, nodes.state], 0.0)
         _checked(self.highs.changeColsBounds(columns.size, columns, np.zeros(columns.size), opened), "bounds were refused")
         _checked(self.highs.changeRowsBounds(rows.size, rows, inflow, inflow), "row bounds were refused")
-        if h == 0:
-            if self._opening is None:
-                self.solve()
-                self._opening = self.highs.getBasis()
-                self._set("solver", "simplex")
-            self.highs.clearSolver()
-            _checked(self.highs.setBasis(self._opening), "the basis was refused")
-        return self.solve()
 
     def solve(self) -> tuple[FloatArray, FloatArray]:
         """Return occupancy (C, H, S, 2) and prices (H,) as HiGHS found them, or raise SolverError."""
@@ -121,7 +143,7 @@ class FluidProgram:
         masses = np.asarray(solution.col_value).reshape(-1, 2)
         occupancy[self.nodes.block, self.nodes.step, self.nodes.state] = np.maximum(masses, 0.0)
         prices = np.asarray(solution.row_dual)[count:]
-        return occupancy, np.maximum(prices, 0.0)
+        return occupancy, np.maximum(prices, 0.0) * self.scale
 
 
 def _checked(status: highspy.HighsStatus, what: str) -> None:
