@@ -4,6 +4,7 @@ Peers, in the same run and on one thread: an episode vectorised over arms (the l
 vectorised over rounds as well (the fastest NumPy that we know of).
 """
 
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -72,7 +73,7 @@ def seconds_per_round(play: Callable[..., np.ndarray], model: tuple[object, ...]
     return best, float(rewards.mean())
 
 
-def speed(console: Console) -> None:
+def speed(console: Console) -> bool:
     """N = 100, S = 3, H = 50: our simulator and its two peers."""
     model = instance(100)
     rows = Table(title="one episode, N=100 S=3 H=50, one thread (target: 20x NumPy over arms)")
@@ -81,24 +82,27 @@ def speed(console: Console) -> None:
     ours, mean = seconds_per_round(compiled, model, 2000)
     peers = {"NumPy over arms": (numpy_over_arms, 50), "NumPy over arms and rounds": (numpy_over_rounds, 500)}
     rows.add_row("rmab", f"{ours * 1e6:.0f}", f"{ours / 5000 * 1e9:.1f}", "1.0", f"{mean:.1f}")
+    ratios = []
     for name, (play, rounds) in peers.items():
         taken, mean = seconds_per_round(play, model, rounds)
+        ratios.append(taken / ours)
         rows.add_row(name, f"{taken * 1e6:.0f}", f"{taken / 5000 * 1e9:.1f}", f"{taken / ours:.1f}", f"{mean:.1f}")
     console.print(rows)
+    return ratios[0] >= 20
 
 
-def growth(console: Console) -> None:
+def growth(console: Console) -> bool:
     """Arm-steps per second as the number of arms grows."""
     rows = Table(title="growth with N, S=3 H=50, one thread (target: no worse than N log N)")
     for column in ("arms", "million arm-steps per second", "time over N log N, relative to N=100"):
         rows.add_column(column, justify="right")
-    base = None
+    units = []
     for count in (100, 1000, 10_000, 100_000):
         taken, _ = seconds_per_round(compiled, instance(count), max(2, 200_000 // count))
-        unit = taken / (count * np.log(count))
-        base = base or unit
-        rows.add_row(f"{count:,}", f"{count * 50 / taken / 1e6:.1f}", f"{unit / base:.2f}")
+        units.append(taken / (count * np.log(count)))
+        rows.add_row(f"{count:,}", f"{count * 50 / taken / 1e6:.1f}", f"{units[-1] / units[0]:.2f}")
     console.print(rows)
+    return max(units) <= 1.1 * units[0]
 
 
 def peak(rounds: int) -> int:
@@ -112,7 +116,7 @@ def peak(rounds: int) -> int:
     return most
 
 
-def memory(console: Console) -> None:
+def memory(console: Console) -> bool:
     """Peak memory of a batch against what it returns."""
     rows = Table(title="peak memory of a batch, N=10 S=3 H=5 (one trajectory would be 310 bytes)")
     for column in ("rounds", "MiB", "bytes per round", "bytes returned per round"):
@@ -121,9 +125,10 @@ def memory(console: Console) -> None:
         held = peak(rounds)
         rows.add_row(f"{rounds:,}", f"{held / 2**20:.2f}", f"{held / rounds:.1f}", "16")
     console.print(rows)
+    return held <= 20 * rounds
 
 
 if __name__ == "__main__":
     screen = Console(width=110)
-    for part in (speed, growth, memory):
-        part(screen)
+    missed = [part.__name__ for part in (speed, growth, memory) if not part(screen)]
+    sys.exit(f"target missed: {', '.join(missed)}" if missed else 0)

@@ -1,6 +1,6 @@
 """Plan the CPAP case study with every planner: what the budget allows at most, and what each policy really earns.
 
-Prints a table and saves a picture of the fluid plan: which patients it calls, and what a call is worth at each step.
+Prints a table and saves a picture of the fluid plans: whom they call, where patients are, what a call is worth.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from matplotlib import pyplot as plt
 def policies(problem: rmab.Problem, reward: np.ndarray, plan: rmab.Fluid) -> dict[str, tuple[rmab.Policy, float]]:
     """Every planner's policy by name, with the part of the rounds that it is given (LP-update solves 50 LPs a round)."""
     return {
-        "LP-update": (rmab.LpUpdate(problem, reward), 0.02),
+        "LP-update": (rmab.LpUpdate(problem, reward), 0.03),
         "Lagrangian index": (rmab.lagrangian_index(problem, reward, plan=plan), 1),
         "occupancy index, top-B": (rmab.occupancy_index(problem, reward, plan=plan), 1),
         "occupancy index, dependent": (rmab.occupancy_index(problem, reward, plan=plan, rounding="dependent"), 1),
@@ -52,24 +52,33 @@ def table(name: str, rounds: int, seed: int, console: Console) -> rmab.Fluid:
     return plan
 
 
-def picture(plan: rmab.Fluid, title: str, path: Path) -> None:
-    """Save the plan: the chance that each patient is called at each step, above the price of the budget."""
-    active = plan.occupancy[..., 1].sum(axis=2)
-    figure, (above, below) = plt.subplots(2, 1, figsize=(7.5, 5.6), sharex=True, height_ratios=(3, 1), layout="constrained")
-    image = above.imshow(active, aspect="auto", cmap="viridis", vmin=0, vmax=1, interpolation="nearest")
-    figure.colorbar(image, ax=above, label="probability of a call", pad=0.01)
-    half = len(active) / 2
-    above.axhline(half - 0.5, color="white", linewidth=1)
-    above.set_yticks([half / 2 - 0.5, 1.5 * half - 0.5], ["adherent", "non-adherent"], rotation=90, va="center")
-    above.tick_params(axis="y", length=0)
-    above.set_title(title, loc="left", fontsize=11)
-    below.step(np.arange(plan.prices.size), plan.prices, where="mid", color="tab:red")
-    below.set_ylim(bottom=0)
-    below.set_ylabel("price of\none more call")
-    below.set_xlabel("step of the episode")
-    below.spines[["top", "right"]].set_visible(False)
+def picture(plans: dict[str, rmab.Fluid], path: Path) -> None:
+    """Save the plans: the chance that each patient is called, the states that patients are in, the price of the budget."""
+    figure, axes = plt.subplots(
+        3, len(plans), figsize=(11, 7.2), sharex=True, squeeze=False, height_ratios=(3, 1.6, 1), layout="constrained"
+    )
+    for (above, middle, below), (name, plan) in zip(axes.T, plans.items(), strict=True):
+        occupancy = plan.occupancy
+        count, horizon = occupancy.shape[:2]
+        image = above.imshow(occupancy[..., 1].sum(axis=2), aspect="auto", cmap="viridis", vmin=0, vmax=1)
+        above.axhline(count / 2 - 0.5, color="white", linewidth=1)
+        above.set_yticks([count / 4 - 0.5, 3 * count / 4 - 0.5], ["adherent", "non-adherent"], rotation=90, va="center")
+        above.tick_params(axis="y", length=0)
+        above.set_title(f"{name}: at most {plan.bound:.1f} an episode", loc="left", fontsize=11)
+        names = plan.problem.arms.state_names
+        shades = plt.get_cmap("Blues")(np.linspace(0.3, 0.9, len(names)))
+        middle.stackplot(np.arange(horizon), occupancy.sum(axis=(0, 3)).T, labels=names, colors=shades)
+        middle.set_ylim(0, count)
+        middle.set_ylabel("patients")
+        below.step(np.arange(horizon), plan.prices, where="mid", color="tab:red")
+        below.set_ylim(bottom=0)
+        below.set_ylabel("price of\none more call")
+        below.set_xlabel("step of the episode")
+        below.spines[["top", "right"]].set_visible(False)
+    axes[1, 0].legend(loc="lower right", fontsize=8, title="adherence", title_fontsize=8)
+    figure.colorbar(image, ax=axes[0], label="probability of a call", pad=0.01)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=120)
     plt.close(figure)
 
 
@@ -81,9 +90,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/planners.png"), help="where the picture goes")
     options = parser.parse_args()
     console = Console()
-    table("cpap", options.rounds, options.seed, console)
-    plan = table("cpap-adherence", options.rounds, options.seed, console)
-    picture(plan, "CPAP adherence: whom the fluid plan calls, and what a call is worth", options.out)
+    plans = {name: table(name, options.rounds, options.seed, console) for name in ("cpap", "cpap-adherence")}
+    picture(plans, options.out)
     console.print(f"picture: {options.out}")
 
 

@@ -27,7 +27,7 @@ def stream(seed):
 
 def highest(index, wanted, words, active=None):
     active = np.zeros(index.size, dtype=bool) if active is None else active.copy()
-    return add_highest(index, wanted, words, active, np.empty(index.size)), active
+    return add_highest(np.where(active, -np.inf, index), wanted, words, active, np.empty(index.size)), active
 
 
 def sampled(index, budget, words):
@@ -38,7 +38,7 @@ def sampled(index, budget, words):
 def selected(index, budget, rule, rounding, words):
     active = np.ones(index.size, dtype=bool)  # rubbish from the step before
     work = np.empty(index.size), np.empty(index.size, dtype=np.int64)
-    return select(index, budget, rule == "fill", rounding == "dependent", words, active, *work), active
+    return select(index.copy(), budget, rule == "fill", rounding == "dependent", words, active, *work), active
 
 
 class TestRandomness:

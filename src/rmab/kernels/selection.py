@@ -1,5 +1,7 @@
 """Which arms to activate, given one index per arm: top-B (paper, Section 4.4) and dependent rounding."""
 
+import numpy as np
+
 from rmab.arrays import BoolArray, FloatArray, IntArray
 from rmab.kernels.compile import compiled
 from rmab.kernels.randomness import Stream, uniform, whole
@@ -41,32 +43,33 @@ def kth_smallest(values: FloatArray, length: int, k: int) -> float:
 
 @compiled
 def add_highest(index: FloatArray, wanted: int, stream: Stream, active: BoolArray, scratch: FloatArray) -> int:
-    """Activate the `wanted` inactive arms of highest index, ties at random; return how many were activated."""
-    length = 0
+    """Activate the `wanted` arms of highest index, ties at random; return how many. Arms of index -inf are left alone."""
+    eligible = 0
     for n in range(index.size):
-        scratch[length] = index[n]
-        length += not active[n]
-    wanted = min(wanted, length)
+        eligible += index[n] > -np.inf
+    wanted = min(wanted, eligible)
     if wanted <= 0:
         return 0
-    threshold = kth_smallest(scratch, length, length - wanted)
-    open_slots, ties = wanted, 0
     for n in range(index.size):
-        open_slots -= (not active[n]) & (index[n] > threshold)
-        ties += (not active[n]) & (index[n] == threshold)
-    if open_slots == ties:
-        for n in range(index.size):
-            active[n] |= index[n] >= threshold
+        scratch[n] = index[n]
+    threshold = kth_smallest(scratch, index.size, index.size - wanted)
+    count = 0
+    for n in range(index.size):
+        high = index[n] >= threshold
+        active[n] |= high
+        count += high
+    if count == wanted:
         return wanted
+    ties = 0
     for n in range(index.size):
-        if active[n] or index[n] != threshold:
-            active[n] |= index[n] > threshold
-            continue
-        # Selection sampling (Knuth, TAOCP 3.4.2, algorithm S): every subset of the tied arms is equally likely.
-        if uniform(stream) * ties < open_slots:
-            active[n] = True
-            open_slots -= 1
-        ties -= 1
+        ties += index[n] == threshold
+    open_slots = ties - (count - wanted)
+    for n in range(index.size):
+        if index[n] == threshold:
+            # Selection sampling (Knuth, TAOCP 3.4.2, algorithm S): every subset of the tied arms is equally likely.
+            active[n] = uniform(stream) * ties < open_slots
+            open_slots -= active[n]
+            ties -= 1
     return wanted
 
 
@@ -108,16 +111,20 @@ def select(
     """Decide active (N,) from index (N,) under the budget, and return how many arms are active.
 
     fill: always min(budget, N) arms; otherwise arms of index <= 0 stay passive. dependent: sample instead of ranking.
-    scratch (N,) floats and order (N,) ints are work space.
+    scratch (N,) floats and order (N,) ints are work space; so is index, afterwards.
     """
     active[:] = False
-    count = add_sampled(index, budget, stream, active, order) if dependent else 0
-    if fill:
-        return count + add_highest(index, budget - count, stream, active, scratch)
+    count = 0
     if dependent:
-        return count
-    positive = 0
-    for n in range(index.size):
-        if index[n] > 0.0:
-            positive += 1
-    return add_highest(index, min(budget, positive), stream, active, scratch)
+        count = add_sampled(index, budget, stream, active, order)
+        if not fill:
+            return count
+        for n in range(index.size):
+            if active[n]:
+                index[n] = -np.inf
+    elif not fill:
+        positive = 0
+        for n in range(index.size):
+            positive += index[n] > 0.0
+        budget = min(budget, positive)
+    return count + add_highest(index, budget - count, stream, active, scratch)
