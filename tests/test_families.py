@@ -2,13 +2,14 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rmab
-from rmab.errors import FileError, ModelError
+from rmab.errors import FileError, ModelError, RmabError
 from rmab.families.cpap import ADHERENT, NON_ADHERENT
 from rmab.families.deadline import STATES, earliest_deadline_first, least_laxity_first
 from strategies import random_problem
@@ -59,6 +60,29 @@ class TestCpap:
         np.testing.assert_allclose(kernels[:1000, :, 0].mean(axis=0), ADHERENT, atol=0.01)
         np.testing.assert_allclose(kernels[1000:, :, 0].mean(axis=0), NON_ADHERENT, atol=0.01)
         np.testing.assert_array_equal(kernels[:1000, :, 0] > 0, np.broadcast_to(ADHERENT > 0, (1000, 3, 3)))
+
+    def test_noise_and_effect_of_a_call_have_their_sizes(self) -> None:
+        kernels = rmab.task("cpap", arms=2000).problem.arms.kernels[1000:]  # non-adherent: rarely capped
+        passive = kernels[:, :, 0]
+        noise = np.log(passive[..., 0] / passive[..., 2]).std(axis=0) / np.sqrt(2)
+        np.testing.assert_allclose(noise, 0.1, rtol=0.09)  # 4 standard errors of a deviation of 1000 draws
+        rise = kernels[:, 0, :, 1:].sum(axis=2)
+        effect = rise[:, 1] / rise[:, 0] - 1
+        assert 0.05 <= effect.min() < 0.055
+        assert 0.495 < effect.max() <= 0.5
+        assert abs(effect.mean() - 0.275) < 4 * 0.13 / np.sqrt(1000)
+        for s in (1, 2):  # the same effect in the middle; at the top, on staying there
+            top = kernels[:, s, :, 2]
+            np.testing.assert_allclose(top[:, 1], np.minimum(1, top[:, 0] * (1 + effect)), rtol=1e-9)
+
+    def test_adherence_counts_for_everyone_and_calls_add_little(self) -> None:
+        task = rmab.task("cpap-adherence")
+        bound = rmab.fluid(task.problem, task.base_reward).bound
+        assert bound == pytest.approx(2610.754, abs=1e-3)
+        batch = rmab.simulate_many(
+            task.problem, rmab.random_policy(task.problem), task.base_reward, np.random.default_rng(0), 200
+        )
+        assert batch.mean / bound == pytest.approx(0.96, abs=0.01)
 
     def test_a_call_multiplies_the_chance_to_rise(self) -> None:
         kernels = rmab.task("cpap", seed=2).problem.arms.kernels[10:]  # non-adherent: nothing is capped in the low state
@@ -120,7 +144,8 @@ class TestDeadline:
     def test_fluid_value_and_reference_policies(self) -> None:
         task = rmab.task("deadline")
         problem, reward = task.problem, task.base_reward
-        plan = rmab.fluid(problem, reward)
+        # The reference policies are those of a vertex: the decomposition's mixture of plans has a better occupancy index.
+        plan = rmab.fluid(problem, reward, method="highs")
         assert plan.value == pytest.approx(-1330.506, abs=1e-3)
         # Means of two independent sets of 30 runs each, standard error about 28.
         expected = {
@@ -128,6 +153,7 @@ class TestDeadline:
             least_laxity_first(problem): [-1364, -1417],
             rmab.occupancy_index(problem, reward, plan=plan): [-1429, -1498],
             earliest_deadline_first(problem): [-2459],
+            rmab.myopic_index(problem, reward, lookahead=False): [-2658],
             rmab.random_policy(problem): [-3804, -3867],
         }
         for policy, means in expected.items():
@@ -191,16 +217,39 @@ class TestOwnTasks:
         with pytest.raises(ModelError, match=message):
             rmab.Task.from_rewards(problem, options.pop("rewards"), **options)  # type: ignore[arg-type]
 
-    def test_a_wrong_file_is_named(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("change", "error", "message"),
+        [
+            ({"kind": "other"}, FileError, "expected kind 'rmab task', found 'other'"),
+            ({"budget": 7}, ModelError, r"budget must be in 0\.\.2"),
+            ({"low": "abc"}, ModelError, "range: not an array of numbers"),
+            ({"passive_zero": "false"}, ModelError, "passive_zero must be true or false, got 'false'"),
+            ({"passive_zero": 1}, ModelError, "passive_zero must be true or false, got 1"),
+            ({"name": 5}, ModelError, "name must be text, got 5"),
+            ({"feedback": 5}, ModelError, "feedback must be one of bandit, active, full, got 5"),
+        ],
+    )
+    def test_a_wrong_file_is_named(self, tmp_path: Path, change: dict[str, object], error: type, message: str) -> None:
         path = tmp_path / "bad.json"
         rmab.task("cpap", arms=2, budget=1, horizon=2, episodes=1).save(path)
-        fields = json.loads(path.read_text())
-        path.write_text(json.dumps({**fields, "budget": 7}))
-        with pytest.raises(ModelError, match=r"bad\.json: budget must be in 0\.\.2"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+        with pytest.raises(error, match=f"^{re.escape(str(path))}: {message}"):
             rmab.task(path)
-        path.write_text(json.dumps({**fields, "kind": "other"}))
-        with pytest.raises(FileError, match=r"bad\.json: expected kind 'rmab task', found 'other'"):
+
+    def test_a_file_with_two_feedbacks_is_named(self, tmp_path: Path) -> None:
+        path = tmp_path / "bad.npz"
+        rmab.task("cpap", arms=2, budget=1, horizon=2, episodes=1).save(path)
+        with np.load(path) as fields:
+            np.savez(path, **{**fields, "feedback": np.array(["bandit", "full"])})
+        with pytest.raises(RmabError, match=f"^{re.escape(str(path))}: "):
             rmab.task(path)
+
+    @pytest.mark.parametrize("options", [{"seed": 0}, {"arms": 4}, {"feedback": "full"}])
+    def test_a_file_takes_no_options(self, tmp_path: Path, options: dict[str, object]) -> None:
+        path = tmp_path / "mine.json"
+        rmab.task("cpap", arms=2, budget=1, horizon=2, episodes=1).save(path)
+        with pytest.raises(ModelError, match=f"^{re.escape(str(path))}: a task from a file takes neither seed nor options"):
+            rmab.task(path, **options)  # type: ignore[arg-type]
 
     def test_adaptive_rewards_cannot_be_saved(self, tmp_path: Path) -> None:
         with pytest.raises(ModelError, match="adaptive"):
@@ -215,17 +264,41 @@ class TestOwnTasks:
         ("cpap@nobody", {}, "unknown adversary 'nobody'; there are ramp"),
         ("cpap", {"seeds": 3}, r"unknown option seeds \(known: arms, budget, horizon, episodes\)"),
         ("cpap", {"seed": 0.5}, "seed must be a whole number"),
+        ("cpap", {"seed": -1}, "seed must be 0 or more, got -1"),
+        ("cpap", {"seed": True}, "seed must be a whole number, got True"),
         ("cpap", {"episodes": 0}, "episodes must be at least 1"),
+        ("cpap", {"arms": "x"}, "arms must be a whole number, got 'x'"),
+        ("cpap", {"arms": True}, "arms must be a whole number, got True"),
+        ("cpap", {"feedback": "some"}, "feedback must be one of bandit, active, full, got 'some'"),
+        ("deadline", {"grouped": 1}, "grouped must be True or False, got 1"),
+        ("deadline", {"known_support": 0.0}, r"known_support must be True or False, got 0\.0"),
     ],
 )
-def test_wrong_names_and_options_are_refused(name: str, options: dict[str, int], message: str) -> None:
+def test_wrong_names_and_options_are_refused(name: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        rmab.task(name, **options)
+        rmab.task(name, **options)  # type: ignore[arg-type]
+
+
+def test_options_reach_the_task() -> None:
+    task = rmab.task("cpap", arms=4.0, budget=np.int64(1), feedback="full")  # type: ignore[arg-type]
+    assert task.problem == rmab.task("cpap", arms=4, budget=1).problem
+    assert task.view().feedback == "full"
+    assert rmab.task("cpap").view().feedback == "bandit"
+    assert rmab.task("cpap").problem == rmab.task("cpap", seed=0).problem
 
 
 def test_a_view_holds_no_kernel_and_nothing_that_leads_to_one() -> None:
-    task = rmab.task("deadline", arms=3, budget=1, known_support=True)
+    kernels = [[[[1.0, 0.0]] * 2] * 2] * 2
+    arms = rmab.Arms(kernels, groups=[0, 0], support=np.ones((2, 2, 2, 2)), sizes=[2, 2])
+    task = rmab.Task.from_rewards(rmab.Problem(arms, 0, 1, 3), np.zeros((1, 2, 2, 2)), low=0, high=1)
     view = task.view()
+    own = [task.problem.start, arms.kernels, arms.groups, arms.support, arms.sizes]
+    copied = {}
     for field in dataclasses.fields(view):
         value = getattr(view, field.name)
-        assert not isinstance(value, np.ndarray) or (value.dtype != np.float64 and value.base is None), field.name
+        if isinstance(value, np.ndarray):
+            copied[field.name] = value
+            assert value.dtype != np.float64, field.name
+            assert value.base is None, field.name
+            assert not any(np.shares_memory(value, array) for array in own), field.name
+    assert set(copied) == {"start", "groups", "support", "sizes"}

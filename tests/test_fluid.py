@@ -1,5 +1,8 @@
 """The fluid bound is certified by its own numbers: feasibility, weak duality, exact enumeration where possible."""
 
+from types import SimpleNamespace
+
+import highspy
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +14,8 @@ from rmab.arrays import FloatArray
 from rmab.errors import SolverError
 from rmab.planners import fluid as fluid_module
 from rmab.planners.blocks import Blocks
+from rmab.planners.fluid import certified
+from rmab.planners.program import FluidProgram
 from rmab.problem import Arms, Problem
 from strategies import problems, random_problem, rewards
 
@@ -130,9 +135,114 @@ def test_a_gap_that_cannot_be_certified_is_an_error(monkeypatch: pytest.MonkeyPa
         rmab.fluid(problem, reward)
 
 
+def lone_arm(reward: list[float]) -> tuple[Problem, Blocks]:
+    """One arm in one state for two steps, budget 1: what it earns is what its shares say."""
+    problem = Problem(Arms(np.ones((1, 1, 2, 1))), 0, 1, 2)
+    return problem, Blocks.of(problem, np.array([[reward]]))
+
+
+def shared(share: float) -> FloatArray:
+    """Return the occupancy (1, 2, 1, 2) of a lone arm that is active with this probability at both steps."""
+    return np.broadcast_to([1 - share, share], (1, 2, 1, 2)).copy()
+
+
+@pytest.mark.parametrize(
+    ("reward", "share", "gap"),
+    [
+        ([0.0, 3.0], 0.999, 1e-3),
+        ([0.0, 3e-8], 0.999, 1e-3),
+        ([0.0, 3e9], 0.999, 1e-3),
+        ([-3.0, 0.0], 0.999, 2e-3),  # the bound is 0: the gap is relative to the largest reward
+        ([-3.0, -6.0], 0.001, 1e-3),
+    ],
+)
+def test_a_gap_is_refused_just_above_the_tolerance_only(reward: list[float], share: float, gap: float) -> None:
+    problem, blocks = lone_arm(reward)
+    plan = certified(problem, blocks, shared(share), np.zeros(2), gap * 1.001)
+    assert plan.gap == pytest.approx(gap, rel=1e-9)
+    with pytest.raises(SolverError, match=rf"certified gap is {gap:.2e}, above the tolerance"):
+        certified(problem, blocks, shared(share), np.zeros(2), gap * 0.999)
+
+
+@pytest.mark.parametrize(
+    ("price", "message"),
+    [(3.5, "certified gap"), (np.nan, "prices are negative or not finite"), (-1.0, "prices are negative")],
+)
+def test_wrong_prices_are_refused(price: float, message: str) -> None:
+    problem, blocks = lone_arm([0.0, 3.0])
+    with pytest.raises(SolverError, match=message):
+        certified(problem, blocks, shared(1.0), np.full(2, price), 1e-6)
+
+
+def test_mass_that_the_solver_only_left_behind_is_no_plan() -> None:
+    problem, reward = random_problem(6, count=1, states=3, horizon=2, budget=1)
+    blocks = Blocks.of(problem, reward)
+    occupancy = np.zeros((1, 2, 3, 2))
+    occupancy[0, :, 0] = [0.25, 0.75]
+    occupancy[0, :, 1] = [0.0, 1e-13]
+    occupancy[0, :, 2] = [0.0, 1e-11]
+    plan = certified(problem, blocks, occupancy, np.zeros(2), np.inf)
+    np.testing.assert_allclose(plan.share, [[[0.75, 0, 1]] * 2])
+    table = rmab.occupancy_index(problem, reward, plan=plan).table
+    np.testing.assert_allclose(table, [[[0.75, 0, 1]] * 2])
+
+
+@pytest.mark.parametrize("scale", [1e6, 1e-8, 1e9])
+def test_the_value_scales_with_the_rewards(scale: float) -> None:
+    task = rmab.task("cpap-adherence", arms=6, budget=3, horizon=10)
+    plan, scaled = (rmab.fluid(task.problem, task.base_reward * factor) for factor in (1.0, scale))
+    assert scaled.value == pytest.approx(scale * plan.value, rel=1e-9)
+    assert scaled.bound == pytest.approx(scale * plan.bound, rel=1e-9)
+    assert scaled.gap < 1e-9
+
+
+def test_nothing_to_earn() -> None:
+    problem, reward = random_problem(7, count=4, states=3, horizon=5, budget=2)
+    plan = rmab.fluid(problem, 0 * reward)
+    assert (plan.value, plan.bound, plan.gap) == (0, 0, 0)
+
+
+def answering(values: FloatArray, duals: FloatArray, status: highspy.HighsModelStatus) -> SimpleNamespace:
+    """Stand in for HiGHS with a given answer."""
+    return SimpleNamespace(
+        run=lambda: highspy.HighsStatus.kOk,
+        getModelStatus=lambda: status,
+        modelStatusToString=lambda status: status.name,
+        getSolution=lambda: SimpleNamespace(col_value=values, row_dual=duals),
+    )
+
+
+def test_masses_and_prices_below_zero_are_clipped() -> None:
+    _, blocks = lone_arm([0.0, 4.0])
+    program = FluidProgram(blocks, 1, 2)
+    optimal = highspy.HighsModelStatus.kOptimal
+    program.highs = answering(np.array([-1e-10, 1, 0.25, 0.75]), np.array([9, 9, -1e-10, 0.5]), optimal)
+    occupancy, prices = program.solve()
+    assert occupancy.tolist() == [[[[0, 1]], [[0.25, 0.75]]]]
+    assert prices.tolist() == [0, 2]
+
+
+def test_an_end_without_an_optimum_is_an_error() -> None:
+    _, blocks = lone_arm([0.0, 4.0])
+    program = FluidProgram(blocks, 1, 2)
+    program.highs = answering(np.zeros(4), np.zeros(4), highspy.HighsModelStatus.kIterationLimit)
+    with pytest.raises(SolverError, match="fluid LP: HiGHS ended with kIterationLimit"):
+        program.solve()
+
+
+def test_only_large_programmes_use_the_interior_point_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, reward = random_problem(7, count=3, states=2, horizon=4, budget=1)
+    blocks, columns = Blocks.of(problem, reward), 3 * 2 * (1 + 2 * 3)  # one start state, then both
+    chosen = []
+    for large in (columns, columns - 1):
+        monkeypatch.setattr("rmab.planners.program.LARGE", large)
+        chosen.append(FluidProgram(blocks, 1, 4).highs.getOptionValue("solver")[1])
+    assert chosen == ["choose", "ipm"]
+
+
 def test_a_refused_solver_option_is_an_error() -> None:
     problem, reward = random_problem(6, count=2, states=2, horizon=2, budget=1)
-    program = fluid_module.FluidProgram(Blocks.of(problem, reward), 1, 2)
+    program = FluidProgram(Blocks.of(problem, reward), 1, 2)
     with pytest.raises(SolverError, match="option solver = nonsense was refused"):
         program._set("solver", "nonsense")
 

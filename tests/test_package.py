@@ -27,7 +27,7 @@ ALLOWED = {
     "programs": BASE | {"kernels"},
     "projection": BASE | {"kernels", "programs"},
     "simulation": BASE | {"kernels", "policy"},
-    "planners": BASE | {"kernels", "policy", "simulation"},
+    "planners": BASE | {"kernels", "policy", "programs", "simulation"},
     "families": BASE | {"policy", "rewards"},
 }
 
@@ -117,6 +117,20 @@ from rmab.kernels.randomness import uniform
 print(uniform(numpy.arange(1, 5, dtype=numpy.uint64)) > 0)
 """
     assert run_python(code, XDG_CACHE_HOME=str(blocked)) == "True"
+
+
+def test_no_home_folder_does_not_matter() -> None:
+    code = """
+import pathlib
+def homeless(path):
+    raise RuntimeError("Could not determine home directory.")
+pathlib.Path.expanduser = homeless
+import numpy
+from rmab.kernels import compile as module
+from rmab.kernels.randomness import uniform
+print(module._FOLDER, uniform(numpy.arange(1, 5, dtype=numpy.uint64)) > 0)
+"""
+    assert run_python(code, XDG_CACHE_HOME="") == "None True"
 
 
 def test_the_cache_follows_all_kernel_sources(tmp_path: Path) -> None:

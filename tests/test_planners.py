@@ -1,6 +1,6 @@
 """Every planner's policy respects the budget and stays below the bound; each has the property that defines it."""
 
-import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 import reference
 import rmab
 from rmab.arrays import FloatArray
-from rmab.policy import Policy
+from rmab.errors import ModelError
+from rmab.policy import Policy, Rule
 from rmab.problem import Arms, Problem
-from strategies import problems, random_problem, rewards
+from strategies import ROUNDINGS, RULES, problems, random_problem, rewards
 
 
 def planned(problem: Problem, reward: FloatArray) -> dict[str, Policy]:
@@ -59,6 +60,48 @@ def test_good_planners_come_close_to_the_exact_optimum() -> None:
         assert batch.mean >= 0.97 * optimum - 4 * batch.stderr
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_rule_and_rounding_reach_the_policy(rule: Rule) -> None:
+    problem, reward = random_problem(9, count=3, states=3, horizon=4, budget=1)
+    for planner in (rmab.lagrangian_index, rmab.myopic_index, rmab.occupancy_index):
+        policy = planner(problem, reward, rule=rule)
+        assert (policy.rule, policy.rounding) == (rule, "top")
+        assert planner(problem, reward).rule == "fill"
+    for rounding in ROUNDINGS:
+        policy = rmab.occupancy_index(problem, reward, rule=rule, rounding=rounding)
+        assert (policy.rule, policy.rounding) == (rule, rounding)
+
+
+def test_the_budget_of_the_problem_reaches_the_policy() -> None:
+    problem, reward = random_problem(9, count=5, states=3, horizon=4, budget=3)
+    policies = [p for p in planned(problem, reward).values() if isinstance(p, rmab.IndexPolicy)]
+    assert [policy.budget for policy in policies] == [3] * 8
+    assert (rmab.random_policy(problem).rule, rmab.round_robin(problem).rule) == ("fill", "at-most")
+
+
+@pytest.mark.parametrize("planner", [rmab.lagrangian_index, rmab.occupancy_index])
+def test_the_plan_of_another_problem_or_reward_is_refused(planner: Callable[..., rmab.IndexPolicy]) -> None:
+    problem, reward = random_problem(9, count=3, states=3, horizon=4, budget=1)
+    arms, start = problem.arms, problem.start
+    others = [Problem(arms, start, 2, 4), Problem(arms, start, 1, 5), Problem(arms, (start + 1) % 3, 1, 4)]
+    others.append(Problem(Arms(arms.kernels[::-1]), start, 1, 4))
+    plans = [rmab.fluid(other, reward) for other in others] + [rmab.fluid(problem, reward + 0.01)]
+    for plan in plans:
+        with pytest.raises(ModelError, match="plan: it was made for another problem or reward"):
+            planner(problem, reward, plan=plan)
+    same = planner(problem, reward, plan=rmab.fluid(Problem(arms, start, 1, 4), reward))
+    np.testing.assert_array_equal(same.table, planner(problem, reward).table)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_lagrangian_index_comes_close_to_the_bound_under_any_rule(rule: Rule) -> None:
+    task = rmab.task("cpap")
+    plan = rmab.fluid(task.problem, task.base_reward)
+    policy = rmab.lagrangian_index(task.problem, task.base_reward, plan=plan, rule=rule)
+    batch = rmab.simulate_many(task.problem, policy, task.base_reward, np.random.default_rng(0), 100)
+    assert batch.mean >= 0.99 * plan.bound
+
+
 def test_lagrangian_index_is_the_advantage_of_plain_dynamic_programming() -> None:
     problem, reward = random_problem(9, count=3, states=3, horizon=4, budget=1)
     plan = rmab.fluid(problem, reward)
@@ -84,7 +127,9 @@ def test_myopic_index_by_hand() -> None:
     kernel = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
     problem = Problem(Arms(kernel[np.newaxis]), 0, 1, 2)
     index = rmab.myopic_index(problem, [[[0.0, 1.0], [4.0, 2.0]]]).table
-    np.testing.assert_allclose(index, [[[1 + 4, 2 - 4], [1, -2]]])
+    np.testing.assert_allclose(index, [[[1 + 4, -2], [1, -2]]])
+    short = rmab.myopic_index(problem, [[[0.0, 1.0], [4.0, 2.0]]], lookahead=False).table
+    np.testing.assert_allclose(short, [[[1, -2], [1, -2]]])
 
 
 def test_round_robin_visits_all_arms_in_turn_across_episodes() -> None:
@@ -104,32 +149,3 @@ def test_random_policy_activates_every_set_equally_often() -> None:
     assert (actions.sum(axis=1) == 2).all()
     assert counts.size == 6
     assert (np.abs(counts - 500) < 5 * np.sqrt(500)).all()
-
-
-def test_lp_update_is_reproducible_whatever_ran_before_and_after_pickling() -> None:
-    problem, reward = random_problem(13, count=6, states=3, horizon=8, budget=2)
-    policy = rmab.LpUpdate(problem, reward)
-
-    def play(chosen: Policy) -> tuple[FloatArray, float]:
-        run = rmab.simulate(problem, chosen, reward, np.random.default_rng(5))
-        return run.actions, run.reward
-
-    first = play(policy)
-    rmab.simulate(problem, policy, reward, np.random.default_rng(6))
-    for again in (policy, pickle.loads(pickle.dumps(policy)), rmab.LpUpdate(problem, reward)):
-        actions, total = play(again)
-        np.testing.assert_array_equal(actions, first[0])
-        assert total == first[1]
-
-
-def test_lp_update_solves_the_rest_of_the_episode_from_the_states_at_hand() -> None:
-    # The re-solved value from step h equals a fresh fluid LP of the shorter problem started in those states.
-    problem, reward = random_problem(14, count=4, states=3, horizon=6, budget=2)
-    policy = rmab.LpUpdate(problem, reward)
-    policy.act(0, problem.start, np.random.default_rng(0))
-    states = np.array([2, 0, 1, 1])
-    policy.act(2, states, np.random.default_rng(0))
-    short = Problem(problem.arms, states, 2, 4)
-    assert policy._program[0].highs.getObjectiveValue() * policy._program[0].scale == pytest.approx(
-        rmab.fluid(short, reward).value, rel=1e-9
-    )

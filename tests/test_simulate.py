@@ -139,6 +139,33 @@ class TestObjectPolicy:
         thirsty = Calls(lambda h, _, generator: generator.random((h, 3)).sum(axis=0) < 0)
         assert same(*(simulate(problem, policy, reward, rng(1)) for policy in (idle, thirsty)))
 
+    def test_has_a_generator_of_its_own_in_every_round_and_for_every_seed(self):
+        problem, reward = random_problem(3, 3, 3, 2, 0)
+        drawn, expected = [], []
+        noting = Calls(lambda h, states, generator: drawn.append(generator.random()) or [0, 0, 0])
+        for seed in (1, 2):
+            simulate_many(problem, noting, reward, rng(seed), 3)
+            streams = rng(seed).integers(0, 2**64, size=(3, 2, 4), dtype=np.uint64)  # four words for the arms, four for it
+            expected += [x for _, words in streams for x in rng(words).random(2)]
+        assert drawn == expected
+        assert len(set(drawn)) == 12
+
+    def test_may_be_an_index_policy_that_decides_otherwise(self):
+        threads = set()
+
+        class Contrary(IndexPolicy):
+            def act(self, h, states, rng):
+                threads.add(current_thread())
+                return ~super().act(h, states, rng)
+
+        problem, _ = random_problem(5, 4, 2, 6, 2)
+        reward = np.zeros((4, 2, 2))
+        reward[2:, :, 1] = 1.0  # the table prefers arms 0 and 1, the method arms 2 and 3
+        policy = Contrary([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0]], 2)
+        assert simulate(problem, policy, reward, rng()).reward == 12.0
+        assert simulate_many(problem, policy, reward, rng(), 3, threads=2).rewards.tolist() == [12.0] * 3
+        assert threads == {current_thread()}
+
     @pytest.mark.parametrize(
         ("action", "message"),
         [

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rmab.planners.fluid import Fluid, fluid
     from rmab.planners.indices import lagrangian_index, myopic_index, occupancy_index, random_policy, round_robin
     from rmab.planners.lp_update import LpUpdate
+    from rmab.planners.optimistic import OptimisticFluid, optimistic_fluid
     from rmab.policy import IndexPolicy, Policy
     from rmab.problem import Arms, Problem, View
     from rmab.projection import Projection, project, project_ball
@@ -27,6 +28,7 @@ _HOMES = {
     "planners.fluid": ("Fluid", "fluid"),
     "planners.indices": ("lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"),
     "planners.lp_update": ("LpUpdate",),
+    "planners.optimistic": ("OptimisticFluid", "optimistic_fluid"),
     "policy": ("IndexPolicy", "Policy"),
     "problem": ("Arms", "Problem", "View"),
     "projection": ("Projection", "project", "project_ball"),

@@ -70,8 +70,9 @@ class IndexPolicy:
         """Decide one step outside the compiled episode loop, for live use: the same rule, draws from rng."""
         arms = np.arange(len(self.table))
         steps = self.table.shape[1] if self.table.ndim == 3 else None
-        check_place(h, np.asarray(states), arms.size, steps, self.table.shape[-1])
-        index = self.table[arms, states] if self.table.ndim == 2 else self.table[arms, h, states]
+        now = np.asarray(states)
+        check_place(h, now, arms.size, steps, self.table.shape[-1])
+        index = self.table[arms, now] if self.table.ndim == 2 else self.table[arms, h, now]
         active = np.empty(arms.size, dtype=bool)
         stream = rng.integers(0, 2**64, size=4, dtype=np.uint64)
         fill, dependent = self.rule == "fill", self.rounding == "dependent"
@@ -95,8 +96,8 @@ def check_place(h: int, states: IntArray, arms: int, steps: int | None, most: in
         raise PolicyError(f"states must be {arms} integers, one per arm, got shape {states.shape} of {states.dtype}")
     for n in np.flatnonzero((states < 0) | (states >= most))[:1]:
         raise PolicyError(f"arm {n} is in state {states[n]}, there are states 0..{most - 1}")
-    if steps is not None and not 0 <= h < steps:
-        raise PolicyError(f"step must be in 0..{steps - 1}, got {h}")
+    if steps is not None and (isinstance(h, bool) or not isinstance(h, int | np.integer) or not 0 <= h < steps):
+        raise PolicyError(f"step must be in 0..{steps - 1}, got {h!r}")
 
 
 def _check_values(table: FloatArray, rounding: Rounding) -> None:

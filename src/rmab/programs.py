@@ -8,7 +8,7 @@ from rmab.errors import ModelError
 from rmab.kernels.newton import Program
 from rmab.problem import as_floats
 
-__all__ = ["ball_program", "box_program", "checked_budget"]
+__all__ = ["ball_program", "box_program", "checked_boxes", "checked_budget", "checked_start", "checked_weights"]
 
 ROUNDING = 1e-9
 
@@ -18,7 +18,16 @@ def box_program(
 ) -> Program:
     """Check boxes lower..upper (N,S,2,S) and what goes with them."""
     reference = _checked_reference(reference)
-    low, high = _of_rows(lower, "lower", reference), _of_rows(upper, "upper", reference)
+    low, high = checked_boxes(lower, upper)
+    _check_shape(low, "lower", reference)
+    return _program(reference, low, high, np.zeros(low.shape[:3]), high > 0, start, weights, ball=False)
+
+
+def checked_boxes(lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return boxes lower..upper (N,S,2,S) of distributions, or raise ModelError naming the row that has none."""
+    low, high = as_floats(lower, "lower"), as_floats(upper, "upper")
+    if low.ndim != 4 or low.shape[1] != low.shape[3] or low.shape[2] != 2 or 0 in low.shape or high.shape != low.shape:
+        raise ModelError(f"lower and upper must both have shape (N, S, 2, S), got {low.shape} and {high.shape}")
     bad = ~((low >= 0) & (low <= high) & (high <= 1))
     if bad.any():
         n, s, a, y = np.argwhere(bad)[0]
@@ -30,7 +39,7 @@ def box_program(
         n, s, a = np.argwhere(empty)[0]
         sums = f"lower sums to {least[n, s, a]:.12g}, upper to {most[n, s, a]:.12g}"
         raise ModelError(f"arm {n}, state {s}, action {a}: no distribution lies between lower and upper ({sums})")
-    return _program(reference, low, high, np.zeros(low.shape[:3]), high > 0, start, weights, ball=False)
+    return low, high
 
 
 def ball_program(
@@ -38,7 +47,8 @@ def ball_program(
 ) -> Program:
     """Check balls of radius (N,S,2) around centre (N,S,2,S) and what goes with them."""
     reference = _checked_reference(reference)
-    middle = _of_rows(centre, "centre", reference)
+    middle = as_floats(centre, "centre")
+    _check_shape(middle, "centre", reference)
     size = as_floats(radius, "radius")
     if size.shape != middle.shape[:3]:
         raise ModelError(f"radius must have shape (N, S, 2) = {middle.shape[:3]}, got {size.shape}")
@@ -73,12 +83,18 @@ def _checked_reference(reference: FloatArray) -> FloatArray:
     return table
 
 
-def _of_rows(values: ArrayLike, name: str, reference: FloatArray) -> FloatArray:
-    table = as_floats(values, name)
+def _check_shape(table: FloatArray, name: str, reference: FloatArray) -> None:
     arms, _, states, _, _ = reference.shape
     if table.shape != (arms, states, 2, states):
         raise ModelError(f"{name} must have shape (N, S, 2, S) = {(arms, states, 2, states)}, got {table.shape}")
-    return table
+
+
+def checked_weights(weights: ArrayLike | None, arms: int) -> FloatArray:
+    """Return one positive multiplicity per arm, 1 by default."""
+    many = np.ones(arms) if weights is None else as_floats(weights, "weights")
+    if many.shape != (arms,) or not (many > 0).all() or not np.isfinite(many).all():
+        raise ModelError(f"weights must be {arms} positive numbers")
+    return many
 
 
 def _program(
@@ -93,16 +109,14 @@ def _program(
     ball: bool,
 ) -> Program:
     arms, horizon, states, _, _ = reference.shape
-    first = _checked_start(start, arms, states)
+    first = checked_start(start, arms, states)
     for n in range(arms):
         good = np.where(allowed[n], (reference[n] > 0) & np.isfinite(reference[n]), True)
         if not good.all():
             h, s, a, y = np.argwhere(~good)[0]
             where = f"arm {n}, step {h}, state {s}, action {a}, next state {y}"
             raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be positive where allowed")
-    many = np.ones(arms) if weights is None else as_floats(weights, "weights")
-    if many.shape != (arms,) or not (many > 0).all() or not np.isfinite(many).all():
-        raise ModelError(f"weights must be {arms} positive numbers")
+    many = checked_weights(weights, arms)
     order = np.argsort(~allowed, axis=3, kind="stable").astype(np.int32)
     counts = allowed.sum(axis=3).astype(np.int32)
     reach = _reachable(allowed, first, horizon)
@@ -110,7 +124,8 @@ def _program(
     return Program(ball, reference, low, high, radius, order, counts, reach, idle, first, many)
 
 
-def _checked_start(start: ArrayLike, arms: int, states: int) -> IntArray:
+def checked_start(start: ArrayLike, arms: int, states: int) -> IntArray:
+    """Return one start state per arm (N,)."""
     given = as_floats(start, "start")
     if given.shape != (arms,):
         raise ModelError(f"start must have shape ({arms},), got {given.shape}")

@@ -26,7 +26,7 @@ FACTOR_LEAST = 0.1  # what an arm that does not pay still pays, under `switching
 def checked_range(low: float, high: float) -> tuple[float, float]:
     """Return the declared range as floats, or raise ModelError unless low < high and both are finite."""
     ends = as_floats([low, high], "range")
-    if not (np.isfinite(ends).all() and ends[0] < ends[1]):
+    if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1]:
         raise ModelError(f"the range needs low < high, both finite, got [{low}, {high}]; declare it with low= and high=")
     return float(ends[0]), float(ends[1])
 
@@ -54,7 +54,7 @@ class RewardModel(ReadOnly):
         least, most = checked_range(low, high)
         labels = None
         if units is not None:
-            labels = np.unique(np.asarray(units), return_inverse=True)[1].astype(np.int64)
+            labels = np.unique(as_floats(units, "units"), return_inverse=True)[1].astype(np.int64)
             if labels.shape != (table.shape[1],):
                 raise ModelError(f"units: {table.shape[1]} labels are needed, one per arm, got shape {labels.shape}")
             frozen(labels)
@@ -132,7 +132,7 @@ class Adversary(ReadOnly, ABC):
         counts = as_floats(visits, "visits")
         if counts.shape != self.base.shape:
             raise ModelError(f"visits must have shape (N, S, 2) = {self.base.shape}, got {counts.shape}")
-        if not ((counts >= 0) & (counts == np.floor(counts))).all():
+        if not ((counts >= 0) & (counts < 2**53) & (counts == np.floor(counts))).all():
             raise ModelError("visits must be whole numbers, 0 or more")
         return counts.astype(np.int64)
 

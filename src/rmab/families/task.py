@@ -32,7 +32,7 @@ class Task:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise ModelError(f"name must be text, got {self.name!r}")
-        if self.feedback not in get_args(FeedbackMode):
+        if not isinstance(self.feedback, str) or self.feedback not in get_args(FeedbackMode):
             raise ModelError(f"feedback must be one of {', '.join(get_args(FeedbackMode))}, got {self.feedback!r}")
         shape = (self.problem.arms.count, self.problem.arms.states, 2)
         if self.adversary.base.shape != shape:

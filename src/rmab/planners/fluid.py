@@ -5,6 +5,7 @@ kernels, so it is feasible to rounding; and the bound is the dual value of the p
 """
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +14,14 @@ from rmab.arrays import FloatArray, ReadOnly, frozen
 from rmab.errors import ModelError, SolverError
 from rmab.kernels.dynamics import forward
 from rmab.planners.blocks import Blocks
-from rmab.planners.program import FluidProgram
+from rmab.planners.decomposition import Boxes, Decomposition
+from rmab.planners.program import LARGE, FluidProgram
 from rmab.problem import Problem
 from rmab.simulation import checked_reward
 
-__all__ = ["Fluid", "fluid"]
+__all__ = ["Fluid", "Method", "fluid"]
+
+Method = Literal["auto", "highs", "decomposition"]
 
 NO_MASS = 1e-12  # what a solver leaves in a state that its plan does not use
 
@@ -66,18 +70,30 @@ class Fluid(ReadOnly):
             raise ModelError("plan: it was made for another problem or reward")
 
 
-def fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-6) -> Fluid:
+def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", tolerance: float = 1e-6) -> Fluid:
     """Solve the fluid LP for one reward function (N, S, 2), to a certified relative gap of at most `tolerance`.
 
-    Arms that share group and reward are one block. A gap that cannot be certified raises SolverError.
+    Arms that share group and reward are one block. method: 'highs' solves the LP as a whole, 'decomposition' block by block;
+    'auto' takes the first for small programmes and the second for large ones. A gap that cannot be certified raises
+    SolverError.
     """
+    if method not in get_args(Method):
+        raise ModelError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
     blocks = Blocks.of(problem, checked_reward(reward, problem))
+    large = 2 * blocks.start.size * problem.horizon > LARGE
+    if method == "decomposition" or (method == "auto" and large):
+        boxes = Boxes(blocks.kernels, blocks.kernels, blocks.reward, blocks.start)
+        solver = Decomposition(boxes, np.full(problem.horizon, float(problem.budget)))
+        solver.solve(tolerance / 2)
+        return certified(problem, blocks, solver.mixture()[0], solver.prices, tolerance)
     occupancy, prices = FluidProgram(blocks, problem.budget, problem.horizon).solve()
     return certified(problem, blocks, occupancy, prices, tolerance)
 
 
 def certified(problem: Problem, blocks: Blocks, occupancy: FloatArray, prices: FloatArray, tolerance: float) -> Fluid:
     """Turn a solver's occupancy (C,H,S,2) and prices (H,) into a feasible one with a proven gap, or raise SolverError."""
+    if not ((prices >= 0) & np.isfinite(prices)).all():
+        raise SolverError("fluid LP: the solver's prices are negative or not finite: they prove nothing")
     mass = occupancy.sum(axis=3)
     share = np.divide(occupancy[..., 1], mass, out=np.zeros_like(mass), where=mass > NO_MASS)
     np.clip(share, 0.0, 1.0, out=share)
@@ -86,7 +102,7 @@ def certified(problem: Problem, blocks: Blocks, occupancy: FloatArray, prices: F
     value = float((feasible * blocks.reward[:, np.newaxis]).sum())
     bound = blocks.bound(prices, problem.budget)
     scale = max(abs(bound), float(np.abs(blocks.reward).max()))
-    gap = (bound - value) / scale if scale > 0 else 0.0
+    gap = (bound - value) / scale if scale != 0 else 0.0
     if not gap <= tolerance:
         raise SolverError(f"fluid LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
     return Fluid(value, bound, frozen(prices), gap, frozen(share), problem, blocks)

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from rmab.planners.fluid import Fluid, fluid
 from rmab.policy import IndexPolicy, Rounding, Rule
-from rmab.problem import Problem
+from rmab.problem import Problem, as_integer
 from rmab.simulation import checked_reward
 
 __all__ = ["lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"]
@@ -54,7 +54,7 @@ def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True,
 def round_robin(problem: Problem, *, episode: int = 0) -> IndexPolicy:
     """Take the arms in turn, B at every step; episode t goes on where t - 1 ended."""
     count, horizon, budget = problem.arms.count, problem.horizon, problem.budget
-    first = (episode * horizon + np.arange(horizon)) * budget % count
+    first = (as_integer(episode, "episode") * horizon + np.arange(horizon)) * budget % count
     turn = (np.arange(count)[:, np.newaxis] - first) % count < budget
     return IndexPolicy(np.repeat(turn[..., np.newaxis], problem.arms.states, axis=2), budget, rule="at-most")
 

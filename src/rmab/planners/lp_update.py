@@ -39,19 +39,20 @@ class LpUpdate:
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Solve from these states (N,) at step h and activate what the plan activates now."""
-        check_place(h, np.asarray(states), self.problem.arms.count, self.problem.horizon, self.problem.arms.states)
+        now, arms = np.asarray(states), self.problem.arms
+        check_place(h, now, arms.count, self.problem.horizon, arms.states)
         if not self._program:
             size = (self.problem.budget, self.problem.horizon)
             self._program.append(FluidProgram(self.blocks, *size, anywhere=True))
         block_of = self.blocks.block_of
         masses = np.zeros_like(self.blocks.start)
-        np.add.at(masses, (block_of, states), 1.0)
+        np.add.at(masses, (block_of, now), 1.0)
         planned, _ = self._program[0].solve_from(h, masses)
         share = planned[:, h, :, 1] / np.maximum(masses, 1.0)
-        order = np.lexsort((rng.random(states.size), states, block_of))
-        reached = np.floor(np.cumsum(share[block_of, states][order]) + rng.random())
+        order = np.lexsort((rng.random(now.size), now, block_of))
+        reached = np.floor(np.cumsum(share[block_of, now][order]) + rng.random())
         chosen = np.diff(np.minimum(reached, self.problem.budget), prepend=0.0) > 0
-        active = np.zeros(states.size, dtype=bool)
+        active = np.zeros(now.size, dtype=bool)
         active[order[chosen]] = True
         return active
 
