@@ -20,7 +20,7 @@ def box_program(
     reference = _checked_reference(reference)
     low, high = checked_boxes(lower, upper)
     _check_shape(low, "lower", reference)
-    return _program(reference, low, high, np.zeros(low.shape[:3]), high > 0, start, weights, ball=False)
+    return _program(reference, low, high, None, high > 0, start, weights)
 
 
 def checked_boxes(lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -61,7 +61,7 @@ def ball_program(
     if lost.any():
         n, s, a, y = np.argwhere(lost)[0]
         raise ModelError(f"arm {n}, state {s}, action {a}, next state {y}: in the centre, but the reference is 0")
-    return _program(reference, middle, middle, size, allowed, start, weights, ball=True)
+    return _program(reference, middle, middle, size, allowed, start, weights)
 
 
 def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
@@ -101,12 +101,10 @@ def _program(
     reference: FloatArray,
     low: FloatArray,
     high: FloatArray,
-    radius: FloatArray,
+    radius: FloatArray | None,
     allowed: BoolArray,
     start: ArrayLike,
     weights: ArrayLike | None,
-    *,
-    ball: bool,
 ) -> Program:
     arms, horizon, states, _, _ = reference.shape
     first = checked_start(start, arms, states)
@@ -117,11 +115,11 @@ def _program(
             where = f"arm {n}, step {h}, state {s}, action {a}, next state {y}"
             raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be positive where allowed")
     many = checked_weights(weights, arms)
-    order = np.argsort(~allowed, axis=3, kind="stable").astype(np.int32)
-    counts = allowed.sum(axis=3).astype(np.int32)
+    order = np.argsort(~allowed, axis=3, kind="stable").astype(np.uint32)
+    counts = allowed.sum(axis=3).astype(np.uint32)
     reach = _reachable(allowed, first, horizon)
     idle = np.zeros(horizon, dtype=bool)
-    return Program(ball, reference, low, high, radius, order, counts, reach, idle, first, many)
+    return Program(reference, low, high, radius, order, counts, reach, idle, first, many)
 
 
 def checked_start(start: ArrayLike, arms: int, states: int) -> IntArray:

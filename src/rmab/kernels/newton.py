@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmab.arrays import BoolArray, FloatArray, IntArray
-from rmab.kernels.compile import compiled, compiled_inline
+from rmab.kernels.compile import compiled
 from rmab.kernels.linear import (
     add_squares,
     back_solve,
@@ -27,10 +27,11 @@ from rmab.kernels.linear import (
     forward_vector,
     subtract_products,
 )
-from rmab.kernels.rows import nearest_row
+from rmab.kernels.rows import ahead, nearest_row, same_rows
 
 __all__ = ["Program", "curvature", "direction", "dual", "opening"]
 
+SMALL = 12  # states up to which blocks are added up entry by entry
 BUFFER = 64  # dense rows that are collected before they are added to a block together
 LEAST = 1e-280  # pivot of a node without any mass
 
@@ -38,39 +39,26 @@ LEAST = 1e-280  # pivot of a node without any mass
 class Program(NamedTuple):
     """What is projected onto what.
 
-    reference (N,H,S,2,S). ball: the confidence sets are L1 balls of radius (N,S,2) around low; otherwise boxes low..high
-    (N,S,2,S). successors (N,S,2,S): the possible next states, in the first counts (N,S,2) places. reach (N,H,S): whether
-    mass can get there. idle (H,): nobody may be active at step h. start (N,), weights (N,).
+    reference (N,H,S,2,S). The confidence sets are boxes low..high (N,S,2,S) where radius is None, and otherwise L1 balls of
+    radius (N,S,2) around low. successors (N,S,2,S): the possible next states, in the first counts (N,S,2) places. reach
+    (N,H,S): whether mass can get there. idle (H,): nobody may be active at step h. start (N,), weights (N,).
     """
 
-    ball: bool
     reference: FloatArray
     low: FloatArray
     high: FloatArray
-    radius: FloatArray
-    successors: NDArray[np.int32]
-    counts: NDArray[np.int32]
+    radius: FloatArray | None
+    successors: NDArray[np.uint32]
+    counts: NDArray[np.uint32]
     reach: BoolArray
     idle: BoolArray
     start: IntArray
     weights: FloatArray
 
-
-@compiled_inline
-def ahead(v: FloatArray, reach: BoolArray, n: int, h: int, expv: FloatArray) -> float:
-    """Fill expv (S,) = exp(v[n,h+1] - shift) over the states that can be reached, and return the shift: the largest v."""
-    states = expv.size
-    if h + 1 == reach.shape[1]:
-        for y in range(states):
-            expv[y] = 1.0
-        return 0.0
-    shift = -np.inf
-    for y in range(states):
-        if reach[n, h + 1, y]:
-            shift = max(shift, v[n, h + 1, y])
-    for y in range(states):
-        expv[y] = np.exp(v[n, h + 1, y] - shift) if reach[n, h + 1, y] else 0.0
-    return shift
+    @property
+    def ball(self) -> bool:
+        """Whether the sets are balls."""
+        return self.radius is not None
 
 
 @compiled
@@ -93,28 +81,33 @@ def dual(
     Writes every row's kernel (N,H,S,2,S), and its constant, mass, phi and sigma (N,H,S,2); gradient (N,H,S) of each arm by
     itself (inflow - outflow, 1 - outflow at the start); and used (H,), the weighted active mass.
     """
-    ball, reference, low, high, radius, successors, counts, reach, idle, start, weights = program
+    reference, low, high, radius, successors, counts, reach, idle, start, weights = program
     horizon, states = reach.shape[1], reach.shape[2]
     q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
     used[:] = 0.0
     total, worst = 0.0, 0.0
+    if radius is None:
+        same_rows(reference, low, high, successors, counts, reach, first, last, v, kernel, constant, phi, sigma)
+    else:
+        sigma[first:last] = -1.0
     for n in range(first, last):
         gradient[n] = 0.0
         gradient[n, 0, start[n]] = 1.0
         sum_masses = 0.0
         for h in range(horizon):
-            shift = ahead(v, reach, n, h, expv)
             for s in range(states):
                 if not reach[n, h, s]:
                     continue
                 for a in range(1 if idle[h] else 2):
                     count = counts[n, s, a]
-                    cost, part = nearest_row(
-                        ball, reference, low, high, radius, successors, count, n, h, s, a,
-                        v, expv, shift, kernel, constant, q, least, most,
-                    )  # fmt: skip
-                    m = np.exp(-prices[h] * a - v[n, h, s] - cost)
-                    mass[n, h, s, a], phi[n, h, s, a], sigma[n, h, s, a] = m, cost, part
+                    if sigma[n, h, s, a] < 0.0:
+                        shift = ahead(v, reach, n, h, expv)
+                        phi[n, h, s, a], sigma[n, h, s, a] = nearest_row(
+                            reference, low, high, radius, successors, count, n, h, s, a,
+                            v, expv, shift, kernel, constant, q, least, most,
+                        )  # fmt: skip
+                    m = np.exp(-prices[h] * a - v[n, h, s] - phi[n, h, s, a])
+                    mass[n, h, s, a] = m
                     sum_masses += m
                     gradient[n, h, s] -= m
                     used[h] += weights[n] * m * a
@@ -130,70 +123,145 @@ def dual(
     return total, worst
 
 
-@compiled_inline
-def add_row(
+@compiled
+def assemble_small(
     program: Program,
-    n: int,
-    h: int,
-    s: int,
-    a: int,
+    first: int,
+    last: int,
     kernel: FloatArray,
-    mass: float,
-    sigma: float,
-    block: FloatArray,
-    rows: FloatArray,
-    scale: FloatArray,
-    filled: int,
-) -> int:
-    """Add mass (p p' + dp/dv) of a row to the upper half of a block; dense rows wait in a buffer. Returns how many do."""
-    ball, _, low, high, _, successors, counts, _, _, _, _ = program
-    count, states = counts[n, s, a], block.shape[0]
-    if sigma == 1.0:  # nothing is pinned: p p' and the rank-one part of dp/dv cancel
-        for k in range(count):
-            y = successors[n, s, a, k]
-            block[y, y] += mass * kernel[n, h, s, a, y]
-        return filled
-    if count <= 8 and not ball:
-        for k in range(count):
-            x = successors[n, s, a, k]
-            p = kernel[n, h, s, a, x]
-            loose = low[n, s, a, x] < p < high[n, s, a, x]
-            if loose:
-                block[x, x] += mass * p
-            for j in range(k, count):
-                y = successors[n, s, a, j]
-                other = kernel[n, h, s, a, y]
-                both = loose and low[n, s, a, y] < other < high[n, s, a, y]
-                block[x, y] += mass * p * (other - other / sigma if both else other)
-        return filled
-    parts = 3 if ball else 2
-    for which in range(parts):  # p itself, then its loose parts (two for a ball: above and below the centre)
-        for y in range(states):
-            rows[filled, y] = 0.0
-        total = 0.0
-        for k in range(count):
-            y = successors[n, s, a, k]
-            p, bottom = kernel[n, h, s, a, y], low[n, s, a, y]
-            if ball:
-                taken = which == 0 or (which == 1 and p > bottom) or (which == 2 and p < bottom)
-            else:
-                taken = which == 0 or (bottom < p < high[n, s, a, y])
-            if taken:
-                rows[filled, y] = p
-                total += p
-                if which > 0:
-                    block[y, y] += mass * p
-        if which == 0:
-            scale[filled] = mass
-        elif total > 0.0:
-            scale[filled] = -mass / total
-        else:
-            continue
-        filled += 1
-    if filled + 3 > rows.shape[0]:
-        add_squares(block, rows, scale, filled, states)
-        filled = 0
-    return filled
+    mass: FloatArray,
+    sigma: FloatArray,
+    upper: FloatArray,
+    link: FloatArray,
+    leave: FloatArray,
+    enter: FloatArray,
+) -> None:
+    """Write the Hessian blocks of arms first..last-1 with few states: diagonal blocks into upper (upper halves), the blocks
+    that join steps h and h+1 into link, and the coupling to the prices into leave and enter.
+
+    A row adds mass (p p' + dp/dv); where nothing is pinned, p p' cancels against the rank-one part of dp/dv.
+    """
+    _, low, high, radius, successors, counts, reach, idle, _, _ = program
+    horizon, states = reach.shape[1], reach.shape[2]
+    for n in range(first, last):
+        for h in range(horizon):
+            for s in range(states):
+                leave[n, h, s], enter[n, h, s] = 0.0, 0.0
+                for y in range(states):
+                    upper[n, h, s, y], link[n, h, s, y] = 0.0, 0.0
+        for h in range(horizon):
+            for s in range(states):
+                if not reach[n, h, s]:
+                    upper[n, h, s, s] = 1.0
+                    continue
+                for a in range(1 if idle[h] else 2):
+                    m, loose = mass[n, h, s, a], sigma[n, h, s, a]
+                    upper[n, h, s, s] += m
+                    leave[n, h, s] += a * m
+                    if h + 1 == horizon:
+                        continue
+                    below = 1.0 - loose
+                    if radius is not None:  # a ball has a second part: what lies below its centre
+                        below = 0.0
+                        for k in range(counts[n, s, a]):
+                            y = successors[n, s, a, k]
+                            if kernel[n, h, s, a, y] < low[n, s, a, y]:
+                                below += kernel[n, h, s, a, y]
+                    for k in range(counts[n, s, a]):
+                        x = successors[n, s, a, k]
+                        p, base = kernel[n, h, s, a, x], low[n, s, a, x]
+                        link[n, h, s, x] -= m * p
+                        enter[n, h, x] -= a * m * p
+                        if radius is None:
+                            side = 1 if base < p < high[n, s, a, x] else 0
+                        else:
+                            side = 1 if loose == 1.0 or p > base else (2 if p < base else 0)
+                        if side > 0:
+                            upper[n, h + 1, x, x] += m * p
+                        if loose == 1.0:
+                            continue
+                        for j in range(counts[n, s, a]):
+                            y = successors[n, s, a, j]
+                            if y < x:
+                                continue
+                            other, edge = kernel[n, h, s, a, y], low[n, s, a, y]
+                            if radius is None:
+                                same = side == 1 and edge < other < high[n, s, a, y]
+                            else:
+                                same = (side == 1 and other > edge) or (side == 2 and other < edge)
+                            value = m * p * other
+                            if same:
+                                value -= value / (loose if side == 1 else below)
+                            upper[n, h + 1, x, y] += value
+
+
+@compiled
+def assemble_large(
+    program: Program,
+    first: int,
+    last: int,
+    kernel: FloatArray,
+    mass: FloatArray,
+    sigma: FloatArray,
+    upper: FloatArray,
+    link: FloatArray,
+    leave: FloatArray,
+    enter: FloatArray,
+) -> None:
+    """Do what `assemble_small` does, for many states: rows are collected in a buffer and added to their block together."""
+    _, low, high, radius, successors, counts, reach, idle, _, _ = program
+    horizon, states = reach.shape[1], reach.shape[2]
+    rows, scale = np.empty((BUFFER, states)), np.empty(BUFFER)
+    for n in range(first, last):
+        upper[n] = 0.0
+        link[n] = 0.0
+        leave[n] = 0.0
+        enter[n] = 0.0
+        for h in range(horizon):
+            filled = 0
+            for s in range(states):
+                if not reach[n, h, s]:
+                    upper[n, h, s, s] = 1.0
+                    continue
+                for a in range(1 if idle[h] else 2):
+                    m = mass[n, h, s, a]
+                    upper[n, h, s, s] += m
+                    leave[n, h, s] += a * m
+                    if h + 1 == horizon:
+                        continue
+                    for k in range(counts[n, s, a]):
+                        y = successors[n, s, a, k]
+                        link[n, h, s, y] -= m * kernel[n, h, s, a, y]
+                        enter[n, h, y] -= a * m * kernel[n, h, s, a, y]
+                    if sigma[n, h, s, a] == 1.0:
+                        for k in range(counts[n, s, a]):
+                            y = successors[n, s, a, k]
+                            upper[n, h + 1, y, y] += m * kernel[n, h, s, a, y]
+                        continue
+                    for which in range(2 if radius is None else 3):  # p itself, then its loose parts
+                        for y in range(states):
+                            rows[filled, y] = 0.0
+                        total = 0.0
+                        for k in range(counts[n, s, a]):
+                            y = successors[n, s, a, k]
+                            p, base = kernel[n, h, s, a, y], low[n, s, a, y]
+                            if radius is None:
+                                taken = which == 0 or (base < p < high[n, s, a, y])
+                            else:
+                                taken = which == 0 or (which == 1 and p > base) or (which == 2 and p < base)
+                            if taken:
+                                rows[filled, y] = p
+                                total += p
+                                if which > 0:
+                                    upper[n, h + 1, y, y] += m * p
+                        if total > 0.0:
+                            scale[filled] = m if which == 0 else -m / total
+                            filled += 1
+                    if filled + 3 > BUFFER:
+                        add_squares(upper[n, h + 1], rows, scale, filled, states)
+                        filled = 0
+            if filled > 0:
+                add_squares(upper[n, h + 1], rows, scale, filled, states)
 
 
 @compiled
@@ -219,48 +287,18 @@ def curvature(
     per arm, upper and link (N,H,S,S), and the coupling of price h to the nodes at h, leave (N,H,S), and at h+1, enter.
     schur (1+columns, 1+columns), upper half: sum over arms of weight Y'Y, where column 0 of Y stands for the gradient.
     """
-    successors, counts, reach, idle, weights = (
-        program.successors, program.counts, program.reach, program.idle, program.weights,
-    )  # fmt: skip
-    horizon, states = reach.shape[1], reach.shape[2]
-    block, coming = np.empty((states, states)), np.empty((states, states))
-    rows, scale = np.empty((BUFFER, states)), np.empty(BUFFER)
+    horizon, states = program.reach.shape[1], program.reach.shape[2]
+    if states <= SMALL:
+        assemble_small(program, first, last, kernel, mass, sigma, upper, link, leave, enter)
+    else:
+        assemble_large(program, first, last, kernel, mass, sigma, upper, link, leave, enter)
     past, now = np.empty((states, 1 + columns)), np.empty((states, 1 + columns))
     minus, same = np.full(states, -1.0), np.empty(states)
     schur[:] = 0.0
     for n in range(first, last):
-        coming[:] = 0.0
         width = 1
-        same[:] = weights[n]
+        same[:] = program.weights[n]
         for h in range(horizon):
-            block, coming = coming, block
-            coming[:] = 0.0
-            cross = link[n, h]
-            cross[:] = 0.0
-            filled = 0
-            for s in range(states):
-                leave[n, h, s], enter[n, h, s] = 0.0, 0.0
-            for s in range(states):
-                if not reach[n, h, s]:
-                    block[s, s] = 1.0
-                    continue
-                for a in range(1 if idle[h] else 2):
-                    m = mass[n, h, s, a]
-                    block[s, s] += m
-                    if a == 1:
-                        leave[n, h, s] = m
-                    if h + 1 == horizon:
-                        continue
-                    for k in range(counts[n, s, a]):
-                        y = successors[n, s, a, k]
-                        moved = m * kernel[n, h, s, a, y]
-                        cross[s, y] -= moved
-                        enter[n, h, y] -= moved * a
-                    filled = add_row(
-                        program, n, h, s, a, kernel, m, sigma[n, h, s, a], coming, rows, scale, filled
-                    )  # fmt: skip
-            add_squares(coming, rows, scale, filled, states)
-            # The block's own factor, once the step before is eliminated.
             before = width
             if column[h] >= 0:
                 width += 1
@@ -272,15 +310,13 @@ def curvature(
                     now[s, 1 + column[h]] = leave[n, h, s]
                 if h > 0 and column[h - 1] >= 0:
                     now[s, 1 + column[h - 1]] += enter[n, h - 1, s]
+            block = upper[n, h]
             if h > 0:
                 add_squares(block, link[n, h - 1], minus, states, states)
                 subtract_products(now, link[n, h - 1], past, states, states, before)
             factor(block, states, LEAST)
-            for s in range(states):
-                for j in range(s, states):
-                    upper[n, h, s, j] = block[s, j]
             if h + 1 < horizon:
-                forward_solve(block, cross, states, states)
+                forward_solve(block, link[n, h], states, states)
             forward_solve(block, now, states, width)
             add_squares(schur, now, same, states, width)
             past, now = now, past
@@ -344,7 +380,7 @@ def opening(
 
     Every row of the kernel (N,H,S,2,S) is filled, also those that never carry mass.
     """
-    ball, reference, low, high, radius, successors, counts, reach, idle, _, _ = program
+    reference, low, high, radius, successors, counts, reach, idle, _, _ = program
     horizon, states = reach.shape[1], reach.shape[2]
     q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
     for n in range(first, last):
@@ -357,7 +393,7 @@ def opening(
                     for y in range(states):
                         kernel[n, h, s, a, y] = 0.0
                     cost, _ = nearest_row(
-                        ball, reference, low, high, radius, successors, counts[n, s, a], n, h, s, a,
+                        reference, low, high, radius, successors, counts[n, s, a], n, h, s, a,
                         v, expv, shift, kernel, constant, q, least, most,
                     )  # fmt: skip
                     if a == 1 and idle[h]:

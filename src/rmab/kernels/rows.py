@@ -16,10 +16,10 @@ because compiled code counts references to every slice.
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.arrays import FloatArray
+from rmab.arrays import BoolArray, FloatArray
 from rmab.kernels.compile import compiled, compiled_inline
 
-__all__ = ["nearest_row"]
+__all__ = ["ahead", "nearest_row", "same_rows"]
 
 SMALL = 1e-200  # below this, products w exp(v) are taken in logarithms
 TINY = 1e-290
@@ -28,7 +28,7 @@ TINY = 1e-290
 @compiled
 def weigh_in_logs(
     reference: FloatArray,
-    successors: NDArray[np.int32],
+    successors: NDArray[np.uint32],
     count: int,
     n: int,
     h: int,
@@ -105,26 +105,34 @@ def box_scale(q: FloatArray, low: FloatArray, high: FloatArray, count: int) -> f
 
 
 @compiled
-def box_row_anew(
+def box_row(
     reference: FloatArray,
     low: FloatArray,
     high: FloatArray,
-    successors: NDArray[np.int32],
+    successors: NDArray[np.uint32],
     count: int,
     n: int,
     h: int,
     s: int,
     a: int,
     v: FloatArray,
-    base: float,
-    total: float,
+    expv: FloatArray,
+    shift: float,
     kernel: FloatArray,
     constant: FloatArray,
     q: FloatArray,
     least: FloatArray,
     most: FloatArray,
 ) -> tuple[float, float]:
-    """Find out which entries of a box are pinned, from scratch; q is filled, relative to base, unless its total vanishes."""
+    """Solve for the box low <= p <= high, from scratch: p = clip(c q, low, high).
+
+    Writes constant[n,h,s,a], the part of phi that the pinned entries cost without the potentials: sum p ln(p/w).
+    """
+    total, base = 0.0, shift
+    for k in range(count):
+        y = successors[n, s, a, k]
+        q[k] = reference[n, h, s, a, y] * expv[y]
+        total += q[k]
     if not total > SMALL:
         base = weigh_in_logs(reference, successors, count, n, h, s, a, v, q)
     for k in range(count):
@@ -155,64 +163,6 @@ def box_row_anew(
         if least[k] < kernel[n, h, s, a, y] < most[k]:
             kernel[n, h, s, a, y] *= correction
     return fixed - tilt + sigma * (np.log(c * correction) - base), sigma
-
-
-@compiled_inline
-def box_row(
-    reference: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    successors: NDArray[np.int32],
-    count: int,
-    n: int,
-    h: int,
-    s: int,
-    a: int,
-    v: FloatArray,
-    expv: FloatArray,
-    shift: float,
-    kernel: FloatArray,
-    constant: FloatArray,
-    q: FloatArray,
-    least: FloatArray,
-    most: FloatArray,
-) -> tuple[float, float]:
-    """Solve for the box low <= p <= high: p = clip(c q, low, high).
-
-    The entries that were pinned last time (the kernel tells) are tried first: mostly they still are, and their part of phi
-    without the potentials, sum p ln(p/w), is in constant[n,h,s,a] already.
-    """
-    total, base, pinned, loose, tilt, exact = 0.0, shift, 0.0, 0.0, 0.0, True
-    for k in range(count):
-        y = successors[n, s, a, k]
-        old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
-        q[k] = reference[n, h, s, a, y] * expv[y]
-        total += q[k]
-        if bottom < old < top:
-            loose += q[k]
-        else:
-            pinned += old
-            tilt += old * v[n, h + 1, y]
-            exact &= bottom == top == old
-    if loose == 0.0 and exact:  # the kernel is known: nothing to solve
-        return constant[n, h, s, a] - tilt, 0.0
-    sigma = 1.0 - pinned
-    if total > SMALL and loose > 0.0 and sigma > 0.0:
-        c, same = sigma / loose, True
-        for k in range(count):
-            y = successors[n, s, a, k]
-            old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
-            x = c * q[k]
-            if bottom < old < top:
-                same &= (bottom < x) & (x < top)
-                kernel[n, h, s, a, y] = x
-            else:
-                same &= (x <= bottom) if old <= bottom else (x >= top)
-        if same:
-            return constant[n, h, s, a] - tilt + sigma * (np.log(c) - base), sigma
-    return box_row_anew(
-        reference, low, high, successors, count, n, h, s, a, v, base, total, kernel, constant, q, least, most
-    )
 
 
 @compiled
@@ -247,7 +197,7 @@ def ball_row(
     reference: FloatArray,
     low: FloatArray,
     radius: float,
-    successors: NDArray[np.int32],
+    successors: NDArray[np.uint32],
     count: int,
     n: int,
     h: int,
@@ -303,12 +253,11 @@ def ball_row(
 
 @compiled_inline
 def nearest_row(
-    ball: bool,
     reference: FloatArray,
     low: FloatArray,
     high: FloatArray,
-    radius: FloatArray,
-    successors: NDArray[np.int32],
+    radius: FloatArray | None,
+    successors: NDArray[np.uint32],
     count: int,
     n: int,
     h: int,
@@ -325,10 +274,88 @@ def nearest_row(
 ) -> tuple[float, float]:
     """Solve the row (n, h, s, a) over its box, or over the ball of its radius around low, at potentials v (N,H+1,S).
 
-    expv (S,) holds exp(v[n,h+1] - shift). Writes kernel[n,h,s,a] and constant[n,h,s,a], which the
-    next call may use; q, least, most (S,) are work space.
+    expv (S,) holds exp(v[n,h+1] - shift). Writes kernel[n,h,s,a] and constant[n,h,s,a]; q, least, most (S,) are work space.
     """
-    if ball:
+    if radius is not None:  # settled when it is compiled: None and an array are different types
         size = radius[n, s, a]
         return ball_row(reference, low, size, successors, count, n, h, s, a, v, expv, shift, kernel, q, least)
     return box_row(reference, low, high, successors, count, n, h, s, a, v, expv, shift, kernel, constant, q, least, most)
+
+
+@compiled_inline
+def ahead(v: FloatArray, reach: BoolArray, n: int, h: int, expv: FloatArray) -> float:
+    """Fill expv (S,) = exp(v[n,h+1] - shift) over the states that can be reached, and return the shift: the largest v."""
+    states = expv.size
+    if h + 1 == reach.shape[1]:
+        for y in range(states):
+            expv[y] = 1.0
+        return 0.0
+    shift = -np.inf
+    for y in range(states):
+        if reach[n, h + 1, y]:
+            shift = max(shift, v[n, h + 1, y])
+    for y in range(states):
+        expv[y] = np.exp(v[n, h + 1, y] - shift) if reach[n, h + 1, y] else 0.0
+    return shift
+
+
+@compiled
+def same_rows(
+    reference: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    successors: NDArray[np.uint32],
+    counts: NDArray[np.uint32],
+    reach: BoolArray,
+    first: int,
+    last: int,
+    v: FloatArray,
+    kernel: FloatArray,
+    constant: FloatArray,
+    phi: FloatArray,
+    sigma: FloatArray,
+) -> None:
+    """Solve the rows of arms first..last-1 whose pinned entries are those of the last time, as the kernel tells.
+
+    Most are, from one evaluation to the next. Writes their kernel, phi and sigma; sigma is -1 where the row is another.
+    Nothing is called from this loop: that alone makes it four times as fast.
+    """
+    horizon, states = reach.shape[1], reach.shape[2]
+    q, expv = np.empty(states), np.empty(states)
+    for n in range(first, last):
+        for h in range(horizon):
+            shift = ahead(v, reach, n, h, expv)
+            for s in range(states):
+                for a in range(2):
+                    total, pinned, loose, tilt, known = 0.0, 0.0, 0.0, 0.0, True
+                    for k in range(counts[n, s, a]):
+                        y = successors[n, s, a, k]
+                        old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
+                        q[k] = reference[n, h, s, a, y] * expv[y]
+                        total += q[k]
+                        if bottom < old < top:
+                            loose += q[k]
+                        else:
+                            pinned += old
+                            tilt += old * v[n, h + 1, y]
+                            known &= bottom == top == old
+                    rest = 1.0 - pinned
+                    c = rest / loose
+                    same = (total > SMALL) & (loose > 0.0) & (rest > 0.0)
+                    for k in range(counts[n, s, a]):
+                        y = successors[n, s, a, k]
+                        old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
+                        x = c * q[k]
+                        if bottom < old < top:
+                            same &= (bottom < x) & (x < top)
+                            kernel[n, h, s, a, y] = x
+                        else:
+                            same &= (x <= bottom) if old <= bottom else (x >= top)
+                    if same:
+                        phi[n, h, s, a] = constant[n, h, s, a] - tilt + rest * (np.log(c) - shift)
+                        sigma[n, h, s, a] = rest
+                    elif known and loose == 0.0:
+                        phi[n, h, s, a] = constant[n, h, s, a] - tilt
+                        sigma[n, h, s, a] = 0.0
+                    else:
+                        sigma[n, h, s, a] = -1.0

@@ -34,13 +34,13 @@ class Boxes:
     start: FloatArray
 
     @cached_property
-    def rows(self) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int32], NDArray[np.int32]]:
+    def rows(self) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint32], NDArray[np.uint32]]:
         """What the kernels want: low, high, what is spare (C,S,2), the possible successors (C,S,2,S) and their number."""
         allowed = self.high > 0
-        order = np.argsort(~allowed, axis=3, kind="stable").astype(np.int32)
+        order = np.argsort(~allowed, axis=3, kind="stable").astype(np.uint32)
         spare = np.maximum(1.0 - self.low.sum(axis=3), 0.0)
         spare[spare < 1e-12] = 0.0  # a known kernel, up to rounding
-        return self.low, self.high, spare, order, allowed.sum(axis=3).astype(np.int32)
+        return self.low, self.high, spare, order, allowed.sum(axis=3).astype(np.uint32)
 
 
 class Decomposition:
