@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from rmab.arrays import FloatArray
-from rmab.kernels.newton import Program
+from rmab.kernels.program import Program
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def clarabel(program: Program, budget: FloatArray, **options: float) -> Answer:
     constraints = [(out - into).tocsr() @ z == begin, bounded]
     row = np.unique(np.ravel_multi_index((n, h, s, a), (arms, horizon, states, 2)), return_inverse=True)[1]
     total = sparse.coo_array((np.ones(size), (row, np.arange(size))), shape=(row.max() + 1, size)).tocsr()
-    if program.ball:
+    if program.radius is not None:
         off = cp.Variable(size, nonneg=True)
         centre = sparse.diags_array(program.low[n, s, a, y]) @ total[row]
         deviation = z - centre @ z

@@ -13,14 +13,15 @@ import rmab
 SOURCE = Path(rmab.__file__).parent
 
 # What each part may import of ours; a part may always import itself.
-BASE = {"arrays", "cores", "errors", "files", "problem"}
+BASE = {"arrays", "checks", "cores", "errors", "files", "problem"}
 ALLOWED = {
     "__init__": {"*"},
     "arrays": set(),
+    "checks": {"arrays", "errors"},
     "cores": set(),
     "errors": set(),
     "files": {"errors"},
-    "problem": {"arrays", "errors", "files"},
+    "problem": {"arrays", "checks", "errors", "files"},
     "kernels": {"arrays"},
     "policy": BASE | {"kernels"},
     "rewards": BASE,

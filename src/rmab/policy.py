@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.checks import as_floats, as_integer
 from rmab.errors import ModelError, PolicyError
 from rmab.kernels.selection import select
-from rmab.problem import as_floats, as_integer
 
 __all__ = ["IndexPolicy", "Policy", "Rounding", "Rule", "check_place"]
 

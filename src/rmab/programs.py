@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.checks import as_floats
 from rmab.errors import ModelError
-from rmab.kernels.newton import Program
-from rmab.problem import as_floats
+from rmab.kernels.program import Program
 
 __all__ = ["ball_program", "box_program", "checked_boxes", "checked_budget", "checked_start", "checked_weights"]
 

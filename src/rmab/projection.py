@@ -5,7 +5,7 @@
                 the confidence set of (n,s,a); at every step, the weighted active mass at most the budget.
 
 The dual has one potential per (arm, step, state) and one price per step; the multipliers of the confidence sets vanish into
-a closed form per row. See `rmab.kernels.newton` for what is done arm by arm.
+a closed form per row. See `rmab.kernels.dual` and `rmab.kernels.curvature` for what is done arm by arm.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,10 @@ from numpy.typing import ArrayLike
 from rmab.arrays import FloatArray, ReadOnly, frozen
 from rmab.cores import cores
 from rmab.errors import ModelError, SolverError
+from rmab.kernels.curvature import curvature, direction
+from rmab.kernels.dual import dual, opening
 from rmab.kernels.dynamics import forward
-from rmab.kernels.newton import Program, curvature, direction, dual, opening
+from rmab.kernels.program import Program
 from rmab.programs import ball_program, box_program, checked_budget
 
 __all__ = ["Projection", "project", "project_ball"]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.arrays import FloatArray, IntArray, ReadOnly, frozen
+from rmab.checks import as_floats, as_integer
 from rmab.errors import ModelError
-from rmab.problem import as_floats, as_integer
 
 __all__ = ["ADVERSARIES", "Adaptive", "Adversary", "RewardModel", "Scripted", "Trace", "adversary"]
 

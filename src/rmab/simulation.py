@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
+from rmab.checks import as_floats, as_integer
 from rmab.cores import cores
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.kernels.episodes import index_episodes, step
 from rmab.policy import IndexPolicy, Policy
-from rmab.problem import Problem, as_floats, as_integer
+from rmab.problem import Problem
 
 __all__ = ["Batch", "Trajectory", "checked_reward", "simulate", "simulate_many"]
 

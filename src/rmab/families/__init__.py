@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from rmab.checks import as_integer
 from rmab.errors import ModelError
 from rmab.families.cpap import cpap, cpap_adherence
 from rmab.families.deadline import deadline
 from rmab.families.task import Task, load_task
 from rmab.files import SUFFIXES
-from rmab.problem import FeedbackMode, as_integer
+from rmab.problem import FeedbackMode
 from rmab.rewards import ADVERSARIES
 
 __all__ = ["FAMILIES", "Task", "load_task", "task", "tasks"]

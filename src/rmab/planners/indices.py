@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rmab.checks import as_integer
 from rmab.planners.fluid import Fluid, fluid
 from rmab.policy import IndexPolicy, Rounding, Rule
-from rmab.problem import Problem, as_integer
+from rmab.problem import Problem
 from rmab.simulation import checked_reward
 
 __all__ = ["lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"]

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.arrays import FloatArray, ReadOnly, frozen
+from rmab.checks import as_floats, as_integer
 from rmab.errors import ModelError, SolverError
 from rmab.kernels.dynamics import forward
 from rmab.planners.decomposition import Boxes, Decomposition
-from rmab.problem import as_floats, as_integer
 from rmab.programs import checked_boxes, checked_budget, checked_start, checked_weights
 
 __all__ = ["OptimisticFluid", "optimistic_fluid"]

@@ -1,23 +1,12 @@
-"""Newton's method on the reduced dual of the KL projection (paper, eq. UCB_extended): what is done arm by arm.
+"""Second derivatives of the projection's dual: the Hessian of every arm, factored, and what is left for the prices.
 
-With flow potentials v[n,h,s] (v[n,H] = 0) and budget prices, each row (n,h,s,a) has its own closed form (rows.py): a
-distribution p and a cost phi, hence the mass m = exp(-prices[h] a - v[n,h,s] - phi) and z = m p. The dual function is
-
-    f(v, prices) = sum over n of weights[n] (sum m + v[n,0,start]) + sum over h of budget[h] prices[h],
-
-convex; its gradient is the violation of flow and budget. Given the prices the arms are independent, and an arm's Hessian is
-block tridiagonal in h: U'U with U made of triangular blocks upper[h] and full blocks link[h]. The arms meet only in the
-prices: `curvature` adds up what is left for them (the Schur complement) while it goes forward through the steps.
-
-Kernels work on arms first..last-1 and write their own parts only, so that chunks of arms can run side by side.
+An arm's Hessian is block tridiagonal in h: U'U with U made of triangular blocks upper[h] and full blocks link[h]. Price h is
+coupled to the nodes of step h (leave) and of step h+1 (enter). Eliminating the arms leaves a Schur complement in the prices.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.arrays import FloatArray, IntArray
 from rmab.kernels.compile import compiled
 from rmab.kernels.linear import (
     add_squares,
@@ -27,100 +16,13 @@ from rmab.kernels.linear import (
     forward_vector,
     subtract_products,
 )
-from rmab.kernels.rows import ahead, nearest_row, same_rows
+from rmab.kernels.program import Program
 
-__all__ = ["Program", "curvature", "direction", "dual", "opening"]
+__all__ = ["curvature", "direction"]
 
 SMALL = 12  # states up to which blocks are added up entry by entry
 BUFFER = 64  # dense rows that are collected before they are added to a block together
 LEAST = 1e-280  # pivot of a node without any mass
-
-
-class Program(NamedTuple):
-    """What is projected onto what.
-
-    reference (N,H,S,2,S). The confidence sets are boxes low..high (N,S,2,S) where radius is None, and otherwise L1 balls of
-    radius (N,S,2) around low. successors (N,S,2,S): the possible next states, in the first counts (N,S,2) places. reach
-    (N,H,S): whether mass can get there. idle (H,): nobody may be active at step h. start (N,), weights (N,).
-    """
-
-    reference: FloatArray
-    low: FloatArray
-    high: FloatArray
-    radius: FloatArray | None
-    successors: NDArray[np.uint32]
-    counts: NDArray[np.uint32]
-    reach: BoolArray
-    idle: BoolArray
-    start: IntArray
-    weights: FloatArray
-
-    @property
-    def ball(self) -> bool:
-        """Whether the sets are balls."""
-        return self.radius is not None
-
-
-@compiled
-def dual(
-    program: Program,
-    first: int,
-    last: int,
-    v: FloatArray,
-    prices: FloatArray,
-    kernel: FloatArray,
-    constant: FloatArray,
-    mass: FloatArray,
-    phi: FloatArray,
-    sigma: FloatArray,
-    gradient: FloatArray,
-    used: FloatArray,
-) -> tuple[float, float]:
-    """Evaluate the dual at v (N,H+1,S) and prices (H,). Returns these arms' part of f and their largest flow violation.
-
-    Writes every row's kernel (N,H,S,2,S), and its constant, mass, phi and sigma (N,H,S,2); gradient (N,H,S) of each arm by
-    itself (inflow - outflow, 1 - outflow at the start); and used (H,), the weighted active mass.
-    """
-    reference, low, high, radius, successors, counts, reach, idle, start, weights = program
-    horizon, states = reach.shape[1], reach.shape[2]
-    q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
-    used[:] = 0.0
-    total, worst = 0.0, 0.0
-    if radius is None:
-        same_rows(reference, low, high, successors, counts, reach, first, last, v, kernel, constant, phi, sigma)
-    else:
-        sigma[first:last] = -1.0
-    for n in range(first, last):
-        gradient[n] = 0.0
-        gradient[n, 0, start[n]] = 1.0
-        sum_masses = 0.0
-        for h in range(horizon):
-            for s in range(states):
-                if not reach[n, h, s]:
-                    continue
-                for a in range(1 if idle[h] else 2):
-                    count = counts[n, s, a]
-                    if sigma[n, h, s, a] < 0.0:
-                        shift = ahead(v, reach, n, h, expv)
-                        phi[n, h, s, a], sigma[n, h, s, a] = nearest_row(
-                            reference, low, high, radius, successors, count, n, h, s, a,
-                            v, expv, shift, kernel, constant, q, least, most,
-                        )  # fmt: skip
-                    m = np.exp(-prices[h] * a - v[n, h, s] - phi[n, h, s, a])
-                    mass[n, h, s, a] = m
-                    sum_masses += m
-                    gradient[n, h, s] -= m
-                    used[h] += weights[n] * m * a
-                    if h + 1 < horizon:
-                        for k in range(count):
-                            y = successors[n, s, a, k]
-                            gradient[n, h + 1, y] += m * kernel[n, h, s, a, y]
-        total += weights[n] * (sum_masses + v[n, 0, start[n]])
-        for h in range(horizon):
-            for s in range(states):
-                if not abs(gradient[n, h, s]) <= worst:
-                    worst = abs(gradient[n, h, s])
-    return total, worst
 
 
 @compiled
@@ -265,6 +167,129 @@ def assemble_large(
 
 
 @compiled
+def solve_back(upper: FloatArray, link: FloatArray, n: int, target: FloatArray) -> None:
+    """Overwrite target (H,S) with the solution of U x = target, U the whole factor of arm n."""
+    horizon, states = target.shape
+    for h in range(horizon - 1, -1, -1):
+        if h + 1 < horizon:
+            for r in range(states):
+                total = 0.0
+                for s in range(states):
+                    total += link[n, h, r, s] * target[h + 1, s]
+                target[h, r] -= total
+        back_solve(upper[n, h], target[h], states)
+
+
+@compiled
+def invert_blocks(upper: FloatArray, link: FloatArray, n: int, onward: FloatArray, inverse: FloatArray) -> None:
+    """From the factors of arm n, write onward (H,S,S) = -U^-1 link, which carries the solution at h+1 back to h, and the
+    diagonal blocks of the inverse Hessian, inverse (H,S,S), from the last step to the first.
+    """
+    horizon, states = onward.shape[0], onward.shape[1]
+    root, work = np.empty((states, states)), np.empty((states, states))
+    for h in range(horizon - 1, -1, -1):
+        for j in range(states):  # root = U^-1, upper triangular
+            for i in range(states):
+                root[i, j] = 0.0
+            root[j, j] = 1.0 / upper[n, h, j, j]
+            for i in range(j - 1, -1, -1):
+                total = 0.0
+                for k in range(i + 1, j + 1):
+                    total += upper[n, h, i, k] * root[k, j]
+                root[i, j] = -total / upper[n, h, i, i]
+        for i in range(states):
+            for j in range(states):
+                total, product = 0.0, 0.0
+                for k in range(max(i, j), states):
+                    total += root[i, k] * root[j, k]
+                for k in range(i, states):
+                    product += root[i, k] * link[n, h, k, j]
+                inverse[h, i, j] = total
+                onward[h, i, j] = -product
+        if h + 1 == horizon:
+            continue
+        for i in range(states):
+            for j in range(states):
+                total = 0.0
+                for k in range(states):
+                    total += onward[h, i, k] * inverse[h + 1, k, j]
+                work[i, j] = total
+        for i in range(states):
+            for j in range(states):
+                for k in range(states):
+                    inverse[h, i, j] += work[i, k] * onward[h, j, k]
+
+
+@compiled
+def couple_prices(
+    weight: float,
+    n: int,
+    column: IntArray,
+    leave: FloatArray,
+    enter: FloatArray,
+    onward: FloatArray,
+    inverse: FloatArray,
+    solved: FloatArray,
+    carried: FloatArray,
+    spare: FloatArray,
+    schur: FloatArray,
+) -> None:
+    """Add weight C'A^-1 [g, C] to schur, as Y'Y would: A is arm n's Hessian, C its coupling to the prices, A^-1 g in solved.
+
+    The inverse of a block tridiagonal matrix is semiseparable: block (j, i), j < i, is onward[j] ... onward[i-1] inverse[i].
+    So the rows of all earlier prices are carried forward together, carried (S, columns), and a step costs S^2 per price
+    where squaring Y costs S per pair of prices.
+    """
+    horizon, states = onward.shape[0], onward.shape[1]
+    after, here = np.empty(states), np.empty(states)
+    earlier = 0
+    for i in range(horizon):
+        final = i + 1 == horizon
+        if column[i] >= 0:
+            place = 1 + column[i]
+            own, slope = 0.0, 0.0
+            for k in range(states):
+                after[k] = 0.0
+                slope += leave[n, i, k] * solved[i, k]
+                if not final:
+                    slope += enter[n, i, k] * solved[i + 1, k]
+                    for y in range(states):
+                        after[k] += inverse[i + 1, k, y] * enter[n, i, y]
+                    own += enter[n, i, k] * after[k]
+            for k in range(states):
+                direct, through = 0.0, 0.0
+                for y in range(states):
+                    direct += inverse[i, k, y] * leave[n, i, y]
+                    through += onward[i, k, y] * after[y]
+                here[k] = direct + through
+                own += leave[n, i, k] * (direct + 2.0 * through)
+            schur[0, place] += weight * slope
+            schur[place, place] += weight * own
+            for j in range(earlier):
+                total = 0.0
+                for k in range(states):
+                    total += carried[k, j] * here[k]
+                schur[1 + j, place] += weight * total
+        if final:
+            continue
+        for y in range(states):
+            for j in range(earlier):
+                spare[y, j] = carried[0, j] * onward[i, 0, y]
+            for k in range(1, states):
+                a = onward[i, k, y]
+                for j in range(earlier):
+                    spare[y, j] += carried[k, j] * a
+        carried, spare = spare, carried
+        if column[i] >= 0:
+            for y in range(states):
+                total = enter[n, i, y]
+                for k in range(states):
+                    total += leave[n, i, k] * onward[i, k, y]
+                carried[y, earlier] = total
+            earlier += 1
+
+
+@compiled
 def curvature(
     program: Program,
     first: int,
@@ -287,28 +312,36 @@ def curvature(
     per arm, upper and link (N,H,S,S), and the coupling of price h to the nodes at h, leave (N,H,S), and at h+1, enter.
     schur (1+columns, 1+columns), upper half: sum over arms of weight Y'Y, where column 0 of Y stands for the gradient.
     """
-    horizon, states = program.reach.shape[1], program.reach.shape[2]
+    weights, horizon, states = program.weights, program.reach.shape[1], program.reach.shape[2]
     if states <= SMALL:
         assemble_small(program, first, last, kernel, mass, sigma, upper, link, leave, enter)
     else:
         assemble_large(program, first, last, kernel, mass, sigma, upper, link, leave, enter)
+    # Two ways to the Schur complement, by their cost: Y'Y, or the semiseparable inverse where the horizon is long.
+    squares = 3 * states * states * horizon * columns // 2 + states * columns * columns * columns // 3
+    separable = 5 * states**3 * horizon + states * states * columns * columns
+    wide = columns if squares <= separable else 0
+    onward, inverse = np.empty((0, 0, 0)), np.empty((0, 0, 0))
+    if wide < columns:
+        onward, inverse = np.empty((horizon, states, states)), np.empty((horizon, states, states))
+    carried, spare, solved = np.empty((states, columns)), np.empty((states, columns)), np.empty((horizon, states))
     past, now = np.empty((states, 1 + columns)), np.empty((states, 1 + columns))
     minus, same = np.full(states, -1.0), np.empty(states)
     schur[:] = 0.0
     for n in range(first, last):
         width = 1
-        same[:] = program.weights[n]
+        same[:] = weights[n]
         for h in range(horizon):
             before = width
-            if column[h] >= 0:
+            if wide > 0 and column[h] >= 0:
                 width += 1
             for s in range(states):
                 now[s, 0] = gradient[n, h, s]
                 for j in range(1, width):
                     now[s, j] = 0.0
-                if column[h] >= 0:
+                if wide > 0 and column[h] >= 0:
                     now[s, 1 + column[h]] = leave[n, h, s]
-                if h > 0 and column[h - 1] >= 0:
+                if wide > 0 and h > 0 and column[h - 1] >= 0:
                     now[s, 1 + column[h - 1]] += enter[n, h - 1, s]
             block = upper[n, h]
             if h > 0:
@@ -319,7 +352,14 @@ def curvature(
                 forward_solve(block, link[n, h], states, states)
             forward_solve(block, now, states, width)
             add_squares(schur, now, same, states, width)
+            if wide < columns:
+                for s in range(states):
+                    solved[h, s] = now[s, 0]
             past, now = now, past
+        if wide < columns:
+            invert_blocks(upper, link, n, onward, inverse)
+            solve_back(upper, link, n, solved)
+            couple_prices(weights[n], n, column, leave, enter, onward, inverse, solved, carried, spare, schur)
 
 
 @compiled
@@ -351,54 +391,8 @@ def direction(
                     for s in range(states):
                         step[n, h, s] -= link[n, h - 1, r, s] * a
             forward_vector(upper[n, h], step[n, h], states)
-        for h in range(horizon - 1, -1, -1):
-            if h + 1 < horizon:
-                for r in range(states):
-                    total = 0.0
-                    for s in range(states):
-                        total += link[n, h, r, s] * step[n, h + 1, s]
-                    step[n, h, r] -= total
-            back_solve(upper[n, h], step[n, h], states)
+        solve_back(upper, link, n, step[n])
         for h in range(horizon):
             for s in range(states):
                 slope += weights[n] * gradient[n, h, s] * step[n, h, s]
     return slope
-
-
-@compiled
-def opening(
-    program: Program,
-    first: int,
-    last: int,
-    marginals: FloatArray,
-    prices: FloatArray,
-    v: FloatArray,
-    kernel: FloatArray,
-    constant: FloatArray,
-) -> None:
-    """Write potentials v (N,H+1,S) that put the mass of every node at marginals (N,H,S): one backward pass.
-
-    Every row of the kernel (N,H,S,2,S) is filled, also those that never carry mass.
-    """
-    reference, low, high, radius, successors, counts, reach, idle, _, _ = program
-    horizon, states = reach.shape[1], reach.shape[2]
-    q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
-    for n in range(first, last):
-        v[n, horizon] = 0.0
-        for h in range(horizon - 1, -1, -1):
-            shift = ahead(v, reach, n, h, expv)
-            for s in range(states):
-                peak, rest = -np.inf, 0.0
-                for a in range(2):
-                    for y in range(states):
-                        kernel[n, h, s, a, y] = 0.0
-                    cost, _ = nearest_row(
-                        reference, low, high, radius, successors, counts[n, s, a], n, h, s, a,
-                        v, expv, shift, kernel, constant, q, least, most,
-                    )  # fmt: skip
-                    if a == 1 and idle[h]:
-                        continue
-                    exponent = -prices[h] * a - cost
-                    rest = rest * np.exp(peak - exponent) + 1.0 if exponent > peak else rest + np.exp(exponent - peak)
-                    peak = max(peak, exponent)
-                v[n, h, s] = peak + np.log(rest) - np.log(marginals[n, h, s]) if reach[n, h, s] else 0.0
