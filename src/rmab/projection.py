@@ -232,7 +232,7 @@ def _answer(newton: _Newton, iterations: int) -> Projection:
     spent = np.where(mass > 0, mass * (np.log(np.where(mass > 0, mass, 1.0)) + cost - 1.0), 0.0).sum(axis=(1, 2, 3))
     constant = program.reference.sum(axis=(1, 2, 3, 4))
     value = float(program.weights @ (spent + constant))
-    gap = value - (float(program.weights @ constant) - newton.value)
+    gap = float(program.weights @ spent) + newton.value  # both without the constant, which may dwarf them
     potentials = newton.v[:, :-1].copy()
     return Projection(
         frozen(mass), frozen(newton.kernel), frozen(newton.prices), frozen(potentials), residual, iterations, value, gap
