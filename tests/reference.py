@@ -1,12 +1,14 @@
 """Slow, obvious twins of the compiled code, in plain Python and NumPy."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.arrays import BoolArray, FloatArray
+from rmab.kernels.program import Program
 from rmab.problem import Problem
 
 WORD = 2**64 - 1
@@ -142,3 +144,81 @@ def systematic(index: FloatArray, budget: int, draws: Iterator[float]) -> BoolAr
     active = np.zeros(len(index), dtype=bool)
     active[order] = np.ceil(ends - point) > np.ceil(np.concatenate([[0.0], ends[:-1]]) - point)
     return active
+
+
+def bisect(too_low: Callable[[FloatArray], BoolArray], low: FloatArray, high: FloatArray, steps: int) -> FloatArray:
+    """Return, place by place, where `too_low` turns false between low and high."""
+    for _ in range(steps):
+        middle = (low + high) / 2
+        below = too_low(middle)
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2
+
+
+def box_rows(log_q: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """(..., S) distributions of least sum p ln(p/q) between low and high: clip(c q, low, high), by bisection on ln c."""
+
+    def rows(log_c: FloatArray) -> FloatArray:
+        return np.clip(np.exp(np.minimum(log_c[..., None] + log_q, 1.0)), low, high)
+
+    first = -log_q.max(axis=-1) - 100.0
+    last = -np.where(high > 0, log_q, np.inf).min(axis=-1) + 1.0
+    return rows(bisect(lambda log_c: rows(log_c).sum(axis=-1) < 1, first, last, 100))
+
+
+def ball_rows(log_q: FloatArray, centre: FloatArray, radius: FloatArray) -> FloatArray:
+    """(..., S) distributions of least sum p ln(p/q) within L1 distance radius of centre: clip(centre, c q / t, c q t)."""
+
+    def rows(log_t: FloatArray) -> FloatArray:
+        def scaled(log_c: FloatArray) -> FloatArray:
+            x = log_c[..., None] + log_q
+            ends = (np.exp(np.minimum(x + sign * log_t[..., None], 1.0)) for sign in (-1, 1))
+            return np.clip(centre, *ends)
+
+        first = -log_q.max(axis=-1) - log_t - 100.0
+        last = -np.where(np.isfinite(log_q), log_q, np.inf).min(axis=-1) + log_t + 1.0
+        return scaled(bisect(lambda log_c: scaled(log_c).sum(axis=-1) < 1, first, last, 70))
+
+    start = np.zeros(radius.shape)
+    inside = np.abs(rows(start) - centre).sum(axis=-1) <= radius
+    log_t = bisect(lambda t: np.abs(rows(t) - centre).sum(axis=-1) > radius, start, start + 800.0, 70)
+    return rows(np.where(inside, 0.0, log_t))
+
+
+@dataclass(frozen=True)
+class Dual:
+    """What a dual point stands for: value f, gradient (N,H,S) per arm, kernel p, mass m, phi, and active mass used (H,)."""
+
+    value: float
+    gradient: FloatArray
+    used: FloatArray
+    kernel: FloatArray
+    mass: FloatArray
+    phi: FloatArray
+
+
+def projection_dual(program: Program, budget: FloatArray, potentials: FloatArray, prices: FloatArray) -> Dual:
+    """Evaluate the reduced dual of the projection at potentials (N,H,S) and prices (H,), straight from its definition.
+
+    Where the budget is 0 nobody is active, at any price. Nodes to which no kernel of the sets leads carry nothing.
+    """
+    arms, horizon, states = potentials.shape
+    ahead = np.concatenate([potentials[:, 1:], np.zeros((arms, 1, states))], axis=1)
+    possible = np.zeros(program.low.shape, dtype=bool)
+    for n, s, a in np.ndindex(arms, states, 2):
+        possible[n, s, a, program.successors[n, s, a, : program.counts[n, s, a]]] = True
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_q = np.where(possible[:, None], np.log(program.reference) + ahead[:, :, None, None], -np.inf)
+        low, high = program.low[:, None], program.high[:, None]
+        kernel = ball_rows(log_q, low, program.radius[:, None]) if program.ball else box_rows(log_q, low, high)
+        phi = np.where(kernel > 0, kernel * (np.log(kernel) - log_q), 0.0).sum(axis=4)
+    exponent = -prices[:, None, None] * np.arange(2) - potentials[..., None] - phi
+    mass = np.exp(np.where(program.reach[..., None], exponent, -np.inf))
+    mass[:, budget == 0, :, 1] = 0.0
+    inflow = np.zeros((arms, horizon, states))
+    inflow[np.arange(arms), 0, program.start] = 1.0
+    inflow[:, 1:] = np.einsum("nhsa,nhsay->nhy", mass, kernel)[:, :-1]
+    begin = potentials[np.arange(arms), 0, program.start]
+    value = program.weights @ (mass.sum(axis=(1, 2, 3)) + begin) + budget @ prices
+    used = np.einsum("n,nhs->h", program.weights, mass[..., 1])
+    return Dual(float(value), inflow - mass.sum(axis=3), used, kernel, mass, phi)
