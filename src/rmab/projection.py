@@ -23,6 +23,7 @@ from rmab.errors import ModelError, SolverError
 from rmab.kernels.curvature import curvature, direction
 from rmab.kernels.dual import dual, opening
 from rmab.kernels.dynamics import forward
+from rmab.kernels.linear import solve_positive
 from rmab.kernels.program import Program
 from rmab.programs import ball_program, box_program, checked_budget
 
@@ -183,10 +184,10 @@ class _Newton:
         schur = np.sum(self.each(factored), axis=0)
         price_step = np.zeros_like(self.prices)
         if columns:
-            inner = np.triu(schur[1:, 1:])
-            matrix = np.diag(self.used[free]) - (inner + np.triu(inner, 1).T)
-            matrix[np.diag_indices(columns)] += 1e-15 * self.used[free] + 1e-300
-            price_step[free] = np.linalg.solve(matrix, schur[0, 1:] - slack[free])
+            matrix = np.diag(self.used[free]) - schur[1:, 1:]
+            step = schur[0, 1:] - slack[free]
+            solve_positive(matrix, step, 1e-15 * float(self.used[free].max()) + 1e-300)
+            price_step[free] = step
         _, horizon, states = self.program.reach.shape
         factors = (self.gradient, self.upper, self.link, self.leave, self.enter, price_step, self.step)
         slopes = self.each(lambda first, last: direction(horizon, states, self.program.weights, first, last, *factors))
