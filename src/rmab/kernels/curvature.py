@@ -75,7 +75,7 @@ def assemble_small(
                         link[n, h, s, x] -= m * p
                         enter[n, h, x] -= a * m * p
                         if radius is None:
-                            side = 1 if base < p < high[n, s, a, x] else 0
+                            side = 1 if loose == 1.0 or base < p < high[n, s, a, x] else 0
                         else:
                             side = 1 if loose == 1.0 or p > base else (2 if p < base else 0)
                         if side > 0:
