@@ -45,7 +45,7 @@ def dual(
     used[:] = 0.0
     total, worst = 0.0, 0.0
     if radius is None:
-        same_rows(reference, low, high, successors, counts, reach, first, last, v, kernel, constant, phi, sigma)
+        same_rows(reference, low, high, successors, counts, reach, idle, first, last, v, kernel, constant, phi, sigma)
     else:
         sigma[first:last] = -1.0
     for n in range(first, last):

@@ -307,6 +307,7 @@ def same_rows(
     successors: NDArray[np.uint32],
     counts: NDArray[np.uint32],
     reach: BoolArray,
+    idle: BoolArray,
     first: int,
     last: int,
     v: FloatArray,
@@ -326,7 +327,9 @@ def same_rows(
         for h in range(horizon):
             shift = ahead(v, reach, n, h, expv)
             for s in range(states):
-                for a in range(2):
+                if not reach[n, h, s]:
+                    continue
+                for a in range(1 if idle[h] else 2):
                     total, pinned, loose, tilt, known = 0.0, 0.0, 0.0, 0.0, True
                     for k in range(counts[n, s, a]):
                         y = successors[n, s, a, k]
