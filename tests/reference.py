@@ -177,11 +177,11 @@ def ball_rows(log_q: FloatArray, centre: FloatArray, radius: FloatArray) -> Floa
 
         first = -log_q.max(axis=-1) - log_t - 100.0
         last = -np.where(np.isfinite(log_q), log_q, np.inf).min(axis=-1) + log_t + 1.0
-        return scaled(bisect(lambda log_c: scaled(log_c).sum(axis=-1) < 1, first, last, 70))
+        return scaled(bisect(lambda log_c: scaled(log_c).sum(axis=-1) < 1, first, last, 60))
 
-    start = np.zeros(radius.shape)
+    start = np.zeros(log_q.shape[:-1])
     inside = np.abs(rows(start) - centre).sum(axis=-1) <= radius
-    log_t = bisect(lambda t: np.abs(rows(t) - centre).sum(axis=-1) > radius, start, start + 800.0, 70)
+    log_t = bisect(lambda t: np.abs(rows(t) - centre).sum(axis=-1) > radius, start, start + 800.0, 60)
     return rows(np.where(inside, 0.0, log_t))
 
 

@@ -56,7 +56,7 @@ def ball_program(
     if off.any():
         n, s, a = np.argwhere(off)[0]
         raise ModelError(f"arm {n}, state {s}, action {a}: centre must be a distribution and radius at least 0")
-    allowed = reference.max(axis=1) > 0
+    allowed = (reference != 0).any(axis=1)
     lost = ~allowed & (middle > 0)
     if lost.any():
         n, s, a, y = np.argwhere(lost)[0]
@@ -71,13 +71,15 @@ def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
         limit = np.full(horizon, limit)
     if limit.shape != (horizon,):
         raise ModelError(f"budget must be a number or have shape ({horizon},), got {limit.shape}")
-    for h in np.flatnonzero(~(limit >= 0) | np.isinf(limit))[:1]:
-        raise ModelError(f"budget: step {h} has {limit[h]}, which nothing can meet" if limit[h] < 0 else f"budget: step {h}")
+    for h in np.flatnonzero(~((limit >= 0) & np.isfinite(limit)))[:1]:
+        raise ModelError(f"budget: step {h} has {limit[h]}; it must be 0 or more, and finite")
     return limit
 
 
 def _checked_reference(reference: FloatArray) -> FloatArray:
-    table = np.ascontiguousarray(reference, dtype=np.float64)
+    table = np.ascontiguousarray(reference) if isinstance(reference, np.ndarray) else as_floats(reference, "reference")
+    if table.dtype != np.float64:
+        table = as_floats(table, "reference")
     if table.ndim != 5 or table.shape[2] != table.shape[4] or table.shape[3] != 2 or 0 in table.shape:
         raise ModelError(f"reference must have shape (N, H, S, 2, S), got {table.shape}")
     return table
@@ -109,11 +111,13 @@ def _program(
     arms, horizon, states, _, _ = reference.shape
     first = checked_start(start, arms, states)
     for n in range(arms):
-        good = np.where(allowed[n], (reference[n] > 0) & np.isfinite(reference[n]), True)
+        good = np.where(allowed[n], reference[n] > 0, reference[n] >= 0) & np.isfinite(reference[n])
         if not good.all():
             h, s, a, y = np.argwhere(~good)[0]
             where = f"arm {n}, step {h}, state {s}, action {a}, next state {y}"
-            raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be positive where allowed")
+            raise ModelError(
+                f"reference: {where} is {reference[n, h, s, a, y]}; it must be finite, and positive where allowed"
+            )
     many = checked_weights(weights, arms)
     order = np.argsort(~allowed, axis=3, kind="stable").astype(np.uint32)
     counts = allowed.sum(axis=3).astype(np.uint32)

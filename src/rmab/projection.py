@@ -32,6 +32,7 @@ __all__ = ["Projection", "project", "project_ball"]
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
 ITERATIONS = 200
 ARMIJO = 1e-4
+FARTHEST = 50.0  # masses change by exp(50) at most in one step: beyond that, a model of second order says nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +120,29 @@ class _Newton:
         self.leave, self.enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
         self.kernel = np.empty(program.reference.shape)
         self.mass, self.phi, self.sigma, self.constant = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
+        self.start(marginals, prices)
+
+    def start(self, marginals: FloatArray, prices: FloatArray) -> None:
+        """Go to the potentials that put every node's mass at the marginals (N,H,S), under these prices (H,)."""
+        self.prices = prices
         opened = (marginals, prices, self.v, self.kernel, self.constant)
         self.each(lambda first, last: opening(self.program, first, last, *opened))
         self.value, self.used, self.flow = self.evaluate(self.v, prices, self.gradient)
+
+    def fitting_prices(self, marginals: FloatArray) -> FloatArray:
+        """Return the prices (H,) at which the marginals, split as every node would by itself, meet the budget: bisection.
+
+        Newton starting from prices of 0 is lost where nearly all mass is active: there the masses hardly feel the price.
+        """
+        lead = np.where(self.program.reach, self.phi[..., 0] - self.phi[..., 1], -np.inf)
+        mass = self.program.weights[:, np.newaxis, np.newaxis] * marginals
+        low, high = np.zeros_like(self.budget), np.maximum(lead.max(axis=(0, 2)), 0.0) + 50.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            share = 1.0 / (1.0 + np.exp(np.clip(middle[:, np.newaxis] - lead, -700.0, 700.0)))
+            over = (mass * share).sum(axis=(0, 2)) > self.budget
+            low, high = np.where(over, middle, low), np.where(over, high, middle)
+        return np.where(self.program.idle | (high < 1e-9), 0.0, high)
 
     def each(self, work: Callable[[int, int], Any]) -> list[Any]:
         """Do the work for every chunk of arms, side by side; results come in the order of the chunks."""
@@ -151,7 +172,8 @@ class _Newton:
         """Take one Newton step, shortened until the dual function has come down enough; SolverError where it cannot."""
         price_step, slope_v = self.newton_step()
         slack = self.budget - self.used
-        length = 1.0
+        longest = max(float(np.abs(self.step).max()), float(np.abs(price_step).max()))
+        length = min(1.0, FARTHEST / longest) if np.isfinite(longest) and longest > 0 else 1.0
         v, gradient = np.empty_like(self.v), np.empty_like(self.gradient)
         v[:, -1] = 0.0
         while length > 1e-12:
@@ -194,9 +216,13 @@ class _Newton:
 
 
 def _solve(program: Program, budget: ArrayLike, warm: Projection | None, tol: float) -> Projection:
+    if not isinstance(tol, int | float) or not tol >= 0:
+        raise ModelError(f"tol must be a number, 0 or more, got {tol!r}")
     limit = checked_budget(budget, program.reach.shape[1])
     marginals, prices = _first_guess(program, limit, warm)
     newton = _Newton(program, limit, marginals, prices)
+    if warm is None:
+        newton.start(marginals, newton.fitting_prices(marginals))
     iterations = 0
     while not newton.residual <= tol:
         if iterations == ITERATIONS or not np.isfinite(newton.value):
@@ -212,6 +238,8 @@ def _first_guess(program: Program, budget: FloatArray, warm: Projection | None) 
     marginals = reach / reach.sum(axis=2, keepdims=True)
     if warm is None:
         return marginals, np.zeros(reach.shape[1])
+    if not isinstance(warm, Projection):
+        raise ModelError(f"warm must be a Projection, got {type(warm).__name__}")
     if warm.potentials.shape != reach.shape:
         raise ModelError(f"warm: a projection of shape {warm.potentials.shape} cannot start one of shape {reach.shape}")
     mixed = 0.999 * warm.mass.sum(axis=3) + 0.001 * marginals

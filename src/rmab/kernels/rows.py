@@ -284,7 +284,10 @@ def nearest_row(
 
 @compiled_inline
 def ahead(v: FloatArray, reach: BoolArray, n: int, h: int, expv: FloatArray) -> float:
-    """Fill expv (S,) = exp(v[n,h+1] - shift) over the states that can be reached, and return the shift: the largest v."""
+    """Fill expv (S,) = exp(v[n,h+1] - shift), and return the shift: the largest v of a state that can be reached.
+
+    States out of reach count with at most 1: they are next states of rows that carry no mass, which want some kernel too.
+    """
     states = expv.size
     if h + 1 == reach.shape[1]:
         for y in range(states):
@@ -295,7 +298,7 @@ def ahead(v: FloatArray, reach: BoolArray, n: int, h: int, expv: FloatArray) -> 
         if reach[n, h + 1, y]:
             shift = max(shift, v[n, h + 1, y])
     for y in range(states):
-        expv[y] = np.exp(v[n, h + 1, y] - shift) if reach[n, h + 1, y] else 0.0
+        expv[y] = np.exp(min(v[n, h + 1, y] - shift, 0.0))
     return shift
 
 

@@ -1,0 +1,167 @@
+"""Programmes for the projection, seeded, and the proof that an answer to one of them is right: no solver is believed."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import kl_div, rel_entr
+
+import reference
+import rmab
+from rmab.arrays import BoolArray, FloatArray
+from rmab.kernels.program import Program
+from rmab.programs import ball_program, box_program, checked_budget
+from rmab.projection import Projection
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One projection: boxes low..high, or where high is None, L1 balls of radius (N,S,2) around low."""
+
+    reference: FloatArray
+    low: FloatArray
+    high: FloatArray | None
+    start: ArrayLike
+    budget: ArrayLike
+    radius: FloatArray | None = None
+    weights: ArrayLike | None = None
+
+    @property
+    def limit(self) -> FloatArray:
+        """(H,) the budget of every step."""
+        return checked_budget(self.budget, self.reference.shape[1])
+
+    @property
+    def program(self) -> Program:
+        """Return the instance as the solver sees it."""
+        if self.high is None:
+            return ball_program(self.reference, self.low, self.radius, self.start, self.weights)
+        return box_program(self.reference, self.low, self.high, self.start, self.weights)
+
+    def solve(self, **options: Any) -> Projection:
+        """Project."""
+        if self.high is None:
+            return rmab.project_ball(
+                self.reference, self.low, self.radius, self.start, self.budget, weights=self.weights, **options
+            )
+        return rmab.project(self.reference, self.low, self.high, self.start, self.budget, weights=self.weights, **options)
+
+    def divergence(self, z: FloatArray) -> float:
+        """Return D(z || reference), arms weighted, straight from the definition."""
+        return float(self.program.weights @ kl_div(z, self.reference).sum(axis=(1, 2, 3, 4)))
+
+    def but(self, **changes: Any) -> "Instance":
+        """Return the same instance with some fields changed."""
+        return replace(self, **changes)
+
+
+def random_instance(
+    seed: int,
+    shape: tuple[int, int, int] = (2, 4, 3),
+    *,
+    width: float = 0.2,
+    budget: ArrayLike | None = None,
+    spread: float = 1.0,
+    radius: float | None = None,
+    support: float = 1.0,
+    weights: ArrayLike | None = None,
+) -> Instance:
+    """Return an instance of shape (N, H, S) whose sets hold a random kernel.
+
+    width, radius: the largest distance of a bound from the kernel, or the radius of every ball. spread: of ln reference.
+    support: the chance of a transition to be possible; where impossible, the reference is 0 too.
+    """
+    arms, horizon, states = shape
+    rng = np.random.default_rng(seed)
+    kernel = rng.dirichlet(np.ones(states), size=(arms, states, 2))
+    possible = rng.random(kernel.shape) < support
+    np.put_along_axis(possible, rng.integers(states, size=(arms, states, 2, 1)), True, axis=3)
+    kernel = np.where(possible, np.maximum(kernel, 1e-3), 0.0)
+    kernel /= kernel.sum(axis=3, keepdims=True)
+    table = np.exp(spread * rng.normal(size=(arms, horizon, states, 2, states))) / (2 * states**2)
+    table *= possible[:, None]
+    low = np.maximum(kernel - width * rng.random(kernel.shape), 0.0)
+    high = np.where(possible, np.minimum(kernel + width * rng.random(kernel.shape), 1.0), 0.0)
+    start = rng.integers(states, size=arms)
+    limit = 0.3 * arms if budget is None else budget
+    if radius is None:
+        return Instance(table, low, high, start, limit, weights=weights)
+    return Instance(table, kernel, None, start, limit, np.full(kernel.shape[:3], radius), weights)
+
+
+def possible(instance: Instance) -> BoolArray:
+    """(N, S, 2, S) the transitions that the sets allow."""
+    return instance.high > 0 if instance.high is not None else instance.reference.max(axis=1) > 0
+
+
+def random_feasible(instance: Instance, seed: int) -> FloatArray:
+    """(N, H, S, 2, S) occupancy of a random policy and random kernels of the sets, within the budget."""
+    program, limit, rng = instance.program, instance.limit, np.random.default_rng(seed)
+    arms, horizon, states = program.reach.shape
+    ratio = np.minimum(limit / program.weights.sum(), 1.0)[:, None] * rng.random((arms, horizon, states))
+    log_q = np.where(possible(instance)[:, None], rng.normal(size=instance.reference.shape), -np.inf)
+    if program.ball:
+        rows = reference.ball_rows(log_q, program.low[:, None], program.radius[:, None])
+    else:
+        rows = reference.box_rows(log_q, program.low[:, None], program.high[:, None])
+    z, law = np.zeros(instance.reference.shape), np.eye(states)[program.start]
+    for h in range(horizon):
+        z[:, h] = (law[..., None] * np.stack([1 - ratio[:, h], ratio[:, h]], axis=2))[..., None] * rows[:, h]
+        law = z[:, h].sum(axis=(1, 2))
+    return z
+
+
+def infeasibility(instance: Instance, answer: Projection) -> float:
+    """Return the largest violation of any constraint by the returned mass and kernel (of a budget above 1: relative)."""
+    program, limit = instance.program, instance.limit
+    z, mass, kernel = answer.z, answer.mass, answer.kernel
+    arms, horizon, states = program.reach.shape
+    expected = np.zeros((arms, horizon, states))
+    expected[np.arange(arms), 0, program.start] = 1.0
+    expected[:, 1:] = z[:, :-1].sum(axis=(2, 3))
+    used = np.einsum("n,nhsay->ha", program.weights, z)[:, 1]
+    return max(
+        float(np.abs(z.sum(axis=(3, 4)) - expected).max()),
+        float(((used - limit) / np.maximum(limit, 1.0)).max()),
+        float(row_violation(instance, kernel)[mass > 0].max()),
+        float(-mass.min()),
+    )
+
+
+def row_violation(instance: Instance, kernel: FloatArray) -> FloatArray:
+    """(N, H, S, 2) by how much each row misses being a distribution in its confidence set."""
+    program, low, high = instance.program, instance.low[:, None], instance.high
+    worst = np.maximum(np.abs(kernel.sum(axis=4) - 1), -kernel.min(axis=4))
+    if high is None:
+        worst = np.maximum(worst, np.abs(kernel - low).sum(axis=4) - program.radius[:, None])
+        worst = np.maximum(worst, np.where(possible(instance)[:, None], 0.0, kernel).max(axis=4))
+    else:
+        worst = np.maximum(worst, np.maximum(low - kernel, kernel - high[:, None]).max(axis=4))
+    return worst
+
+
+def certify(instance: Instance, answer: Projection, *, tol: float = 1e-8, most: int = 60) -> None:
+    """Assert that the answer is the projection: feasible, with multipliers that meet the optimality conditions, no gap."""
+    program, limit = instance.program, instance.limit
+    assert infeasibility(instance, answer) <= 1e-12
+    assert answer.prices.min() >= 0
+    assert answer.residual <= tol
+    assert answer.iterations <= most
+    slow = reference.projection_dual(program, limit, answer.potentials, answer.prices)
+    flow = np.abs(slow.gradient).max()
+    slack = np.where(limit == 0, 0.0, (limit - slow.used) / np.maximum(limit, 1.0))
+    complementarity = np.abs(np.minimum(answer.prices, slack))[limit > 0].max(initial=0.0)
+    assert max(flow, complementarity) <= 1.01 * tol + 1e-11
+    # The returned point is the one that these multipliers stand for, up to what they violate.
+    near = 10 * program.reach.shape[1] * max(answer.residual, 1e-11)
+    np.testing.assert_allclose(answer.mass, slow.mass, atol=near, rtol=0)
+    np.testing.assert_allclose(answer.z, slow.mass[..., None] * slow.kernel, atol=near, rtol=0)
+    value = instance.divergence(answer.z)
+    assert abs(answer.value - value) <= 1e-9 * max(1.0, abs(value))
+    # The constant sum of the reference is left out of both: it may dwarf them.
+    spent = rel_entr(answer.z, instance.reference) - answer.z
+    primal = program.weights @ spent.sum(axis=(1, 2, 3, 4))
+    gap, scale = primal + slow.value, max(1.0, abs(primal))
+    assert -1e-9 * scale <= gap <= 1e-7 * scale
+    assert abs(answer.gap - gap) <= 1e-9 * scale

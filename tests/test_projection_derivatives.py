@@ -1,0 +1,138 @@
+"""The compiled dual against its twin in NumPy, its gradient and its Newton step against finite differences.
+
+The only tests that reach into the solver: they hold its state, `rmab.projection._Newton`, at a point of their choice.
+"""
+
+import numpy as np
+import pytest
+
+from instances import Instance, random_instance
+from reference import projection_dual
+from rmab.arrays import BoolArray, FloatArray
+from rmab.projection import _Newton
+
+STEP = 1e-6
+KINDS = {
+    "box": random_instance(0, (2, 4, 3), weights=[1.0, 2.5]),
+    "wide box": random_instance(1, (2, 4, 3), width=0.8),
+    "known": random_instance(2, (2, 4, 3), width=0.0),
+    "everything": random_instance(3, (2, 4, 3)).but(low=np.zeros((2, 3, 2, 3)), high=np.ones((2, 3, 2, 3))),
+    "zeros": random_instance(4, (2, 4, 4), support=0.5, weights=[1.0, 2.5]),
+    "zeros, wide": random_instance(5, (2, 4, 4), support=0.5, width=0.8),
+    "idle steps": random_instance(6, (2, 4, 3), budget=[0.3, 0.0, 0.5, 0.0]),
+    "one state": random_instance(7, (2, 4, 1)),
+    "one step": random_instance(8, (3, 1, 3)),
+    "many states": random_instance(9, (1, 3, 14), width=0.1),
+    "many states, zeros": random_instance(10, (1, 3, 14), width=0.2, support=0.5),
+    "ball": random_instance(11, (2, 4, 3), radius=0.3, weights=[1.0, 2.5]),
+    "small ball": random_instance(12, (2, 4, 3), radius=0.01),
+    "ball of radius 0": random_instance(13, (2, 4, 3), radius=0.0),
+    "ball of everything": random_instance(14, (2, 4, 3), radius=2.5),
+    "ball with zeros": random_instance(15, (2, 4, 4), radius=0.3, support=0.5),
+    "ball, many states": random_instance(16, (1, 3, 14), radius=0.3),
+}
+
+
+@pytest.fixture(params=KINDS)
+def instance(request: pytest.FixtureRequest) -> Instance:
+    return KINDS[request.param]
+
+
+class Solver:
+    """The solver's state, and a stacked dual point (potentials of nodes that can carry mass, prices that are free)."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.program, self.limit = instance.program, instance.limit
+        reach = self.program.reach
+        self.state = _Newton(self.program, self.limit, reach / reach.sum(axis=2, keepdims=True), np.zeros(self.limit.size))
+        self.nodes: BoolArray = reach
+        self.free: BoolArray = self.limit > 0
+
+    def random_point(self, seed: int) -> FloatArray:
+        """Return a point near the one that the solver starts from, with every price positive."""
+        rng = np.random.default_rng(seed)
+        v = self.state.v[:, :-1] + 0.3 * rng.normal(size=self.nodes.shape)
+        return np.concatenate([v[self.nodes], 0.1 + rng.random(self.free.sum())])
+
+    def split(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return potentials (N,H+1,S) and prices (H,)."""
+        arms, horizon, states = self.nodes.shape
+        v, prices = np.zeros((arms, horizon + 1, states)), np.zeros(horizon)
+        v[:, :-1][self.nodes] = point[: self.nodes.sum()]
+        prices[self.free] = point[self.nodes.sum() :]
+        return v, prices
+
+    def evaluate(self, point: FloatArray) -> tuple[float, FloatArray]:
+        """Return the dual function and its gradient, and leave the solver's state there."""
+        v, prices = self.split(point)
+        gradient = np.empty_like(self.state.gradient)
+        value, used, flow = self.state.evaluate(v, prices, gradient)
+        self.state.v, self.state.prices, self.state.gradient = v, prices, gradient
+        self.state.value, self.state.used, self.state.flow = value, used, flow
+        weighted = self.program.weights[:, None, None] * gradient
+        return value, np.concatenate([weighted[self.nodes], (self.limit - used)[self.free]])
+
+    def differences(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return gradient and Hessian by central differences of the value and of the gradient."""
+        gradient, hessian = np.empty(point.size), np.empty((point.size, point.size))
+        for i, shift in enumerate(STEP * np.eye(point.size)):
+            (above, up), (below, down) = self.evaluate(point + shift), self.evaluate(point - shift)
+            gradient[i], hessian[i] = (above - below) / (2 * STEP), (up - down) / (2 * STEP)
+        return gradient, hessian
+
+
+def test_dual_is_that_of_its_twin(instance: Instance) -> None:
+    """At several points in a row, some twice: what is kept from one evaluation must not colour the next."""
+    solver = Solver(instance)
+    reach, idle = solver.nodes, ~solver.free
+    points = [solver.random_point(seed) for seed in range(3)]
+    start = solver.random_point(0) * 1.0
+    start[: reach.sum()] = solver.state.v[:, :-1][reach]
+    far = points[2] + np.where(np.arange(points[2].size) < reach.sum(), 3.0 * np.sin(np.arange(points[2].size)), 0.0)
+    for point in (points[0], points[1], points[0], far, points[2], start, start, far, points[1]):
+        value, _ = solver.evaluate(point)
+        v, prices = solver.split(point)
+        slow = projection_dual(solver.program, solver.limit, v[:, :-1], prices)
+        state = solver.state
+        np.testing.assert_allclose(value, slow.value, rtol=1e-10)
+        np.testing.assert_allclose(state.gradient, slow.gradient, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(state.used, slow.used, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(state.flow, np.abs(slow.gradient).max(), rtol=1e-9)
+        live = np.stack([reach, reach & ~idle[:, None]], axis=3)
+        np.testing.assert_allclose(state.kernel[live], slow.kernel[live], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(state.phi[live], slow.phi[live], rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(state.mass[live], slow.mass[live], rtol=1e-9)
+
+
+def test_gradient_is_the_slope_of_the_dual(instance: Instance) -> None:
+    solver = Solver(instance)
+    point = solver.random_point(1)
+    slopes, _ = solver.differences(point)
+    _, gradient = solver.evaluate(point)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-6)
+    assert np.abs(gradient).max() > 0.01
+
+
+def test_newton_step_solves_the_system_of_the_hessian(instance: Instance) -> None:
+    solver = Solver(instance)
+    point = solver.random_point(2)
+    _, hessian = solver.differences(point)
+    _, gradient = solver.evaluate(point)
+    price_step, slope = solver.state.newton_step()
+    potential_step = solver.state.step[solver.nodes]
+    step = np.concatenate([potential_step, price_step[solver.free]])
+    np.testing.assert_allclose(hessian, hessian.T, rtol=1e-5, atol=1e-6)
+    assert np.linalg.eigvalsh(hessian + hessian.T).min() > 0
+    np.testing.assert_allclose(hessian @ step, -gradient, rtol=1e-5, atol=1e-5 * max(1.0, np.abs(step).max()))
+    np.testing.assert_allclose(slope, gradient[: potential_step.size] @ potential_step, rtol=1e-9)
+    assert (price_step[~solver.free] == 0).all()
+
+
+def test_a_price_at_zero_with_money_left_stays_there() -> None:
+    solver = Solver(random_instance(0, (2, 4, 3), budget=[0.1, 50.0, 0.1, 50.0]))
+    point = solver.random_point(0)
+    point[-3] = point[-1] = 0.0
+    solver.evaluate(point)
+    price_step, _ = solver.state.newton_step()
+    assert (price_step[[1, 3]] == 0).all()
+    assert (price_step[[0, 2]] != 0).all()
