@@ -95,9 +95,10 @@ def box_scale(q: FloatArray, low: FloatArray, high: FloatArray, count: int) -> f
             if not 0.0 < new < np.inf:
                 return c  # none does: the box meets the simplex in this corner only
         if not below < new < above:
-            new = (
-                np.sqrt(below * above) if below > 0.0 and above < np.inf else (0.5 * above if below == 0.0 else 2.0 * below)
-            )
+            if below > 0.0 and above < np.inf:
+                new = np.sqrt(below) * np.sqrt(above)
+            else:
+                new = 0.5 * above if below == 0.0 else 2.0 * below
         if new == c:
             return c
         c = new
@@ -171,11 +172,11 @@ def excess_scale(q: FloatArray, centre: FloatArray, count: int, half: float, ris
 
     Both are convex and piecewise linear: Newton from the far end goes straight and ends after finitely many steps.
     """
-    scale = 0.0
-    if rising:
+    scale = np.inf if rising else 0.0
+    if rising:  # at the least u at which one entry alone exceeds its centre by half
         for k in range(count):
             if q[k] > 0.0:
-                scale = max(scale, (centre[k] + half) / q[k])
+                scale = min(scale, (centre[k] + half) / q[k])
     for _ in range(1000):
         reached, slope = 0.0, 0.0
         for k in range(count):
