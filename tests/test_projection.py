@@ -104,6 +104,7 @@ def test_answer_is_that_of_an_independent_solver(kind: str, seed: int) -> None:
     instance = KINDS[kind](seed)
     answer, other = instance.solve(), clarabel(instance.program, instance.limit)
     scale = max(1.0, abs(other.value))
+    assert np.isfinite(other.z).all()  # the independent solver has an answer
     assert abs(answer.value - other.value) <= 1e-6 * scale
     np.testing.assert_allclose(answer.z, other.z, atol=1e-4, rtol=0)
     limit, used = instance.limit, np.einsum("n,nhs->h", instance.program.weights, answer.mass[..., 1])

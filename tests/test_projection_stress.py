@@ -78,7 +78,8 @@ def test_boxes_of_a_few_floating_point_numbers(seed: int) -> None:
     for _ in range(4):
         low = np.where(rng.random(low.shape) < 0.5, np.nextafter(low, 0), low)
         high = np.where(rng.random(high.shape) < 0.5, np.nextafter(high, 1), high)
-    certify(instance, instance.but(low=low, high=high).solve(), most=30)
+    few = instance.but(low=low, high=high)
+    certify(few, few.solve(), most=30)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -176,7 +176,8 @@ class _Newton:
         length = min(1.0, FARTHEST / longest) if np.isfinite(longest) and longest > 0 else 1.0
         v, gradient = np.empty_like(self.v), np.empty_like(self.gradient)
         v[:, -1] = 0.0
-        while length > 1e-12:
+        shortest = 1e-12 * length
+        while length > shortest:
             v[:, :-1] = self.v[:, :-1] + length * self.step
             prices = np.maximum(self.prices + length * price_step, 0.0)
             value, used, flow = self.evaluate(v, prices, gradient)  # inf where the step was far too long

@@ -162,7 +162,9 @@ def box_row(
     for k in range(count):
         y = successors[n, s, a, k]
         if least[k] < kernel[n, h, s, a, y] < most[k]:
-            kernel[n, h, s, a, y] *= correction
+            # Still strictly inside: on its bound it would be taken for pinned the next time, without its cost.
+            x = kernel[n, h, s, a, y] * correction
+            kernel[n, h, s, a, y] = min(max(x, np.nextafter(least[k], 1.0)), np.nextafter(most[k], 0.0))
     return fixed - tilt + sigma * (np.log(c * correction) - base), sigma
 
 
@@ -334,7 +336,7 @@ def same_rows(
                 if not reach[n, h, s]:
                     continue
                 for a in range(1 if idle[h] else 2):
-                    total, pinned, loose, tilt, known = 0.0, 0.0, 0.0, 0.0, True
+                    total, pinned, loose, tilt, known, free = 0.0, 0.0, 0.0, 0.0, True, 0
                     for k in range(counts[n, s, a]):
                         y = successors[n, s, a, k]
                         old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
@@ -342,6 +344,7 @@ def same_rows(
                         total += q[k]
                         if bottom < old < top:
                             loose += q[k]
+                            free += 1
                         else:
                             pinned += old
                             tilt += old * v[n, h + 1, y]
@@ -361,7 +364,7 @@ def same_rows(
                     if same:
                         phi[n, h, s, a] = constant[n, h, s, a] - tilt + rest * (np.log(c) - shift)
                         sigma[n, h, s, a] = rest
-                    elif known and loose == 0.0:
+                    elif known and free == 0:
                         phi[n, h, s, a] = constant[n, h, s, a] - tilt
                         sigma[n, h, s, a] = 0.0
                     else:
