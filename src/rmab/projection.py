@@ -251,6 +251,10 @@ def _answer(newton: _Newton, iterations: int) -> Projection:
     """Turn the dual point into a feasible primal one, and measure both."""
     program, residual = newton.program, newton.residual
     del newton.upper, newton.link  # as large as z together: make room
+    off = np.abs(newton.kernel.sum(axis=4) - 1.0).max(axis=3) * program.reach
+    if not off.max() <= 1e-9:
+        n, h, s = np.argwhere(~(off <= 1e-9))[0]
+        raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row that sums to 1 only up to {off[n, h, s]:.1e}")
     arms, horizon, states = program.reach.shape
     cost = newton.phi + np.einsum("nhsay,nhy->nhsa", newton.kernel, newton.v[:, 1:])
     share = newton.mass[..., 1] / np.where(newton.mass[..., 1] > 0, newton.mass.sum(axis=3), 1.0)
