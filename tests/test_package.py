@@ -13,15 +13,16 @@ import rmab
 SOURCE = Path(rmab.__file__).parent
 
 # What each part may import of ours; a part may always import itself.
-BASE = {"arrays", "checks", "cores", "errors", "files", "problem"}
+BASE = {"arms", "arrays", "checks", "cores", "errors", "files", "problem"}
 ALLOWED = {
     "__init__": {"*"},
+    "arms": {"arrays", "checks", "errors"},
     "arrays": set(),
     "checks": {"arrays", "errors"},
     "cores": set(),
     "errors": set(),
     "files": {"errors"},
-    "problem": {"arrays", "checks", "errors", "files"},
+    "problem": {"arms", "arrays", "checks", "errors", "files"},
     "kernels": {"arrays"},
     "policy": BASE | {"kernels"},
     "rewards": BASE,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from rmab.arms import Arms
     from rmab.errors import BudgetExceeded, FileError, ModelError, PolicyError, RmabError, SolverError
     from rmab.families import Task, load_task, task, tasks
     from rmab.families.deadline import earliest_deadline_first, least_laxity_first
@@ -18,19 +19,20 @@ if TYPE_CHECKING:
     from rmab.planners.lp_update import LpUpdate
     from rmab.planners.optimistic import OptimisticFluid, optimistic_fluid
     from rmab.policy import IndexPolicy, Policy
-    from rmab.problem import Arms, Problem, View
+    from rmab.problem import Problem, View
     from rmab.projection import Projection, project, project_ball
     from rmab.rewards import Adversary, RewardModel, adversary
     from rmab.simulation import Batch, Trajectory, simulate, simulate_many
 
 _HOMES = {
+    "arms": ("Arms",),
     "errors": ("BudgetExceeded", "FileError", "ModelError", "PolicyError", "RmabError", "SolverError"),
     "planners.fluid": ("Fluid", "fluid"),
     "planners.indices": ("lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"),
     "planners.lp_update": ("LpUpdate",),
     "planners.optimistic": ("OptimisticFluid", "optimistic_fluid"),
     "policy": ("IndexPolicy", "Policy"),
-    "problem": ("Arms", "Problem", "View"),
+    "problem": ("Problem", "View"),
     "projection": ("Projection", "project", "project_ball"),
     "rewards": ("Adversary", "RewardModel", "adversary"),
     "simulation": ("Batch", "Trajectory", "simulate", "simulate_many"),

@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.arrays import BoolArray, FloatArray, IntArray
-from rmab.checks import as_floats
+from rmab.checks import as_floats, as_states
 from rmab.errors import ModelError
 from rmab.kernels.program import Program
 
-__all__ = ["ball_program", "box_program", "checked_boxes", "checked_budget", "checked_start", "checked_weights"]
+__all__ = ["ball_program", "box_program", "checked_boxes", "checked_budget", "checked_weights"]
 
 ROUNDING = 1e-9
 
@@ -109,7 +109,7 @@ def _program(
     weights: ArrayLike | None,
 ) -> Program:
     arms, horizon, states, _, _ = reference.shape
-    first = checked_start(start, arms, states)
+    first = as_states(start, np.full(arms, states))
     for n in range(arms):
         good = np.where(allowed[n], reference[n] > 0, reference[n] >= 0) & np.isfinite(reference[n])
         if not good.all():
@@ -124,16 +124,6 @@ def _program(
     reach = _reachable(allowed, first, horizon)
     idle = np.zeros(horizon, dtype=bool)
     return Program(reference, low, high, radius, order, counts, reach, idle, first, many)
-
-
-def checked_start(start: ArrayLike, arms: int, states: int) -> IntArray:
-    """Return one start state per arm (N,)."""
-    given = as_floats(start, "start")
-    if given.shape != (arms,):
-        raise ModelError(f"start must have shape ({arms},), got {given.shape}")
-    for n in np.flatnonzero(~((given >= 0) & (given < states) & (given == np.floor(given))))[:1]:
-        raise ModelError(f"start[{n}] must be in 0..{states - 1}, got {given[n]:g}")
-    return given.astype(np.int64)
 
 
 def _reachable(allowed: BoolArray, start: IntArray, horizon: int) -> BoolArray:

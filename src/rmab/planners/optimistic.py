@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.arrays import FloatArray, ReadOnly, frozen
-from rmab.checks import as_floats, as_integer
+from rmab.checks import as_floats, as_integer, as_states
 from rmab.errors import ModelError, SolverError
 from rmab.kernels.dynamics import forward
 from rmab.planners.decomposition import Boxes, Decomposition
-from rmab.programs import checked_boxes, checked_budget, checked_start, checked_weights
+from rmab.programs import checked_boxes, checked_budget, checked_weights
 
 __all__ = ["OptimisticFluid", "optimistic_fluid"]
 
@@ -59,7 +59,7 @@ def optimistic_fluid(
         raise ModelError(f"horizon must be at least 1, got {steps}")
     limit = checked_budget(budget, steps)
     many = checked_weights(weights, arms)
-    masses = np.eye(states)[checked_start(start, arms, states)] * many[:, np.newaxis]
+    masses = np.eye(states)[as_states(start, np.full(arms, states))] * many[:, np.newaxis]
     solver = Decomposition(Boxes(low, high, table, masses), limit)
     solver.solve(tolerance / 2)
     return _certified(solver, many, tolerance)
