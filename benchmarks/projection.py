@@ -20,7 +20,7 @@ import rmab
 import rmab.planners.program as whole
 from rmab.families.deadline import kernel as deadline_kernel
 from rmab.families.deadline import reward_parts
-from rmab.programs import box_program, checked_budget
+from rmab.posing import box_program
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
@@ -65,8 +65,8 @@ def small() -> list[str]:
     from oracle import clarabel
 
     reference, low, high, start = learned(20)
-    program, limit = box_program(reference, low, high, start, None), checked_budget(10, 50)
-    peer = min(clarabel(program, limit).seconds for _ in range(2))
+    program = box_program(reference, low, high, start, 10, None)
+    peer = min(clarabel(program).seconds for _ in range(2))
     cold = rmab.project(reference, low, high, start, 10)
     moved = reference * np.exp(0.05 * np.random.default_rng(1).random((20, 1, 3, 2, 1)))
     ours = best(lambda: rmab.project(reference, low, high, start, 10), 20)

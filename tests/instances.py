@@ -11,7 +11,7 @@ import reference
 import rmab
 from rmab.arrays import BoolArray, FloatArray
 from rmab.kernels.program import Program
-from rmab.programs import ball_program, box_program, checked_budget
+from rmab.posing import ball_program, box_program, checked_budget
 from rmab.projection import Projection
 
 
@@ -36,8 +36,8 @@ class Instance:
     def program(self) -> Program:
         """Return the instance as the solver sees it."""
         if self.high is None:
-            return ball_program(self.reference, self.low, self.radius, self.start, self.weights)
-        return box_program(self.reference, self.low, self.high, self.start, self.weights)
+            return ball_program(self.reference, self.low, self.radius, self.start, self.budget, self.weights)
+        return box_program(self.reference, self.low, self.high, self.start, self.budget, self.weights)
 
     def solve(self, **options: Any) -> Projection:
         """Project."""

@@ -23,21 +23,22 @@ class Answer:
     seconds: float
 
 
-def entries(program: Program, idle: np.ndarray) -> tuple[np.ndarray, ...]:
+def entries(program: Program) -> tuple[np.ndarray, ...]:
     """Return the coordinates (n, h, s, a, y) of the entries that may carry mass."""
     arms, horizon, states = program.reach.shape
     allowed = np.zeros((arms, states, 2, states), dtype=bool)
     for n, s, a in np.ndindex(arms, states, 2):
         allowed[n, s, a, program.successors[n, s, a, : program.counts[n, s, a]]] = True
     open_ = program.reach[:, :, :, None, None] & allowed[:, None]
-    open_[:, idle, :, 1] = False
+    open_[:, program.idle, :, 1] = False
     return np.nonzero(np.broadcast_to(open_, (arms, horizon, states, 2, states)))
 
 
-def clarabel(program: Program, budget: FloatArray, **options: float) -> Answer:
+def clarabel(program: Program, **options: float) -> Answer:
     """Solve the programme with Clarabel; ball or box."""
     arms, horizon, states = program.reach.shape
-    n, h, s, a, y = entries(program, budget == 0)
+    budget = program.budget
+    n, h, s, a, y = entries(program)
     size = n.size
     z = cp.Variable(size, nonneg=True)
     reference = program.reference[n, h, s, a, y]

@@ -209,7 +209,7 @@ def projection_dual(program: Program, budget: FloatArray, potentials: FloatArray
         possible[n, s, a, program.successors[n, s, a, : program.counts[n, s, a]]] = True
     with np.errstate(divide="ignore", invalid="ignore"):
         log_q = np.where(possible[:, None], np.log(program.reference) + ahead[:, :, None, None], -np.inf)
-        low, high = program.low[:, None], program.high[:, None]
+        low, high = program.low[:, None], np.where(possible, program.high, 0.0)[:, None]
         kernel = ball_rows(log_q, low, program.radius[:, None]) if program.ball else box_rows(log_q, low, high)
         phi = np.where(kernel > 0, kernel * (np.log(kernel) - log_q), 0.0).sum(axis=4)
     exponent = -prices[:, None, None] * np.arange(2) - potentials[..., None] - phi

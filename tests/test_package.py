@@ -26,10 +26,10 @@ ALLOWED = {
     "kernels": {"arrays"},
     "policy": BASE | {"kernels"},
     "rewards": BASE,
-    "programs": BASE | {"kernels"},
-    "projection": BASE | {"kernels", "programs"},
+    "posing": BASE | {"kernels"},
+    "projection": BASE | {"kernels", "posing"},
     "simulation": BASE | {"kernels", "policy"},
-    "planners": BASE | {"kernels", "policy", "programs", "simulation"},
+    "planners": BASE | {"kernels", "policy", "posing", "simulation"},
     "families": BASE | {"policy", "rewards"},
 }
 

@@ -102,7 +102,7 @@ def test_answer_meets_the_optimality_conditions(kind: str, seed: int) -> None:
 @CASES
 def test_answer_is_that_of_an_independent_solver(kind: str, seed: int) -> None:
     instance = KINDS[kind](seed)
-    answer, other = instance.solve(), clarabel(instance.program, instance.limit)
+    answer, other = instance.solve(), clarabel(instance.program)
     scale = max(1.0, abs(other.value))
     assert np.isfinite(other.z).all()  # the independent solver has an answer
     assert abs(answer.value - other.value) <= 1e-6 * scale

@@ -44,9 +44,9 @@ class Solver:
     def __init__(self, instance: Instance) -> None:
         self.program, self.limit = instance.program, instance.limit
         reach = self.program.reach
-        self.state = _Newton(self.program, self.limit, reach / reach.sum(axis=2, keepdims=True), np.zeros(self.limit.size))
+        self.state = _Newton(self.program, reach / reach.sum(axis=2, keepdims=True))
         self.nodes: BoolArray = reach
-        self.free: BoolArray = self.limit > 0
+        self.free: BoolArray = self.program.binds
 
     def random_point(self, seed: int) -> FloatArray:
         """Return a point near the one that the solver starts from, with every price positive."""
@@ -84,7 +84,7 @@ class Solver:
 def test_dual_is_that_of_its_twin(instance: Instance) -> None:
     """At several points in a row, some twice: what is kept from one evaluation must not colour the next."""
     solver = Solver(instance)
-    reach, idle = solver.nodes, ~solver.free
+    reach, idle = solver.nodes, solver.program.idle
     points = [solver.random_point(seed) for seed in range(3)]
     start = solver.random_point(0) * 1.0
     start[: reach.sum()] = solver.state.v[:, :-1][reach]

@@ -21,15 +21,16 @@ from rmab.arrays import FloatArray, ReadOnly, frozen
 from rmab.cores import cores
 from rmab.errors import ModelError, SolverError
 from rmab.kernels.curvature import curvature, direction
-from rmab.kernels.dual import dual, opening
+from rmab.kernels.dual import dual, fit_step, open_step, opening
 from rmab.kernels.dynamics import forward
 from rmab.kernels.linear import solve_positive
 from rmab.kernels.program import Program
-from rmab.programs import ball_program, box_program, checked_budget
+from rmab.posing import ball_program, box_program
 
 __all__ = ["Projection", "project", "project_ball"]
 
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
+MEETING = 50  # chunks from which threads are worth their meeting at every step of the first pass
 ITERATIONS = 200
 ARMIJO = 1e-4
 FARTHEST = 50.0  # masses change by exp(50) at most in one step: beyond that, a model of second order says nothing
@@ -40,7 +41,7 @@ class Projection(ReadOnly):
     """The projection, feasible to rounding, with what proves it.
 
     mass        (N, H, S, 2) occupancy of each arm.      kernel  (N, H, S, 2, S) the transitions chosen in the sets.
-    prices      (H,) multipliers of the budget.          potentials  (N, H, S) multipliers of flow.
+    prices      (H,) multipliers of the budget, 0 where it is 0.    potentials  (N, H, S) multipliers of flow.
     residual    largest violation of flow, start, budget (relative to it, where above 1) and complementarity.
     iterations  Newton steps.
     value       the divergence at the returned point.    gap  value minus the dual value.
@@ -78,8 +79,7 @@ def project(
     = 0 is impossible and costs nothing; elsewhere the reference must be positive. warm: an earlier projection to start from.
     Raises ModelError for an empty or malformed set, SolverError with the residual reached where Newton does not get to tol.
     """
-    program = box_program(reference, lower, upper, start, weights)
-    return _solve(program, budget, warm, tol)
+    return _solve(box_program(reference, lower, upper, start, budget, weights), warm, tol)
 
 
 def project_ball(
@@ -97,8 +97,7 @@ def project_ball(
 
     A transition whose reference is 0 at every step is impossible; otherwise as `project`.
     """
-    program = ball_program(reference, centre, radius, start, weights)
-    return _solve(program, budget, warm, tol)
+    return _solve(ball_program(reference, centre, radius, start, budget, weights), warm, tol)
 
 
 @cache
@@ -109,40 +108,30 @@ def _pool() -> ThreadPoolExecutor:
 class _Newton:
     """The state of one solve: a dual point, what it evaluates to, and the work space."""
 
-    def __init__(self, program: Program, budget: FloatArray, marginals: FloatArray, prices: FloatArray) -> None:
+    def __init__(self, program: Program, marginals: FloatArray) -> None:
+        """Start at the potentials and prices that put every node's mass at the marginals (N,H,S)."""
         arms, horizon, states = program.reach.shape
-        self.program, self.budget, self.prices = program._replace(idle=budget == 0), budget, prices
+        self.program, self.budget = program, program.budget
         size = max(1, CHUNK // (2 * horizon * states * states))
         self.chunks = [(first, min(first + size, arms)) for first in range(0, arms, size)]
-        self.v = np.empty((arms, horizon + 1, states))
+        self.v, self.prices = np.zeros((arms, horizon + 1, states)), np.zeros(horizon)
         self.gradient = np.empty((arms, horizon, states))
         self.upper, self.link = (np.empty((arms, horizon, states, states)) for _ in range(2))
         self.leave, self.enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
-        self.kernel = np.empty(program.reference.shape)
+        self.kernel = np.zeros(program.reference.shape)
         self.mass, self.phi, self.sigma, self.constant = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
-        self.start(marginals, prices)
+        self.open(marginals)
+        self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)
 
-    def start(self, marginals: FloatArray, prices: FloatArray) -> None:
-        """Go to the potentials that put every node's mass at the marginals (N,H,S), under these prices (H,)."""
-        self.prices = prices
-        opened = (marginals, prices, self.v, self.kernel, self.constant)
-        self.each(lambda first, last: opening(self.program, first, last, *opened))
-        self.value, self.used, self.flow = self.evaluate(self.v, prices, self.gradient)
-
-    def fitting_prices(self, marginals: FloatArray) -> FloatArray:
-        """Return the prices (H,) at which the marginals, split as every node would by itself, meet the budget: bisection.
-
-        Newton starting from prices of 0 is lost where nearly all mass is active: there the masses hardly feel the price.
-        """
-        lead = np.where(self.program.reach, self.phi[..., 0] - self.phi[..., 1], -np.inf)
-        mass = self.program.weights[:, np.newaxis, np.newaxis] * marginals
-        low, high = np.zeros_like(self.budget), np.maximum(lead.max(axis=(0, 2)), 0.0) + 50.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            share = 1.0 / (1.0 + np.exp(np.clip(middle[:, np.newaxis] - lead, -700.0, 700.0)))
-            over = (mass * share).sum(axis=(0, 2)) > self.budget
-            low, high = np.where(over, middle, low), np.where(over, high, middle)
-        return np.where(self.program.idle | (high < 1e-9), 0.0, high)
+    def open(self, marginals: FloatArray) -> None:
+        """Write the first potentials and prices; arms side by side, where that pays for a meeting at every step."""
+        rows = (self.v, self.kernel, self.constant, self.phi)
+        if len(self.chunks) < MEETING:
+            opening(self.program, marginals, self.prices, *rows)
+            return
+        for h in range(self.budget.size - 1, -1, -1):
+            self.each(lambda first, last: open_step(self.program, h, first, last, *rows))  # noqa: B023
+            fit_step(self.program, h, marginals, self.phi, self.prices, self.v)
 
     def each(self, work: Callable[[int, int], Any]) -> list[Any]:
         """Do the work for every chunk of arms, side by side; results come in the order of the chunks."""
@@ -193,7 +182,7 @@ class _Newton:
     def newton_step(self) -> tuple[FloatArray, float]:
         """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials."""
         slack = self.budget - self.used
-        free = ~self.program.idle & ((self.prices > 0) | (slack < 0))
+        free = self.program.binds & ((self.prices > 0) | (slack < 0))
         column = np.where(free, np.cumsum(free) - 1, -1)
         columns = int(free.sum())
 
@@ -208,7 +197,7 @@ class _Newton:
         if columns:
             matrix = np.diag(self.used[free]) - schur[1:, 1:]
             step = schur[0, 1:] - slack[free]
-            solve_positive(matrix, step, 1e-15 * float(self.used[free].max()) + 1e-300)
+            solve_positive(matrix, step, np.full(columns, 1e-15 * float(self.used[free].max()) + 1e-300))
             price_step[free] = step
         _, horizon, states = self.program.reach.shape
         factors = (self.gradient, self.upper, self.link, self.leave, self.enter, price_step, self.step)
@@ -216,14 +205,10 @@ class _Newton:
         return price_step, float(sum(slopes))
 
 
-def _solve(program: Program, budget: ArrayLike, warm: Projection | None, tol: float) -> Projection:
+def _solve(program: Program, warm: Projection | None, tol: float) -> Projection:
     if not isinstance(tol, int | float) or not tol >= 0:
         raise ModelError(f"tol must be a number, 0 or more, got {tol!r}")
-    limit = checked_budget(budget, program.reach.shape[1])
-    marginals, prices = _first_guess(program, limit, warm)
-    newton = _Newton(program, limit, marginals, prices)
-    if warm is None:
-        newton.start(marginals, newton.fitting_prices(marginals))
+    newton = _Newton(program, _first_marginals(program, warm))
     iterations = 0
     while not newton.residual <= tol:
         if iterations == ITERATIONS or not np.isfinite(newton.value):
@@ -233,18 +218,18 @@ def _solve(program: Program, budget: ArrayLike, warm: Projection | None, tol: fl
     return _answer(newton, iterations)
 
 
-def _first_guess(program: Program, budget: FloatArray, warm: Projection | None) -> tuple[FloatArray, FloatArray]:
-    """State marginals (N,H,S) and prices (H,) to start from: those of an earlier projection, or uniform and zero."""
+def _first_marginals(program: Program, warm: Projection | None) -> FloatArray:
+    """State marginals (N,H,S) to start from: those of an earlier projection, or uniform."""
     reach = program.reach
-    marginals = reach / reach.sum(axis=2, keepdims=True)
+    marginals: FloatArray = reach / reach.sum(axis=2, keepdims=True)
     if warm is None:
-        return marginals, np.zeros(reach.shape[1])
+        return marginals
     if not isinstance(warm, Projection):
         raise ModelError(f"warm must be a Projection, got {type(warm).__name__}")
     if warm.potentials.shape != reach.shape:
         raise ModelError(f"warm: a projection of shape {warm.potentials.shape} cannot start one of shape {reach.shape}")
-    mixed = 0.999 * warm.mass.sum(axis=3) + 0.001 * marginals
-    return mixed, np.where(budget > 0, warm.prices, 0.0)
+    mixed: FloatArray = 0.999 * warm.mass.sum(axis=3) + 0.001 * marginals
+    return mixed
 
 
 def _answer(newton: _Newton, iterations: int) -> Projection:

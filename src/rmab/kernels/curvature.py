@@ -23,6 +23,7 @@ __all__ = ["curvature", "direction"]
 SMALL = 12  # states up to which blocks are added up entry by entry
 BUFFER = 64  # dense rows that are collected before they are added to a block together
 LEAST = 1e-280  # pivot of a node without any mass
+ROUNDING = 1e-15  # what is left of a diagonal entry below this part of it is rounding, and must not be divided by
 
 
 @compiled
@@ -43,7 +44,7 @@ def assemble_small(
 
     A row adds mass (p p' + dp/dv); where nothing is pinned, p p' cancels against the rank-one part of dp/dv.
     """
-    _, low, high, radius, successors, counts, reach, idle, _, _ = program
+    _, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
     horizon, states = reach.shape[1], reach.shape[2]
     for n in range(first, last):
         for h in range(horizon):
@@ -92,7 +93,7 @@ def assemble_small(
                             else:
                                 same = (side == 1 and other > edge) or (side == 2 and other < edge)
                             value = m * p * other
-                            if same:
+                            if same and value > 0.0:  # 0 where the whole part has underflown
                                 value -= value / (loose if side == 1 else below)
                             upper[n, h + 1, x, y] += value
 
@@ -111,7 +112,7 @@ def assemble_large(
     enter: FloatArray,
 ) -> None:
     """Do what `assemble_small` does, for many states: rows are collected in a buffer and added to their block together."""
-    _, low, high, radius, successors, counts, reach, idle, _, _ = program
+    _, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
     horizon, states = reach.shape[1], reach.shape[2]
     rows, scale = np.empty((BUFFER, states)), np.empty(BUFFER)
     for n in range(first, last):
@@ -326,7 +327,7 @@ def curvature(
         onward, inverse = np.empty((horizon, states, states)), np.empty((horizon, states, states))
     carried, spare, solved = np.empty((states, columns)), np.empty((states, columns)), np.empty((horizon, states))
     past, now = np.empty((states, 1 + columns)), np.empty((states, 1 + columns))
-    minus, same = np.full(states, -1.0), np.empty(states)
+    minus, same, least = np.full(states, -1.0), np.empty(states), np.empty(states)
     schur[:] = 0.0
     for n in range(first, last):
         width = 1
@@ -344,10 +345,12 @@ def curvature(
                 if wide > 0 and h > 0 and column[h - 1] >= 0:
                     now[s, 1 + column[h - 1]] += enter[n, h - 1, s]
             block = upper[n, h]
+            for s in range(states):
+                least[s] = ROUNDING * block[s, s] + LEAST
             if h > 0:
                 add_squares(block, link[n, h - 1], minus, states, states)
                 subtract_products(now, link[n, h - 1], past, states, states, before)
-            factor(block, states, LEAST)
+            factor(block, states, least)
             if h + 1 < horizon:
                 forward_solve(block, link[n, h], states, states)
             forward_solve(block, now, states, width)

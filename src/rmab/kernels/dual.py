@@ -14,9 +14,12 @@ import numpy as np
 from rmab.arrays import FloatArray
 from rmab.kernels.compile import compiled
 from rmab.kernels.program import Program
-from rmab.kernels.rows import ahead, nearest_row, same_rows
+from rmab.kernels.rows import ahead, any_row, nearest_row, same_rows
 
-__all__ = ["dual", "opening"]
+__all__ = ["dual", "fit_step", "open_step", "opening"]
+
+TRIALS = 100
+FITTED = 1e-3  # how well the first prices keep to the budget: Newton does the rest
 
 
 @compiled
@@ -39,7 +42,7 @@ def dual(
     Writes every row's kernel (N,H,S,2,S), and its constant, mass, phi and sigma (N,H,S,2); gradient (N,H,S) of each arm by
     itself (inflow - outflow, 1 - outflow at the start); and used (H,), the weighted active mass.
     """
-    reference, low, high, radius, successors, counts, reach, idle, start, weights = program
+    reference, low, high, radius, successors, counts, reach, _, idle, _, start, weights = program
     horizon, states = reach.shape[1], reach.shape[2]
     q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
     used[:] = 0.0
@@ -82,39 +85,89 @@ def dual(
 
 
 @compiled
+def open_step(
+    program: Program, h: int, first: int, last: int, v: FloatArray, kernel: FloatArray, constant: FloatArray, phi: FloatArray
+) -> None:
+    """Solve the rows of step h at the potentials v[n,h+1], from scratch: kernel, constant and phi.
+
+    Rows that carry no mass have some kernel of their set, too.
+    """
+    reference, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
+    states = reach.shape[2]
+    q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
+    for n in range(first, last):
+        shift = ahead(v, reach, n, h, expv)
+        for s in range(states):
+            for a in range(2):
+                count = counts[n, s, a]
+                if reach[n, h, s] and not (a == 1 and idle[h]):
+                    phi[n, h, s, a], _ = nearest_row(
+                        reference, low, high, radius, successors, count, n, h, s, a,
+                        v, expv, shift, kernel, constant, q, least, most,
+                    )  # fmt: skip
+                else:
+                    any_row(low, high, successors, count, n, h, s, a, kernel)
+
+
+@compiled
+def fit_step(program: Program, h: int, marginals: FloatArray, phi: FloatArray, prices: FloatArray, v: FloatArray) -> None:
+    """Write prices[h] at which the marginals (N,H,S), split as every node would by itself, keep to the budget; and v[n,h].
+
+    From a price of 0, Newton is lost where nearly all mass is active: there the masses hardly feel the price.
+    """
+    reach, budget, idle, weights = program.reach, program.budget, program.idle, program.weights
+    arms, states = reach.shape[0], reach.shape[2]
+    price, low, high = 0.0, 0.0, 0.0
+    for n in range(arms if program.binds[h] else 0):
+        for s in range(states):
+            if reach[n, h, s]:  # a share is at most exp(lead - price), so that this price is enough
+                lead = phi[n, h, s, 0] - phi[n, h, s, 1]
+                high = max(high, lead + np.log(weights[n] * marginals[n, h, s] / budget[h] * arms * states))
+    for _ in range(TRIALS if program.binds[h] else 0):
+        used, slope = 0.0, 0.0
+        for n in range(arms):
+            for s in range(states):
+                if reach[n, h, s]:
+                    lead = min(max(phi[n, h, s, 0] - phi[n, h, s, 1] - price, -700.0), 700.0)
+                    share = 1.0 / (1.0 + np.exp(-lead))
+                    used += weights[n] * marginals[n, h, s] * share
+                    slope += weights[n] * marginals[n, h, s] * share / (1.0 + np.exp(lead))
+        if price == 0.0 and used <= budget[h]:
+            break
+        if abs(used - budget[h]) <= FITTED * budget[h]:
+            break
+        if used > budget[h]:
+            low = price
+        else:
+            high = price
+        # Newton for ln(used) = ln(budget): straight where shares are small, and kept within what is known.
+        price += np.log(used / budget[h]) * used / slope
+        if not low < price < high:
+            price = 0.5 * (low + high)
+    prices[h] = price
+    for n in range(arms):
+        for s in range(states):
+            v[n, h, s] = 0.0
+            if reach[n, h, s]:
+                passive, busy = -phi[n, h, s, 0], -phi[n, h, s, 1] - price
+                if idle[h]:
+                    busy = -np.inf
+                peak = max(passive, busy)
+                v[n, h, s] = peak + np.log(np.exp(passive - peak) + np.exp(busy - peak)) - np.log(marginals[n, h, s])
+
+
+@compiled
 def opening(
     program: Program,
-    first: int,
-    last: int,
     marginals: FloatArray,
     prices: FloatArray,
     v: FloatArray,
     kernel: FloatArray,
     constant: FloatArray,
+    phi: FloatArray,
 ) -> None:
-    """Write potentials v (N,H+1,S) that put the mass of every node at marginals (N,H,S): one backward pass.
-
-    Every row of the kernel (N,H,S,2,S) is filled, also those that never carry mass.
-    """
-    reference, low, high, radius, successors, counts, reach, idle, _, _ = program
-    horizon, states = reach.shape[1], reach.shape[2]
-    q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
-    for n in range(first, last):
-        v[n, horizon] = 0.0
-        for h in range(horizon - 1, -1, -1):
-            shift = ahead(v, reach, n, h, expv)
-            for s in range(states):
-                peak, rest = -np.inf, 0.0
-                for a in range(2):
-                    for y in range(states):
-                        kernel[n, h, s, a, y] = 0.0
-                    cost, _ = nearest_row(
-                        reference, low, high, radius, successors, counts[n, s, a], n, h, s, a,
-                        v, expv, shift, kernel, constant, q, least, most,
-                    )  # fmt: skip
-                    if a == 1 and idle[h]:
-                        continue
-                    exponent = -prices[h] * a - cost
-                    rest = rest * np.exp(peak - exponent) + 1.0 if exponent > peak else rest + np.exp(exponent - peak)
-                    peak = max(peak, exponent)
-                v[n, h, s] = peak + np.log(rest) - np.log(marginals[n, h, s]) if reach[n, h, s] else 0.0
+    """Write prices (H,) and potentials v (N,H+1,S) that put the mass of every node at marginals (N,H,S): a backward pass."""
+    arms, horizon = program.reach.shape[0], program.reach.shape[1]
+    for h in range(horizon - 1, -1, -1):
+        open_step(program, h, 0, arms, v, kernel, constant, phi)
+        fit_step(program, h, marginals, phi, prices, v)

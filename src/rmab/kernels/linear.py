@@ -76,12 +76,12 @@ def subtract_products(target: FloatArray, left: FloatArray, right: FloatArray, c
 
 
 @compiled
-def factor(matrix: FloatArray, size: int, least: float) -> None:
-    """Overwrite the upper half of a positive definite matrix with U, matrix = U'U. Pivots are at least `least`."""
+def factor(matrix: FloatArray, size: int, least: FloatArray) -> None:
+    """Overwrite the upper half of a positive definite matrix with U, matrix = U'U. Pivots are at least `least` (size,)."""
     for i in range(size):
         pivot = matrix[i, i]
-        if not pivot > least:
-            pivot = least
+        if not pivot > least[i]:
+            pivot = least[i]
         root = pivot**0.5
         matrix[i, i] = root
         for j in range(i + 1, size):
@@ -142,7 +142,7 @@ def back_solve(upper: FloatArray, target: FloatArray, size: int) -> None:
 
 
 @compiled
-def solve_positive(matrix: FloatArray, target: FloatArray, least: float) -> None:
+def solve_positive(matrix: FloatArray, target: FloatArray, least: FloatArray) -> None:
     """Overwrite target (n,) with the solution of a positive definite system; the upper half of matrix becomes its factor."""
     factor(matrix, target.size, least)
     forward_vector(matrix, target, target.size)

@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 from rmab.arrays import BoolArray, FloatArray
 from rmab.kernels.compile import compiled, compiled_inline
 
-__all__ = ["ahead", "nearest_row", "same_rows"]
+__all__ = ["ahead", "any_row", "nearest_row", "same_rows"]
 
-SMALL = 1e-200  # below this, products w exp(v) are taken in logarithms
-TINY = 1e-290
+SMALL = 1e-200  # where the products w exp(v) of a row sum to less, or
+TINY = 1e-290  # one of them is less, the row is solved in logarithms
+HALVINGS = 80
 
 
 @compiled
-def weigh_in_logs(
+def box_in_logs(
     reference: FloatArray,
     successors: NDArray[np.uint32],
     count: int,
@@ -35,27 +36,28 @@ def weigh_in_logs(
     s: int,
     a: int,
     v: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
     q: FloatArray,
 ) -> float:
-    """Fill q[k] = w exp(v - base) with the base that makes the largest 1, and return the base."""
-    base = -np.inf
+    """Return ln c with sum clip(c w exp(v), low, high) = 1, and fill q with c w exp(v): for rows that would underflow."""
+    smallest, largest = np.inf, -np.inf
     for k in range(count):
         y = successors[n, s, a, k]
         q[k] = np.log(reference[n, h, s, a, y]) + v[n, h + 1, y]
-        base = max(base, q[k])
+        smallest, largest = min(smallest, q[k]), max(largest, q[k])
+    below, above = -largest - 800.0, -smallest + 1.0  # all at their lower bounds; all at their upper bounds
+    for _ in range(HALVINGS):
+        middle, total = 0.5 * (below + above), 0.0
+        for k in range(count):
+            total += min(max(np.exp(min(q[k] + middle, 1.0)), low[k]), high[k])
+        if total < 1.0:
+            below = middle
+        else:
+            above = middle
     for k in range(count):
-        q[k] = np.exp(q[k] - base)
-    return base
-
-
-@compiled_inline
-def pinned_cost(p: float, q: float, w: float, v: float, base: float) -> float:
-    """Return p ln(p/q), also where q has underflown."""
-    if p <= 0.0:
-        return 0.0
-    if q > TINY:
-        return p * np.log(p / q)
-    return p * (np.log(p) - np.log(w) - v + base)
+        q[k] = np.exp(min(q[k] + above, 700.0))
+    return above
 
 
 @compiled
@@ -129,17 +131,17 @@ def box_row(
 
     Writes constant[n,h,s,a], the part of phi that the pinned entries cost without the potentials: sum p ln(p/w).
     """
-    total, base = 0.0, shift
+    total, smallest = 0.0, np.inf
     for k in range(count):
         y = successors[n, s, a, k]
         q[k] = reference[n, h, s, a, y] * expv[y]
         total += q[k]
-    if not total > SMALL:
-        base = weigh_in_logs(reference, successors, count, n, h, s, a, v, q)
-    for k in range(count):
-        y = successors[n, s, a, k]
+        smallest = min(smallest, q[k])
         least[k], most[k] = low[n, s, a, y], high[n, s, a, y]
-    c = box_scale(q, least, most, count)
+    if total > SMALL and smallest > TINY:
+        c, base = box_scale(q, least, most, count), shift
+    else:
+        c, base = 1.0, -box_in_logs(reference, successors, count, n, h, s, a, v, least, most, q)
     fixed, pinned, loose, tilt = 0.0, 0.0, 0.0, 0.0
     for k in range(count):
         y = successors[n, s, a, k]
@@ -196,6 +198,70 @@ def excess_scale(q: FloatArray, centre: FloatArray, count: int, half: float, ris
 
 
 @compiled
+def excess_in_logs(q: FloatArray, centre: FloatArray, count: int, half: float, rising: bool) -> float:
+    """Return the logarithm of what `excess_scale` returns, q holding logarithms."""
+    smallest, largest = np.inf, -np.inf
+    for k in range(count):
+        smallest, largest = min(smallest, q[k]), max(largest, q[k])
+    below, above = -largest - 800.0, -smallest + 1.0
+    for _ in range(HALVINGS):
+        middle, total = 0.5 * (below + above), 0.0
+        for k in range(count):
+            p = np.exp(min(q[k] + middle, 1.0))
+            total += max(p - centre[k], 0.0) if rising else max(centre[k] - p, 0.0)
+        if (total < half) if rising else (total > half):
+            below = middle
+        else:
+            above = middle
+    return below if rising else above
+
+
+@compiled
+def ball_in_logs(
+    reference: FloatArray,
+    radius: float,
+    successors: NDArray[np.uint32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    kernel: FloatArray,
+    q: FloatArray,
+    centre: FloatArray,
+) -> tuple[float, float]:
+    """Solve the ball's row in logarithms: slower, for rows that underflow otherwise."""
+    peak, total, distance = -np.inf, 0.0, 0.0
+    for k in range(count):
+        y = successors[n, s, a, k]
+        q[k] = np.log(reference[n, h, s, a, y]) + v[n, h + 1, y]
+        peak = max(peak, q[k])
+    for k in range(count):
+        total += np.exp(q[k] - peak)
+    for k in range(count):
+        p = np.exp(q[k] - peak) / total
+        kernel[n, h, s, a, successors[n, s, a, k]] = p
+        distance += abs(p - centre[k])
+    if distance <= radius:
+        return -np.log(total) - peak, 1.0
+    up = excess_in_logs(q, centre, count, radius / 2, True)
+    down = excess_in_logs(q, centre, count, radius / 2, False)
+    phi, above = 0.0, 0.0
+    for k in range(count):
+        p = centre[k]
+        if np.exp(min(up + q[k], 1.0)) > p:
+            p = np.exp(up + q[k])
+            above += p
+        elif np.exp(min(down + q[k], 1.0)) < p:
+            p = np.exp(down + q[k])
+        kernel[n, h, s, a, successors[n, s, a, k]] = p
+        if p > 0.0:
+            phi += p * (np.log(p) - q[k])
+    return phi, above
+
+
+@compiled
 def ball_row(
     reference: FloatArray,
     low: FloatArray,
@@ -214,24 +280,22 @@ def ball_row(
     centre: FloatArray,
 ) -> tuple[float, float]:
     """Solve for the L1 ball sum |p - centre| <= radius, centre in low: p = clip(centre, u q, d q)."""
-    total, base = 0.0, shift
+    total, smallest = 0.0, np.inf
     for k in range(count):
         y = successors[n, s, a, k]
         q[k] = reference[n, h, s, a, y] * expv[y]
         total += q[k]
-    if not total > SMALL:
-        base = weigh_in_logs(reference, successors, count, n, h, s, a, v, q)
-        total = 0.0
-        for k in range(count):
-            total += q[k]
+        smallest = min(smallest, q[k])
+        centre[k] = low[n, s, a, y]
+    if not (total > SMALL and smallest > TINY):
+        return ball_in_logs(reference, radius, successors, count, n, h, s, a, v, kernel, q, centre)
     distance = 0.0
     for k in range(count):
         y = successors[n, s, a, k]
-        centre[k] = low[n, s, a, y]
         kernel[n, h, s, a, y] = q[k] / total
         distance += abs(q[k] / total - centre[k])
     if distance <= radius:
-        return -np.log(total) - base, 1.0
+        return -np.log(total) - shift, 1.0
     up = excess_scale(q, centre, count, radius / 2, True)
     down = excess_scale(q, centre, count, radius / 2, False)
     phi, above, below = 0.0, 0.0, 0.0
@@ -244,14 +308,14 @@ def ball_row(
         elif down * q[k] < p:
             p = down * q[k]
             below += p
-        else:
-            phi += pinned_cost(p, q[k], reference[n, h, s, a, y], v[n, h + 1, y], base)
+        elif p > 0.0:
+            phi += p * np.log(p / q[k])
         kernel[n, h, s, a, y] = p
     if above > 0.0:
         phi += above * np.log(up)
     if below > 0.0:
         phi += below * np.log(down)
-    return phi - base, above
+    return phi - shift, above
 
 
 @compiled_inline
@@ -283,6 +347,30 @@ def nearest_row(
         size = radius[n, s, a]
         return ball_row(reference, low, size, successors, count, n, h, s, a, v, expv, shift, kernel, q, least)
     return box_row(reference, low, high, successors, count, n, h, s, a, v, expv, shift, kernel, constant, q, least, most)
+
+
+@compiled_inline
+def any_row(
+    low: FloatArray,
+    high: FloatArray,
+    successors: NDArray[np.uint32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    kernel: FloatArray,
+) -> None:
+    """Write some distribution of the set into a row that carries no mass: evenly between the bounds, or the centre."""
+    spare, room = 1.0, 0.0
+    for k in range(count):
+        y = successors[n, s, a, k]
+        spare -= low[n, s, a, y]
+        room += high[n, s, a, y] - low[n, s, a, y]
+    part = min(spare / room, 1.0) if room > 0.0 and spare > 0.0 else 0.0
+    for k in range(count):
+        y = successors[n, s, a, k]
+        kernel[n, h, s, a, y] = low[n, s, a, y] + part * (high[n, s, a, y] - low[n, s, a, y])
 
 
 @compiled_inline

@@ -10,7 +10,7 @@ from rmab.checks import as_floats, as_integer, as_states
 from rmab.errors import ModelError, SolverError
 from rmab.kernels.dynamics import forward
 from rmab.planners.decomposition import Boxes, Decomposition
-from rmab.programs import checked_boxes, checked_budget, checked_weights
+from rmab.posing import checked_boxes, checked_budget, checked_weights
 
 __all__ = ["OptimisticFluid", "optimistic_fluid"]
 

@@ -6,21 +6,29 @@ from numpy.typing import ArrayLike
 from rmab.arrays import BoolArray, FloatArray, IntArray
 from rmab.checks import as_floats, as_states
 from rmab.errors import ModelError
-from rmab.kernels.program import Program
+from rmab.kernels.program import Program, misfit
 
 __all__ = ["ball_program", "box_program", "checked_boxes", "checked_budget", "checked_weights"]
 
 ROUNDING = 1e-9
+FULL = 1e-12  # lower bounds that sum to 1 up to this leave nothing to choose
 
 
 def box_program(
-    reference: FloatArray, lower: ArrayLike, upper: ArrayLike, start: ArrayLike, weights: ArrayLike | None
+    reference: FloatArray,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    start: ArrayLike,
+    budget: ArrayLike,
+    weights: ArrayLike | None,
 ) -> Program:
     """Check boxes lower..upper (N,S,2,S) and what goes with them."""
     reference = _checked_reference(reference)
     low, high = checked_boxes(lower, upper)
     _check_shape(low, "lower", reference)
-    return _program(reference, low, high, None, high > 0, start, weights)
+    spare = 1.0 - low.sum(axis=3, keepdims=True)
+    allowed = (low > 0) | ((high > 0) & (spare > FULL))  # a row that its lower bounds fill has room for nothing else
+    return _program(reference, low, high, None, allowed, start, budget, weights)
 
 
 def checked_boxes(lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -43,7 +51,12 @@ def checked_boxes(lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, Float
 
 
 def ball_program(
-    reference: FloatArray, centre: ArrayLike, radius: ArrayLike, start: ArrayLike, weights: ArrayLike | None
+    reference: FloatArray,
+    centre: ArrayLike,
+    radius: ArrayLike,
+    start: ArrayLike,
+    budget: ArrayLike,
+    weights: ArrayLike | None,
 ) -> Program:
     """Check balls of radius (N,S,2) around centre (N,S,2,S) and what goes with them."""
     reference = _checked_reference(reference)
@@ -56,12 +69,12 @@ def ball_program(
     if off.any():
         n, s, a = np.argwhere(off)[0]
         raise ModelError(f"arm {n}, state {s}, action {a}: centre must be a distribution and radius at least 0")
-    allowed = (reference != 0).any(axis=1)
+    allowed = (reference != 0).any(axis=1) & ((middle > 0) | (size[..., np.newaxis] > 0))
     lost = ~allowed & (middle > 0)
     if lost.any():
         n, s, a, y = np.argwhere(lost)[0]
         raise ModelError(f"arm {n}, state {s}, action {a}, next state {y}: in the centre, but the reference is 0")
-    return _program(reference, middle, middle, size, allowed, start, weights)
+    return _program(reference, middle, middle, size, allowed, start, budget, weights)
 
 
 def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
@@ -106,32 +119,44 @@ def _program(
     radius: FloatArray | None,
     allowed: BoolArray,
     start: ArrayLike,
+    budget: ArrayLike,
     weights: ArrayLike | None,
 ) -> Program:
     arms, horizon, states, _, _ = reference.shape
     first = as_states(start, np.full(arms, states))
-    for n in range(arms):
-        good = np.where(allowed[n], reference[n] > 0, reference[n] >= 0) & np.isfinite(reference[n])
-        if not good.all():
-            h, s, a, y = np.argwhere(~good)[0]
-            where = f"arm {n}, step {h}, state {s}, action {a}, next state {y}"
-            raise ModelError(
-                f"reference: {where} is {reference[n, h, s, a, y]}; it must be finite, and positive where allowed"
-            )
+    limit = checked_budget(budget, horizon)
     many = checked_weights(weights, arms)
+    reach = _reachable(allowed, first, limit == 0)
+    place = misfit(reference, allowed, reach, limit == 0)
+    if place >= 0:
+        n, h, s, a, y = np.unravel_index(place, reference.shape)
+        where = f"arm {n}, step {h}, state {s}, action {a}, next state {y}"
+        raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be finite, and positive where allowed")
     order = np.argsort(~allowed, axis=3, kind="stable").astype(np.uint32)
     counts = allowed.sum(axis=3).astype(np.uint32)
-    reach = _reachable(allowed, first, horizon)
-    idle = np.zeros(horizon, dtype=bool)
-    return Program(reference, low, high, radius, order, counts, reach, idle, first, many)
+    return Program(
+        reference,
+        low,
+        high,
+        radius,
+        order,
+        counts,
+        reach,
+        limit,
+        limit == 0,
+        (limit > 0) & (limit < many.sum()),
+        first,
+        many,
+    )
 
 
-def _reachable(allowed: BoolArray, start: IntArray, horizon: int) -> BoolArray:
-    """(N, H, S) whether some kernel of the sets can bring mass there."""
+def _reachable(allowed: BoolArray, start: IntArray, idle: BoolArray) -> BoolArray:
+    """(N, H, S) whether some kernel of the sets can bring mass there, nobody being active at the idle steps (H,)."""
     arms, states = allowed.shape[:2]
-    moves = allowed.any(axis=2)
-    reach = np.zeros((arms, horizon, states), dtype=bool)
+    passive, either = allowed[:, :, 0], allowed.any(axis=2)
+    reach = np.zeros((arms, idle.size, states), dtype=bool)
     reach[np.arange(arms), 0, start] = True
-    for h in range(1, horizon):
+    for h in range(1, idle.size):
+        moves = passive if idle[h - 1] else either
         reach[:, h] = (reach[:, h - 1, :, np.newaxis] & moves).any(axis=1)
     return reach
