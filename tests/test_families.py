@@ -144,7 +144,7 @@ class TestDeadline:
     def test_fluid_value_and_reference_policies(self) -> None:
         task = rmab.task("deadline")
         problem, reward = task.problem, task.base_reward
-        # The reference policies are those of a vertex: the decomposition's mixture of plans has a better occupancy index.
+        # The reference policies are those of a vertex: the plan inside the optimal set has another occupancy index.
         plan = rmab.fluid(problem, reward, method="highs")
         assert plan.value == pytest.approx(-1330.506, abs=1e-3)
         # Means of two independent sets of 30 runs each, standard error about 28.

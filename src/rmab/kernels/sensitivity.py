@@ -14,6 +14,7 @@ from rmab.kernels.linear import add_squares
 
 __all__ = ["curve"]
 
+
 @compiled_inline
 def add_mean(
     kernels: FloatArray,
@@ -162,9 +163,7 @@ def curve(
                     here[s, own] = -part
                     if h + 1 < horizon:
                         if m * (1.0 - part) > certain:
-                            add_mean(
-                                kernels, successors, counts[n, s, 0], n, step, s, 0, 1.0 - part, ahead, here, s, own
-                            )
+                            add_mean(kernels, successors, counts[n, s, 0], n, step, s, 0, 1.0 - part, ahead, here, s, own)
                         if m * part > certain:
                             add_mean(kernels, successors, counts[n, s, 1], n, step, s, 1, part, ahead, here, s, own)
                 if free and h + 1 < horizon:

@@ -19,16 +19,9 @@ __all__ = ["follow", "soft_values"]
 
 
 @compiled_inline
-def softplus(x: float) -> float:
-    """Return ln(1 + exp(x)), without overflow."""
-    return max(x, 0.0) + np.log1p(np.exp(-abs(x)))
-
-
-@compiled_inline
-def logistic(x: float) -> float:
-    """Return 1 / (1 + exp(-x)), without overflow, and exact in both tails."""
-    e = np.exp(-abs(x))
-    return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
+def tail(x: float) -> float:
+    """Return exp(-|x|), or 0 where it is lost against 1."""
+    return np.exp(-abs(x)) if abs(x) < 40.0 else 0.0
 
 
 @compiled_inline
@@ -57,7 +50,7 @@ def greedy_level(
     return base, guess
 
 
-@compiled
+@compiled_inline
 def soft_row(
     low: FloatArray,
     high: FloatArray,
@@ -84,7 +77,7 @@ def soft_row(
         for k in range(counts[n, s, a]):
             y = successors[n, s, a, k]
             room, x = high[n, s, a, y] - low[n, s, a, y], values[n, h + 1, y] - base - theta
-            e = np.exp(-abs(x))
+            e = tail(x)
             upper = 1.0 / (1.0 + e)
             excess += room * (upper if x >= 0.0 else e * upper)
             slope += room * e * upper * upper
@@ -104,11 +97,11 @@ def soft_row(
     for k in range(counts[n, s, a]):
         y = successors[n, s, a, k]
         room, x = high[n, s, a, y] - low[n, s, a, y], values[n, h + 1, y] - base - theta
-        e = np.exp(-abs(x))
+        e = tail(x)
         part = (1.0 if x >= 0.0 else e) / (1.0 + e)
-        total += low[n, s, a, y] * values[n, h + 1, y]
-        if room > 0.0:
-            total += room * (max(x, 0.0) + np.log1p(e))
+        total += low[n, s, a, y] * values[n, h + 1, y] + room * max(x, 0.0)
+        if e > 0.0:
+            total += room * np.log1p(e)
         p = low[n, s, a, y] + room * part
         chosen[n, h, s, a, y] = p
         summed += p
@@ -168,8 +161,10 @@ def soft_values(
                     values[n, h, s] = passive
                     share[n, h, s] = 0.0
                 else:
-                    values[n, h, s] = passive + softplus(busy - passive)
-                    share[n, h, s] = logistic(busy - passive)
+                    x = busy - passive
+                    e = np.exp(-abs(x))  # in full: small shares matter where the budget is small
+                    values[n, h, s] = max(passive, busy) + np.log1p(e)
+                    share[n, h, s] = (1.0 if x >= 0.0 else e) / (1.0 + e)
 
 
 @compiled

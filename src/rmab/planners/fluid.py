@@ -24,7 +24,7 @@ __all__ = ["Fluid", "Method", "fluid"]
 
 Method = Literal["auto", "highs", "newton"]
 
-SMALL = 2000  # variables up to which HiGHS is as fast
+SMALL = 500  # variables up to which HiGHS is faster
 NO_MASS = 1e-12  # what a solver leaves in a state that its plan does not use
 
 

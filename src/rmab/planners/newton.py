@@ -28,12 +28,16 @@ from rmab.planners.boxes import Boxes
 
 __all__ = ["SoftPath"]
 
-ACCURACY = 1e-4  # Newton decrement: twice what phi could still fall
+ACCURACY, ROUNDING = (
+    1e-4,
+    1e-14,
+)  # Newton decrement (twice what phi could still fall) that is asked for, and the least there is
 WASTE = 0.2  # part of the expected gap that may come from budgets missed or exceeded
 FIRST, NEXT = 100, 12  # Newton iterations allowed at the first point and after short steps, and after long steps
 EASY, HARD = 1, 4  # iterations after which the path is followed in longer or in shorter steps
 LONGEST, SHORTEST = 100.0, 1.001  # factor in eta, and the one at which the path counts as lost
 LAST = 1e14  # eta at which exponents have no digits left
+FARTHEST = 0.2  # longest Newton step, relative to the largest scaled price (or 100), before it is damped
 STEEPEST = 600.0  # exponent beyond which a price counts as absurd: phi stays finite, and refuses it
 AIM = 0.1  # part of the tolerance that the last step heads for
 LEAST = 1e-11  # curvature, relative to the budget, that cannot be told from rounding: prices stay where there is no more
@@ -50,7 +54,7 @@ class Point:
 
 
 class SoftPath:
-    """Solves one problem. Afterwards: bound and value, prices (H,), share (C,H,S), mass (C,H,S) and kernels as in `Boxes`."""
+    """Solves one problem. Afterwards: bound, value and gap, prices (H,), occupancy (C,H,S,2), and kernels as in `Boxes`."""
 
     def __init__(self, boxes: Boxes, budget: FloatArray) -> None:
         self.boxes, self.budget = boxes, budget
@@ -74,7 +78,8 @@ class SoftPath:
         """Work until bound and value agree to the tolerance, relative to the larger of the bound and the largest reward."""
         share = np.full(self.budget.size, 0.5)
         share[self.open] = np.clip(self.limit, 1e-9, 0.4)
-        point, length = self.minimum(1.0, np.log((1.0 - share) / share), np.inf, FIRST), 4.0
+        prices, length = np.log((1.0 - share) / share), 4.0
+        point = self.minimum(1.0, prices, self.evaluate(1.0, prices), np.inf, FIRST)
         while point is not None and point.eta <= LAST:
             gap = self.certify(point)
             if gap <= tolerance:
@@ -86,14 +91,15 @@ class SoftPath:
     def advance(self, point: Point, length: float) -> tuple[Point | None, float]:
         """Go on to a larger eta, by a factor of `length` or less; return the new point and the factor to try next.
 
-        From the better of two guesses: along the tangent, or at the same prices, which are better where the path still turns.
+        From the better of two guesses: along the tangent, or the same prices, which are better where the path still turns.
         """
         while length >= SHORTEST:
             eta = point.eta * length
             same, guess = point.prices * length, point.prices + (eta - point.eta) * point.tangent
-            if self.evaluate(eta, same)[0] < self.evaluate(eta, guess)[0]:
-                guess = same
-            reached = self.minimum(eta, guess, self.missing / eta, NEXT if length > 2.0 else FIRST)
+            other, begun = self.evaluate(eta, same), self.evaluate(eta, guess)
+            if other[0] < begun[0]:
+                guess, begun = same, self.evaluate(eta, same)  # once more, for the plans
+            reached = self.minimum(eta, guess, begun, self.missing / eta, NEXT if length > 2.0 else FIRST)
             if reached is not None:
                 if reached.iterations <= EASY:
                     length = min(length**1.5, LONGEST)
@@ -113,7 +119,7 @@ class SoftPath:
         return phi, self.limit - self.used[self.open] - left
 
     def curvature(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the Hessian of phi in the open prices, at the plans made last, and the derivative of its gradient in eta."""
+        """Return the Hessian of phi in the open prices, at the plans made last, and how its gradient changes with eta."""
         curve(*self.boxes.rows, self.reward, self.idle, self.kernels, self.share, self.mass, self.certain, self.hessian)
         place = self.budget.size - self.open
         half = self.hessian[np.ix_(place, place)]  # the places run backward: this is the lower half
@@ -121,20 +127,26 @@ class SoftPath:
         hessian[np.diag_indices_from(hessian)] += self.limit * np.exp(-prices[self.open])
         return hessian, self.hessian[0, place]
 
-    def minimum(self, eta: float, prices: FloatArray, missing: float, most: int) -> Point | None:
+    def minimum(
+        self, eta: float, prices: FloatArray, begun: tuple[float, FloatArray], missing: float, most: int
+    ) -> Point | None:
         """Minimise phi at eta by Newton's method from these prices (H,); None where `most` iterations are not enough.
 
-        missing: the difference of bound and value that is expected there, in scaled units; the budgets are met well enough
-        for that.
+        begun: phi and gradient at these prices, where the plans at hand were made. missing: what bound and value are
+        expected to differ by, in scaled units; budgets are met well enough for that.
         """
-        prices = prices.copy()
-        phi, gradient = self.evaluate(eta, prices)
+        phi, gradient = begun
         for iteration in range(most + 1):
             hessian, mixed = self.curvature(prices)
             same = prices[self.open] / eta  # the prices themselves stay where they are, unless there is reason to move
-            step, turn = solved(hessian, LEAST * self.limit, -gradient, -mixed - hessian @ same)
+            farthest, damping = FARTHEST * (100.0 + float(np.abs(prices).max())), LEAST
+            step, turn = solved(hessian, damping * self.limit, -gradient, -mixed - hessian @ same)
+            while float(np.abs(step).max(initial=0.0)) > farthest and damping < 1.0:
+                damping *= 30.0
+                (step,) = solved(hessian, damping * self.limit, -gradient)
             fall = float(-(gradient @ step))
-            if fall <= ACCURACY and float(np.abs(gradient) @ np.maximum(same, 1.0)) <= WASTE * missing:
+            wasted = float(np.abs(gradient) @ np.maximum(same, 1.0))
+            if fall <= ROUNDING or (fall <= ACCURACY and wasted <= WASTE * missing):
                 tangent = np.zeros_like(prices)
                 tangent[self.open] = same + turn
                 return Point(eta, prices, tangent, iteration)
