@@ -136,11 +136,11 @@ def test_auto_follows_the_path_but_for_small_programmes(monkeypatch: pytest.Monk
     assert calls == ["path"]
 
 
-@pytest.mark.parametrize(("limit", "value"), [("LAST", 0), ("FIRST", 0), ("SHORTEST", 10)])
+@pytest.mark.parametrize(("limit", "value"), [("LAST", 0), ("FIRST", 0), ("SHORTEST", 10), ("ITERATIONS", 5)])
 def test_a_gap_that_stays_open_is_an_error(monkeypatch: pytest.MonkeyPatch, limit: str, value: float) -> None:
     problem, reward = random_problem(6, count=5, states=3, horizon=6, budget=1)
     monkeypatch.setattr(newton, limit, value)
-    with pytest.raises(SolverError, match="the path of softened plans was lost at a gap of"):
+    with pytest.raises(SolverError, match="the path of softened plans was lost, at a gap of"):
         rmab.fluid(problem, reward, method="newton")
 
 

@@ -77,7 +77,8 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
 
     Arms that share group and reward are one block. method: 'highs' solves the LP as a whole and ends in a vertex, exact to
     rounding; 'newton' follows the softened dual and ends inside the set of optimal plans; 'auto' takes the first for small
-    programmes and the second for the others. A gap that cannot be certified raises SolverError.
+    programmes and the second for the others. A gap that cannot be certified raises SolverError: rounding may keep 'newton'
+    from tolerances below 1e-7.
     """
     if method not in get_args(Method):
         raise ModelError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")

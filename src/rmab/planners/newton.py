@@ -36,7 +36,8 @@ WASTE = 0.2  # part of the expected gap that may come from budgets missed or exc
 FIRST, NEXT = 100, 12  # Newton iterations allowed at the first point and after short steps, and after long steps
 EASY, HARD = 1, 4  # iterations after which the path is followed in longer or in shorter steps
 LONGEST, SHORTEST = 100.0, 1.001  # factor in eta, and the one at which the path counts as lost
-LAST = 1e14  # eta at which exponents have no digits left
+LAST = 1e13  # eta at which exponents have few digits left
+ITERATIONS = 1000  # allowed along the whole path
 FARTHEST = 0.2  # longest Newton step, relative to the largest scaled price (or 100), before it is damped
 STEEPEST = 600.0  # exponent beyond which a price counts as absurd: phi stays finite, and refuses it
 AIM = 0.1  # part of the tolerance that the last step heads for
@@ -72,28 +73,29 @@ class SoftPath:
         self.certain = 1e-4 * LEAST * float(self.limit.min(initial=1.0))
         self.occupancy = np.empty((blocks, horizon, states, 2))
         self.bound, self.value, self.gap, self.prices = np.inf, -np.inf, np.inf, np.zeros(horizon)
+        self.iterations = 0
         self.missing = np.inf  # bound - value in scaled units, times eta: what it comes to when budgets are met
 
     def solve(self, tolerance: float) -> None:
         """Work until bound and value agree to the tolerance, relative to the larger of the bound and the largest reward."""
         share = np.full(self.budget.size, 0.5)
         share[self.open] = np.clip(self.limit, 1e-9, 0.4)
-        prices, length = np.log((1.0 - share) / share), 4.0
+        prices, length, best = np.log((1.0 - share) / share), 4.0, np.inf
         point = self.minimum(1.0, prices, self.evaluate(1.0, prices), np.inf, FIRST)
-        while point is not None and point.eta <= LAST:
+        while point is not None and point.eta <= LAST and self.iterations <= ITERATIONS:
             gap = self.certify(point)
             if gap <= tolerance:
                 return
-            length = min(length, max(gap / (AIM * tolerance), 2.0))
+            best, length = min(best, gap), min(length, max(gap / (AIM * tolerance), 2.0))
             point, length = self.advance(point, length)
-        raise SolverError(f"fluid LP: the path of softened plans was lost at a gap of {self.gap:.2e}")
+        raise SolverError(f"fluid LP: the path of softened plans was lost, at a gap of {best:.2e} where it was least")
 
     def advance(self, point: Point, length: float) -> tuple[Point | None, float]:
         """Go on to a larger eta, by a factor of `length` or less; return the new point and the factor to try next.
 
         From the better of two guesses: along the tangent, or the same prices, which are better where the path still turns.
         """
-        while length >= SHORTEST:
+        while length >= SHORTEST and self.iterations <= ITERATIONS:
             eta = point.eta * length
             same, guess = point.prices * length, point.prices + (eta - point.eta) * point.tangent
             other, begun = self.evaluate(eta, same), self.evaluate(eta, guess)
@@ -137,6 +139,7 @@ class SoftPath:
         """
         phi, gradient = begun
         for iteration in range(most + 1):
+            self.iterations += 1
             hessian, mixed = self.curvature(prices)
             same = prices[self.open] / eta  # the prices themselves stay where they are, unless there is reason to move
             farthest, damping = FARTHEST * (100.0 + float(np.abs(prices).max())), LEAST
@@ -146,7 +149,7 @@ class SoftPath:
                 (step,) = solved(hessian, damping * self.limit, -gradient)
             fall = float(-(gradient @ step))
             wasted = float(np.abs(gradient) @ np.maximum(same, 1.0))
-            if fall <= ROUNDING or (fall <= ACCURACY and wasted <= WASTE * missing):
+            if fall <= max(1e-15, (ROUNDING * eta) ** 2) or (fall <= ACCURACY and wasted <= WASTE * missing):
                 tangent = np.zeros_like(prices)
                 tangent[self.open] = same + turn
                 return Point(eta, prices, tangent, iteration)
