@@ -116,9 +116,12 @@ class SoftPath:
         rows = self.boxes.rows
         soft_values(*rows, self.reward, eta, prices, self.idle, self.kernels, self.values, self.share)
         follow(rows[3], rows[4], self.start, self.kernels, self.share, self.mass, self.used)
-        left = self.limit * np.exp(np.minimum(-prices[self.open], STEEPEST))
-        phi = float((self.start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + left.sum())
-        return phi, self.limit - self.used[self.open] - left
+        phi = float((self.start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + self.left(prices).sum())
+        return phi, self.limit - self.used[self.open] - self.left(prices)
+
+    def left(self, prices: FloatArray) -> FloatArray:
+        """Return how much of every open budget the entropy of nu >= 0 leaves unused."""
+        return self.limit * np.exp(np.minimum(-prices[self.open], STEEPEST))
 
     def curvature(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the Hessian of phi in the open prices, at the plans made last, and how its gradient changes with eta."""
@@ -126,7 +129,7 @@ class SoftPath:
         place = self.budget.size - self.open
         half = self.hessian[np.ix_(place, place)]  # the places run backward: this is the lower half
         hessian = np.tril(half) + np.tril(half, -1).T
-        hessian[np.diag_indices_from(hessian)] += self.limit * np.exp(-prices[self.open])
+        hessian[np.diag_indices_from(hessian)] += self.left(prices)
         return hessian, self.hessian[0, place]
 
     def minimum(
