@@ -15,7 +15,7 @@ from rmab.errors import SolverError
 from rmab.planners import fluid as fluid_module
 from rmab.planners.blocks import Blocks
 from rmab.planners.fluid import certified
-from rmab.planners.program import FluidProgram
+from rmab.planners.fluid_lp import FluidProgram
 from rmab.problem import Arms, Problem
 from strategies import problems, random_problem, rewards
 
@@ -235,7 +235,7 @@ def test_only_large_programmes_use_the_interior_point_method(monkeypatch: pytest
     blocks, columns = Blocks.of(problem, reward), 3 * 2 * (1 + 2 * 3)  # one start state, then both
     chosen = []
     for large in (columns, columns - 1):
-        monkeypatch.setattr("rmab.planners.program.LARGE", large)
+        monkeypatch.setattr("rmab.planners.fluid_lp.LARGE", large)
         chosen.append(FluidProgram(blocks, 1, 4).highs.getOptionValue("solver")[1])
     assert chosen == ["choose", "ipm"]
 
@@ -250,6 +250,6 @@ def test_a_refused_solver_option_is_an_error() -> None:
 def test_interior_point_and_simplex_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, reward = random_problem(7, count=6, states=4, horizon=8, budget=2)
     simplex = rmab.fluid(problem, reward)
-    monkeypatch.setattr("rmab.planners.program.LARGE", 0)
+    monkeypatch.setattr("rmab.planners.fluid_lp.LARGE", 0)
     interior = rmab.fluid(problem, reward)
     assert interior.value == pytest.approx(simplex.value, rel=1e-8)

@@ -10,7 +10,7 @@ import rmab
 from rmab.arrays import BoolArray, FloatArray
 from rmab.errors import PolicyError
 from rmab.planners.blocks import Blocks
-from rmab.planners.program import FluidProgram
+from rmab.planners.fluid_lp import FluidProgram
 from rmab.policy import Policy
 from rmab.problem import Arms, Problem
 from strategies import random_problem

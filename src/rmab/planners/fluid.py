@@ -14,15 +14,17 @@ from rmab.arrays import FloatArray, ReadOnly, frozen
 from rmab.errors import ModelError, SolverError
 from rmab.kernels.dynamics import forward
 from rmab.planners.blocks import Blocks
-from rmab.planners.decomposition import Boxes, Decomposition
-from rmab.planners.program import LARGE, FluidProgram
+from rmab.planners.boxes import Boxes
+from rmab.planners.newton import SoftPath
+from rmab.planners.fluid_lp import FluidProgram
 from rmab.problem import Problem
 from rmab.simulation import checked_reward
 
 __all__ = ["Fluid", "Method", "fluid"]
 
-Method = Literal["auto", "highs", "decomposition"]
+Method = Literal["auto", "highs", "newton"]
 
+SMALL = 500  # variables up to which HiGHS is faster
 NO_MASS = 1e-12  # what a solver leaves in a state that its plan does not use
 
 
@@ -73,19 +75,19 @@ class Fluid(ReadOnly):
 def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", tolerance: float = 1e-6) -> Fluid:
     """Solve the fluid LP for one reward function (N, S, 2), to a certified relative gap of at most `tolerance`.
 
-    Arms that share group and reward are one block. method: 'highs' solves the LP as a whole, 'decomposition' block by block;
-    'auto' takes the first for small programmes and the second for large ones. A gap that cannot be certified raises
-    SolverError.
+    Arms that share group and reward are one block. method: 'highs' solves the LP as a whole and ends in a vertex, exact to
+    rounding; 'newton' follows the softened dual and ends inside the set of optimal plans; 'auto' takes the first for small
+    programmes and the second for the others. A gap that cannot be certified raises SolverError: rounding may keep 'newton'
+    from tolerances below 1e-7.
     """
     if method not in get_args(Method):
         raise ModelError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
     blocks = Blocks.of(problem, checked_reward(reward, problem))
-    large = 2 * blocks.start.size * problem.horizon > LARGE
-    if method == "decomposition" or (method == "auto" and large):
-        boxes = Boxes(blocks.kernels, blocks.kernels, blocks.reward, blocks.start)
-        solver = Decomposition(boxes, np.full(problem.horizon, float(problem.budget)))
-        solver.solve(tolerance / 2)
-        return certified(problem, blocks, solver.mixture()[0], solver.prices, tolerance)
+    small = 2 * blocks.start.size * problem.horizon <= SMALL
+    if method == "newton" or (method == "auto" and not small):
+        path = SoftPath(Boxes.known(blocks), np.full(problem.horizon, float(problem.budget)))
+        path.solve(tolerance)
+        return certified(problem, blocks, path.occupancy, path.prices, tolerance)
     occupancy, prices = FluidProgram(blocks, problem.budget, problem.horizon).solve()
     return certified(problem, blocks, occupancy, prices, tolerance)
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from rmab.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.planners.blocks import Blocks
-from rmab.planners.program import FluidProgram
+from rmab.planners.fluid_lp import FluidProgram
 from rmab.policy import check_place
 from rmab.problem import Problem
 from rmab.simulation import checked_reward

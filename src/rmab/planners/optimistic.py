@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from rmab.arrays import FloatArray, ReadOnly, frozen
 from rmab.checks import as_floats, as_integer, as_states
-from rmab.errors import ModelError, SolverError
-from rmab.kernels.dynamics import forward
-from rmab.planners.decomposition import Boxes, Decomposition
+from rmab.errors import ModelError
+from rmab.planners.boxes import Boxes
+from rmab.planners.newton import SoftPath
 from rmab.posing import checked_boxes, checked_budget, checked_weights
 
 __all__ = ["OptimisticFluid", "optimistic_fluid"]
@@ -60,27 +60,8 @@ def optimistic_fluid(
     limit = checked_budget(budget, steps)
     many = checked_weights(weights, arms)
     masses = np.eye(states)[as_states(start, np.full(arms, states))] * many[:, np.newaxis]
-    solver = Decomposition(Boxes(low, high, table, masses), limit)
-    solver.solve(tolerance / 2)
-    return _certified(solver, many, tolerance)
-
-
-def _certified(solver: Decomposition, weights: FloatArray, tolerance: float) -> OptimisticFluid:
-    """Follow the mixture's own kernels and shares through the steps: feasible to rounding, with a proven gap."""
-    boxes = solver.boxes
-    occupancy, flow = solver.mixture(flows=True)
-    room = boxes.high - boxes.low
-    spare = 1.0 - boxes.low.sum(axis=3, keepdims=True)
-    any_row = boxes.low + room * (spare / np.maximum(room.sum(axis=3, keepdims=True), 1e-300))
-    kernel = np.divide(flow, occupancy[..., np.newaxis], out=flow, where=occupancy[..., np.newaxis] > 1e-12)
-    kernel = np.where(occupancy[..., np.newaxis] > 1e-12, kernel, any_row[:, np.newaxis])
-    total = occupancy.sum(axis=3)
-    share = np.divide(occupancy[..., 1], total, out=np.zeros_like(total), where=total > 1e-12)
-    mass = np.empty_like(occupancy)
-    forward(kernel, boxes.start, solver.budget, np.clip(share, 0.0, 1.0), mass)
-    value = float((mass * boxes.reward[:, np.newaxis]).sum())
-    gap = (solver.bound - value) / max(abs(solver.bound), solver.scale)
-    if not gap <= tolerance:
-        raise SolverError(f"extended LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
-    mass /= weights[:, np.newaxis, np.newaxis, np.newaxis]
-    return OptimisticFluid(value, solver.bound, frozen(solver.prices), gap, frozen(mass), frozen(kernel))
+    path = SoftPath(Boxes(low, high, table, masses), limit)
+    path.solve(tolerance)
+    mass = path.occupancy / many[:, np.newaxis, np.newaxis, np.newaxis]
+    kernel = np.broadcast_to(path.kernels, (*mass.shape, states))
+    return OptimisticFluid(path.value, path.bound, frozen(path.prices), path.gap, frozen(mass), frozen(kernel))

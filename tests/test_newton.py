@@ -1,4 +1,4 @@
-"""Planning by decomposition, with kernels known or chosen within boxes, against linear programmes solved as a whole."""
+"""Planning along the softened dual, with kernels known or chosen within boxes, against programmes solved as a whole."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 import rmab
 from rmab.arrays import FloatArray
 from rmab.errors import ModelError, SolverError
-from rmab.planners import decomposition
+from rmab.planners import newton
 from rmab.problem import Arms, Problem
 from strategies import problems, random_problem, rewards
 
@@ -59,10 +59,10 @@ def boxes(seed: int, arms: int, states: int, width: float) -> tuple[FloatArray, 
 
 @given(st.data())
 @settings(max_examples=40)
-def test_decomposition_and_the_whole_programme_agree(data: st.DataObject) -> None:
+def test_the_path_and_the_whole_programme_agree(data: st.DataObject) -> None:
     problem = data.draw(problems())
     reward = data.draw(rewards(problem))
-    whole, parts = rmab.fluid(problem, reward, method="highs"), rmab.fluid(problem, reward, method="decomposition")
+    whole, parts = rmab.fluid(problem, reward, method="highs"), rmab.fluid(problem, reward, method="newton")
     scale = max(abs(whole.bound), np.abs(reward).max(), 1e-12)
     assert abs(whole.value - parts.value) <= 2e-6 * scale
     assert parts.value - 1e-9 <= whole.bound
@@ -117,40 +117,43 @@ def test_weights_stand_for_copies() -> None:
     assert once.value == pytest.approx(apart.value, rel=2e-6)
 
 
-def test_auto_takes_the_decomposition_for_large_programmes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_follows_the_path_but_for_small_programmes(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, reward = random_problem(6, count=3, states=3, horizon=4, budget=1)
     calls: list[str] = []
-    solve = decomposition.Decomposition.solve
+    solve = newton.SoftPath.solve
 
     def noted(*arguments: object) -> None:
-        calls.append("parts")
+        calls.append("path")
         solve(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(decomposition.Decomposition, "solve", noted)
+    monkeypatch.setattr(newton.SoftPath, "solve", noted)
+    variables = 3 * 3 * 2 * 4
+    monkeypatch.setattr("rmab.planners.fluid.SMALL", variables)
     rmab.fluid(problem, reward)
     assert calls == []
-    monkeypatch.setattr("rmab.planners.fluid.LARGE", 10)
+    monkeypatch.setattr("rmab.planners.fluid.SMALL", variables - 1)
     rmab.fluid(problem, reward)
-    assert calls == ["parts"]
+    assert calls == ["path"]
 
 
-def test_a_gap_that_stays_open_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("limit", "value"), [("LAST", 0), ("FIRST", 0), ("SHORTEST", 10), ("ITERATIONS", 5)])
+def test_a_gap_that_stays_open_is_an_error(monkeypatch: pytest.MonkeyPatch, limit: str, value: float) -> None:
     problem, reward = random_problem(6, count=5, states=3, horizon=6, budget=1)
-    monkeypatch.setattr(decomposition, "ROUNDS", 1)
-    with pytest.raises(SolverError, match=r"the gap is .* after 1 rounds"):
-        rmab.fluid(problem, reward, method="decomposition")
+    monkeypatch.setattr(newton, limit, value)
+    with pytest.raises(SolverError, match="the path of softened plans was lost, at a gap of"):
+        rmab.fluid(problem, reward, method="newton")
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1e7])
 def test_rewards_of_any_size(factor: float) -> None:
     problem, reward = random_problem(8, count=5, states=3, horizon=6, budget=2)
-    plain = rmab.fluid(problem, reward, method="decomposition").value
-    assert rmab.fluid(problem, factor * reward, method="decomposition").value == pytest.approx(factor * plain, rel=2e-6)
+    plain = rmab.fluid(problem, reward, method="newton").value
+    assert rmab.fluid(problem, factor * reward, method="newton").value == pytest.approx(factor * plain, rel=2e-6)
 
 
 def test_nothing_to_earn() -> None:
     problem = Problem(Arms(np.ones((2, 1, 2, 1))), 0, 1, 3)
-    assert rmab.fluid(problem, np.zeros((2, 1, 2)), method="decomposition").value == 0.0
+    assert rmab.fluid(problem, np.zeros((2, 1, 2)), method="newton").value == 0.0
 
 
 @pytest.mark.parametrize(
@@ -176,5 +179,5 @@ def test_wrong_input_is_refused(change: dict[str, object], message: str) -> None
 
 def test_an_unknown_method_is_refused() -> None:
     problem, reward = random_problem(6, count=2, states=2, horizon=2, budget=1)
-    with pytest.raises(ModelError, match="method must be one of auto, highs, decomposition, got 'magic'"):
+    with pytest.raises(ModelError, match="method must be one of auto, highs, newton, got 'magic'"):
         rmab.fluid(problem, reward, method="magic")  # type: ignore[arg-type]
