@@ -47,14 +47,28 @@ def box_in_logs(
         q[k] = np.log(reference[n, h, s, a, y]) + v[n, h + 1, y]
         smallest, largest = min(smallest, q[k]), max(largest, q[k])
     below, above = -largest - 800.0, -smallest + 1.0  # all at their lower bounds; all at their upper bounds
-    for _ in range(HALVINGS):
-        middle, total = 0.5 * (below + above), 0.0
+    middle = -largest
+    for _ in range(2 * HALVINGS):
+        total, slope = 0.0, 0.0
         for k in range(count):
-            total += min(max(np.exp(min(q[k] + middle, 1.0)), low[k]), high[k])
+            p = np.exp(min(q[k] + middle, 1.0))
+            if low[k] < p < high[k]:
+                slope += p
+            total += min(max(p, low[k]), high[k])
+        if abs(total - 1.0) <= 1e-15 * count:
+            above = middle
+            break
         if total < 1.0:
             below = middle
         else:
             above = middle
+        # Newton for the logarithm of what the loose entries must sum to, or else the middle of what is known.
+        rest = slope + 1.0 - total
+        middle += np.log(rest / slope) if slope > 0.0 and rest > 0.0 else np.inf
+        if not below < middle < above:
+            middle = 0.5 * (below + above)
+        if above - below <= 1e-15 * (abs(above) + abs(below)):
+            break
     for k in range(count):
         q[k] = np.exp(min(q[k] + above, 700.0))
     return above

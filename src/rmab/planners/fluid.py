@@ -15,8 +15,8 @@ from rmab.errors import ModelError, SolverError
 from rmab.kernels.dynamics import forward
 from rmab.planners.blocks import Blocks
 from rmab.planners.boxes import Boxes
-from rmab.planners.newton import SoftPath
 from rmab.planners.fluid_lp import FluidProgram
+from rmab.planners.newton import SoftPath
 from rmab.problem import Problem
 from rmab.simulation import checked_reward
 

@@ -198,7 +198,7 @@ def solved(matrix: FloatArray, extra: FloatArray, *targets: FloatArray) -> list[
     """Solve (matrix + diag(extra)) x = target for every target; the matrix is positive semidefinite, extra > 0."""
     size, unit = len(matrix), 1.0 / np.sqrt(np.diag(matrix) + extra)
     upper = (matrix + np.diag(extra)) * unit * unit[:, np.newaxis]
-    factor(upper, size, 1e-15)
+    factor(upper, size, np.full(size, 1e-15))
     answers = [target * unit for target in targets]
     for answer in answers:
         forward_vector(upper, answer, size)

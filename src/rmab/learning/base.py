@@ -1,0 +1,131 @@
+"""What every learner is: `begin` makes a state from a view, `plan` reads a policy off it, `learn` returns the next state.
+
+A learner never owns the loop, and keeps nothing to itself: all that it has learned is in the state, which is plain arrays.
+"""
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.arrays import FloatArray, IntArray, ReadOnly, frozen
+from rmab.checks import as_integer
+from rmab.errors import FileError, ModelError
+from rmab.files import read_fields, write_fields
+from rmab.learning.feedback import Feedback
+from rmab.policy import Policy
+from rmab.problem import View
+
+__all__ = ["Learner", "Plan", "State"]
+
+
+@dataclass(frozen=True, eq=False)
+class State(ReadOnly):
+    """All that a learner knows after `episode` episodes: its view, its seed, and named arrays of its own."""
+
+    learner: str
+    view: View
+    seed: int
+    episode: int
+    arrays: Mapping[str, NDArray[Any]]
+
+    def after(self, **arrays: NDArray[Any]) -> "State":
+        """Return the state of the next episode, with these arrays in place of the old ones."""
+        kept = {name: frozen(np.asarray(array)) for name, array in {**self.arrays, **arrays}.items()}
+        return State(self.learner, self.view, self.seed, self.episode + 1, kept)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to one `.npz` file, atomically."""
+        view = {f"view_{field.name}": getattr(self.view, field.name) for field in fields(View)}
+        view["view_state_names"] = None if self.view.state_names is None else np.array(self.view.state_names)
+        own = {"learner": self.learner, "seed": self.seed, "episode": self.episode}
+        write_fields(path, "rmab learner state", {**own, **view, **{f"array_{k}": v for k, v in self.arrays.items()}})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "State":
+        """Read a state that `save` wrote."""
+        names = {f"view_{field.name}" for field in fields(View)}
+        given = read_fields(path, "rmab learner state", {"learner", "seed", "episode"}, names, prefix="array_")
+        seen = {name: given.get(f"view_{name}") for name in (field.name for field in fields(View))}
+        if seen["state_names"] is not None:
+            seen["state_names"] = tuple(str(name) for name in seen["state_names"])
+        view = View(**{name: frozen(value) if isinstance(value, np.ndarray) else value for name, value in seen.items()})
+        arrays = {key[6:]: frozen(np.asarray(value)) for key, value in given.items() if key.startswith("array_")}
+        if not isinstance(given["learner"], str):
+            raise FileError(f"{path}: learner must be text")
+        return cls(given["learner"], view, as_integer(given["seed"], "seed"), as_integer(given["episode"], "episode"), arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a learner will do in the coming episode.
+
+    policy      who is activated when.
+    occupancy   (C, H, S, 2) of each block, where the learner plans with occupancies; block_of (N,) the block of each arm.
+    iterations  of the solver that made it.
+    """
+
+    policy: Policy
+    occupancy: FloatArray | None = None
+    block_of: IntArray | None = None
+    iterations: int = 0
+
+
+class Learner(ABC):
+    """An algorithm with its options. It reaches the problem through a View and Feedback only.
+
+    privileged  what it is given that no real programme has, in words; empty for an honest learner.
+    """
+
+    name: ClassVar[str]
+    privileged: ClassVar[str] = ""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options, by name."""
+        return {}
+
+    @property
+    def signature(self) -> str:
+        """Name and options in one line: states of one learner are not taken for those of another."""
+        return f"{self.name} {json.dumps(self.options, sort_keys=True)}"
+
+    def begin(self, view: View, seed: int = 0) -> State:
+        """Return the state before the first episode."""
+        if not isinstance(view, View):
+            raise ModelError(f"a learner begins with a View, got {type(view).__name__}")
+        arrays = {name: frozen(np.asarray(array)) for name, array in self._begin(view, as_integer(seed, "seed")).items()}
+        return State(self.signature, view, as_integer(seed, "seed"), 0, arrays)
+
+    def plan(self, state: State) -> Plan:
+        """Return the plan of the coming episode."""
+        self._check(state)
+        return self._plan(state)
+
+    def learn(self, state: State, feedback: Feedback) -> State:
+        """Return the state after this feedback; wrong feedback raises FeedbackError, and nothing has changed."""
+        self._check(state)
+        feedback.check(state.view, state.episode)
+        return state.after(**self._learn(state, feedback))
+
+    def estimate(self, state: State) -> FloatArray | None:
+        """(N, S, 2) what the learner took the last episode's rewards for, in their own units; None where it makes none."""
+        return None
+
+    def _check(self, state: State) -> None:
+        if state.learner != self.signature:
+            raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}")
+
+    @abstractmethod
+    def _begin(self, view: View, seed: int) -> dict[str, NDArray[Any]]: ...
+
+    @abstractmethod
+    def _plan(self, state: State) -> Plan: ...
+
+    @abstractmethod
+    def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]: ...

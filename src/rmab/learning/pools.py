@@ -1,0 +1,81 @@
+"""Who learns together: arms of a group share dynamics; where they are paid alike, too, they share one block of the programme."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.learning.feedback import Feedback
+from rmab.problem import View
+
+__all__ = ["Observed", "Pools"]
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """One episode, pooled: counts (G,S,2,S) of transitions; per kind of reward, values (R,S,2) in [0, 1], NaN where not
+    revealed, and visits (R,S,2) per arm.
+    """
+
+    counts: IntArray
+    values: FloatArray
+    visits: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Pools:
+    """G groups of like dynamics, R kinds of reward, C blocks: arms alike in group, kind and start.
+
+    group_of, kind_of, block_of  (N,) of every arm.    group, kind, start  (C,) of every block; weights (C,) its arms.
+    support   (G,S,2,S) transitions that are not declared impossible.
+    zero      (R,S,2) pairs whose reward is known to be zero; floor is what zero is after rewards are mapped to [0, 1].
+    """
+
+    group_of: IntArray
+    kind_of: IntArray
+    block_of: IntArray
+    group: IntArray
+    kind: IntArray
+    start: IntArray
+    weights: FloatArray
+    support: BoolArray
+    zero: BoolArray
+    floor: float
+
+    @classmethod
+    def of(cls, view: View) -> "Pools":
+        """Pool the arms of a view as far as it declares them alike."""
+        alone = np.arange(view.arms)
+        groups = alone if view.groups is None else view.groups
+        kinds = groups if view.pooled_rewards else alone
+        keys = np.column_stack([groups, kinds, view.start])
+        _, first, block_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        block_of = block_of.reshape(-1)
+        member = np.unique(groups, return_index=True)[1]
+        sizes = np.full(view.arms, view.states) if view.sizes is None else view.sizes
+        real = np.arange(view.states) < sizes[member, np.newaxis]  # (G, S)
+        support = np.broadcast_to(real[:, np.newaxis, np.newaxis, :], (member.size, view.states, 2, view.states)).copy()
+        if view.support is not None:
+            support &= view.support[member]
+        support |= ~real[:, :, np.newaxis, np.newaxis] & np.eye(view.states, dtype=bool)[:, np.newaxis]  # padding stays put
+        zero = np.zeros((int(kinds.max()) + 1, view.states, 2), dtype=bool)
+        zero[..., 0] = view.passive_zero
+        floor = -view.low / (view.high - view.low)
+        weights = np.bincount(block_of).astype(np.float64)
+        return cls(
+            groups, kinds, block_of, groups[first], kinds[first], view.start[first], weights, support, zero, floor
+        )
+
+    def observe(self, view: View, feedback: Feedback) -> Observed:
+        """Count and pool what was seen."""
+        states, actions = feedback.states, feedback.actions.astype(np.int64)
+        shape = self.support.shape
+        arm = np.broadcast_to(np.arange(view.arms), actions.shape)
+        moves = np.ravel_multi_index((self.group_of[arm], states[:-1], actions, states[1:]), shape)
+        counts = np.bincount(moves.reshape(-1), minlength=int(np.prod(shape))).reshape(shape)
+        pairs = np.ravel_multi_index((self.kind_of[arm], states[:-1], actions), self.zero.shape)
+        visits = np.bincount(pairs.reshape(-1), minlength=self.zero.size).reshape(self.zero.shape)
+        values = np.full(self.zero.shape, np.nan)
+        np.fmax.at(values, self.kind_of, (feedback.rewards - view.low) / (view.high - view.low))
+        values[self.zero] = self.floor
+        return Observed(counts, np.clip(values, 0.0, 1.0), visits / np.bincount(self.kind_of)[:, np.newaxis, np.newaxis])
