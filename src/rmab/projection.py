@@ -20,11 +20,13 @@ from numpy.typing import ArrayLike
 from rmab.arrays import FloatArray, ReadOnly, frozen
 from rmab.cores import cores
 from rmab.errors import ModelError, SolverError
-from rmab.kernels.curvature import curvature, direction
+from rmab.kernels.curvature import curvature, direction, direction_joint
 from rmab.kernels.dual import dual, fit_step, open_step, opening
 from rmab.kernels.dynamics import forward
+from rmab.kernels.assembly import SMALL
 from rmab.kernels.linear import solve_positive
 from rmab.kernels.program import Program
+from rmab.kernels.thin import thin_arms
 from rmab.posing import ball_program, box_program
 
 __all__ = ["Projection", "project", "project_ball"]
@@ -116,7 +118,10 @@ class _Newton:
         self.chunks = [(first, min(first + size, arms)) for first in range(0, arms, size)]
         self.v, self.prices = np.zeros((arms, horizon + 1, states)), np.zeros(horizon)
         self.gradient = np.empty((arms, horizon, states))
-        self.upper, self.link = (np.empty((arms, horizon, states, states)) for _ in range(2))
+        self.thin = thin_arms(program)
+        size = states + self.thin.joint
+        self.upper = np.empty((arms, horizon, size, size))
+        self.link = np.empty((arms, horizon, states, states) if states <= SMALL else (0, 0, 0, 0))
         self.leave, self.enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
         self.kernel = np.zeros(program.reference.shape)
         self.mass, self.phi, self.sigma, self.constant = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
@@ -189,19 +194,22 @@ class _Newton:
         def factored(first: int, last: int) -> FloatArray:
             schur = np.empty((1 + columns, 1 + columns))
             point = (self.kernel, self.mass, self.sigma, self.gradient, column, columns)
-            curvature(self.program, first, last, *point, self.upper, self.link, self.leave, self.enter, schur)
+            curvature(self.program, self.thin, first, last, *point, self.upper, self.link, self.leave, self.enter, schur)
             return schur
 
         schur = np.sum(self.each(factored), axis=0)
         price_step = np.zeros_like(self.prices)
+        if self.thin.joint:
+            factors = (self.gradient, slack, column, self.upper, self.enter, price_step, self.step)
+            return price_step, direction_joint(self.program, self.thin, *factors)
         if columns:
             matrix = np.diag(self.used[free]) - schur[1:, 1:]
             step = schur[0, 1:] - slack[free]
             solve_positive(matrix, step, np.full(columns, 1e-15 * float(self.used[free].max()) + 1e-300))
             price_step[free] = step
-        _, horizon, states = self.program.reach.shape
-        factors = (self.gradient, self.upper, self.link, self.leave, self.enter, price_step, self.step)
-        slopes = self.each(lambda first, last: direction(horizon, states, self.program.weights, first, last, *factors))
+        point = (self.kernel, self.mass, self.gradient, column)
+        factors = (self.upper, self.link, self.leave, self.enter, price_step, self.step)
+        slopes = self.each(lambda first, last: direction(self.program, self.thin, first, last, *point, *factors))
         return price_step, float(sum(slopes))
 
 
