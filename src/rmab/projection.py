@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike
 from rmab.arrays import FloatArray, ReadOnly, frozen
 from rmab.cores import cores
 from rmab.errors import ModelError, SolverError
+from rmab.kernels.assembly import SMALL
 from rmab.kernels.curvature import curvature, direction, direction_joint
 from rmab.kernels.dual import dual, fit_step, open_step, opening
 from rmab.kernels.dynamics import forward
-from rmab.kernels.assembly import SMALL
 from rmab.kernels.linear import solve_positive
 from rmab.kernels.program import Program
 from rmab.kernels.thin import thin_arms
@@ -200,8 +200,8 @@ class _Newton:
         schur = np.sum(self.each(factored), axis=0)
         price_step = np.zeros_like(self.prices)
         if self.thin.joint:
-            factors = (self.gradient, slack, column, self.upper, self.enter, price_step, self.step)
-            return price_step, direction_joint(self.program, self.thin, *factors)
+            steps = (self.upper, self.enter, price_step, self.step)
+            return price_step, direction_joint(self.program, self.thin, self.gradient, slack, column, *steps)
         if columns:
             matrix = np.diag(self.used[free]) - schur[1:, 1:]
             step = schur[0, 1:] - slack[free]
@@ -243,7 +243,7 @@ def _first_marginals(program: Program, warm: Projection | None) -> FloatArray:
 def _answer(newton: _Newton, iterations: int) -> Projection:
     """Turn the dual point into a feasible primal one, and measure both."""
     program, residual = newton.program, newton.residual
-    del newton.upper, newton.link  # as large as z together: make room
+    del newton.upper, newton.link  # half as large as z, or as large: make room
     off = np.abs(newton.kernel.sum(axis=4) - 1.0).max(axis=3) * program.reach
     if not off.max() <= 1e-9:
         n, h, s = np.argwhere(~(off <= 1e-9))[0]

@@ -5,7 +5,7 @@ A row (n,h,s,a) of mass m adds m (g g' + J), g = -e(h,s) + p - a e(price h), J =
 
 from rmab.arrays import FloatArray
 from rmab.kernels.compile import compiled
-from rmab.kernels.linear import add_squares
+from rmab.kernels.linear import GROUP, add_squares
 from rmab.kernels.program import Program
 
 __all__ = ["BUFFER", "LEAST", "ROUNDING", "SMALL", "assemble_small", "assemble_step", "fill_link"]
@@ -186,6 +186,11 @@ def assemble_step(
                 if filled == BUFFER:
                     add_squares(upper[n, h + 1], rows, scale, filled, states)
                     filled = 0
+    while filled % GROUP != 0:  # rows of zeros: a whole group costs less than a few rows one by one
+        for y in range(states):
+            rows[filled, y] = 0.0
+        scale[filled] = 0.0
+        filled += 1
     if filled > 0:
         add_squares(upper[n, h + 1], rows, scale, filled, states)
 

@@ -134,7 +134,9 @@ def solve_back(upper: FloatArray, link: FloatArray, n: int, own: int, target: Fl
 
 
 @compiled
-def solve_large(program: Program, n: int, kernel: FloatArray, mass: FloatArray, upper: FloatArray, target: FloatArray) -> None:
+def solve_large(
+    program: Program, n: int, kernel: FloatArray, mass: FloatArray, upper: FloatArray, target: FloatArray
+) -> None:
     """Overwrite target (H,S) with the solution of U'U x = target for arm n, without its links: they are U^-T E, with E the
     Hessian's own blocks between steps, made of mass and kernel.
     """
@@ -223,8 +225,9 @@ def direction_joint(
     price_step: FloatArray,
     step: FloatArray,
 ) -> float:
-    """Write the Newton step of the potentials (1,H,S) and of the prices (H,), where these are among the nodes of the one arm;
-    return gradient . step of the potentials, weighted. slack (H,): the budget that is left.
+    """Write the Newton step of the potentials (1,H,S) and of the prices (H,) where these are among one arm's nodes.
+
+    slack (H,): the budget that is left. Returns gradient . step of the potentials, weighted.
     """
     slope, weight, horizon, states = 0.0, program.weights[0], program.reach.shape[1], program.reach.shape[2]
     both = np.zeros((horizon, states + 1))

@@ -132,44 +132,57 @@ def forward_solve(upper: FloatArray, target: FloatArray, size: int, width: int) 
 
 
 @compiled
-def invert(matrix: FloatArray, size: int, least: FloatArray, rows: FloatArray, solved: FloatArray) -> None:
+def invert_core(core: FloatArray, count: int, least: FloatArray, first: int) -> None:
+    """Overwrite a positive definite core (count, count) with its inverse; pivot r is at least least[first + r]."""
+    for r in range(count):
+        pivot = core[r, r]
+        if not pivot > least[first + r]:
+            pivot = least[first + r]
+        core[r, r] = 1.0
+        for j in range(count):
+            core[r, j] /= pivot
+        for i in range(count):
+            if i != r:
+                a = core[i, r]
+                core[i, r] = 0.0
+                for j in range(count):
+                    core[i, j] -= a * core[r, j]
+
+
+@compiled
+def invert(matrix: FloatArray, size: int, least: FloatArray, rows: FloatArray, solved: FloatArray, core: FloatArray) -> None:
     """Overwrite a positive definite matrix, given by its upper half, with its inverse (both halves).
 
-    Pivots are at least `least` (size,). Eight rows are swept at a time: with B their diagonal block and V these rows, B turns
-    into -B^-1, V into B^-1 V, the rest loses V'B^-1 V. Scratch: rows (8, size) for V, solved (8, size + 8) for B^-1 [V, I].
+    Pivots are at least `least` (size,). Eight rows V are swept at a time: their diagonal block B turns into -B^-1, V itself
+    into B^-1 V, and the rest loses V'B^-1 V. Scratch: rows and solved (8, size) for V and B^-1 V, core (8, 8) for -B^-1.
     """
     for first in range(0, size, GROUP):
         count = min(GROUP, size - first)
+        for j in range(first + count):
+            for r in range(max(j - first, 0), count):
+                rows[r, j] = matrix[j, first + r]
         for r in range(GROUP):
-            k = first + r
+            for j in range(np.uint64(first + r), np.uint64(size)):
+                rows[r, j] = matrix[first + r, j]
             for j in range(size):
-                rows[r, j] = 0.0
-            for j in range(k if r < count else 0):
-                rows[r, j] = matrix[j, k]
-            for j in range(np.uint64(k), np.uint64(size if r < count else k)):
-                rows[r, j] = matrix[k, j]
-            for j in range(size):
-                solved[r, j] = rows[r, j]
+                solved[r, j] = 0.0
+                rows[r, j] = rows[r, j] if r < count else 0.0
             for j in range(GROUP):
-                solved[r, size + j] = 1.0 if j == r else 0.0
+                core[r, j] = rows[r, first + j] if r < count and j < count else 0.0
+        invert_core(core, count, least, first)
+        for r in range(GROUP):
+            for j in range(GROUP):
+                core[r, j] = -core[r, j]
         for r in range(count):
-            pivot = solved[r, first + r]
-            if not pivot > least[first + r]:
-                pivot = least[first + r]
-            for j in range(size + GROUP):
-                solved[r, j] /= pivot
-            for other in range(count):
-                if other != r:
-                    a = solved[other, first + r]
-                    for j in range(size + GROUP):
-                        solved[other, j] -= a * solved[r, j]
+            subtract_eight(solved, r, core, rows, 0, r, 0, size)
         for i in range(size):
             subtract_eight(matrix, i, rows, solved, 0, i, i, size)
-        for r in range(count):
-            for j in range(first):
+        for j in range(first):
+            for r in range(count):
                 matrix[j, first + r] = solved[r, j]
+        for r in range(count):
             for j in range(r, count):
-                matrix[first + r, first + j] = -solved[r, size + j]
+                matrix[first + r, first + j] = core[r, j]
             for j in range(np.uint64(first + count), np.uint64(size)):
                 matrix[first + r, j] = solved[r, j]
     for i in range(size):

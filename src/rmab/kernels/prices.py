@@ -1,4 +1,4 @@
-"""The Schur complement of the budget prices where the horizon is long: through the semiseparable inverse of an arm's Hessian."""
+"""The Schur complement of the prices where the horizon is long: through the semiseparable inverse of an arm's Hessian."""
 
 import numpy as np
 
@@ -9,11 +9,9 @@ __all__ = ["couple_prices", "invert_blocks"]
 
 
 @compiled
-def invert_blocks(
-    upper: FloatArray, link: FloatArray, n: int, own: int, onward: FloatArray, inverse: FloatArray
-) -> None:
-    """From the factors of arm n, upper[n] and link[own], write onward (H,S,S) = -U^-1 link, which carries the solution at h+1 back to h, and the
-    diagonal blocks of the inverse Hessian, inverse (H,S,S), from the last step to the first.
+def invert_blocks(upper: FloatArray, link: FloatArray, n: int, own: int, onward: FloatArray, inverse: FloatArray) -> None:
+    """Write onward (H,S,S) = -U^-1 link, which carries the solution at h+1 back to h, and the diagonal blocks of the inverse
+    Hessian, inverse (H,S,S), from the last step to the first. The factors of arm n are upper[n] and link[own].
     """
     horizon, states = onward.shape[0], onward.shape[1]
     root, work = np.empty((states, states)), np.empty((states, states))

@@ -1,8 +1,8 @@
 """Arms whose rows have few successors: elimination with explicit inverses, so that the blocks between steps stay sparse.
 
-An arm's Hessian is block tridiagonal in h. With A[h] its diagonal blocks once all earlier steps are eliminated, G[h] = A[h]^-1
-and E[h] the blocks between steps, A[h+1] = D[h+1] - E[h]' G[h] E[h]. Each A[h] is at least the diagonal matrix of its nodes'
-masses, and near a feasible point at most twice that: its inverse loses no digits.
+An arm's Hessian is block tridiagonal in h. With A[h] its diagonal blocks D[h] once earlier steps are eliminated, E[h] the
+blocks between steps and G[h] = A[h]^-1, A[h+1] = D[h+1] - E[h]' G[h] E[h]. Each A[h] is at least the diagonal matrix of its
+nodes' masses, and near a feasible point at most twice that: its inverse loses no digits.
 
 With a single arm, the price of step h joins the nodes of step h as one more of them, and no Schur complement is left.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.arrays import FloatArray, IntArray
+from rmab.arrays import BoolArray, FloatArray, IntArray
 from rmab.kernels.assembly import BUFFER, LEAST, ROUNDING, SMALL, assemble_step
 from rmab.kernels.compile import compiled
 from rmab.kernels.linear import GROUP, invert, subtract_eight, subtract_products
@@ -27,8 +27,8 @@ LONG = 3  # a row of E with one state in so many, or more, is as good as dense
 class Thin(NamedTuple):
     """What follows what, and how strongly.
 
-    ends[begin[n,s]] up to ends[begin[n,s+1] - 1] are the states that can follow s, begin (N,S+1); arms that are not thin have
-    none. values (H, ends.size): the entries of E there. joint: prices are among the nodes (one arm only).
+    ends[begin[n,s]] up to ends[begin[n,s+1] - 1] are the states that can follow s, begin (N,S+1); arms that are not thin
+    have none. values (H, ends.size): the entries of E there. joint: prices are among the nodes (one arm only).
     """
 
     begin: IntArray
@@ -44,8 +44,10 @@ def thin_arms(program: Program) -> Thin:
     if states <= SMALL:
         return Thin(begin, np.empty(0, dtype=np.uint32), np.empty((horizon, 0)), False)
     allowed = np.empty(program.successors.shape, dtype=np.bool_)
-    np.put_along_axis(allowed, program.successors.astype(np.int64), np.arange(states) < program.counts[..., np.newaxis], axis=3)
-    follows = allowed.any(axis=2)
+    np.put_along_axis(
+        allowed, program.successors.astype(np.int64), np.arange(states) < program.counts[..., np.newaxis], axis=3
+    )
+    follows: BoolArray = np.logical_or(allowed[:, :, 0], allowed[:, :, 1])
     follows[follows.sum(axis=(1, 2)) * FEW > states * states] = False
     if arms > 1 and horizon > 3 * states:  # better served by `couple_prices`
         follows[:] = False
@@ -151,14 +153,14 @@ def eliminate_thin(
     enter: FloatArray,
     schur: FloatArray,
 ) -> None:
-    """Write G[h] into upper[n,h], and the entries of E; add what the arm leaves for the prices to schur, as `curvature` does.
+    """Write G[h] into upper[n,h], and the entries of E; add what arm n leaves for the prices to schur, as `curvature` does.
 
     Where prices are among the nodes, upper is (1,H,S+1,S+1), and schur stays as it is.
     """
     horizon, states, size = program.reach.shape[1], program.reach.shape[2], upper.shape[2]
     joint, weight = thin.joint, program.weights[n]
     rows, scale, line = np.empty((BUFFER + 1, states)), np.empty(BUFFER), np.zeros(states)
-    swept, solved, least = np.empty((GROUP, size)), np.empty((GROUP, size + GROUP)), np.empty(size)
+    swept, solved, core, least = np.empty((GROUP, size)), np.empty((GROUP, size)), np.empty((GROUP, GROUP)), np.empty(size)
     bars, sources = np.empty((states + GROUP, states)), np.empty(states + GROUP, dtype=np.int64)
     product, turned = np.empty((states, size)), np.empty((size, states))
     held = np.empty((states + GROUP, max(size, 1 + columns)))
@@ -185,10 +187,26 @@ def eliminate_thin(
                 for y in range(states):
                     turned[s, y] = -turned[s, y]
             add_followers(thin, n, h - 1, bars, sources, found, turned, states, True, block, held)
-        invert(block, size, least, swept, solved)
+        invert(block, size, least, swept, solved, core)
         if not joint:
             width = border_thin(
-                thin, n, h, weight, gradient, column, leave, enter, block, bars, sources, found, width, now, answer, held, schur
+                thin,
+                n,
+                h,
+                weight,
+                gradient,
+                column,
+                leave,
+                enter,
+                block,
+                bars,
+                sources,
+                found,
+                width,
+                now,
+                answer,
+                held,
+                schur,
             )
         if h + 1 < horizon:
             write_values(program, thin, n, h, kernel, mass, line)
