@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import rmab.kernels.thin as thin
 from instances import Instance, certify, random_instance
 from rmab.arrays import FloatArray
 from rmab.families.deadline import kernel as deadline_kernel
+from rmab.kernels import thin
 from rmab.kernels.linear import invert
 from rmab.projection import _Newton
 
@@ -55,7 +55,7 @@ def test_references_over_200_orders(seed: int) -> None:
     instance = random_instance(seed, (1 + seed % 2, 6, 16), support=0.05)
     powers = np.random.default_rng(seed).uniform(-200, 0, size=instance.reference.shape)
     hard = instance.but(reference=np.where(instance.reference > 0, 10.0**powers, 0.0))
-    certify(hard, hard.solve(), most=60)
+    certify(hard, hard.solve(), most=80)
 
 
 def test_deadlines_that_are_known() -> None:

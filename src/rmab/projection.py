@@ -35,6 +35,7 @@ CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend
 MEETING = 50  # chunks from which threads are worth their meeting at every step of the first pass
 ITERATIONS = 200
 ARMIJO = 1e-4
+WEAK = 1e-6  # a price that has lost all but so little of its diagonal entry is eliminated after all nodes
 FARTHEST = 50.0  # masses change by exp(50) at most in one step: beyond that, a model of second order says nothing
 
 
@@ -191,13 +192,17 @@ class _Newton:
         column = np.where(free, np.cumsum(free) - 1, -1)
         columns = int(free.sum())
 
-        def factored(first: int, last: int) -> FloatArray:
+        def factored(first: int, last: int) -> tuple[FloatArray, float]:
             schur = np.empty((1 + columns, 1 + columns))
             point = (self.kernel, self.mass, self.sigma, self.gradient, column, columns)
-            curvature(self.program, self.thin, first, last, *point, self.upper, self.link, self.leave, self.enter, schur)
-            return schur
+            factors = (self.upper, self.link, self.leave, self.enter)
+            return schur, curvature(self.program, self.thin, first, last, *point, *factors, schur)
 
-        schur = np.sum(self.each(factored), axis=0)
+        parts = self.each(factored)
+        if self.thin.joint and not parts[0][1] >= WEAK:
+            self.thin = self.thin._replace(joint=False)
+            return self.newton_step()
+        schur = np.sum([one[0] for one in parts], axis=0)
         price_step = np.zeros_like(self.prices)
         if self.thin.joint:
             steps = (self.upper, self.enter, price_step, self.step)

@@ -42,13 +42,13 @@ def curvature(
     leave: FloatArray,
     enter: FloatArray,
     schur: FloatArray,
-) -> None:
+) -> float:
     """Factor the arms' Hessians at the point that `dual` saw last, and add up what they leave for the prices.
 
     column (H,) is the place of price h among the free ones, or -1 where it is held at zero; columns their number. Writes,
     per arm, upper and (up to SMALL states) link (N,H,S,S), and the coupling of price h to the nodes at h, leave (N,H,S), and
     at h+1, enter. schur (1+columns, 1+columns), upper half: sum over arms of weight Y'Y, where column 0 of Y stands for the
-    gradient.
+    gradient. Returns how far prices among the nodes can be trusted (`eliminate_thin`), 1 where there are none.
     """
     weights, horizon, states = program.weights, program.reach.shape[1], program.reach.shape[2]
     small = states <= SMALL
@@ -69,11 +69,12 @@ def curvature(
     past, now = np.empty((states, 1 + columns)), np.empty((states, 1 + columns))
     minus, same, least = np.full(states, -1.0), np.empty(states), np.empty(states)
     schur[:] = 0.0
+    weakest = 1.0
     for n in range(first, last):
         if thin.begin[n, 0] < thin.begin[n, states]:
-            eliminate_thin(
+            weakest = eliminate_thin(
                 program, thin, n, kernel, mass, sigma, gradient, column, columns, upper, leave, enter, schur
-            )  # fmt: skip
+            )
             continue
         width = 1
         same[:] = weights[n]
@@ -117,6 +118,7 @@ def curvature(
             invert_blocks(upper, links, n, own, onward, inverse)
             solve_back(upper, links, n, own, solved)
             couple_prices(weights[n], n, column, leave, enter, onward, inverse, solved, carried, spare, schur)
+    return weakest
 
 
 @compiled

@@ -152,13 +152,16 @@ def eliminate_thin(
     leave: FloatArray,
     enter: FloatArray,
     schur: FloatArray,
-) -> None:
+) -> float:
     """Write G[h] into upper[n,h], and the entries of E; add what arm n leaves for the prices to schur, as `curvature` does.
 
-    Where prices are among the nodes, upper is (1,H,S+1,S+1), and schur stays as it is.
+    Where prices are among the nodes, upper is (1,H,S+1,S+1), and schur stays as it is. Returns the least part of a price's
+    diagonal entry left when its turn comes: next to nothing where nearly all mass is active; later steps decide then,
+    and the price had better wait for them.
     """
-    horizon, states, size = program.reach.shape[1], program.reach.shape[2], upper.shape[2]
     joint, weight = thin.joint, program.weights[n]
+    horizon, states = program.reach.shape[1], program.reach.shape[2]
+    size, weakest = states + (1 if joint else 0), 1.0
     rows, scale, line = np.empty((BUFFER + 1, states)), np.empty(BUFFER), np.zeros(states)
     swept, solved, core, least = np.empty((GROUP, size)), np.empty((GROUP, size)), np.empty((GROUP, GROUP)), np.empty(size)
     bars, sources = np.empty((states + GROUP, states)), np.empty(states + GROUP, dtype=np.int64)
@@ -187,7 +190,10 @@ def eliminate_thin(
                 for y in range(states):
                     turned[s, y] = -turned[s, y]
             add_followers(thin, n, h - 1, bars, sources, found, turned, states, True, block, held)
+        whole = block[size - 1, size - 1]
         invert(block, size, least, swept, solved, core)
+        if joint and column[h] >= 0:
+            weakest = min(weakest, 1.0 / (whole * block[states, states]))
         if not joint:
             width = border_thin(
                 thin,
@@ -211,6 +217,7 @@ def eliminate_thin(
         if h + 1 < horizon:
             write_values(program, thin, n, h, kernel, mass, line)
             found = find_long(thin, n, h, joint and column[h] >= 0, enter, bars, sources)
+    return weakest
 
 
 @compiled
@@ -238,7 +245,7 @@ def border_thin(
     With C[h] (S, columns) these columns: now[h] = C[h] - E[h-1]' G[h-1] now[h-1], schur += weight now[h]' G[h] now[h]. On
     entry, answer holds -G[h-1] now[h-1], in the first width columns; block is G[h].
     """
-    states = block.shape[0]
+    states = now.shape[0]
     before = width
     width += column[h] >= 0
     for s in range(states):
