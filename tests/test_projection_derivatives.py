@@ -12,6 +12,17 @@ from rmab.arrays import BoolArray, FloatArray
 from rmab.projection import _Newton
 
 STEP = 1e-6
+
+
+def few_successors(seed: int, shape: tuple[int, int, int], **options: object) -> Instance:
+    """Most states have one to three successors; all may follow the first one. Sparse enough for `rmab.kernels.thin`."""
+    few, all_of_them = (random_instance(seed, shape, support=support, **options) for support in (0.04, 1.0))
+    first = np.arange(shape[2])[:, None, None] == 0
+    low = np.where(first, all_of_them.low, few.low)
+    high = None if few.high is None else np.where(first, all_of_them.high, few.high)
+    return few.but(low=low, high=high, reference=np.where(first, all_of_them.reference, few.reference), start=[0] * shape[0])
+
+
 KINDS = {
     "box": random_instance(0, (2, 4, 3), weights=[1.0, 2.5]),
     "wide box": random_instance(1, (2, 4, 3), width=0.8),
@@ -30,6 +41,10 @@ KINDS = {
     "ball of everything": random_instance(14, (2, 4, 3), radius=2.5),
     "ball with zeros": random_instance(15, (2, 4, 4), radius=0.3, support=0.5),
     "ball, many states": random_instance(16, (1, 3, 14), radius=0.3),
+    "few successors": few_successors(17, (1, 4, 17), width=0.1, weights=[2.5]),
+    "few successors, wide, idle": few_successors(18, (1, 4, 16), width=0.8, budget=[0.3, 0.0, 50.0, 0.1]),
+    "few successors, two arms": few_successors(19, (2, 3, 14), weights=[1.0, 2.5]),
+    "few successors, ball": few_successors(20, (1, 3, 17), radius=0.2),
 }
 
 

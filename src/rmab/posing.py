@@ -28,6 +28,10 @@ def box_program(
     _check_shape(low, "lower", reference)
     spare = 1.0 - low.sum(axis=3, keepdims=True)
     allowed = (low > 0) | ((high > 0) & (spare > FULL))  # a row that its lower bounds fill has room for nothing else
+    sure = allowed & (
+        allowed.sum(axis=3, keepdims=True) == 1
+    )  # nothing to choose: a row that is known is never solved again
+    low, high = np.where(sure, 1.0, low), np.where(sure, 1.0, high)
     return _program(reference, low, high, None, allowed, start, budget, weights)
 
 

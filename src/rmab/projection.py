@@ -20,11 +20,13 @@ from numpy.typing import ArrayLike
 from rmab.arrays import FloatArray, ReadOnly, frozen
 from rmab.cores import cores
 from rmab.errors import ModelError, SolverError
-from rmab.kernels.curvature import curvature, direction
+from rmab.kernels.assembly import SMALL
+from rmab.kernels.curvature import curvature, direction, direction_joint
 from rmab.kernels.dual import dual, fit_step, open_step, opening
 from rmab.kernels.dynamics import forward
 from rmab.kernels.linear import solve_positive
 from rmab.kernels.program import Program
+from rmab.kernels.thin import thin_arms
 from rmab.posing import ball_program, box_program
 
 __all__ = ["Projection", "project", "project_ball"]
@@ -33,6 +35,7 @@ CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend
 MEETING = 50  # chunks from which threads are worth their meeting at every step of the first pass
 ITERATIONS = 200
 ARMIJO = 1e-4
+WEAK = 1e-6  # a price that has lost all but so little of its diagonal entry is eliminated after all nodes
 FARTHEST = 50.0  # masses change by exp(50) at most in one step: beyond that, a model of second order says nothing
 
 
@@ -116,7 +119,10 @@ class _Newton:
         self.chunks = [(first, min(first + size, arms)) for first in range(0, arms, size)]
         self.v, self.prices = np.zeros((arms, horizon + 1, states)), np.zeros(horizon)
         self.gradient = np.empty((arms, horizon, states))
-        self.upper, self.link = (np.empty((arms, horizon, states, states)) for _ in range(2))
+        self.thin = thin_arms(program)
+        size = states + self.thin.joint
+        self.upper = np.empty((arms, horizon, size, size))
+        self.link = np.empty((arms, horizon, states, states) if states <= SMALL else (0, 0, 0, 0))
         self.leave, self.enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
         self.kernel = np.zeros(program.reference.shape)
         self.mass, self.phi, self.sigma, self.constant = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
@@ -186,22 +192,29 @@ class _Newton:
         column = np.where(free, np.cumsum(free) - 1, -1)
         columns = int(free.sum())
 
-        def factored(first: int, last: int) -> FloatArray:
+        def factored(first: int, last: int) -> tuple[FloatArray, float]:
             schur = np.empty((1 + columns, 1 + columns))
             point = (self.kernel, self.mass, self.sigma, self.gradient, column, columns)
-            curvature(self.program, first, last, *point, self.upper, self.link, self.leave, self.enter, schur)
-            return schur
+            factors = (self.upper, self.link, self.leave, self.enter)
+            return schur, curvature(self.program, self.thin, first, last, *point, *factors, schur)
 
-        schur = np.sum(self.each(factored), axis=0)
+        parts = self.each(factored)
+        if self.thin.joint and not parts[0][1] >= WEAK:
+            self.thin = self.thin._replace(joint=False)
+            return self.newton_step()
+        schur = np.sum([one[0] for one in parts], axis=0)
         price_step = np.zeros_like(self.prices)
+        if self.thin.joint:
+            steps = (self.upper, self.enter, price_step, self.step)
+            return price_step, direction_joint(self.program, self.thin, self.gradient, slack, column, *steps)
         if columns:
             matrix = np.diag(self.used[free]) - schur[1:, 1:]
             step = schur[0, 1:] - slack[free]
             solve_positive(matrix, step, np.full(columns, 1e-15 * float(self.used[free].max()) + 1e-300))
             price_step[free] = step
-        _, horizon, states = self.program.reach.shape
-        factors = (self.gradient, self.upper, self.link, self.leave, self.enter, price_step, self.step)
-        slopes = self.each(lambda first, last: direction(horizon, states, self.program.weights, first, last, *factors))
+        point = (self.kernel, self.mass, self.gradient, column)
+        factors = (self.upper, self.link, self.leave, self.enter, price_step, self.step)
+        slopes = self.each(lambda first, last: direction(self.program, self.thin, first, last, *point, *factors))
         return price_step, float(sum(slopes))
 
 
@@ -235,7 +248,7 @@ def _first_marginals(program: Program, warm: Projection | None) -> FloatArray:
 def _answer(newton: _Newton, iterations: int) -> Projection:
     """Turn the dual point into a feasible primal one, and measure both."""
     program, residual = newton.program, newton.residual
-    del newton.upper, newton.link  # as large as z together: make room
+    del newton.upper, newton.link  # half as large as z, or as large: make room
     off = np.abs(newton.kernel.sum(axis=4) - 1.0).max(axis=3) * program.reach
     if not off.max() <= 1e-9:
         n, h, s = np.argwhere(~(off <= 1e-9))[0]

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 
 import numba
 
-__all__ = ["compiled", "compiled_contracting", "compiled_inline"]
+__all__ = ["compiled", "compiled_contracting", "compiled_contracting_inline", "compiled_inline"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -59,3 +59,8 @@ def compiled_inline(function: Function) -> Function:
 def compiled_contracting(function: Function) -> Function:
     """Compile as `compiled` does, but let the processor fuse a multiplication and an addition (one rounding, not two)."""
     return _jit(function, fastmath={"contract"})
+
+
+def compiled_contracting_inline(function: Function) -> Function:
+    """Compile as `compiled_contracting` does, and paste the code where it is called."""
+    return _jit(function, fastmath={"contract"}, forceinline=True)

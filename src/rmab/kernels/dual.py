@@ -56,13 +56,15 @@ def dual(
         gradient[n, 0, start[n]] = 1.0
         sum_masses = 0.0
         for h in range(horizon):
+            shift = np.nan
             for s in range(states):
                 if not reach[n, h, s]:
                     continue
                 for a in range(1 if idle[h] else 2):
                     count = counts[n, s, a]
                     if sigma[n, h, s, a] < 0.0:
-                        shift = ahead(v, reach, n, h, expv)
+                        if np.isnan(shift):  # the first row of this step that asks for it
+                            shift = ahead(v, reach, n, h, expv)
                         phi[n, h, s, a], sigma[n, h, s, a] = nearest_row(
                             reference, low, high, radius, successors, count, n, h, s, a,
                             v, expv, shift, kernel, constant, q, least, most,
