@@ -30,8 +30,9 @@ lint: $(READY) ## ruff and mypy (strict on src)
 boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto tests/test_kernels.py tests/test_simulate.py tests/test_exact.py tests/test_fluid.py tests/test_policy.py
 
-bench: $(READY) ## the simulator's benchmark: ratios, growth, memory
+bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about ten minutes)
 	@$(BIN)/python benchmarks/simulator.py
+	@$(BIN)/python benchmarks/projection.py
 
 clean: ## remove the environment and what the tools left in this folder
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

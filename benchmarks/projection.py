@@ -1,5 +1,6 @@
 """The KL projection and the planners on its kernels, against general solvers. One command, tables out; names of parts may be
-given: python benchmarks/projection.py small growth large fluid start
+given: python benchmarks/projection.py small growth large fluid extended start
+(and literal, which takes a minute and 6 GB).
 
 Every figure is a ratio within one run. Targets that are missed are named at the end, and the exit code says so.
 """
@@ -95,7 +96,8 @@ def growth() -> list[str]:
         per.append(taken / reference.size * 1e9)
         rows.add_row(f"{arms:,}", f"{per[-1]:.0f}", f"{per[-1] / per[0]:.2f}", str(answer.iterations))
     CONSOLE.print(rows)
-    return [] if max(per) <= 1.5 * min(per) else [f"(b) {max(per) / min(per):.2f} times, not 1.5"]
+    worst = max(max(one / per[0], per[0] / one) for one in per)
+    return [] if worst <= 1.5 else [f"(b) {worst:.2f} times that of 20 arms, not 1.5"]
 
 
 def deadline_sized(masked: bool, horizon: int = 100) -> tuple[object, ...]:
@@ -151,6 +153,25 @@ def large() -> list[str]:
     CONSOLE.print(rows)
     ratio = taken["dense"] / taken["support known"]
     return missed + ([] if ratio >= 5 else [f"(c) support known: {ratio:.1f} times cheaper, not 5"])
+
+
+def literal(arms: int = 100) -> list[str]:
+    """(c) The paper's own size: 100 separate arms, 288 million variables. Takes a minute and 6 GB: only by name."""
+    reference, low, high, start, budget = deadline_sized(masked=False)
+    before = resident("VmRSS")
+    many = np.repeat(reference, arms, axis=0)
+    low, high = np.repeat(low, arms, axis=0), np.repeat(high, arms, axis=0)
+    begin = time.perf_counter()
+    answer = rmab.project(many, low, high, start * arms, budget)
+    taken = time.perf_counter() - begin
+    rows = table(f"(c) {arms} arms, S=120 H=100: {many.size / 1e6:.0f} million variables", "quantity", "measured")
+    rows.add_row("seconds", f"{taken:.1f}")
+    rows.add_row("peak memory, GB (multiples of z)", f"{(resident('VmHWM') - before) / 1e9:.1f}")
+    rows.add_row("", f"{(resident('VmHWM') - before) / many.nbytes:.2f}")
+    rows.add_row("Newton iterations", str(answer.iterations))
+    rows.add_row("residual", f"{answer.residual:.1e}")
+    CONSOLE.print(rows)
+    return []
 
 
 def timed(work: Callable[[], float]) -> tuple[float, float]:
@@ -224,7 +245,7 @@ def fluid() -> list[str]:
             if abs(value - plan.value) > 3e-6 * abs(plan.value):
                 missed.append(f"(d) {name}, {peer}: another optimum, {value}")
         CONSOLE.print(rows)
-    return missed + extended()
+    return missed
 
 
 def extended() -> list[str]:
@@ -274,9 +295,10 @@ def start() -> list[str]:
     return missed
 
 
-PARTS = {part.__name__: part for part in (small, growth, large, fluid, start)}
+PARTS = {part.__name__: part for part in (small, growth, large, fluid, extended, start, literal)}
+USUAL = [name for name in PARTS if name != "literal"]
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or list(PARTS)
+    chosen = sys.argv[1:] or USUAL
     misses = [miss for name in chosen for miss in PARTS[name]()]
     sys.exit("targets missed: " + "; ".join(misses) if misses else 0)

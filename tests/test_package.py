@@ -31,6 +31,10 @@ ALLOWED = {
     "simulation": BASE | {"kernels", "policy"},
     "planners": BASE | {"kernels", "policy", "posing", "simulation"},
     "families": BASE | {"policy", "rewards"},
+    "learning": BASE | {"kernels", "planners", "policy", "projection", "simulation"},
+    "regret": BASE | {"planners", "policy", "simulation"},
+    "running": BASE | {"families", "learning", "regret", "rewards", "simulation"},
+    "testing": {"*"},
 }
 
 

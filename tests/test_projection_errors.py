@@ -156,7 +156,7 @@ def test_bad_weights(weights: Any) -> None:
 
 @pytest.mark.parametrize("shape", [(1, 3, 3), (2, 4, 3), (2, 3, 2)])
 def test_warm_start_of_another_shape(shape: tuple[int, int, int]) -> None:
-    refused(BOX, "warm", str(shape), "(2, 3, 3)", warm=random_instance(0, shape).solve())
+    refused(BOX, "warm", str((*shape, 2)), "(2, 3, 3, 2)", warm=random_instance(0, shape).solve())
 
 
 @pytest.mark.parametrize("warm", [1, "cold", np.zeros((2, 3, 3))], ids=str)

@@ -11,9 +11,20 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from rmab.arms import Arms
-    from rmab.errors import BudgetExceeded, FileError, ModelError, PolicyError, RmabError, SolverError
+    from rmab.errors import (
+        BudgetExceeded,
+        FeedbackError,
+        FileError,
+        ModelError,
+        PolicyError,
+        RmabError,
+        SolverError,
+    )
     from rmab.families import Task, load_task, task, tasks
     from rmab.families.deadline import earliest_deadline_first, least_laxity_first
+    from rmab.learning import learner, learners
+    from rmab.learning.base import Learner, Plan, State
+    from rmab.learning.feedback import Feedback
     from rmab.planners.fluid import Fluid, fluid
     from rmab.planners.indices import lagrangian_index, myopic_index, occupancy_index, random_policy, round_robin
     from rmab.planners.lp_update import LpUpdate
@@ -21,12 +32,17 @@ if TYPE_CHECKING:
     from rmab.policy import IndexPolicy, Policy
     from rmab.problem import Problem, View
     from rmab.projection import Projection, project, project_ball
+    from rmab.regret import Comparators, theory_curve
     from rmab.rewards import Adversary, RewardModel, adversary
+    from rmab.running import Run, run
     from rmab.simulation import Batch, Trajectory, simulate, simulate_many
 
 _HOMES = {
     "arms": ("Arms",),
-    "errors": ("BudgetExceeded", "FileError", "ModelError", "PolicyError", "RmabError", "SolverError"),
+    "errors": ("BudgetExceeded", "FeedbackError", "FileError", "ModelError", "PolicyError", "RmabError", "SolverError"),
+    "learning": ("learner", "learners"),
+    "learning.base": ("Learner", "Plan", "State"),
+    "learning.feedback": ("Feedback",),
     "planners.fluid": ("Fluid", "fluid"),
     "planners.indices": ("lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"),
     "planners.lp_update": ("LpUpdate",),
@@ -34,7 +50,9 @@ _HOMES = {
     "policy": ("IndexPolicy", "Policy"),
     "problem": ("Problem", "View"),
     "projection": ("Projection", "project", "project_ball"),
+    "regret": ("Comparators", "theory_curve"),
     "rewards": ("Adversary", "RewardModel", "adversary"),
+    "running": ("Run", "run"),
     "simulation": ("Batch", "Trajectory", "simulate", "simulate_many"),
     "families": ("Task", "load_task", "task", "tasks"),
     "families.deadline": ("earliest_deadline_first", "least_laxity_first"),

@@ -1,6 +1,6 @@
 """What can go wrong, by name. Every message is one line that says what and where."""
 
-__all__ = ["BudgetExceeded", "FileError", "ModelError", "PolicyError", "RmabError", "SolverError"]
+__all__ = ["BudgetExceeded", "FeedbackError", "FileError", "ModelError", "PolicyError", "RmabError", "SolverError"]
 
 
 class RmabError(Exception):
@@ -13,6 +13,10 @@ class ModelError(RmabError, ValueError):
 
 class FileError(RmabError, ValueError):
     """A file that cannot be read as what it should be. The message starts with its path."""
+
+
+class FeedbackError(RmabError, ValueError):
+    """Feedback that no episode of the problem can give. The learner's state is as it was before."""
 
 
 class PolicyError(RmabError, ValueError):

@@ -62,8 +62,13 @@ def write_fields(path: str | os.PathLike[str], kind: str, fields: Mapping[str, A
         write_atomically(path, stream.read())
 
 
-def read_fields(path: str | os.PathLike[str], kind: str, required: Set[str], optional: Set[str]) -> dict[str, Any]:
-    """Read a file that `write_fields` made, or a JSON file written by hand. Wrong, missing or unknown fields are errors."""
+def read_fields(
+    path: str | os.PathLike[str], kind: str, required: Set[str], optional: Set[str], *, prefix: str | None = None
+) -> dict[str, Any]:
+    """Read a file that `write_fields` made, or a JSON file written by hand. Wrong, missing or unknown fields are errors.
+
+    Fields whose name begins with the prefix, if there is one, are known whatever they are called.
+    """
     read = _read_json if _suffix(path) == ".json" else _read_npz
     try:
         fields = read(path)
@@ -74,7 +79,8 @@ def read_fields(path: str | os.PathLike[str], kind: str, required: Set[str], opt
         raise FileError(f"{path}: expected kind {kind!r}, found {found!r}")
     if missing := sorted(required - fields.keys()):
         raise FileError(f"{path}: missing {', '.join(missing)}")
-    if unknown := sorted(fields.keys() - required - optional):
+    free = {name for name in fields if prefix is not None and name.startswith(prefix)}
+    if unknown := sorted(fields.keys() - required - optional - free):
         raise FileError(f"{path}: unknown {', '.join(unknown)} (known: {', '.join(sorted(required | optional))})")
     return fields
 

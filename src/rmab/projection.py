@@ -73,14 +73,15 @@ def project(
     budget: ArrayLike,
     *,
     weights: ArrayLike | None = None,
-    warm: Projection | None = None,
+    warm: Projection | FloatArray | None = None,
     tol: float = 1e-8,
 ) -> Projection:
     """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the box lower..upper (N,S,2,S).
 
     start (N,) states; budget a number or (H,); weights (N,) how many like arms each one stands for. A transition with upper
-    = 0 is impossible and costs nothing; elsewhere the reference must be positive. warm: an earlier projection to start from.
-    Raises ModelError for an empty or malformed set, SolverError with the residual reached where Newton does not get to tol.
+    = 0 is impossible and costs nothing; elsewhere the reference must be positive. warm: an earlier projection, or its mass,
+    to start from. Raises ModelError for an empty or malformed set, and SolverError, with the residual reached, where Newton
+    does not get to tol.
     """
     return _solve(box_program(reference, lower, upper, start, budget, weights), warm, tol)
 
@@ -93,7 +94,7 @@ def project_ball(
     budget: ArrayLike,
     *,
     weights: ArrayLike | None = None,
-    warm: Projection | None = None,
+    warm: Projection | FloatArray | None = None,
     tol: float = 1e-8,
 ) -> Projection:
     """Project onto the occupancies whose kernels lie within L1 distance radius (N,S,2) of centre (N,S,2,S).
@@ -218,7 +219,7 @@ class _Newton:
         return price_step, float(sum(slopes))
 
 
-def _solve(program: Program, warm: Projection | None, tol: float) -> Projection:
+def _solve(program: Program, warm: Projection | FloatArray | None, tol: float) -> Projection:
     if not isinstance(tol, int | float) or not tol >= 0:
         raise ModelError(f"tol must be a number, 0 or more, got {tol!r}")
     newton = _Newton(program, _first_marginals(program, warm))
@@ -231,17 +232,18 @@ def _solve(program: Program, warm: Projection | None, tol: float) -> Projection:
     return _answer(newton, iterations)
 
 
-def _first_marginals(program: Program, warm: Projection | None) -> FloatArray:
+def _first_marginals(program: Program, warm: Projection | FloatArray | None) -> FloatArray:
     """State marginals (N,H,S) to start from: those of an earlier projection, or uniform."""
     reach = program.reach
     marginals: FloatArray = reach / reach.sum(axis=2, keepdims=True)
     if warm is None:
         return marginals
-    if not isinstance(warm, Projection):
-        raise ModelError(f"warm must be a Projection, got {type(warm).__name__}")
-    if warm.potentials.shape != reach.shape:
-        raise ModelError(f"warm: a projection of shape {warm.potentials.shape} cannot start one of shape {reach.shape}")
-    mixed: FloatArray = 0.999 * warm.mass.sum(axis=3) + 0.001 * marginals
+    mass = warm.mass if isinstance(warm, Projection) else warm
+    if not isinstance(mass, np.ndarray):
+        raise ModelError(f"warm must be a Projection or its mass, got {type(warm).__name__}")
+    if mass.shape != (*reach.shape, 2) or not (mass >= 0).all() or not np.isfinite(mass).all():
+        raise ModelError(f"warm: masses {(*reach.shape, 2)} are needed, 0 or more, to start from; got shape {mass.shape}")
+    mixed: FloatArray = 0.999 * mass.sum(axis=3) + 0.001 * marginals
     return mixed
 
 

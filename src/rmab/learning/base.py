@@ -51,14 +51,17 @@ class State(ReadOnly):
         """Read a state that `save` wrote."""
         names = {f"view_{field.name}" for field in fields(View)}
         given = read_fields(path, "rmab learner state", {"learner", "seed", "episode"}, names, prefix="array_")
-        seen = {name: given.get(f"view_{name}") for name in (field.name for field in fields(View))}
+        seen: dict[str, Any] = {field.name: given.get(f"view_{field.name}") for field in fields(View)}
         if seen["state_names"] is not None:
             seen["state_names"] = tuple(str(name) for name in seen["state_names"])
-        view = View(**{name: frozen(value) if isinstance(value, np.ndarray) else value for name, value in seen.items()})
+        view = View(**seen)
+        view.__setstate__(dict(vars(view)))  # read-only again
         arrays = {key[6:]: frozen(np.asarray(value)) for key, value in given.items() if key.startswith("array_")}
         if not isinstance(given["learner"], str):
             raise FileError(f"{path}: learner must be text")
-        return cls(given["learner"], view, as_integer(given["seed"], "seed"), as_integer(given["episode"], "episode"), arrays)
+        return cls(
+            given["learner"], view, as_integer(given["seed"], "seed"), as_integer(given["episode"], "episode"), arrays
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +116,7 @@ class Learner(ABC):
         feedback.check(state.view, state.episode)
         return state.after(**self._learn(state, feedback))
 
-    def estimate(self, state: State) -> FloatArray | None:
+    def estimate(self, state: State) -> FloatArray | None:  # noqa: ARG002
         """(N, S, 2) what the learner took the last episode's rewards for, in their own units; None where it makes none."""
         return None
 

@@ -56,11 +56,12 @@ def empirical(counts: IntArray, support: BoolArray) -> FloatArray:
     """P-hat (G,S,2,S) of eq. empirical_est_P; uniform over what is possible where nothing was counted."""
     visits = counts.sum(axis=3, keepdims=True)
     uniform = support / support.sum(axis=3, keepdims=True)
-    return np.where(visits > 0, counts / np.maximum(visits, 1), uniform)
+    mean: FloatArray = np.where(visits > 0, counts / np.maximum(visits, 1), uniform)
+    return mean
 
 
 def hoeffding_width(view: View, visits: IntArray, episode: int, epsilon: float) -> FloatArray:
-    """delta (G,S,2) of the paper, with N the number of arms; 1 where nothing was counted, and never more."""
+    """Delta (G,S,2) of the paper, with N the number of arms; 1 where nothing was counted, and never more."""
     log = np.log(4 * view.states * 2 * view.arms * max(episode, 1) * view.horizon / epsilon)
     width: FloatArray = np.where(visits > 0, np.minimum(np.sqrt(log / (2 * np.maximum(visits, 1))), 1.0), 1.0)
     return width

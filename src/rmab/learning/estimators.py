@@ -1,14 +1,56 @@
-"""Reward estimators: what the last episode paid, also where nobody looked. All values are in [0, 1]."""
+"""Reward estimators: what the last episode paid, also where nobody looked, and what the next is expected to pay.
+
+All values are in [0, 1]. An estimator keeps its memory in named arrays and returns, after every episode, an Estimate: `last`
+is r-hat of the episode that ended, `ahead` the direction in which the mirror step goes for the next one.
+
+    paper     eq. reward_estimator, to the letter                      direct    what was seen; 1 where nothing was
+    fading    unseen: mean of the past plus optimism that fades        last      unseen: last value plus optimism that grows
+    forecast  as fading or last, whichever has predicted better, and looking ahead instead of adding up
+"""
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rmab.arrays import FloatArray, IntArray
-from rmab.learning.pools import Observed
+from rmab.arrays import BoolArray, FloatArray
+from rmab.learning.pools import Observed, Pools
 from rmab.problem import View
 
-__all__ = ["paper_estimate"]
+__all__ = ["ESTIMATORS", "Estimate", "EstimatorKind", "begin_memory", "paper_estimate", "update_memory"]
+
+EstimatorKind = Literal["paper", "direct", "fading", "last", "forecast"]
+ESTIMATORS: tuple[EstimatorKind, ...] = ("paper", "direct", "fading", "last", "forecast")
+
+FORGETTING = np.array([1.0, 0.7, 0.0])  # per episode: everything counts alike, about three episodes, only the last one
+FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
+DRIFT = 0.1  # optimism of `last`, per root of its age
+UNSURE = 0.3  # how far predictions are off, before the first one could be checked
+
+Memory = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """last (R,S,2): what the episode paid. ahead (R,S,2): where to go next. memory: what the estimator keeps."""
+
+    last: FloatArray
+    ahead: FloatArray
+    memory: Memory
+
+
+def begin_memory(pools: Pools) -> Memory:
+    """Return the memory before the first episode: sums and numbers of what was seen, forgotten at each of the rates."""
+    shape = pools.zero.shape
+    return {
+        "sums": np.zeros((FORGETTING.size, *shape)),
+        "numbers": np.zeros((FORGETTING.size, *shape)),
+        "when": np.zeros(shape, dtype=np.int64),
+        "errors": np.zeros(FORGETTING.size),
+        "checks": np.array(0),
+        "mean": np.zeros(shape),
+    }
 
 
 def paper_estimate(view: View, observed: Observed, width: FloatArray) -> FloatArray:
@@ -19,3 +61,72 @@ def paper_estimate(view: View, observed: Observed, width: FloatArray) -> FloatAr
     seen = ~np.isnan(observed.values)
     scaled = observed.values * view.horizon / np.maximum(observed.visits, 1.0)
     return np.where(seen, np.minimum(scaled + width, 1.0), 1.0)
+
+
+def update_memory(
+    kind: EstimatorKind, view: View, pools: Pools, memory: Memory, observed: Observed, width: FloatArray, episode: int
+) -> Estimate:
+    """Take in one episode (from 0). Known zeros stay zero, whatever the kind."""
+    seen = ~np.isnan(observed.values) & ~pools.zero
+    values = np.where(seen, observed.values, 0.0)
+    errors, checks = _checked_forecasts(memory, seen, values)
+    rate = FORGETTING[:, np.newaxis, np.newaxis, np.newaxis]
+    sums = np.where(rate > 0, rate * memory["sums"] + values, np.where(seen, values, memory["sums"]))
+    numbers = np.where(rate > 0, rate * memory["numbers"] + seen, np.where(seen, 1.0, memory["numbers"]))
+    when = np.where(seen, episode, memory["when"])
+    kept = {"sums": sums, "numbers": numbers, "when": when, "errors": errors, "checks": checks}
+    if kind == "paper":
+        last = paper_estimate(view, observed, width)
+    else:
+        last = np.where(seen, values, _unseen(kind, kept, episode, view.episodes))
+    last = np.where(pools.zero, pools.floor, last)
+    mean = memory["mean"] + (last - memory["mean"]) / (episode + 1)
+    ahead = mean
+    if kind == "forecast":
+        expected = _forecast(kept, episode, optimistic=False)
+        ahead = np.where(seen, expected, last)
+        ahead = np.where(pools.zero, pools.floor, ahead)
+    return Estimate(last, ahead, {**kept, "mean": mean})
+
+
+def _checked_forecasts(memory: Memory, seen: BoolArray, values: FloatArray) -> tuple[FloatArray, NDArray[Any]]:
+    """Compare what each rate of forgetting would have predicted with what was seen: mean squared errors, added up."""
+    both = seen & (memory["numbers"][0] > 0)
+    if not both.any():
+        return memory["errors"], memory["checks"]
+    predicted = memory["sums"][:, both] / memory["numbers"][:, both]
+    return memory["errors"] + ((predicted - values[both]) ** 2).mean(axis=1), memory["checks"] + 1
+
+
+def _unseen(kind: EstimatorKind, memory: Memory, episode: int, episodes: int) -> FloatArray:
+    """(R,S,2) what a pair is taken to have paid where nobody looked: 1 where nobody ever did."""
+    if kind == "forecast":
+        return _forecast(memory, episode, optimistic=True)
+    sums, numbers = memory["sums"], memory["numbers"]
+    ever = numbers[0] > 0
+    if kind == "direct":
+        return np.ones(ever.shape)
+    if kind == "fading":
+        many = np.maximum(numbers[0], 1.0)
+        guess = sums[0] / many + FADING * np.sqrt(np.log(max(episodes, 2)) / (2 * many))
+    else:
+        guess = sums[-1] + DRIFT * np.sqrt(episode - memory["when"])
+    return np.where(ever, np.clip(guess, 0.0, 1.0), 1.0)
+
+
+def _forecast(memory: Memory, episode: int, *, optimistic: bool) -> FloatArray:
+    """(R,S,2) the prediction at the rate of forgetting that has erred least; 1 where nothing was ever seen.
+
+    Optimism is in units of the error that predictions have shown. Where the past counts alike it fades with the number of
+    times seen; where rewards change it grows with the time since, as a random walk strays.
+    """
+    checks = int(memory["checks"])
+    best = int(np.argmin(memory["errors"])) if checks else 0
+    error = float(np.sqrt(memory["errors"][best] / checks)) if checks else UNSURE
+    numbers = memory["numbers"][best]
+    guess = memory["sums"][best] / np.maximum(numbers, 1e-300)
+    if optimistic and FORGETTING[best] == 1.0:
+        guess = guess + FADING * error * np.sqrt(np.log(episode + 2) / np.maximum(numbers, 1.0))
+    elif optimistic:
+        guess = guess + error * np.sqrt(episode - memory["when"])
+    return np.where(memory["numbers"][0] > 0, np.clip(guess, 0.0, 1.0), 1.0)

@@ -62,7 +62,9 @@ class Feedback(ReadOnly):
         known = ~np.isnan(paid)
         table[tuple(index[known] for index in place)] = paid[known]
         for h, n in np.argwhere(known & (table[place] != paid))[:1]:
-            raise FeedbackError(f"rewards: arm {n} is paid {paid[h, n]} at step {h}, and otherwise for the same pair elsewhere")
+            raise FeedbackError(
+                f"rewards: arm {n} is paid {paid[h, n]} at step {h}, and otherwise for the same pair elsewhere"
+            )
         return cls(episode, whole.states, whole.actions, table)
 
     def check(self, view: View, episode: int) -> None:

@@ -1,4 +1,4 @@
-"""Who learns together: arms of a group share dynamics; where they are paid alike, too, they share one block of the programme."""
+"""Who learns together: arms of a group share dynamics; where they are paid alike, too, one block of the programme."""
 
 from dataclasses import dataclass
 
@@ -62,9 +62,7 @@ class Pools:
         zero[..., 0] = view.passive_zero
         floor = -view.low / (view.high - view.low)
         weights = np.bincount(block_of).astype(np.float64)
-        return cls(
-            groups, kinds, block_of, groups[first], kinds[first], view.start[first], weights, support, zero, floor
-        )
+        return cls(groups, kinds, block_of, groups[first], kinds[first], view.start[first], weights, support, zero, floor)
 
     def observe(self, view: View, feedback: Feedback) -> Observed:
         """Count and pool what was seen."""

@@ -1,0 +1,61 @@
+"""Learners by name, with their options: `rmab.learner("ucmd")`, and `rmab.learners()` lists them."""
+
+from collections.abc import Callable
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rmab.errors import ModelError
+from rmab.learning.base import Learner
+from rmab.learning.descent import MirrorDescent, UcmdArmabOptions, UcmdOptions
+from rmab.learning.oracle import Chance, Oracle
+from rmab.learning.ucrl import RmabUcrl, RmabUcrlOptions
+
+__all__ = ["LEARNERS", "learner", "learners"]
+
+
+class NoOptions(BaseModel):
+    """A learner without options."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Entry = tuple[str, type[BaseModel], Callable[..., Learner]]
+LEARNERS: dict[str, Entry] = {
+    "ucmd": (
+        "recommended: forecasts of the rewards, confidence sets by KL, dual averaging at a heat of its own finding",
+        UcmdOptions,
+        lambda options: MirrorDescent("ucmd", options),
+    ),
+    "ucmd-armab": (
+        "the paper's Algorithm 2 to the letter (Xiong & Li, ICML 2024)",
+        UcmdArmabOptions,
+        lambda options: MirrorDescent("ucmd-armab", options),
+    ),
+    "rmab-ucrl": (
+        "its rival: mean rewards with optimism, extended LP (Xiong, Wang & Li, NeurIPS 2022)",
+        RmabUcrlOptions,
+        RmabUcrl,
+    ),
+    "random": ("a random set of arms at every step", NoOptions, lambda _: Chance()),
+    "oracle": ("fixed index policy of the true kernels and the summed rewards: privileged", NoOptions, lambda _: Oracle()),
+}
+
+
+def learners() -> dict[str, str]:
+    """Return every learner's name with one line on what it is."""
+    return {name: entry[0] for name, entry in LEARNERS.items()}
+
+
+def learner(name: str, **options: object) -> Learner:
+    """Make a learner by name; wrong options are all named in one error."""
+    if name not in LEARNERS:
+        raise ModelError(f"unknown learner {name!r}; there are {', '.join(LEARNERS)}")
+    _, schema, make = LEARNERS[name]
+    try:
+        return make(schema.model_validate(options))
+    except ValidationError as error:
+        known = ", ".join(schema.model_fields) or "none"
+        faults = "; ".join(
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']} (got {one['input']!r})" for one in error.errors()
+        )
+        raise ModelError(f"learner {name}: {faults} [options: {known}]") from error

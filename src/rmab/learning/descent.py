@@ -1,0 +1,127 @@
+"""The skeleton of UCMD-ARMAB (paper, Algorithm 2): confidence set x reward estimator x mirror step x executed policy."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from rmab.arrays import FloatArray
+from rmab.learning.base import Learner, Plan, State
+from rmab.learning.confidence import Confidence, Kernels, Kind
+from rmab.learning.estimators import Estimate, EstimatorKind, begin_memory, update_memory
+from rmab.learning.feedback import Feedback
+from rmab.learning.mirror import StepKind, active_step, first_step, lazy_step, paper_rate, reached_heat
+from rmab.learning.pools import Pools
+from rmab.policy import IndexPolicy, Rounding, Rule
+from rmab.problem import View
+from rmab.projection import Projection
+
+__all__ = ["MirrorDescent", "UcmdArmabOptions", "UcmdOptions"]
+
+NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not defined there
+PART = 0.1  # of what the plan gains may be lost to entropy
+COLDEST, HOTTEST, GROWTH, TRIALS = 10.0, 1000.0, 4.0, 3  # heat: first, greatest; per trial and episode; trials per episode
+
+
+class UcmdArmabOptions(BaseModel):
+    """Options of `ucmd-armab`: the paper's algorithm leaves these open."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    epsilon: float = Field(0.05, gt=0, lt=1, description="probability with which a kernel may lie outside its set")
+    scale: float = Field(1.0, gt=0, le=1e6, description="the learning rate, in units of the paper's")
+    rule: Rule = Field("fill", description="always activate the full budget, or drop arms of index 0 (at-most)")
+    rounding: Rounding = Field("top", description="the highest indices, or dependent rounding")
+
+
+class UcmdOptions(UcmdArmabOptions):
+    """Options of `ucmd`: every part can be exchanged; the defaults are those that won (docs/learning.md)."""
+
+    confidence: Kind = Field("kl", description="the shape of the confidence sets")
+    estimator: EstimatorKind = Field("forecast", description="the reward estimator")
+    step: StepKind = Field("lazy", description="online mirror descent (active) or dual averaging (lazy)")
+
+
+class MirrorDescent(Learner):
+    """All learners of this family; `name` and the options say which."""
+
+    privileged: ClassVar[str] = ""
+
+    def __init__(self, name: str, options: UcmdArmabOptions) -> None:
+        self.name = name  # type: ignore[misc]
+        self.settings = options
+        parts = options if isinstance(options, UcmdOptions) else None
+        self.confidence = Confidence(parts.confidence if parts else "hoeffding", options.epsilon)
+        self.estimator: EstimatorKind = parts.estimator if parts else "paper"
+        self.step: StepKind = parts.step if parts else "active"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options, by name."""
+        return self.settings.model_dump()
+
+    def estimate(self, state: State) -> FloatArray | None:
+        """(N, S, 2) r-hat of the last episode, in the rewards' own units; None before the first."""
+        if state.episode == 0:
+            return None
+        view, kind_of = state.view, Pools.of(state.view).kind_of
+        return view.low + (view.high - view.low) * state.arrays["estimate"][kind_of]
+
+    def _begin(self, view: View, seed: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
+        pools = Pools.of(view)
+        counts = np.zeros(pools.support.shape, dtype=np.int64)
+        plan = first_step(view, pools, self._kernels(view, pools, counts, 0))
+        estimate = np.zeros(pools.zero.shape)
+        own = {"counts": counts, "estimate": estimate, "heat": np.array(COLDEST)}
+        return {**own, **begin_memory(pools), **self._kept(plan)}
+
+    def _plan(self, state: State) -> Plan:
+        mass = state.arrays["mass"]
+        pools = Pools.of(state.view)
+        total = mass.sum(axis=3)
+        index = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), 0.0)
+        rules = self.settings
+        policy = IndexPolicy(
+            np.clip(index, 0.0, 1.0)[pools.block_of], state.view.budget, rule=rules.rule, rounding=rules.rounding
+        )
+        return Plan(policy, mass, pools.block_of, int(state.arrays["iterations"]))
+
+    def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]:
+        view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
+        observed = pools.observe(view, feedback)
+        before = self._kernels(view, pools, arrays["counts"], state.episode)
+        member = np.unique(pools.kind_of, return_index=True)[1]
+        width = before.width[pools.group_of[member]]
+        memory = {name: arrays[name] for name in begin_memory(pools)}
+        estimate = update_memory(self.estimator, view, pools, memory, observed, width, state.episode)
+        counts = arrays["counts"] + observed.counts
+        kernels = self._kernels(view, pools, counts, state.episode + 1)
+        own = {"counts": counts, "estimate": estimate.last, **estimate.memory}
+        if self.step == "active":
+            rate = self.settings.scale * paper_rate(view)
+            plan = active_step(view, pools, kernels, arrays["flow"], arrays["mass"], estimate.last, rate)
+            return {**own, **self._kept(plan)}
+        plan, heat = self._descend(view, pools, kernels, arrays, estimate)
+        return {**own, **self._kept(plan), "heat": np.array(heat)}
+
+    def _descend(
+        self, view: View, pools: Pools, kernels: Kernels, arrays: Any, estimate: Estimate
+    ) -> tuple[Projection, float]:
+        """Take the lazy step at the heat that the last plans called for; again at once where it is still far too cold."""
+        heat, mass, part = float(arrays["heat"]), arrays["mass"], PART / self.settings.scale
+        for _ in range(TRIALS):
+            plan = lazy_step(view, pools, kernels, mass, estimate.ahead, heat)
+            wanted = reached_heat(view, pools, plan, estimate.ahead, part)
+            last, heat = heat, float(np.clip(wanted, heat / GROWTH, min(heat * GROWTH, HOTTEST)))
+            if heat < 1.5 * last:
+                break
+            mass = plan.mass
+        return plan, heat
+
+    def _kernels(self, view: View, pools: Pools, counts: NDArray[np.int64], episode: int) -> Kernels:
+        return self.confidence.kernels(view, counts, pools.support, episode)
+
+    def _kept(self, plan: Projection) -> dict[str, NDArray[Any]]:
+        """What the next step needs of a plan: its masses, and for the active step the whole flow."""
+        kept: dict[str, NDArray[Any]] = {"mass": plan.mass, "iterations": np.array(plan.iterations)}
+        return {**kept, "flow": plan.z} if self.step == "active" else kept

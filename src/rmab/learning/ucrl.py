@@ -1,0 +1,101 @@
+"""RMAB-UCRL (Xiong, Wang and Li, NeurIPS 2022), the paper's rival: mean rewards with optimism, extended LP, index, top-B.
+
+Made for rewards that do not change. Three versions: `stationary`, as published (average reward over an endless horizon, one
+index per state); `finite`, for episodes of H steps, so that it is not handicapped by the horizon; `window`, finite with
+rewards averaged over the last sqrt(T) episodes only, the obvious answer to rewards that change.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from rmab.arrays import FloatArray
+from rmab.learning.base import Learner, Plan, State
+from rmab.learning.confidence import Confidence, Kernels
+from rmab.learning.feedback import Feedback
+from rmab.learning.pools import Pools
+from rmab.planners.optimistic import optimistic_fluid
+from rmab.planners.stationary import stationary_fluid
+from rmab.policy import IndexPolicy
+from rmab.problem import View
+
+__all__ = ["RmabUcrl", "RmabUcrlOptions"]
+
+Version = Literal["stationary", "finite", "window"]
+
+
+class RmabUcrlOptions(BaseModel):
+    """Options of `rmab-ucrl`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    version: Version = Field("stationary", description="as published, for a finite horizon, or with a window of sqrt(T)")
+    epsilon: float = Field(0.05, gt=0, lt=1, description="probability with which a kernel may lie outside its set")
+
+
+class RmabUcrl(Learner):
+    """Optimism about kernels and rewards; the reward of a pair is taken for min(mean + delta, 1)."""
+
+    name = "rmab-ucrl"
+
+    def __init__(self, options: RmabUcrlOptions) -> None:
+        self.settings = options
+        self.confidence = Confidence("hoeffding", options.epsilon)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options, by name."""
+        return self.settings.model_dump()
+
+    def estimate(self, state: State) -> FloatArray | None:
+        """(N, S, 2) mean plus optimism after the last episode, in the rewards' own units; None before the first."""
+        if state.episode == 0:
+            return None
+        view = state.view
+        return view.low + (view.high - view.low) * state.arrays["estimate"][Pools.of(view).kind_of]
+
+    def _begin(self, view: View, seed: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
+        pools = Pools.of(view)
+        counts = np.zeros(pools.support.shape, dtype=np.int64)
+        kept = self._window(view)
+        past = {"seen": np.zeros((kept, *pools.zero.shape)), "paid": np.zeros((kept, *pools.zero.shape))}
+        estimate = np.where(pools.zero, pools.floor, 1.0)
+        kernels = self.confidence.kernels(view, counts, pools.support, 0)
+        return {"counts": counts, **past, "estimate": estimate, "mass": self._solve(view, pools, kernels, estimate)}
+
+    def _plan(self, state: State) -> Plan:
+        mass, pools = state.arrays["mass"], Pools.of(state.view)
+        total = mass.sum(axis=3)
+        index = np.divide(mass[..., 1], total, out=np.zeros_like(total), where=total > 1e-12)
+        return Plan(IndexPolicy(index[pools.block_of], state.view.budget), mass, pools.block_of)
+
+    def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]:
+        view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
+        observed = pools.observe(view, feedback)
+        seen = ~np.isnan(observed.values)
+        slot = state.episode % len(arrays["seen"])  # one running sum, or a ring of the window's episodes
+        whole = self.settings.version != "window"
+        past = {"seen": arrays["seen"].copy(), "paid": arrays["paid"].copy()}
+        past["seen"][slot] = observed.visits * seen + (past["seen"][slot] if whole else 0.0)
+        past["paid"][slot] = observed.visits * np.where(seen, observed.values, 0.0) + (past["paid"][slot] if whole else 0.0)
+        counts = arrays["counts"] + observed.counts
+        kernels = self.confidence.kernels(view, counts, pools.support, state.episode + 1)
+        member = np.unique(pools.kind_of, return_index=True)[1]
+        width = kernels.width[pools.group_of[member]]
+        number, paid = past["seen"].sum(axis=0), past["paid"].sum(axis=0)
+        mean = np.divide(paid, number, out=np.ones_like(paid), where=number > 0)
+        estimate = np.where(pools.zero, pools.floor, np.minimum(mean + width, 1.0))
+        return {"counts": counts, **past, "estimate": estimate, "mass": self._solve(view, pools, kernels, estimate)}
+
+    def _window(self, view: View) -> int:
+        return max(1, round(view.episodes**0.5)) if self.settings.version == "window" else 1
+
+    def _solve(self, view: View, pools: Pools, kernels: Kernels, estimate: FloatArray) -> FloatArray:
+        """Return the masses (C,H,S,2) of the extended LP; a stationary plan is the same at every step."""
+        low, high, reward = kernels.low[pools.group], kernels.high[pools.group], estimate[pools.kind]
+        if self.settings.version != "stationary":
+            plan = optimistic_fluid(low, high, reward, pools.start, view.budget, view.horizon, pools.weights, tolerance=1e-5)
+            return plan.mass
+        mass = stationary_fluid(low, high, reward, view.budget, pools.weights)
+        return np.repeat(mass[:, np.newaxis], view.horizon, axis=1)

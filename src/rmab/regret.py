@@ -1,0 +1,95 @@
+"""What a run is held against (paper, eq. regret): comparators, signed regret, its sources, and the theory's curve.
+
+The best policy over all episodes cannot be computed. O1 bounds it from above: the fluid LP of the summed rewards, whose gap
+to any executable policy stays. O2 is the best fixed policy that we can execute with the true kernels and the summed rewards
+at hand: the better one of occupancy and Lagrangian index, simulated. O3 knows the rewards of each episode before it begins:
+the fluid LP, episode by episode. Regret is signed, and negative where a learner beats the comparator.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from rmab.arrays import FloatArray, frozen
+from rmab.planners.fluid import Fluid, fluid
+from rmab.planners.indices import lagrangian_index, occupancy_index
+from rmab.policy import IndexPolicy
+from rmab.problem import Problem, View
+from rmab.simulation import simulate
+
+__all__ = ["Comparator", "Comparators", "theory_curve"]
+
+Comparator = Literal["O1", "O2", "O3"]
+
+ROUNDS = 200  # simulated episodes behind O2
+
+
+@dataclass(frozen=True, eq=False)
+class Comparators:
+    """The comparators of a problem and the rewards (T, N, S, 2) that its adversary chose, each computed when asked for."""
+
+    problem: Problem
+    rewards: FloatArray
+
+    @cached_property
+    def plan(self) -> Fluid:
+        """The fluid LP of the summed rewards."""
+        return fluid(self.problem, self.rewards.sum(axis=0))
+
+    @cached_property
+    def visits(self) -> FloatArray:
+        """(N, S, 2) mean visits per episode of O1's occupancy."""
+        return frozen(self.plan.occupancy.sum(axis=1))
+
+    def per_episode(self, which: Comparator) -> FloatArray:
+        """(T,) what the comparator earns in every episode."""
+        return {"O1": self.o1, "O2": self.o2, "O3": self.o3}[which]()
+
+    def o1(self) -> FloatArray:
+        """(T,) what the fluid plan of the summed rewards earns: in all, a bound for every fixed policy, up to its gap."""
+        return np.asarray(np.tensordot(self.rewards, self.visits, axes=3))
+
+    def o2(self) -> FloatArray:
+        """(T,) what the best executable fixed policy earns: chosen on one half of the simulated episodes, valued on both."""
+        return np.asarray(np.tensordot(self.rewards, self._best_visits, axes=3))
+
+    @cached_property
+    def _best_visits(self) -> FloatArray:
+        total = self.rewards.sum(axis=0)
+        candidates = [make(self.problem, total, plan=self.plan) for make in (occupancy_index, lagrangian_index)]
+        samples = [self._simulated(policy) for policy in candidates]
+        halves = [float((sample[: ROUNDS // 2].mean(axis=0) * total).sum()) for sample in samples]
+        return frozen(samples[int(np.argmax(halves))].mean(axis=0))
+
+    def _simulated(self, policy: IndexPolicy) -> FloatArray:
+        """(ROUNDS, N, S, 2) visits in simulated episodes, the same luck for every policy."""
+        count, states = self.problem.arms.count, self.problem.arms.states
+        visits, nothing = np.zeros((ROUNDS, count, states, 2), dtype=np.float32), np.zeros((count, states, 2))
+        arm = np.arange(count)
+        for k in range(ROUNDS):
+            episode = simulate(self.problem, policy, nothing, np.random.default_rng((2, k)))
+            np.add.at(visits[k], (arm, episode.states[:-1], episode.actions.astype(np.int64)), 1.0)
+        return visits.astype(np.float64)
+
+    def o3(self) -> FloatArray:
+        """(T,) the fluid bound of every episode by itself; rewards in the same proportions are solved once."""
+        bounds, known = np.empty(len(self.rewards)), dict[bytes, float]()
+        for t, reward in enumerate(self.rewards):
+            scale = float(np.abs(reward).max()) or 1.0
+            key = np.round(reward / scale, 12).tobytes()
+            if key not in known:
+                known[key] = fluid(self.problem, reward / scale).bound
+            bounds[t] = scale * known[key]
+        return bounds
+
+
+def theory_curve(view: View, epsilon: float = 0.05) -> FloatArray:
+    """(T,) the bound of Theorem regret after t episodes, with its printed constants, in the rewards' own units."""
+    t = np.arange(1, view.episodes + 1)
+    states, arms, horizon = view.states, view.arms, view.horizon
+    descent = arms * horizon * np.sqrt(t * np.log(states**2 * 2))
+    feedback = horizon * np.sqrt(2 * arms * t * np.log(4 * states * 2 * arms * t / epsilon))
+    index = view.budget * np.sqrt(states * 2 * arms * t * horizon)
+    return np.asarray((view.high - view.low) * (descent + feedback + index))
