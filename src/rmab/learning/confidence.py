@@ -8,7 +8,7 @@ import numpy as np
 from rmab.arrays import BoolArray, FloatArray, IntArray
 from rmab.problem import View
 
-__all__ = ["KINDS", "Confidence", "Kernels", "empirical"]
+__all__ = ["KINDS", "Confidence", "Kernels", "Kind", "empirical", "hoeffding_width", "kl_interval"]
 
 Kind = Literal["hoeffding", "bernstein", "kl", "l1"]
 KINDS: tuple[Kind, ...] = ("hoeffding", "bernstein", "kl", "l1")
@@ -16,14 +16,11 @@ KINDS: tuple[Kind, ...] = ("hoeffding", "bernstein", "kl", "l1")
 
 @dataclass(frozen=True, eq=False)
 class Kernels:
-    """Sets of kernels per group: boxes low..high (G,S,2,S), or L1 balls of radius (G,S,2) around low; width (G,S,2) of the
-    paper's bonus.
-    """
+    """Sets of kernels per group: boxes low..high (G,S,2,S), or L1 balls of radius (G,S,2) around low."""
 
     low: FloatArray
     high: FloatArray
     radius: FloatArray | None
-    width: FloatArray
 
 
 @dataclass(frozen=True)
@@ -36,20 +33,19 @@ class Confidence:
     def kernels(self, view: View, counts: IntArray, support: BoolArray, episode: int) -> Kernels:
         """Return the sets for this episode (from 0) from the counts (G,S,2,S) of all before it."""
         mean, visits = empirical(counts, support), counts.sum(axis=3)
-        width = hoeffding_width(view, visits, episode, self.epsilon)
         if self.kind == "hoeffding":
-            return _box(mean, width[..., np.newaxis], support, width)
+            return _box(mean, hoeffding_width(view, visits, episode, self.epsilon)[..., np.newaxis], support)
         size = 2 * view.states * view.horizon * len(counts)
         log = float(np.log(max(view.episodes, episode + 1) * size / self.epsilon))
         many = np.maximum(visits, 1)[..., np.newaxis]
         if self.kind == "bernstein":
             less = np.maximum(visits - 1, 1)[..., np.newaxis]
-            return _box(mean, np.minimum(2 * np.sqrt(mean * log / less) + 14 * log / (3 * less), 1.0), support, width)
+            return _box(mean, np.minimum(2 * np.sqrt(mean * log / less) + 14 * log / (3 * less), 1.0), support)
         if self.kind == "kl":
             low, high = kl_interval(mean, log / many)
-            return Kernels(np.where(support, low, 0.0), np.where(support, high, 0.0), None, width)
+            return Kernels(np.where(support, low, 0.0), np.where(support, high, 0.0), None)
         radius = np.minimum(np.sqrt(2 * view.states * log / many[..., 0]), 2.0)
-        return Kernels(mean, mean, radius, width)
+        return Kernels(mean, mean, radius)
 
 
 def empirical(counts: IntArray, support: BoolArray) -> FloatArray:
@@ -88,6 +84,6 @@ def _bernoulli_kl(mean: FloatArray, other: FloatArray) -> FloatArray:
     return np.asarray(one + two)
 
 
-def _box(mean: FloatArray, reach: FloatArray, support: BoolArray, width: FloatArray) -> Kernels:
+def _box(mean: FloatArray, reach: FloatArray, support: BoolArray) -> Kernels:
     low, high = np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)
-    return Kernels(np.where(support, low, 0.0), np.where(support, high, 0.0), None, width)
+    return Kernels(np.where(support, low, 0.0), np.where(support, high, 0.0), None)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rmab.arrays import FloatArray
 from rmab.learning.base import Learner, Plan, State
-from rmab.learning.confidence import Confidence, Kernels, Kind
+from rmab.learning.confidence import Confidence, Kernels, Kind, hoeffding_width
 from rmab.learning.estimators import Estimate, EstimatorKind, begin_memory, update_memory
 from rmab.learning.feedback import Feedback
 from rmab.learning.mirror import StepKind, active_step, first_step, lazy_step, paper_rate, reached_heat
@@ -89,9 +89,8 @@ class MirrorDescent(Learner):
     def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]:
         view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
         observed = pools.observe(view, feedback)
-        before = self._kernels(view, pools, arrays["counts"], state.episode)
-        member = np.unique(pools.kind_of, return_index=True)[1]
-        width = before.width[pools.group_of[member]]
+        visits = arrays["counts"].sum(axis=3)[pools.group_of_kind]
+        width = hoeffding_width(view, visits, state.episode, self.settings.epsilon)
         memory = {name: arrays[name] for name in begin_memory(pools)}
         estimate = update_memory(self.estimator, view, pools, memory, observed, width, state.episode)
         counts = arrays["counts"] + observed.counts

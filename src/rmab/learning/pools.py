@@ -1,6 +1,7 @@
 """Who learns together: arms of a group share dynamics; where they are paid alike, too, one block of the programme."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -43,6 +44,7 @@ class Pools:
     floor: float
 
     @classmethod
+    @lru_cache(maxsize=16)  # a view cannot change, and is asked for several times an episode
     def of(cls, view: View) -> "Pools":
         """Pool the arms of a view as far as it declares them alike."""
         alone = np.arange(view.arms)
@@ -63,6 +65,11 @@ class Pools:
         floor = -view.low / (view.high - view.low)
         weights = np.bincount(block_of).astype(np.float64)
         return cls(groups, kinds, block_of, groups[first], kinds[first], view.start[first], weights, support, zero, floor)
+
+    @property
+    def group_of_kind(self) -> IntArray:
+        """(R,) the group of each kind of reward."""
+        return self.group_of[np.unique(self.kind_of, return_index=True)[1]]
 
     def observe(self, view: View, feedback: Feedback) -> Observed:
         """Count and pool what was seen."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rmab.arrays import FloatArray
 from rmab.learning.base import Learner, Plan, State
-from rmab.learning.confidence import Confidence, Kernels
+from rmab.learning.confidence import Confidence, Kernels, hoeffding_width
 from rmab.learning.feedback import Feedback
 from rmab.learning.pools import Pools
 from rmab.planners.optimistic import optimistic_fluid
@@ -81,8 +81,7 @@ class RmabUcrl(Learner):
         past["paid"][slot] = observed.visits * np.where(seen, observed.values, 0.0) + (past["paid"][slot] if whole else 0.0)
         counts = arrays["counts"] + observed.counts
         kernels = self.confidence.kernels(view, counts, pools.support, state.episode + 1)
-        member = np.unique(pools.kind_of, return_index=True)[1]
-        width = kernels.width[pools.group_of[member]]
+        width = hoeffding_width(view, counts.sum(axis=3)[pools.group_of_kind], state.episode + 1, self.settings.epsilon)
         number, paid = past["seen"].sum(axis=0), past["paid"].sum(axis=0)
         mean = np.divide(paid, number, out=np.ones_like(paid), where=number > 0)
         estimate = np.where(pools.zero, pools.floor, np.minimum(mean + width, 1.0))
@@ -95,7 +94,7 @@ class RmabUcrl(Learner):
         """Return the masses (C,H,S,2) of the extended LP; a stationary plan is the same at every step."""
         low, high, reward = kernels.low[pools.group], kernels.high[pools.group], estimate[pools.kind]
         if self.settings.version != "stationary":
-            plan = optimistic_fluid(low, high, reward, pools.start, view.budget, view.horizon, pools.weights, tolerance=1e-5)
+            plan = optimistic_fluid(low, high, reward, pools.start, view.budget, view.horizon, pools.weights, tolerance=1e-4)
             return plan.mass
         mass = stationary_fluid(low, high, reward, view.budget, pools.weights)
         return np.repeat(mass[:, np.newaxis], view.horizon, axis=1)

@@ -1,0 +1,117 @@
+"""One full CPAP run of every learner, and a deadline episode: what learning costs. One command, tables out.
+
+    python benchmarks/learners.py [cpap] [deadline]
+
+The peer of the first table is the same loop with the projection done by CVXPY + Clarabel: its solver time on the projections
+of some episodes, extrapolated to all of them. Targets that are missed are named at the end, and the exit code says so.
+"""
+
+import resource
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import rmab
+from rmab.learning import mirror
+from rmab.posing import box_program
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+CONSOLE = Console(width=110)
+
+
+def table(title: str, *columns: str) -> Table:
+    """An empty table whose numbers are right-aligned."""
+    rows = Table(title=title)
+    for place, column in enumerate(columns):
+        rows.add_column(column, justify="right" if place else "left")
+    return rows
+
+
+class Watched:
+    """Stands in for `project`: adds up its time, and keeps the arguments of some calls."""
+
+    def __init__(self) -> None:
+        self.project, self.seconds, self.calls, self.kept = mirror.project, 0.0, 0, list[tuple[object, ...]]()
+
+    def __call__(self, *arguments: object, **options: object) -> object:
+        """Project, and take the time."""
+        begin = time.perf_counter()
+        answer = self.project(*arguments, **options)  # type: ignore[arg-type]
+        self.seconds += time.perf_counter() - begin
+        self.calls += 1
+        if self.calls in (2, 20, 45):
+            self.kept.append((*arguments, options["weights"]))
+        return answer
+
+
+def watched_run(task: rmab.Task, learner: rmab.Learner) -> tuple[float, Watched]:
+    """Return the seconds of a run, everything included, and what was seen of its projections."""
+    watch = Watched()
+    mirror.project = watch  # type: ignore[assignment]
+    begin = time.perf_counter()
+    try:
+        rmab.run(task, learner)
+    finally:
+        mirror.project = watch.project
+    return time.perf_counter() - begin, watch
+
+
+def cpap() -> list[str]:
+    """Runs of 50 episodes."""
+    from oracle import clarabel
+
+    task, missed = rmab.task("cpap@noisy"), []
+    rows = table(
+        "cpap@noisy, 50 episodes (targets: 100 times faster than with Clarabel, 20% outside the projection)",
+        "learner", "seconds", "outside the projection", "projections", "with Clarabel, s", "times",
+    )  # fmt: skip
+    for name in ("ucmd-armab", "ucmd"):
+        rmab.run(task, name)
+        seconds, watch = min((watched_run(task, rmab.learner(name)) for _ in range(3)), key=lambda one: one[0])
+        peer = np.mean([clarabel(box_program(*arguments)).seconds for arguments in watch.kept])
+        slow = float(peer) * watch.calls + seconds - watch.seconds
+        outside = 1 - watch.seconds / seconds
+        rows.add_row(name, f"{seconds:.2f}", f"{outside:.0%}", str(watch.calls), f"{slow:.0f}", f"{slow / seconds:.0f}")
+        missed += [] if slow / seconds >= 100 else [f"{name}: {slow / seconds:.0f} times, not 100"]
+        missed += [] if outside <= 0.2 else [f"{name}: {outside:.0%} outside the projection, not 20%"]
+    for name, options in (("rmab-ucrl", {}), ("rmab-ucrl", {"version": "finite"}), ("random", {}), ("oracle", {})):
+        begin = time.perf_counter()
+        rmab.run(task, rmab.learner(name, **options))
+        rows.add_row(f"{name} {options.get('version', '')}", f"{time.perf_counter() - begin:.2f}", "", "", "", "")
+    CONSOLE.print(rows)
+    return missed
+
+
+def deadline(episodes: int = 4) -> list[str]:
+    """Episodes of the deadline class, one block of weight 100."""
+    rows = table(
+        "deadline@noisy, groups (target: an episode costs at most 3 projections of that size, and less than 1 GB)",
+        "learner", "seconds an episode", "in projections of `benchmarks/projection.py large`", "peak GB",
+    )  # fmt: skip
+    from projection import deadline_sized
+
+    arguments = deadline_sized(masked=False)
+    rmab.project(*arguments, weights=[100.0])
+    begin = time.perf_counter()
+    rmab.project(*arguments, weights=[100.0])
+    unit, missed = time.perf_counter() - begin, []
+    for name in ("ucmd-armab", "ucmd"):
+        run = rmab.run(rmab.task("deadline@noisy", episodes=episodes), name)
+        each = float(run.seconds[1:].mean())
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        rows.add_row(name, f"{each:.2f}", f"{each / unit:.1f}", f"{most:.2f}")
+        missed += [] if each / unit <= 3 else [f"deadline, {name}: {each / unit:.1f} projections, not 3"]
+        missed += [] if most < 1 else [f"deadline, {name}: {most:.2f} GB, not 1"]
+    CONSOLE.print(rows)
+    return missed
+
+
+PARTS = {part.__name__: part for part in (cpap, deadline)}
+
+if __name__ == "__main__":
+    misses = [miss for name in sys.argv[1:] or PARTS for miss in PARTS[name]()]
+    sys.exit("targets missed: " + "; ".join(misses) if misses else 0)

@@ -1,0 +1,145 @@
+"""The learning table: every learner against every adversary, with intervals. Writes docs/learning.md; can be stopped and
+started again: finished runs are kept in the results file.
+
+    python studies/learning_table.py [cpap] [cpap-adherence] [deadline] [--rounds 20] [--workers 2]
+
+The deadline study has 5 rounds of 20 episodes, unless told otherwise: a round of it takes minutes.
+"""
+
+import argparse
+import json
+import os
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from rich.progress import track
+from scipy import stats
+
+import rmab
+from rmab.rewards import ADVERSARIES
+
+ROOT = Path(__file__).parents[1]
+LEARNERS: dict[str, tuple[str, dict[str, str], str]] = {
+    "ucmd": ("ucmd", {}, "bandit"),
+    "ucmd-armab": ("ucmd-armab", {}, "bandit"),
+    "rmab-ucrl": ("rmab-ucrl", {"version": "stationary"}, "bandit"),
+    "rmab-ucrl, finite": ("rmab-ucrl", {"version": "finite"}, "bandit"),
+    "rmab-ucrl, window": ("rmab-ucrl", {"version": "window"}, "bandit"),
+    "random": ("random", {}, "bandit"),
+    "ucmd, full information (privileged)": ("ucmd", {}, "full"),
+    "oracle (privileged)": ("oracle", {}, "bandit"),
+}
+VARIANTS: dict[str, dict[str, str | float]] = {
+    "forecast, lazy (default)": {},
+    "forecast, hoeffding sets": {"confidence": "hoeffding"},
+    "forecast, bernstein sets": {"confidence": "bernstein"},
+    "forecast, L1 sets": {"confidence": "l1"},
+    "forecast, dependent rounding": {"rounding": "dependent"},
+    "fading, lazy": {"estimator": "fading"},
+    "last, lazy": {"estimator": "last"},
+    "direct, lazy": {"estimator": "direct"},
+    "paper's estimator, lazy": {"estimator": "paper"},
+    "fading, active, 4 x rate": {"estimator": "fading", "step": "active", "scale": 4.0},
+    "last, active, 4 x rate": {"estimator": "last", "step": "active", "scale": 4.0},
+    "direct, active": {"estimator": "direct", "step": "active"},
+}
+for label, options in VARIANTS.items():
+    LEARNERS[f"variant: {label}"] = ("ucmd", options, "bandit")  # type: ignore[assignment]
+SIZES: dict[str, dict[str, int | bool]] = {"cpap": {}, "cpap-adherence": {}, "deadline": {"episodes": 20}}
+
+
+def alone() -> None:
+    """Keep a worker to one core, so that workers do not fight over threads."""
+    free = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {free[os.getpid() % len(free)]})
+
+
+def play(job: tuple[str, str, str, int]) -> dict[str, object]:
+    """Play one run and return what the table needs of it."""
+    family, against, label, seed = job
+    name, options, feedback = LEARNERS[label]
+    task = rmab.task(f"{family}@{against}", seed=seed, feedback=feedback, **SIZES[family])  # type: ignore[arg-type]
+    run = rmab.run(task, rmab.learner(name, **options), seed)
+    to = {which: run.relative_regret(which) for which in ("O1", "O2")}  # type: ignore[arg-type]
+    return {"job": list(job), **to, "seconds": float(run.seconds.sum() / run.reward.size), "reward": float(run.reward.sum())}
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Mean and half width of its 95% interval (Student)."""
+    sample = np.asarray(values)
+    half = stats.t.ppf(0.975, sample.size - 1) * sample.std(ddof=1) / np.sqrt(sample.size) if sample.size > 1 else np.inf
+    return float(sample.mean()), float(half)
+
+
+def section(family: str, labels: list[str], results: list[dict[str, object]], to: str) -> str:
+    """One table: learners by adversaries, regret relative to a comparator in per cent."""
+    lines = [f"| regret to {to}, % | " + " | ".join(ADVERSARIES) + " | s / episode |", "| --- |" + " ---: |" * 7]
+    for label in labels:
+        cells, seconds = [], []
+        for against in ADVERSARIES:
+            mine = [one for one in results if one["job"][:3] == [family, against, label]]  # type: ignore[index]
+            seconds += [float(one["seconds"]) for one in mine]  # type: ignore[arg-type]
+            if not mine:
+                cells.append("")
+                continue
+            mean, half = interval([100 * float(one[to]) for one in mine])  # type: ignore[arg-type]
+            cells.append(f"{mean:.1f} ± {half:.1f}" if np.isfinite(half) else f"{mean:.1f}")
+        if any(cells):
+            lines.append(f"| {label} | " + " | ".join(cells) + f" | {np.mean(seconds):.2f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run what is missing, then write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("families", nargs="*", default=[], choices=[[], *SIZES])
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--learners", default="", help="only learners whose label contains this")
+    parser.add_argument("--results", type=Path, default=ROOT / "docs" / "learning.jsonl")
+    args = parser.parse_args()
+    done = [json.loads(line) for line in args.results.read_text().splitlines()] if args.results.exists() else []
+    finished = {tuple(one["job"]) for one in done}
+    jobs = [
+        (family, against, label, seed)
+        for family in args.families or SIZES
+        for seed in range(min(args.rounds, 5) if family == "deadline" else args.rounds)
+        for against in ADVERSARIES
+        for label in LEARNERS
+        if args.learners in label and not (label.startswith("variant") and (family != "cpap" or seed >= 4))
+    ]
+    jobs.sort(key=lambda job: (job[2].startswith("variant"), "finite" in job[2] or "window" in job[2]))  # the dear ones late
+    todo = [job for job in jobs if job not in finished]
+    with (
+        ProcessPoolExecutor(args.workers, mp_context=get_context("spawn"), initializer=alone) as pool,
+        args.results.open("a") as file,
+    ):
+        for future in track(as_completed([pool.submit(play, job) for job in todo]), "runs", total=len(todo)):
+            done.append(future.result())
+            file.write(json.dumps(done[-1]) + "\n")
+            file.flush()
+    (ROOT / "docs" / "learning_tables.md").write_text(tables(done))
+
+
+def tables(results: list[dict[str, object]]) -> str:
+    """Return the whole page."""
+    main_labels = [label for label in LEARNERS if not label.startswith("variant")]
+    parts = [
+        "# Learning tables\n",
+        "Made by `python studies/learning_table.py`: means and 95% intervals over rounds. Negative: better than it.\n",
+    ]
+    for family in SIZES:
+        rounds = len({one["job"][3] for one in results if one["job"][0] == family})  # type: ignore[index]
+        if rounds:
+            parts.append(f"## {family}: {rounds} rounds\n")
+            parts += [section(family, main_labels, results, to) + "\n" for to in ("O1", "O2")]
+    variants = [label for label in LEARNERS if label.startswith("variant")]
+    parts.append("## Parts of `ucmd`, exchanged one by one (cpap, 4 rounds)\n")
+    parts.append(section("cpap", variants, results, "O1") + "\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    main()
