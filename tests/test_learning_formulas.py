@@ -1,0 +1,716 @@
+"""The parts of the learners against their literal twins, hand-computed numbers, and the programme solved by Clarabel."""
+
+import math
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import rel_entr
+from scipy.stats import binom
+
+import instances
+import literal
+import oracle
+import rmab
+from rmab.learning.confidence import KINDS, Confidence, empirical, hoeffding_width, kl_interval
+from rmab.learning.estimators import begin_memory, paper_estimate, update_memory
+from rmab.learning.feedback import Feedback
+from rmab.learning.mirror import active_step, first_step, paper_rate, reached_heat
+from rmab.learning.pools import Observed, Pools
+from rmab.planners.stationary import stationary_fluid
+from rmab.problem import Arms, Problem, View
+from rmab.projection import Projection
+
+
+def view_of(arms: int = 1, states: int = 2, horizon: int = 3, **changes: Any) -> View:
+    fields: dict[str, Any] = {
+        "arms": arms,
+        "states": states,
+        "horizon": horizon,
+        "episodes": 4,
+        "budget": 1,
+        "start": np.zeros(arms, dtype=np.int64),
+        "low": 0.0,
+        "high": 1.0,
+        "feedback": "bandit",
+        "passive_zero": False,
+        "pooled_rewards": False,
+        "groups": None,
+        "support": None,
+        "sizes": None,
+        "state_names": None,
+    }
+    return View(**{**fields, **changes})
+
+
+# Three arms, the first two of one group. Arm 0 goes 0-1-1-0, arm 1 goes 0-0-1-1, arm 2 goes 1-1-1-0.
+STATES = np.array([[0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 0]])
+ACTIONS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+GROUPS = np.array([0, 0, 1])
+REWARD = np.array([[[0.0, 1.0], [-2.0, 3.0]], [[0.0, 1.0], [-2.0, 3.0]], [[0.5, 0.5], [-1.0, 2.0]]])
+
+
+def tiny(**changes: Any) -> tuple[View, Pools, Observed]:
+    """Return the episode above, rewards in [-2, 3], as it is pooled."""
+    fields = {"groups": GROUPS, "start": STATES[0], "low": -2.0, "high": 3.0, **changes}
+    view = view_of(3, 2, 3, **fields)
+    pools = Pools.of(view)
+    visits = literal.pair_visits(STATES, ACTIONS, 2)
+    return view, pools, pools.observe(view, Feedback(0, STATES, ACTIONS, np.where(visits > 0, REWARD, np.nan)))
+
+
+# ---------------------------------------------------------------- counts and pools
+
+
+def test_counts_of_a_group_add_up_over_its_arms() -> None:
+    _, _, seen = tiny()
+    hand = np.zeros((2, 2, 2, 2), dtype=int)
+    # Group 0, passive: arm 0 goes 1-1 and 1-0, arm 1 goes 0-0 and 1-1.   Active: arm 0 goes 0-1, arm 1 goes 0-1.
+    hand[0, :, 0] = [[1, 0], [1, 2]]
+    hand[0, 0, 1] = [0, 2]
+    # Group 1: arm 2 stays in 1 twice while passive, and goes 1-0 when active.
+    hand[1, 1, 0] = [0, 2]
+    hand[1, 1, 1] = [1, 0]
+    np.testing.assert_array_equal(seen.counts, hand)
+    np.testing.assert_array_equal(seen.counts, literal.transition_counts(STATES, ACTIONS, [0, 0, 1], 2))
+
+
+def test_every_arm_without_groups_counts_for_itself() -> None:
+    _, pools, seen = tiny(groups=None)
+    np.testing.assert_array_equal(seen.counts, literal.transition_counts(STATES, ACTIONS, [0, 1, 2], 2))
+    np.testing.assert_array_equal(seen.visits, literal.pair_visits(STATES, ACTIONS, 2))
+    np.testing.assert_array_equal(pools.weights, np.ones(3))
+
+
+def test_pooled_rewards_have_visits_per_arm() -> None:
+    _, pools, seen = tiny(pooled_rewards=True)
+    # Group 0 has two arms: passive in 0 once, passive in 1 three times, active in 0 twice: half of that per arm.
+    np.testing.assert_array_equal(seen.visits, [[[0.5, 1.0], [1.5, 0.0]], [[0.0, 0.0], [2.0, 1.0]]])
+    np.testing.assert_array_equal(pools.weights, [2, 1])
+    np.testing.assert_array_equal(pools.block_of, [0, 0, 1])
+
+
+def test_groups_without_pooled_rewards_keep_their_own_blocks() -> None:
+    _, pools, seen = tiny(pooled_rewards=False)
+    np.testing.assert_array_equal(seen.visits, literal.pair_visits(STATES, ACTIONS, 2))
+    np.testing.assert_array_equal(pools.group, [0, 0, 1])
+    np.testing.assert_array_equal(pools.weights, np.ones(3))
+
+
+def test_rewards_of_a_range_are_mapped_to_0_1() -> None:
+    _, _, seen = tiny()
+    # (r + 2) / 5: 0 is 0.4, 1 is 0.6, -2 is 0, -1 is 0.2, 2 is 0.8.
+    nan = np.nan
+    hand = [[[nan, 0.6], [0.0, nan]], [[0.4, 0.6], [0.0, nan]], [[nan, nan], [0.2, 0.8]]]
+    np.testing.assert_allclose(seen.values, hand, rtol=1e-15)
+
+
+def test_passive_rewards_declared_zero_are_known_everywhere() -> None:
+    view, pools, seen = tiny(passive_zero=True)
+    assert pools.floor == 0.4
+    np.testing.assert_array_equal(seen.values[..., 0], 0.4)
+    memory = begin_memory(pools)
+    for kind in ("paper", "direct", "fading", "last", "forecast"):
+        estimate = update_memory(kind, view, pools, memory, seen, np.ones((3, 2, 2)), 0)
+        np.testing.assert_array_equal(estimate.last[..., 0], 0.4)
+        np.testing.assert_array_equal(estimate.ahead[..., 0], 0.4)
+
+
+def test_no_real_state_leads_to_padding() -> None:
+    pools = Pools.of(view_of(2, 3, sizes=np.array([2, 3])))
+    np.testing.assert_array_equal(pools.support[0, :2], np.broadcast_to([True, True, False], (2, 2, 3)))
+    assert pools.support[0, 2, :, 2].all()
+    assert pools.support[1].all()
+
+
+# ---------------------------------------------------------------- confidence sets
+
+
+def some_counts(view: View, groups: int, seed: int) -> np.ndarray:
+    """(G,S,2,S) random counts; about a third of the pairs are unvisited."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 30, size=(groups, view.states, 2, view.states))
+    return counts * (rng.random((groups, view.states, 2, 1)) < 0.67)
+
+
+def test_width_by_hand() -> None:
+    view = view_of(3, 2, 5)
+    visits = np.array([[[0, 1], [8, 100]]])
+    # Second episode (t = 2): ln(4 * 2 * 2 * 3 * 1 * 5 / 0.05) = ln 4800 = 8.47637...
+    log = math.log(4800.0)
+    hand = [[[1.0, 1.0], [math.sqrt(log / 16), math.sqrt(log / 200)]]]
+    np.testing.assert_allclose(hoeffding_width(view, visits, 1, 0.05), hand, rtol=1e-14)
+    assert hoeffding_width(view, visits, 1, 0.05)[0, 1, 0] == pytest.approx(0.727855, abs=1e-6)
+    # The first episode has max(t - 1, 1) = 1 in its place, the third has 2.
+    np.testing.assert_array_equal(hoeffding_width(view, visits, 0, 0.05), hoeffding_width(view, visits, 1, 0.05))
+    assert hoeffding_width(view, visits, 2, 0.05)[0, 1, 1] == pytest.approx(math.sqrt(math.log(9600) / 200), rel=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["hoeffding", "bernstein", "l1"])
+def test_nothing_is_known_before_the_first_episode(kind: str) -> None:
+    view = view_of(2, 3)
+    kernels = Confidence(kind).kernels(view, np.zeros((2, 3, 2, 3), dtype=int), np.ones((2, 3, 2, 3), dtype=bool), 0)
+    if kernels.radius is None:
+        np.testing.assert_array_equal(kernels.low, 0.0)
+        np.testing.assert_array_equal(kernels.high, 1.0)
+    else:
+        np.testing.assert_allclose(kernels.low, 1 / 3)
+        np.testing.assert_array_equal(kernels.radius, 2.0)
+
+
+@pytest.mark.xfail(strict=True, reason="confidence.py: KL intervals of unvisited pairs shut out deterministic kernels")
+def test_kl_knows_nothing_before_the_first_visit() -> None:
+    """C = 0 is taken for one visit with mean 1/S: kl(1/2, 0) is infinite, so probabilities 0 and 1 are ruled out."""
+    view = view_of(2, 2)
+    kernels = Confidence("kl").kernels(view, np.zeros((2, 2, 2, 2), dtype=int), np.ones((2, 2, 2, 2), dtype=bool), 0)
+    np.testing.assert_array_equal(kernels.low, 0.0)
+    np.testing.assert_array_equal(kernels.high, 1.0)
+
+
+@pytest.mark.parametrize("episode", [0, 1, 7])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sets_are_those_of_the_literal_formulas(kind: str, episode: int) -> None:
+    view = view_of(4, 3, 5, episodes=8)
+    counts = some_counts(view, 2, episode)
+    support = np.random.default_rng(9).random(counts.shape) < 0.8
+    support[..., 0] = True
+    counts = counts * support
+    kernels = Confidence(kind, 0.1).kernels(view, counts, support, episode)
+    mean = literal.empirical(counts, support)
+    np.testing.assert_allclose(empirical(counts, support), mean, rtol=1e-15)
+    widths = hoeffding_width(view, counts.sum(axis=3), episode, 0.1)
+    log = literal.iota(states=3, blocks=2, horizon=5, episodes=8, epsilon=0.1)
+    for g, s, a in np.ndindex(2, 3, 2):
+        visits = int(counts[g, s, a].sum())
+        delta = literal.hoeffding_delta(visits, episode + 1, states=3, arms=4, horizon=5, epsilon=0.1)
+        assert widths[g, s, a] == pytest.approx(delta, rel=1e-14)
+        if kind == "l1":
+            assert kernels.radius[g, s, a] == pytest.approx(literal.l1_radius(visits, log, 3), rel=1e-14)
+            np.testing.assert_allclose(kernels.low[g, s, a], mean[g, s, a], rtol=1e-15)
+            continue
+        assert kernels.radius is None
+        for y in range(3):
+            p = float(mean[g, s, a, y])
+            if kind == "kl" and support[g, s, a, y]:
+                hand = tuple(literal.kl_end(p, log / max(visits, 1), side) for side in (0, 1))
+            elif kind == "kl":
+                hand = (0.0, 0.0)
+            else:
+                width = delta if kind == "hoeffding" else literal.bernstein_width(p, visits, log)
+                hand = literal.box(p, width, bool(support[g, s, a, y]))
+            assert (kernels.low[g, s, a, y], kernels.high[g, s, a, y]) == pytest.approx(hand, abs=2e-15, rel=1e-13)
+
+
+def test_sets_by_hand() -> None:
+    """One arm, two states, H = 1, T = 1, epsilon = 4 / e^2: iota = ln(2 * 2 / (4 / e^2)) = 2."""
+    view = view_of(1, 2, 1, episodes=1)
+    epsilon = 4 * math.exp(-2)
+    counts = np.zeros((1, 2, 2, 2), dtype=int)
+    counts[0, 0, 0], counts[0, 0, 1], counts[0, 1, 0] = [0, 40], [1, 2], [50, 150]
+    everything = np.ones(counts.shape, dtype=bool)
+    kl = Confidence("kl", epsilon).kernels(view, counts, everything, 0)
+    # Mean 0 of 40 visits: -ln(1 - p) <= 2 / 40, so p <= 1 - exp(-0.05).
+    np.testing.assert_allclose(kl.high[0, 0, 0], [1 - math.exp(-0.05), 1.0], rtol=1e-12)
+    np.testing.assert_allclose(kl.low[0, 0, 0], [0.0, math.exp(-0.05)], rtol=1e-12)
+    ball = Confidence("l1", epsilon).kernels(view, counts, everything, 0)
+    # sqrt(2 * 2 * 2 / C): C = 200 gives 0.2, C = 3 gives 1.63; C = 0 gives 2.
+    np.testing.assert_allclose(ball.radius[0], [[math.sqrt(0.2), math.sqrt(8 / 3)], [0.2, 2.0]], rtol=1e-14)
+    bernstein = Confidence("bernstein", epsilon).kernels(view, counts, everything, 0)
+    # Mean 1/4 of 200 visits: 2 sqrt(0.25 * 2 / 199) + 28 / 597 = 0.1471527...
+    assert bernstein.high[0, 1, 0, 0] == pytest.approx(0.25 + 2 * math.sqrt(0.5 / 199) + 28 / 597, rel=1e-14)
+    assert bernstein.high[0, 1, 0, 0] == pytest.approx(0.397152, abs=1e-5)
+
+
+@given(st.integers(0, 500), st.integers(1, 500), st.floats(1e-3, 30.0))
+@settings(max_examples=200)
+def test_ends_of_kl_intervals_are_where_the_divergence_is_the_limit(hits: int, visits: int, log: float) -> None:
+    mean, limit = min(hits, visits) / visits, log / visits
+    low, high = (float(end[0]) for end in kl_interval(np.array([mean]), np.array([limit])))
+    assert 0 <= low <= mean <= high <= 1
+    for end in (low, high):
+        spent = float(rel_entr(mean, end) + rel_entr(1 - mean, 1 - end))
+        if 1e-6 < end < 1 - 1e-6:  # nearer to the ends, rounding of `end` moves the divergence
+            assert spent == pytest.approx(limit, rel=1e-6, abs=1e-12)
+    assert (low == 0) == (mean == 0) or low < 1e-12
+    assert (high == 1) == (mean == 1) or high > 1 - 1e-12
+
+
+@given(st.integers(0, 2**31), st.sampled_from(KINDS), st.integers(0, 50))
+@settings(max_examples=100)
+def test_sets_hold_the_empirical_mean_and_are_never_empty(seed: int, kind: str, episode: int) -> None:
+    view = view_of(2, 3, 5, episodes=50)
+    counts = some_counts(view, 2, seed)
+    support = np.ones(counts.shape, dtype=bool)
+    kernels = Confidence(kind).kernels(view, counts, support, episode)
+    mean = empirical(counts, support)
+    assert (kernels.low <= mean).all()
+    assert (mean <= kernels.high).all()
+    assert (kernels.low.sum(axis=3) <= 1 + 1e-12).all()
+    assert (kernels.high.sum(axis=3) >= 1 - 1e-12).all()
+    assert kernels.radius is None or ((kernels.radius > 0) & (kernels.radius <= 2)).all()
+
+
+def missed(kind: str, view: View, shrink: float = 1.0, visits: Any = (1, 3, 10, 30, 100, 1000), tables: int = 1000) -> float:
+    """Return in which part of the tables of counts some true row lies outside its set, sets shrunk towards their mean."""
+    rng = np.random.default_rng(5)
+    shape = (view.arms, view.states, 2)
+    truth = rng.dirichlet(np.full(view.states, 0.5), size=shape)
+    number = rng.choice(visits, size=shape)
+    samples = rng.multinomial(number, truth, size=(tables, *shape))
+    sure, support, out = Confidence(kind, 0.2), np.ones(truth.shape, dtype=bool), 0
+    for counts in samples:
+        kernels = sure.kernels(view, counts, support, view.episodes - 1)
+        mean = empirical(counts, support)
+        off = truth - mean
+        if kernels.radius is None:
+            inside = (off >= shrink * (kernels.low - mean) - 1e-12) & (off <= shrink * (kernels.high - mean) + 1e-12)
+        else:
+            inside = np.abs(off).sum(axis=3) <= shrink * kernels.radius
+        out += not inside.all()
+    return out / tables
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_true_kernels_are_in_their_sets(kind: str) -> None:
+    assert missed(kind, view_of(2, 3, 3, episodes=2)) <= 0.2
+
+
+@pytest.mark.parametrize(("kind", "shrink"), [("hoeffding", 0.3), ("bernstein", 0.1), ("kl", 0.5), ("l1", 0.2)])
+def test_the_count_tables_can_tell_sets_that_are_too_small(kind: str, shrink: float) -> None:
+    assert missed(kind, view_of(2, 3, 3, episodes=2), shrink, tables=300) > 0.2
+
+
+@pytest.mark.xfail(strict=True, reason="confidence.py: iota has no factor for the 2 S ends per pair; short horizons miss")
+def test_kl_sets_of_many_states_and_one_step() -> None:
+    assert missed("kl", view_of(1, 10, 1, episodes=1), visits=(1000,), tables=300) <= 0.2
+
+
+# ---------------------------------------------------------------- the reward estimator
+
+
+def test_the_estimator_by_hand() -> None:
+    view, _, seen = tiny()
+    width = np.full((3, 2, 2), 0.1)
+    # Arm 2 in state 1, H = 3: passive twice at 0.2: 0.2 * 3 / 2 + 0.1 = 0.4; active once at 0.8: 2.4 + 0.1, at most 1.
+    # Arm 0: active in 0 once at 0.6: 1; passive in 1 twice at 0: 0.1. Arm 1: 0.4 * 3 > 1, and passive in 1 once at 0: 0.1.
+    hand = [[[1, 1], [0.1, 1]], [[1, 1], [0.1, 1]], [[1, 1], [0.4, 1]]]
+    np.testing.assert_allclose(paper_estimate(view, seen, width), hand, rtol=1e-14)
+
+
+def test_the_estimator_of_a_pool_by_hand() -> None:
+    view, _, seen = tiny(pooled_rewards=True, low=-7.0, high=43.0)
+    width = np.full((2, 2, 2), 0.01)
+    # (r + 7) / 50. Group 0, passive in 1: r = -2 is 0.1, 1.5 visits per arm: 0.1 * 3 / 1.5 + 0.01 = 0.21. Passive in 0:
+    # 0 is 0.14, half a visit counts as one: 0.42 + 0.01. Active in 0: 1 is 0.16, 0.48 + 0.01.
+    # Group 1 in state 1: -1 is 0.12, twice: 0.18 + 0.01; 2 is 0.18, once: 0.54 + 0.01.
+    hand = [[[0.43, 0.49], [0.21, 1]], [[1, 1], [0.19, 0.55]]]
+    np.testing.assert_allclose(paper_estimate(view, seen, width), hand, rtol=1e-13)
+
+
+@given(st.integers(0, 2**31), st.booleans(), st.booleans(), st.sampled_from(["bandit", "active", "full"]))
+@settings(max_examples=150)
+def test_the_estimator_never_underestimates(seed: int, pooled: bool, zero: bool, feedback: str) -> None:
+    rng = np.random.default_rng(seed)
+    horizon = int(rng.integers(1, 7))
+    fields = {"groups": GROUPS, "budget": 3, "pooled_rewards": pooled, "passive_zero": zero, "feedback": feedback}
+    states = rng.integers(2, size=(horizon + 1, 3))
+    view = view_of(3, 2, horizon, low=-2.0, high=3.0, start=states[0], **fields)
+    actions = rng.integers(2, size=(horizon, 3))
+    reward = rng.uniform(-2, 3, size=(3, 2, 2))
+    reward[1] = reward[0]
+    reward[..., 0] *= not zero
+    pools = Pools.of(view)
+    trajectory = rmab.Trajectory(states.astype(np.int32), actions.astype(bool), 0.0)
+    told = Feedback.reveal(view, 0, trajectory, reward)
+    told.check(view, 0)
+    seen = pools.observe(view, told)
+    width = rng.random(pools.zero.shape) * rng.integers(2)
+    estimate = update_memory("paper", view, pools, begin_memory(pools), seen, width, 0).last
+    assert (estimate[pools.kind_of] >= (reward + 2) / 5 - 1e-12).all()
+    assert (estimate <= 1).all()
+    for k, s, a in np.ndindex(estimate.shape):
+        value = seen.values[k, s, a]
+        twin = literal.reward_estimate(value, seen.visits[k, s, a], width[k, s, a], horizon, not np.isnan(value))
+        assert estimate[k, s, a] == pytest.approx(0.4 if zero and a == 0 else twin, rel=1e-13)
+
+
+@pytest.mark.parametrize(("chance", "published"), [(0.01, 17), (0.05, 23), (0.2, 5.5), (0.5, 2.0), (0.9, 1.1)])
+def test_a_defect_of_the_paper_that_its_weights_are_not_unbiased(chance: float, published: float) -> None:
+    """E[(H / c) 1{c > 0}] would have to be 1. Without the cap, an estimate of r = 0.01 is off by the same factor."""
+    view = view_of(1, 1, 50)
+    expected = 0.0
+    for c in range(1, 51):
+        seen = Observed(np.zeros((1, 1, 2, 1), dtype=int), np.full((1, 1, 2), 0.01), np.full((1, 1, 2), float(c)))
+        expected += binom.pmf(c, 50, chance) * paper_estimate(view, seen, np.zeros((1, 1, 2)))[0, 0, 0]
+    assert expected / 0.01 == pytest.approx(published, rel=0.05)
+    assert expected / 0.01 > 1.05
+
+
+# ---------------------------------------------------------------- rmab-ucrl
+
+
+@pytest.mark.parametrize("version", ["stationary", "finite", "window"])
+def test_ucrl_takes_the_mean_of_what_it_saw_plus_delta(version: str) -> None:
+    """T = 4: the window holds two episodes."""
+    fields = {"groups": GROUPS, "start": STATES[0], "low": -2.0, "high": 3.0, "episodes": 4}
+    view = view_of(3, 2, 3, **fields)
+    learner = rmab.learner("rmab-ucrl", version=version, epsilon=0.999)
+    state = learner.begin(view)
+    assert learner.estimate(state) is None
+    visits = literal.pair_visits(STATES, ACTIONS, 2)
+    rewards = [np.where(visits > 0, np.clip(REWARD * scale, -2, 3), np.nan) for scale in (1.0, 0.2, -0.5)]
+    for t, shown in enumerate(rewards, start=1):
+        state = learner.learn(state, Feedback(t - 1, STATES, ACTIONS, shown))
+        estimate = learner.estimate(state)
+        first = max(0, t - 2) if version == "window" else 0
+        for n, s, a in np.ndindex(3, 2, 2):
+            count = int(state.arrays["counts"][GROUPS[n], s, a].sum())
+            assert count == t * sum(visits[m, s, a] for m in range(3) if GROUPS[m] == GROUPS[n])
+            delta = literal.hoeffding_delta(count, t + 1, states=2, arms=3, horizon=3, epsilon=0.999)
+            past = [((float(r[n, s, a]) + 2) / 5 if visits[n, s, a] else None, visits[n, s, a]) for r in rewards[first:t]]
+            assert estimate[n, s, a] == pytest.approx(-2 + 5 * literal.ucrl_estimate(past, delta), rel=1e-12)
+
+
+def test_ucrl_by_hand() -> None:
+    """One arm, one state, H = 100, always passive at 0.5 and then at 0.1: mean 0.3 of 200 visits; active never: 1."""
+    view = view_of(1, 1, 100, budget=0)
+    learner = rmab.learner("rmab-ucrl", epsilon=0.5)
+    state = learner.begin(view)
+    for t, paid in enumerate((0.5, 0.1)):
+        state = learner.learn(state, Feedback(t, np.zeros((101, 1)), np.zeros((100, 1)), [[[paid, np.nan]]]))
+    # delta at t = 3: sqrt(ln(4 * 1 * 2 * 1 * 2 * 100 / 0.5) / 400) = sqrt(ln 3200 / 400) = 0.142046...
+    np.testing.assert_allclose(learner.estimate(state)[0, 0], [0.3 + math.sqrt(math.log(3200) / 400), 1.0], rtol=1e-13)
+    assert learner.estimate(state)[0, 0, 0] == pytest.approx(0.442047, abs=2e-6)
+
+
+@pytest.mark.xfail(strict=True, reason="ucrl.py: the stationary LP puts its mass on padded states, hoped to pay 1")
+def test_ucrl_plans_with_real_states_only() -> None:
+    """Arm 0 has one state, visited passive and active in turn at 0.1; its padding is never visited."""
+    view = view_of(2, 2, 200, sizes=np.array([1, 2]))
+    learner = rmab.learner("rmab-ucrl", epsilon=0.9)
+    states, actions = np.zeros((201, 2), dtype=int), np.zeros((200, 2), dtype=int)
+    actions[::2, 0] = 1
+    rewards = np.full((2, 2, 2), np.nan)
+    rewards[0, 0], rewards[1, 0, 0] = 0.1, 0.1
+    state = learner.learn(learner.begin(view), Feedback(0, states, actions, rewards))
+    np.testing.assert_allclose(learner.plan(state).occupancy[0, :, 0].sum(axis=1), 1.0, rtol=1e-6)
+
+
+# ---------------------------------------------------------------- the mirror step, and the whole learner
+
+
+def test_rate_of_the_paper() -> None:
+    # S = 3, T = 50: sqrt(ln 18 / 50) = sqrt(2.890372 / 50) = 0.240431
+    assert paper_rate(view_of(2, 3, episodes=50)) == pytest.approx(0.240431, abs=1e-6)
+    assert paper_rate(view_of(2, 5, episodes=7)) == pytest.approx(literal.eta(5, 7), rel=1e-15)
+
+
+def test_steps_by_hand() -> None:
+    """One state, one step: two masses that sum to 1. Uniform first; then tilted by exp(eta r); then held by the budget."""
+    view = view_of(2, 1, 1, budget=2)
+    pools = Pools.of(view)
+    kernels = Confidence().kernels(view, np.zeros((2, 1, 2, 1), dtype=int), pools.support, 0)
+    plan = first_step(view, pools, kernels)
+    np.testing.assert_allclose(plan.mass, 0.5, rtol=1e-9)
+    estimate = np.array([[[0.0, 1.0]], [[1.0, 0.5]]])
+    free = active_step(view, pools, kernels, plan.z, plan.mass, estimate, 2.0)
+    # e^2 / (1 + e^2) = 0.880797; e / (e + e^2) = 0.268941.
+    np.testing.assert_allclose(free.mass[:, 0, 0, 1], [0.880797, 0.268941], atol=1e-6)
+    tight = view_of(2, 1, 1, budget=1)
+    held = active_step(tight, pools, kernels, plan.z, plan.mass, estimate, 2.0).mass[:, 0, 0, 1]
+    # A price p lowers both log-odds alike: 2 - p and -1 - p, and the masses sum to 1 where they are opposite: p = 1/2.
+    np.testing.assert_allclose(held, [1 / (1 + math.exp(-1.5)), 1 / (1 + math.exp(1.5))], atol=1e-7)
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "alone": {"arms": 2, "states": 3, "horizon": 3},
+    "group": {"arms": 3, "states": 2, "horizon": 4, "groups": [0, 0, 1], "pooled": True},
+    "dynamics only": {"arms": 3, "states": 2, "horizon": 3, "groups": [0, 0, 1]},
+    "passive zero": {"arms": 2, "states": 2, "horizon": 4, "zero": True},
+    "structural zeros": {"arms": 2, "states": 3, "horizon": 4, "sparse": True},
+    "active feedback": {"arms": 3, "states": 2, "horizon": 3, "feedback": "active", "budget": 2},
+}
+LEARNERS = [(case, "hoeffding") for case in CASES] + [(case, "l1") for case in ("group", "structural zeros")]
+
+
+def game(
+    arms: int,
+    states: int,
+    horizon: int,
+    *,
+    budget: int = 1,
+    groups: list[int] | None = None,
+    pooled: bool = False,
+    zero: bool = False,
+    sparse: bool = False,
+    feedback: str = "bandit",
+) -> tuple[View, Problem, np.ndarray]:
+    """Return a view, the problem behind it, and the rewards (T,N,S,2) of four episodes in [-2, 3]."""
+    rng = np.random.default_rng((arms, states, horizon))
+    own = list(range(arms)) if groups is None else groups
+    kernel = rng.dirichlet(np.full(states, 0.7), size=(max(own) + 1, states, 2))
+    if sparse:
+        kernel[:, 0, :, -1] = 0.0
+        kernel /= kernel.sum(axis=3, keepdims=True)
+    kernel = kernel[own]
+    support = kernel > 0 if sparse else None
+    problem = Problem(Arms(kernel, groups=groups, support=support), 0, budget, horizon)
+    kinds = own if pooled else list(range(arms))
+    rewards = rng.uniform(-2, 3, size=(4, arms, states, 2))[:, kinds]
+    if zero:
+        rewards[..., 0] = 0.0
+    known = {"groups": problem.arms.groups, "support": support, "pooled_rewards": pooled, "passive_zero": zero}
+    fields = {"budget": budget, "low": -2.0, "high": 3.0, "feedback": feedback, **known}
+    return view_of(arms, states, horizon, **fields), problem, rewards
+
+
+def posed(view: View, kind: str, counts: np.ndarray, t: int, reference: np.ndarray, first: list[int]) -> instances.Instance:
+    """Return the programme of episode t by the literal formulas; first: an arm of every block."""
+    own = list(range(view.arms)) if view.groups is None else [int(g) for g in view.groups]
+    support = np.ones(counts.shape, dtype=bool)
+    if view.support is not None:
+        support = np.stack([view.support[own.index(g)] for g in range(max(own) + 1)])
+    mean, low, high = literal.empirical(counts, support), np.zeros(counts.shape), np.zeros(counts.shape)
+    radius = np.zeros(counts.shape[:3])
+    log = literal.iota(states=view.states, blocks=len(counts), horizon=view.horizon, episodes=4, epsilon=0.9)
+    for g, s, a in np.ndindex(counts.shape[:3]):
+        c = int(counts[g, s, a].sum())
+        delta = literal.hoeffding_delta(c, t, states=view.states, arms=view.arms, horizon=view.horizon, epsilon=0.9)
+        radius[g, s, a] = literal.l1_radius(c, log, view.states)
+        for y in range(view.states):
+            possible = bool(support[g, s, a, y])
+            low[g, s, a, y], high[g, s, a, y] = literal.box(float(mean[g, s, a, y]), delta, possible)
+    group = [own[n] for n in first]
+    weights = np.array([sum(own[m] == own[n] for m in range(view.arms)) if len(first) < view.arms else 1 for n in first])
+    common = (view.start[first], view.budget)
+    if kind == "l1":
+        possible = reference * support[group][:, None]
+        return instances.Instance(possible, mean[group], None, *common, radius[group], weights)
+    return instances.Instance(reference, low[group], high[group], *common, weights=weights)
+
+
+@pytest.mark.parametrize(("case", "kind"), LEARNERS)
+def test_the_learner_solves_the_programme_of_the_paper(case: str, kind: str) -> None:
+    view, problem, rewards = game(**CASES[case])
+    if kind == "hoeffding":
+        learner = rmab.learner("ucmd-armab", epsilon=0.9)
+    else:
+        learner = rmab.learner("ucmd", epsilon=0.9, confidence=kind, estimator="paper", step="active")
+    own = list(range(view.arms)) if view.groups is None else [int(g) for g in view.groups]
+    kinds = own if view.pooled_rewards else list(range(view.arms))
+    first = [kinds.index(k) for k in range(max(kinds) + 1)]
+    rate = literal.eta(view.states, view.episodes)
+    state, counts = learner.begin(view), np.zeros((max(own) + 1, view.states, 2, view.states), dtype=int)
+    shape = (len(first), view.horizon, view.states, 2, view.states)
+    before, estimate = np.full(shape, 1 / (2 * view.states**2)), np.zeros((len(first), view.states, 2))
+    for t in range(1, 5):
+        tilted = before * np.exp(rate * estimate)[:, None, :, :, None]
+        instance = posed(view, kind, counts, t, tilted, first)
+        answer = oracle.clarabel(instance.program).z
+        z, plan = state.arrays["flow"], learner.plan(state)
+        np.testing.assert_allclose(z, answer, atol=1e-4)
+        np.testing.assert_allclose(plan.occupancy, answer.sum(axis=4), atol=1e-4)
+        np.testing.assert_allclose(plan.policy.table, literal.rmi_index(z)[[kinds[n] for n in range(view.arms)]], atol=1e-12)
+        if view.groups is None and view.support is None:  # no other feasible point has a better objective
+            best = literal.omd_objective(z, before, estimate, rate)
+            assert best >= literal.omd_objective(np.maximum(answer, 0.0), before, estimate, rate) - 1e-5
+            for seed in range(3):
+                other = instances.random_feasible(instance, seed)
+                assert best > literal.omd_objective(other, before, estimate, rate)
+        # One episode: who was where, what was seen.
+        reward = rewards[t - 1]
+        episode = rmab.simulate(problem, plan.policy, reward, np.random.default_rng(t))
+        visits = literal.pair_visits(episode.states, episode.actions, view.states)
+        for k, s, a in np.ndindex(estimate.shape):
+            alike = [n for n in range(view.arms) if kinds[n] == k]
+            c = sum(int(visits[n, s, a]) for n in alike)
+            hidden = view.feedback == "active" and a == 0
+            total = int(counts[own[alike[0]], s, a].sum())
+            size = {"states": view.states, "arms": view.arms, "horizon": view.horizon}
+            delta = literal.hoeffding_delta(total, t, **size, epsilon=0.9)
+            scaled = (float(reward[alike[0], s, a]) + 2) / 5
+            seen = c > 0 and not hidden
+            estimate[k, s, a] = literal.reward_estimate(scaled, c / len(alike), delta, view.horizon, seen)
+        if view.passive_zero:
+            estimate[..., 0] = 0.4
+        counts = counts + literal.transition_counts(episode.states, episode.actions, own, view.states)
+        if t < view.episodes:
+            state = learner.learn(state, Feedback.reveal(view, t - 1, episode, reward))
+            np.testing.assert_array_equal(state.arrays["counts"], counts)
+            np.testing.assert_allclose(learner.estimate(state), -2 + 5 * estimate[kinds], rtol=1e-12)
+        before = np.maximum(z, 1e-12)
+
+
+# ---------------------------------------------------------------- the stationary LP
+
+
+def stationary_lp(instance: instances.Instance, reward: np.ndarray, mass: np.ndarray | None = None) -> float:
+    """Return the optimum of the average-reward extended LP by CVXPY, constraint by constraint; with masses given, theirs."""
+    blocks, states = reward.shape[:2]
+    weights = np.ones(blocks) if instance.weights is None else np.asarray(instance.weights, dtype=float)
+    z = {key: cp.Variable(states, nonneg=True) for key in np.ndindex(blocks, states, 2)}
+    constraints, gain, spent = [], 0, 0
+    for (c, s, a), row in z.items():
+        total = cp.sum(row)
+        constraints += [row <= instance.high[c, s, a] * total, row >= instance.low[c, s, a] * total]
+        gain += weights[c] * reward[c, s, a] * total
+        spent += weights[c] * a * total
+        if mass is not None:
+            constraints.append(cp.abs(total - mass[c, s, a]) <= 1e-7)
+    for c in range(blocks):
+        constraints.append(sum(cp.sum(z[c, s, a]) for s in range(states) for a in (0, 1)) == 1)
+        for s in range(states):
+            into = sum(z[c, x, a][s] for x in range(states) for a in (0, 1))
+            constraints.append(cp.sum(z[c, s, 0]) + cp.sum(z[c, s, 1]) == into)
+    problem = cp.Problem(cp.Maximize(gain), [*constraints, spent <= instance.budget])
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    assert problem.status == cp.OPTIMAL
+    return float(problem.value)
+
+
+@pytest.mark.parametrize("weights", [None, [3, 1, 2]])
+@pytest.mark.parametrize("budget", [0.0, 0.4, 1.0, 6.0])
+def test_the_stationary_lp_has_the_optimum_of_cvxpy(budget: float, weights: list[int] | None) -> None:
+    seed = int(10 * budget) + (weights is None)
+    instance = instances.random_instance(seed, (3, 1, 3), budget=budget, weights=weights, support=0.8)
+    reward = np.random.default_rng(seed).random((3, 3, 2))
+    many = np.ones(3) if weights is None else np.array(weights, dtype=float)
+    mass = stationary_fluid(instance.low, instance.high, reward, budget, many)
+    value = float((many[:, None, None] * mass * reward).sum())
+    assert value == pytest.approx(stationary_lp(instance, reward), abs=1e-6)
+    assert stationary_lp(instance, reward, mass) == pytest.approx(value, abs=1e-5)  # these very masses are feasible
+    assert many @ mass[:, :, 1].sum(axis=1) <= budget + 1e-7
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_stationary_lp_of_one_known_arm_is_the_best_stationary_policy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kernel, reward = rng.dirichlet(np.ones(3), size=(3, 2)), rng.random((3, 2))
+    best = -np.inf
+    for policy in np.ndindex(2, 2, 2):
+        moves = kernel[np.arange(3), list(policy)]
+        law = np.linalg.lstsq(np.vstack([moves.T - np.eye(3), np.ones(3)]), np.array([0, 0, 0, 1.0]), rcond=None)[0]
+        best = max(best, float(law @ reward[np.arange(3), list(policy)]))
+    mass = stationary_fluid(kernel[None], kernel[None], reward[None], 1.0, np.ones(1))
+    assert (mass * reward).sum() == pytest.approx(best, abs=1e-8)
+
+
+# ---------------------------------------------------------------- forecasts, and the heat of dual averaging
+
+
+def forecast(paid: list[float | None], kind: str = "forecast") -> tuple[list[Any], View]:
+    """Feed one pair (arm 0, state 0, active) what it paid, episode by episode; None: not visited. Return the estimates."""
+    view = view_of(1, 1, 1, episodes=100)
+    pools = Pools.of(view)
+    memory, estimates = begin_memory(pools), []
+    for t, value in enumerate(paid):
+        values = np.array([[[np.nan, np.nan if value is None else value]]])
+        seen = Observed(np.zeros((1, 1, 2, 1), dtype=int), values, np.ones((1, 1, 2)))
+        estimates.append(update_memory(kind, view, pools, memory, seen, np.ones((1, 1, 2)), t))
+        memory = estimates[-1].memory
+    return estimates, view
+
+
+def test_a_constant_reward_is_forecast_without_optimism() -> None:
+    estimates, _ = forecast([0.5, 0.5, 0.5, None, None])
+    memory = estimates[2].memory
+    np.testing.assert_allclose(memory["errors"], 0.0, atol=1e-30)
+    assert memory["checks"] == 2
+    for estimate in estimates[2:]:
+        assert estimate.ahead[0, 0, 1] == pytest.approx(0.5, rel=1e-14)
+        assert estimate.last[0, 0, 1] == pytest.approx(0.5, rel=1e-14)
+        assert estimate.last[0, 0, 0] == estimate.ahead[0, 0, 0] == 1.0  # never seen
+
+
+def test_before_a_forecast_could_be_checked_it_is_taken_to_be_unsure() -> None:
+    estimates, _ = forecast([0.5, None])
+    # 0.5 + 0.3 * 0.3 * sqrt(ln 3 / 1): episode 1, seen once.
+    assert estimates[1].last[0, 0, 1] == pytest.approx(0.5 + 0.09 * math.sqrt(math.log(3)), rel=1e-13)
+
+
+def test_noise_around_a_mean_is_averaged() -> None:
+    estimates, _ = forecast([0.4, 0.6, 0.4, 0.6] + [None] * 50)
+    memory = estimates[3].memory
+    # All alike: 0.4, 0.5, 1.4/3 predict 0.6, 0.4, 0.6: errors 0.04 + 0.01 + 0.0177778.
+    # Rate 0.7: 0.4, 0.88/1.7, 1.016/2.19: 0.04 + 0.0138408 + 0.0185161. The last one: 0.04 three times.
+    hand = [0.04 + 0.01 + (0.6 - 1.4 / 3) ** 2, 0.04 + (0.4 - 0.88 / 1.7) ** 2 + (0.6 - 1.016 / 2.19) ** 2, 0.12]
+    np.testing.assert_allclose(memory["errors"], hand, rtol=1e-13)
+    assert estimates[3].ahead[0, 0, 1] == pytest.approx(0.5, rel=1e-14)
+    error = math.sqrt(hand[0] / 3)
+    for t in (4, 53):  # four times seen: optimism 0.3 error sqrt(ln(t + 2) / 4), which hardly grows
+        expected = 0.5 + 0.3 * error * math.sqrt(math.log(t + 2) / 4)
+        assert estimates[t].last[0, 0, 1] == pytest.approx(expected, rel=1e-13)
+    assert estimates[53].last[0, 0, 1] - estimates[4].last[0, 0, 1] < 0.015
+
+
+def test_a_reward_that_switches_is_taken_to_be_the_last_one() -> None:
+    estimates, _ = forecast([0.2, 0.2, 0.2, 0.3, 0.3, 0.3] + [None] * 4)
+    memory = estimates[5].memory
+    # The last one errs once, by 0.1. All alike: 0.01, then (0.9/4 - 0.3)^2 and (1.2/5 - 0.3)^2.
+    hand = 0.01 + 0.075**2 + 0.06**2
+    assert memory["errors"][0] == pytest.approx(hand, rel=1e-12)
+    assert memory["errors"][2] == pytest.approx(0.01, rel=1e-12)
+    assert memory["errors"][0] > memory["errors"][1] > memory["errors"][2]
+    assert estimates[5].ahead[0, 0, 1] == pytest.approx(0.3, rel=1e-14)
+    error = math.sqrt(0.01 / 5)
+    for age in (1, 4):  # as a random walk strays: 0.3 + 0.0447 sqrt(age)
+        expected = 0.3 + error * math.sqrt(age)
+        assert estimates[5 + age].last[0, 0, 1] == pytest.approx(expected, rel=1e-13)
+        assert estimates[5 + age].ahead[0, 0, 1] == pytest.approx(expected, rel=1e-13)
+
+
+def test_other_estimators_by_hand() -> None:
+    paid = [0.2, 0.4, None, None]
+    direct, fading, last = (forecast(paid, kind)[0] for kind in ("direct", "fading", "last"))
+    assert [e.last[0, 0, 1] for e in direct] == pytest.approx([0.2, 0.4, 1.0, 1.0])
+    bonus = 0.3 * math.sqrt(math.log(100) / 4)  # T = 100, seen twice
+    assert [e.last[0, 0, 1] for e in fading] == pytest.approx([0.2, 0.4, 0.3 + bonus, 0.3 + bonus])
+    assert [e.last[0, 0, 1] for e in last] == pytest.approx([0.2, 0.4, 0.5, 0.4 + 0.1 * math.sqrt(2)])
+    assert direct[3].ahead[0, 0, 1] == pytest.approx((0.2 + 0.4 + 1 + 1) / 4)  # dual averaging goes along the mean
+
+
+@pytest.mark.xfail(strict=True, reason="estimators.py: 0.7^age underflows after 2,000 episodes unseen")
+def test_forecasts_of_a_pair_that_was_not_seen_for_long() -> None:
+    """Sums and numbers of the middle rate shrink to the smallest float there is, and no longer have the mean as ratio."""
+    estimates, _ = forecast([0.5, 0.5] + [None] * 2200 + [0.5])
+    np.testing.assert_allclose(estimates[-1].memory["errors"], 0.0, atol=1e-12)
+
+
+def heated(active: list[float], direction: Any, part: float = 0.1, **changes: Any) -> float:
+    """Return the wanted heat of a plan of one state and one step: the active mass of every block."""
+    chance = np.array(active)
+    mass = np.stack([1 - chance, chance], axis=1)[:, None, None]
+    kernel = np.ones((*mass.shape, 1))
+    nothing = np.zeros((len(active), 1, 1))
+    plan = Projection(mass, kernel, np.zeros(1), nothing, 0.0, 0, 0.0, 0.0)
+    view = view_of(**{"arms": len(active), "states": 1, "horizon": 1, **changes})
+    return reached_heat(view, Pools.of(view), plan, np.asarray(direction, dtype=float), part)
+
+
+def test_the_wanted_heat_by_hand() -> None:
+    """Two arms, one slot: random is 1/2 each. The plan 0.9 and 0.1 gains 0.4 * 0.4 = 0.16, and two such entropies."""
+    entropy = 2 * (0.9 * math.log(1.8) + 0.1 * math.log(0.2))
+    assert heated([0.9, 0.1], [[[0, 0.4]], [[0, 0]]]) == pytest.approx(entropy / (0.1 * 0.16), rel=1e-13)
+    assert heated([0.9, 0.1], [[[0, 0.4]], [[0, 0]]], part=0.05) == pytest.approx(entropy / (0.05 * 0.16), rel=1e-13)
+
+
+def test_the_wanted_heat_counts_the_arms_of_a_block() -> None:
+    """Three arms, budget 1: random is 1/3. Two like arms at 0.5 and one at 0: gain 2 (1/2 - 1/3) 0.6 - (1/3) 0.3 = 0.1."""
+    groups = {"arms": 3, "groups": np.array([0, 0, 1]), "pooled_rewards": True}
+    gain = 2 * (1 / 2 - 1 / 3) * 0.6 - 0.3 / 3
+    entropy = 2 * (0.5 * math.log(0.5 * 3) + 0.5 * math.log(0.5 * 3 / 2)) + math.log(3 / 2)
+    assert heated([0.5, 0.0], [[[0, 0.6]], [[0, 0.3]]], **groups) == pytest.approx(entropy / (0.1 * gain), rel=1e-12)
+
+
+@given(st.floats(0.55, 0.95), st.floats(0.05, 1.0), st.floats(0.0, 0.9))
+def test_differences_of_a_tenth_want_ten_times_the_heat(chance: float, gain: float, level: float) -> None:
+    plan, direction = [chance, 1 - chance], np.array([[[0.0, gain]], [[0.0, 0.0]]])
+    assert heated(plan, level + 0.1 * direction) == pytest.approx(10 * heated(plan, direction), rel=1e-7)
+
+
+def test_where_nothing_is_gained_no_heat_is_enough() -> None:
+    assert heated([0.5, 0.5], np.full((2, 1, 2), 0.7)) == np.inf
+    assert heated([0.2, 0.8], [[[0, 0.4]], [[0, 0]]]) == np.inf  # worse than random
