@@ -46,12 +46,6 @@ def cpap() -> tuple[rmab.Problem, np.ndarray]:
     return task.problem, task.base_reward
 
 
-def adherence() -> tuple[rmab.Problem, np.ndarray]:
-    """Six patients, two calls, twenty steps; every patient's adherence counts."""
-    task = rmab.task("cpap-adherence", seed=0, arms=6, budget=2, horizon=HORIZON)
-    return task.problem, task.base_reward
-
-
 def split() -> tuple[rmab.Problem, np.ndarray]:
     """Two steps, budget 10, the best plan earns 16: 0.6 of A and 0.4 of B at the first step. Top-B takes all of A.
 
@@ -72,7 +66,6 @@ def split() -> tuple[rmab.Problem, np.ndarray]:
 
 CASES = {
     "cpap": (cpap, "top"),
-    "cpap-adherence": (adherence, "top"),
     "split": (split, "top"),
     "split, dependent": (split, "dependent"),
 }
@@ -137,7 +130,7 @@ def main() -> None:
     table = Table(
         title=f"Lost to the fluid bound per arm, {args.rounds} rounds, 95% intervals", title_justify="left", box=SIMPLE_HEAD
     )
-    table.add_column("rho", justify="right")
+    table.add_column("rho", justify="right", no_wrap=True)
     for name in CASES:
         table.add_column(name, justify="right", no_wrap=True)
     for k, rho in enumerate(sizes):
