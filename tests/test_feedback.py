@@ -213,6 +213,15 @@ class TestCheck:
         wrong = Feedback(2, STATES, ACTIONS, changed(fine.rewards, (0, 1, 0), 0.5))
         self.refused(seen, wrong, "rewards: arm 0, state 1, action 0 paid 0.5, outside [0, 0]")
 
+    @pytest.mark.xfail(strict=True, reason="defect: check does not compare arms that are declared to be paid alike")
+    def test_arms_that_are_paid_alike(self):
+        problem = rmab.Problem(rmab.Arms(np.full((3, 1, 2, 1), 1.0), groups=[0, 0, 1]), 0, 1, 1)
+        seen = rmab.Task.from_rewards(problem, np.full((1, 3, 1, 2), 0.5), low=0, high=1).view()
+        assert seen.pooled_rewards
+        paid = np.array([[[0.5, np.nan]], [[0.25, np.nan]], [[0.5, np.nan]]])
+        with pytest.raises(FeedbackError, match=r"arm 1, state 0, action 0 paid 0\.25, .*arm 0"):
+            Feedback(0, [[0] * 3] * 2, [[0] * 3], paid).check(seen, 0)
+
 
 class TestOfSteps:
     PAID = [[REWARD[n, STATES[h][n], ACTIONS[h][n]] for n in range(3)] for h in range(2)]

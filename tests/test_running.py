@@ -272,6 +272,17 @@ class TestErrors:
         with pytest.raises(rmab.ModelError, match="a learner begins with a View, got Task"):
             rmab.learner("ucmd").begin(small_task())
 
+    @pytest.mark.xfail(strict=True, raises=rmab.ModelError, reason="defect: run passes its seed to a task from a file")
+    def test_a_task_from_a_file(self, tmp_path):
+        path = str(tmp_path / "task.npz")
+        small_task().save(path)
+        assert rmab.run(path, "random").reward.tobytes() == rmab.run(small_task(), "random").reward.tobytes()
+
+    @pytest.mark.xfail(strict=True, raises=KeyError, reason="defect: an unknown comparator is a bare KeyError")
+    def test_unknown_comparator(self):
+        with pytest.raises(rmab.ModelError, match="O4"):
+            rmab.run(small_task(), "random").regret("O4")
+
     @pytest.mark.xfail(strict=True, raises=AttributeError, reason="defect: run does not check the types of task and learner")
     @pytest.mark.parametrize("wrong", [(5, "random"), (None, 5)])
     def test_wrong_types(self, wrong):

@@ -36,9 +36,9 @@ def check_learner(learner: Learner, task: Task | None = None, *, episodes: int =
     pickling       learner, state and plan go on in another process as they would here.
     resume         a state that was saved and loaded goes on as if nothing had happened.
     bad feedback   is refused with FeedbackError, and leaves no trace.
-    relabelling    another order of the arms gives the same indices in that order (index policies only).
     read-only      view, feedback and old states stay as they were.
     own states     a state of another learner is refused with ModelError.
+    relabelling    another order of the arms gives the same indices in that order (index policies only).
 
     Without a task of yours, a small one is made: 5 arms of 3 states. At most `episodes` episodes of it are played, again and
     again. A learner that must be told the problem has `informed(problem, summed rewards)` and says so in `privileged`.
@@ -55,8 +55,8 @@ def check_learner(learner: Learner, task: Task | None = None, *, episodes: int =
     _check_pickling(player, game, course[k:], states[k])
     _check_resume(player, game, course[k:], states[k])
     _check_feedback(player, game, states[k])
-    _check_relabelling(learner, player, game)
     _check_foreign_states(player, game, states[k])
+    _check_relabelling(learner, player, game)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +94,8 @@ class _Game:
     def relabelled(self, order: NDArray[np.int64]) -> "_Game":
         """Return the same game, in which arm i is the old arm order[i]."""
         old = self.problem.arms
-        known = {
-            name: None if getattr(old, name) is None else getattr(old, name)[order]
-            for name in ("groups", "support", "sizes")
-        }
+        declared = {name: getattr(old, name) for name in ("groups", "support", "sizes")}
+        known = {name: value[order] for name, value in declared.items() if value is not None}
         arms = Arms(old.kernels[order], state_names=old.state_names, **known)
         start = frozen(self.problem.start[order])
         problem = Problem(arms, start, self.problem.budget, self.problem.horizon)
@@ -159,8 +157,9 @@ def _of_plan(plan: Plan, view: View) -> Print:
     return (*acts, rest)
 
 
-def _learned(learner: Learner, state: State, feedback: Feedback) -> State:
-    """Learn, and see that nothing was written on the way."""
+def _step(learner: Learner, game: _Game, state: State, plan: Plan | None = None) -> tuple[State, Feedback]:
+    """Play and learn one episode, with this plan or the learner's own, and see that nothing was written on the way."""
+    feedback = game.episode(state.episode, learner.plan(state) if plan is None else plan)
     before = _of_state(state), _of_fields(feedback)
     try:
         after = learner.learn(state, feedback)
@@ -171,13 +170,7 @@ def _learned(learner: Learner, state: State, feedback: Feedback) -> State:
     _require(_of_state(state) == before[0], "read-only: learning has changed the view or the state that it was given")
     _require(_of_fields(feedback) == before[1], "read-only: learning has changed the feedback that it was given")
     _require(after.episode == state.episode + 1, f"own states: episode {after.episode} follows {state.episode}")
-    return after
-
-
-def _step(learner: Learner, game: _Game, state: State, plan: Plan | None = None) -> tuple[State, Feedback]:
-    """Play and learn one episode, with this plan or the learner's own."""
-    feedback = game.episode(state.episode, learner.plan(state) if plan is None else plan)
-    return _learned(learner, state, feedback), feedback
+    return after, feedback
 
 
 def _play(
@@ -201,8 +194,7 @@ def _check_causality(learner: Learner, game: _Game, course: Course) -> None:
     for t in range(len(course)):
         other, _ = _play(learner, game.mirrored(t), end=t + 1)
         for k in range(t + 1):
-            same = other[k][0] == course[k][0]
-            _require(same, f"causality: the rewards of episode {t} change the plan of episode {k}")
+            _require(other[k][0] == course[k][0], f"causality: the rewards of episode {t} change the plan of episode {k}")
 
 
 def _check_pickling(learner: Learner, game: _Game, rest: Course, state: State) -> None:
