@@ -425,6 +425,19 @@ def test_steps_by_hand() -> None:
     np.testing.assert_allclose(held, [1 / (1 + math.exp(-1.5)), 1 / (1 + math.exp(1.5))], atol=1e-7)
 
 
+def test_the_bonus_of_an_episode_is_that_of_the_counts_before_it() -> None:
+    """One arm, one state, always passive at 0.1, H = c = 50: r-hat is 0.1 + delta of the same episode, not of the next."""
+    view = view_of(1, 1, 50, budget=0)
+    learner = rmab.learner("ucmd-armab", epsilon=0.5)
+    state, estimates = learner.begin(view), []
+    for t in range(3):
+        state = learner.learn(state, Feedback(t, np.zeros((51, 1)), np.zeros((50, 1)), [[[0.1, np.nan]]]))
+        estimates.append(float(learner.estimate(state)[0, 0, 0]))
+    # t = 1: C = 0, delta = 1. t = 2: C = 50, ln(4 * 2 * 1 * 50 / 0.5) = ln 800. t = 3: C = 100, ln(2 * 800).
+    hand = [1.0, 0.1 + math.sqrt(math.log(800) / 100), 0.1 + math.sqrt(math.log(1600) / 200)]
+    assert estimates == pytest.approx(hand, rel=1e-13)
+
+
 CASES: dict[str, dict[str, Any]] = {
     "alone": {"arms": 2, "states": 3, "horizon": 3},
     "group": {"arms": 3, "states": 2, "horizon": 4, "groups": [0, 0, 1], "pooled": True},
