@@ -236,3 +236,14 @@ def test_budgets_of_very_different_sizes() -> None:
     answer = rmab.project(instance.reference, instance.low, instance.high, instance.start, budgets)
     certify(instance, answer)
     assert (answer.mass[..., 1].sum(axis=(0, 2)) <= budgets * (1 + 1e-12)).all()
+
+
+def test_a_start_that_leads_nowhere_is_left_for_the_path_of_milder_references(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given up at once, every solve comes by way of reference^heat, and arrives at the same answer."""
+    instance = over_200_orders(0, shape=(3, 5, 3), budget=0.4)
+    direct = instance.solve()
+    monkeypatch.setattr("rmab.projection.STALLED", 0.0)
+    tempered = instance.solve()
+    certify(instance, tempered, most=400)
+    assert tempered.iterations != direct.iterations
+    np.testing.assert_allclose(tempered.mass, direct.mass, atol=1e-6)

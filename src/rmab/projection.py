@@ -34,6 +34,8 @@ __all__ = ["Projection", "project", "project_ball"]
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
 MEETING = 50  # chunks from which threads are worth their meeting at every step of the first pass
 ITERATIONS = 200
+PATIENCE, STALLED = 25, 0.1  # iterations after which a residual of more than this means that the start was bad
+MILD, NEAR = 10.0, 1e-2  # spread of logarithms at which references are tame; residual at which the path may go on
 ARMIJO = 1e-4
 WEAK = 1e-6  # a price that has lost all but so little of its diagonal entry is eliminated after all nodes
 FARTHEST = 50.0  # masses change by exp(50) at most in one step: beyond that, a model of second order says nothing
@@ -186,6 +188,16 @@ class _Newton:
             length *= 0.5
         raise SolverError(f"projection: the line search failed at residual {self.residual:.2e}")
 
+    def flow_masses(self) -> FloatArray:
+        """(N,H,S,2) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
+        program, states = self.program, self.v.shape[2]
+        share = self.mass[..., 1] / np.where(self.mass[..., 1] > 0, self.mass.sum(axis=3), 1.0)
+        mass = np.empty_like(self.mass)
+        start = np.eye(states)[program.start] * program.weights[:, np.newaxis]
+        forward(self.kernel, start, self.budget, share, mass)
+        mass /= program.weights[:, np.newaxis, np.newaxis, np.newaxis]
+        return mass
+
     def newton_step(self) -> tuple[FloatArray, float]:
         """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials."""
         slack = self.budget - self.used
@@ -222,14 +234,56 @@ class _Newton:
 def _solve(program: Program, warm: Projection | FloatArray | None, tol: float) -> Projection:
     if not isinstance(tol, int | float) or not tol >= 0:
         raise ModelError(f"tol must be a number, 0 or more, got {tol!r}")
-    newton = _Newton(program, _first_marginals(program, warm))
-    iterations = 0
-    while not newton.residual <= tol:
-        if iterations == ITERATIONS or not np.isfinite(newton.value):
-            raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tol:.0e}")
-        newton.improve()
-        iterations += 1
+    newton, iterations = _Newton(program, _first_marginals(program, warm)), 0
+    try:
+        iterations = _iterate(newton, tol, PATIENCE)
+        if newton.residual > STALLED:
+            raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations")
+    except SolverError:
+        newton, iterations = _tempered(program)
+    iterations += _iterate(newton, tol, ITERATIONS - PATIENCE)
+    if not newton.residual <= tol:
+        raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tol:.0e}")
     return _answer(newton, iterations)
+
+
+def _iterate(newton: _Newton, tol: float, most: int) -> int:
+    """Take Newton steps until the residual is at most tol, or there have been `most`; return how many."""
+    for iterations in range(most):
+        if newton.residual <= tol:
+            return iterations
+        if not np.isfinite(newton.value):
+            break
+        newton.improve()
+    return most
+
+
+def _tempered(program: Program) -> tuple[_Newton, int]:
+    """Come from afar: project reference^heat, from a heat at which all entries are alike up to the reference itself.
+
+    For references that are lost from any other start: steep, with sets wide enough for mass to go anywhere. Each point
+    starts from the masses of the last; steps in heat shrink where one fails. Returns a state near the answer.
+    """
+    positive = program.reference[program.reference > 0]
+    heat = min(1.0, MILD / max(float(np.log(positive.max()) - np.log(positive.min())), 1e-300))
+    newton, solved, factor, total = None, 0.0, 2.0, 0
+    mass: FloatArray | None = None
+    while solved < 1.0:
+        milder = program._replace(reference=program.reference**heat)
+        try:
+            newton = _Newton(milder, _first_marginals(program, mass))
+            total += _iterate(newton, NEAR, PATIENCE)
+            if newton.residual > NEAR:
+                raise SolverError(f"projection: residual {newton.residual:.2e} at heat {heat:.3g}")
+        except SolverError:
+            if factor < 1.01 or solved == 0.0:
+                raise
+            factor = factor**0.5
+        else:
+            solved, mass = heat, newton.flow_masses()
+        heat = min(1.0, solved * factor)
+    assert newton is not None
+    return newton, total
 
 
 def _first_marginals(program: Program, warm: Projection | FloatArray | None) -> FloatArray:
@@ -255,13 +309,8 @@ def _answer(newton: _Newton, iterations: int) -> Projection:
     if not off.max() <= 1e-9:
         n, h, s = np.argwhere(~(off <= 1e-9))[0]
         raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row that sums to 1 only up to {off[n, h, s]:.1e}")
-    arms, horizon, states = program.reach.shape
     cost = newton.phi + np.einsum("nhsay,nhy->nhsa", newton.kernel, newton.v[:, 1:])
-    share = newton.mass[..., 1] / np.where(newton.mass[..., 1] > 0, newton.mass.sum(axis=3), 1.0)
-    start = np.eye(states)[program.start] * program.weights[:, np.newaxis]
-    mass = np.empty((arms, horizon, states, 2))
-    forward(newton.kernel, start, newton.budget, share, mass)
-    mass /= program.weights[:, np.newaxis, np.newaxis, np.newaxis]
+    mass = newton.flow_masses()
     spent = np.where(mass > 0, mass * (np.log(np.where(mass > 0, mass, 1.0)) + cost - 1.0), 0.0).sum(axis=(1, 2, 3))
     constant = program.reference.sum(axis=(1, 2, 3, 4))
     value = float(program.weights @ (spent + constant))
