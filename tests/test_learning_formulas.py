@@ -444,6 +444,7 @@ CASES: dict[str, dict[str, Any]] = {
     "dynamics only": {"arms": 3, "states": 2, "horizon": 3, "groups": [0, 0, 1]},
     "passive zero": {"arms": 2, "states": 2, "horizon": 4, "zero": True},
     "structural zeros": {"arms": 2, "states": 3, "horizon": 4, "sparse": True},
+    "long, so that the sets bind": {"arms": 2, "states": 2, "horizon": 16},
     "active feedback": {"arms": 3, "states": 2, "horizon": 3, "feedback": "active", "budget": 2},
 }
 LEARNERS = [(case, "hoeffding") for case in CASES] + [(case, "l1") for case in ("group", "structural zeros")]
