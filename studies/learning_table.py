@@ -3,7 +3,7 @@ started again: finished runs are kept in the results file.
 
     python studies/learning_table.py [cpap] [cpap-adherence] [deadline] [--rounds 20] [--workers 2]
 
-The deadline study has 5 rounds of 20 episodes, unless told otherwise: a round of it takes minutes.
+The deadline study has 5 rounds of 10 episodes, unless told otherwise: a round of it takes minutes.
 """
 
 import argparse
@@ -47,7 +47,7 @@ VARIANTS: dict[str, dict[str, str | float]] = {
 }
 for label, options in VARIANTS.items():
     LEARNERS[f"variant: {label}"] = ("ucmd", options, "bandit")  # type: ignore[assignment]
-SIZES: dict[str, dict[str, int | bool]] = {"cpap": {}, "cpap-adherence": {}, "deadline": {"episodes": 20}}
+SIZES: dict[str, dict[str, int | bool]] = {"cpap": {}, "cpap-adherence": {}, "deadline": {"episodes": 10}}
 
 
 def alone() -> None:

@@ -122,7 +122,6 @@ class TestMaking:
             Feedback(*arguments)
         assert str(caught.value).startswith(line)
 
-    @pytest.mark.xfail(strict=True, reason="defect: Feedback takes any whole number but 0 for active (feedback.py, actions)")
     @pytest.mark.parametrize("action", [2, -1])
     def test_an_action_is_0_or_1(self, action):
         with pytest.raises(FeedbackError, match="action"):
@@ -213,7 +212,6 @@ class TestCheck:
         wrong = Feedback(2, STATES, ACTIONS, changed(fine.rewards, (0, 1, 0), 0.5))
         self.refused(seen, wrong, "rewards: arm 0, state 1, action 0 paid 0.5, outside [0, 0]")
 
-    @pytest.mark.xfail(strict=True, reason="defect: check does not compare arms that are declared to be paid alike")
     def test_arms_that_are_paid_alike(self):
         problem = rmab.Problem(rmab.Arms(np.full((3, 1, 2, 1), 1.0), groups=[0, 0, 1]), 0, 1, 1)
         seen = rmab.Task.from_rewards(problem, np.full((1, 3, 1, 2), 0.5), low=0, high=1).view()
@@ -264,9 +262,6 @@ class TestOfSteps:
             Feedback.of_steps(view(), 2, states, actions, paid)
         assert str(caught.value) == line
 
-    @pytest.mark.xfail(
-        strict=True, raises=rmab.ModelError, reason="defect: of_steps lets the ModelError of as_floats through"
-    )
     def test_rewards_that_are_no_numbers(self):
         with pytest.raises(FeedbackError, match="rewards"):
             Feedback.of_steps(view(), 2, STATES, ACTIONS, [["a"] * 3] * 2)

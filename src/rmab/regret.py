@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from rmab.arrays import FloatArray, frozen
+from rmab.errors import ModelError
 from rmab.planners.fluid import Fluid, fluid
 from rmab.planners.indices import lagrangian_index, occupancy_index
 from rmab.policy import IndexPolicy
@@ -45,7 +46,10 @@ class Comparators:
 
     def per_episode(self, which: Comparator) -> FloatArray:
         """(T,) what the comparator earns in every episode."""
-        return {"O1": self.o1, "O2": self.o2, "O3": self.o3}[which]()
+        known = {"O1": self.o1, "O2": self.o2, "O3": self.o3}
+        if which not in known:
+            raise ModelError(f"unknown comparator {which!r}; there are {', '.join(known)}")
+        return known[which]()
 
     def o1(self) -> FloatArray:
         """(T,) what the fluid plan of the summed rewards earns: in all, a bound for every fixed policy, up to its gap."""

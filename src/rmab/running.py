@@ -4,13 +4,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from rmab.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.checks import as_integer
 from rmab.errors import ModelError
-from rmab.families import Task, task
+from rmab.families import Task, load_task, task
+from rmab.files import SUFFIXES
 from rmab.learning import learner as make_learner
 from rmab.learning.base import Learner, Plan, State
 from rmab.learning.feedback import Feedback
@@ -21,7 +23,7 @@ from rmab.simulation import Trajectory, simulate
 
 __all__ = ["Run", "run"]
 
-SIMULATOR, LEARNER = 100, 101  # keys of the run's own streams; the task spawns its own from the same seed
+SIMULATOR = 100  # key of the run's own stream; the task spawns its own from the same seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +32,7 @@ class Run(ReadOnly):
 
     reward      what was earned.                        activations  how many activations were spent.
     visited     pairs (n, s, a) ever visited so far.    iterations   of the solver, for the plan of the episode.
-    seconds     wall time of planning and learning.     rewards      (T, N, S, 2) what the adversary chose.
+    seconds     wall time of the whole episode.         rewards      (T, N, S, 2) what the adversary chose.
     planned     what the plan's occupancy earns under the true rewards, NaN for learners without occupancies.
     believed    what it earns under the learner's own estimates.
     estimates   (T, N, S, 2) these estimates, or None.  state        the learner's state after the last episode.
@@ -63,7 +65,8 @@ class Run(ReadOnly):
     def relative_regret(self, to: Comparator = "O1") -> float:
         """Return the regret of the whole run as a part of what the comparator earns in all (its size)."""
         total = float(self.comparators.per_episode(to).sum())
-        return (total - float(self.reward.sum())) / abs(total)
+        lost = total - float(self.reward.sum())
+        return lost / abs(total) if total else float(np.sign(lost)) * np.inf if lost else 0.0
 
     def terms(self) -> FloatArray:
         """(4, T) Term0..Term3 of every episode (paper, Lemma regret_decomp): they add up to the O1-regret of the episode.
@@ -106,8 +109,11 @@ def run(
     number = as_integer(seed, "seed")
     if number < 0:
         raise ModelError(f"seed must be 0 or more, got {number}")
-    game = task(task_or_name, seed=number) if isinstance(task_or_name, str) else task_or_name
+    game = _made(task_or_name, number) if isinstance(task_or_name, str) else task_or_name
     player = make_learner(learner) if isinstance(learner, str) else learner
+    if not isinstance(game, Task) or not isinstance(player, Learner):
+        kinds = f"{type(game).__name__} and {type(player).__name__}"
+        raise ModelError(f"a run needs a task and a learner, or their names, got {kinds}")
     if isinstance(player, Oracle):
         player = player.informed(game.problem, _known_rewards(game))
     view, loop = game.view(), _Loop(game, number)
@@ -123,6 +129,11 @@ def run(
         if progress is not None:
             progress(t + 1, game.episodes)
     return loop.finished(player, state)
+
+
+def _made(name: str, seed: int) -> Task:
+    """Make a task by name from the seed, or read it from a file, which has no seed."""
+    return load_task(name) if Path(name).suffix in SUFFIXES else task(name, seed=seed)
 
 
 class _Loop:

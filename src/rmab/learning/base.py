@@ -34,6 +34,9 @@ class State(ReadOnly):
     episode: int
     arrays: Mapping[str, NDArray[Any]]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({**state, "arrays": {name: frozen(array) for name, array in state["arrays"].items()}})
+
     def after(self, **arrays: NDArray[Any]) -> "State":
         """Return the state of the next episode, with these arrays in place of the old ones."""
         kept = {name: frozen(np.asarray(array)) for name, array in {**self.arrays, **arrays}.items()}
@@ -41,6 +44,7 @@ class State(ReadOnly):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to one `.npz` file, atomically."""
+        _check_suffix(path)
         view = {f"view_{field.name}": getattr(self.view, field.name) for field in fields(View)}
         view["view_state_names"] = None if self.view.state_names is None else np.array(self.view.state_names)
         own = {"learner": self.learner, "seed": self.seed, "episode": self.episode}
@@ -49,8 +53,10 @@ class State(ReadOnly):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "State":
         """Read a state that `save` wrote."""
-        names = {f"view_{field.name}" for field in fields(View)}
-        given = read_fields(path, "rmab learner state", {"learner", "seed", "episode"}, names, prefix="array_")
+        _check_suffix(path)
+        optional = {f"view_{name}" for name in ("groups", "support", "sizes", "state_names")}
+        required = {f"view_{field.name}" for field in fields(View)} - optional | {"learner", "seed", "episode"}
+        given = read_fields(path, "rmab learner state", required, optional, prefix="array_")
         seen: dict[str, Any] = {field.name: given.get(f"view_{field.name}") for field in fields(View)}
         if seen["state_names"] is not None:
             seen["state_names"] = tuple(str(name) for name in seen["state_names"])
@@ -64,8 +70,13 @@ class State(ReadOnly):
         )
 
 
+def _check_suffix(path: str | os.PathLike[str]) -> None:
+    if not str(path).endswith(".npz"):
+        raise FileError(f"{path}: the name of a state must end in .npz")
+
+
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(ReadOnly):
     """What a learner will do in the coming episode.
 
     policy      who is activated when.

@@ -42,7 +42,10 @@ class Confidence:
             less = np.maximum(visits - 1, 1)[..., np.newaxis]
             return _box(mean, np.minimum(2 * np.sqrt(mean * log / less) + 14 * log / (3 * less), 1.0), support)
         if self.kind == "kl":
-            low, high = kl_interval(mean, log / many)
+            # Two ends per next state are to hold at once; a pair that was never visited may do anything.
+            low, high = kl_interval(mean, (log + np.log(2 * view.states)) / many)
+            never = visits[..., np.newaxis] == 0
+            low, high = np.where(never, 0.0, low), np.where(never, 1.0, high)
             return Kernels(np.where(support, low, 0.0), np.where(support, high, 0.0), None)
         radius = np.minimum(np.sqrt(2 * view.states * log / many[..., 0]), 2.0)
         return Kernels(mean, mean, radius)

@@ -21,7 +21,7 @@ __all__ = ["MirrorDescent", "UcmdArmabOptions", "UcmdOptions"]
 
 NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not defined there
 PART = 0.1  # of what the plan gains may be lost to entropy
-COLDEST, HOTTEST, GROWTH, TRIALS = 10.0, 1000.0, 4.0, 3  # heat: first, greatest; per trial and episode; trials per episode
+COLDEST, HOTTEST, GROWTH, TRIALS = 10.0, 500.0, 4.0, 3  # heat: first, greatest; per trial and episode; trials per episode
 
 
 class UcmdArmabOptions(BaseModel):

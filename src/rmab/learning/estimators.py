@@ -41,11 +41,12 @@ class Estimate:
 
 
 def begin_memory(pools: Pools) -> Memory:
-    """Return the memory before the first episode: sums and numbers of what was seen, forgotten at each of the rates."""
+    """Return the memory before the first episode: means and numbers of what was seen, forgotten at each of the rates."""
     shape = pools.zero.shape
     return {
-        "sums": np.zeros((FORGETTING.size, *shape)),
+        "means": np.zeros((FORGETTING.size, *shape)),
         "numbers": np.zeros((FORGETTING.size, *shape)),
+        "ever": np.zeros(shape, dtype=bool),
         "when": np.zeros(shape, dtype=np.int64),
         "errors": np.zeros(FORGETTING.size),
         "checks": np.array(0),
@@ -71,10 +72,17 @@ def update_memory(
     values = np.where(seen, observed.values, 0.0)
     errors, checks = _checked_forecasts(memory, seen, values)
     rate = FORGETTING[:, np.newaxis, np.newaxis, np.newaxis]
-    sums = np.where(rate > 0, rate * memory["sums"] + values, np.where(seen, values, memory["sums"]))
-    numbers = np.where(rate > 0, rate * memory["numbers"] + seen, np.where(seen, 1.0, memory["numbers"]))
+    numbers = rate * memory["numbers"] + seen  # means, not sums: these fade to nothing where a pair is long unseen
+    means = np.where(seen, memory["means"] + (values - memory["means"]) / np.maximum(numbers, 1.0), memory["means"])
     when = np.where(seen, episode, memory["when"])
-    kept = {"sums": sums, "numbers": numbers, "when": when, "errors": errors, "checks": checks}
+    kept = {
+        "means": means,
+        "numbers": numbers,
+        "ever": memory["ever"] | seen,
+        "when": when,
+        "errors": errors,
+        "checks": checks,
+    }
     if kind == "paper":
         last = paper_estimate(view, observed, width)
     else:
@@ -91,26 +99,24 @@ def update_memory(
 
 def _checked_forecasts(memory: Memory, seen: BoolArray, values: FloatArray) -> tuple[FloatArray, NDArray[Any]]:
     """Compare what each rate of forgetting would have predicted with what was seen: mean squared errors, added up."""
-    both = seen & (memory["numbers"][0] > 0)
+    both = seen & memory["ever"]
     if not both.any():
         return memory["errors"], memory["checks"]
-    predicted = memory["sums"][:, both] / memory["numbers"][:, both]
-    return memory["errors"] + ((predicted - values[both]) ** 2).mean(axis=1), memory["checks"] + 1
+    return memory["errors"] + ((memory["means"][:, both] - values[both]) ** 2).mean(axis=1), memory["checks"] + 1
 
 
 def _unseen(kind: EstimatorKind, memory: Memory, episode: int, episodes: int) -> FloatArray:
     """(R,S,2) what a pair is taken to have paid where nobody looked: 1 where nobody ever did."""
     if kind == "forecast":
         return _forecast(memory, episode, optimistic=True)
-    sums, numbers = memory["sums"], memory["numbers"]
-    ever = numbers[0] > 0
+    means, numbers, ever = memory["means"], memory["numbers"], memory["ever"]
     if kind == "direct":
         return np.ones(ever.shape)
     if kind == "fading":
         many = np.maximum(numbers[0], 1.0)
-        guess = sums[0] / many + FADING * np.sqrt(np.log(max(episodes, 2)) / (2 * many))
+        guess = means[0] + FADING * np.sqrt(np.log(max(episodes, 2)) / (2 * many))
     else:
-        guess = sums[-1] + DRIFT * np.sqrt(episode - memory["when"])
+        guess = means[-1] + DRIFT * np.sqrt(episode - memory["when"])
     return np.where(ever, np.clip(guess, 0.0, 1.0), 1.0)
 
 
@@ -123,10 +129,9 @@ def _forecast(memory: Memory, episode: int, *, optimistic: bool) -> FloatArray:
     checks = int(memory["checks"])
     best = int(np.argmin(memory["errors"])) if checks else 0
     error = float(np.sqrt(memory["errors"][best] / checks)) if checks else UNSURE
-    numbers = memory["numbers"][best]
-    guess = memory["sums"][best] / np.maximum(numbers, 1e-300)
+    guess = memory["means"][best]
     if optimistic and FORGETTING[best] == 1.0:
-        guess = guess + FADING * error * np.sqrt(np.log(episode + 2) / np.maximum(numbers, 1.0))
+        guess = guess + FADING * error * np.sqrt(np.log(episode + 2) / np.maximum(memory["numbers"][best], 1.0))
     elif optimistic:
         guess = guess + error * np.sqrt(episode - memory["when"])
-    return np.where(memory["numbers"][0] > 0, np.clip(guess, 0.0, 1.0), 1.0)
+    return np.where(memory["ever"], np.clip(guess, 0.0, 1.0), 1.0)

@@ -34,7 +34,7 @@ class Feedback(ReadOnly):
             values = {
                 "episode": as_integer(episode, "episode"),
                 "states": _whole(states, "states"),
-                "actions": _whole(actions, "actions") != 0,
+                "actions": _binary(actions),
                 "rewards": as_floats(rewards, "rewards"),
             }
         except ModelError as error:
@@ -53,7 +53,10 @@ class Feedback(ReadOnly):
         """Build feedback from the reward of every arm at every step (H, N), as a programme records it (NaN: not seen)."""
         whole = cls(episode, states, actions, np.full((view.arms, view.states, 2), np.nan))
         _check_trajectory(view, whole)
-        paid = as_floats(rewards, "rewards")
+        try:
+            paid = as_floats(rewards, "rewards")
+        except ModelError as error:
+            raise FeedbackError(str(error)) from error
         if paid.shape != whole.actions.shape:
             raise FeedbackError(f"rewards must have shape (H, N) = {whole.actions.shape}, got {paid.shape}")
         table = np.full((view.arms, view.states, 2), np.nan)
@@ -86,6 +89,17 @@ class Feedback(ReadOnly):
         for n, s, a in np.argwhere(known & ~((self.rewards >= low - slack) & (self.rewards <= high + slack)))[:1]:
             value, least, most = self.rewards[n, s, a], low[n, s, a], high[n, s, a]
             raise FeedbackError(f"rewards: arm {n}, state {s}, action {a} paid {value}, outside [{least:g}, {most:g}]")
+        if view.pooled_rewards and view.groups is not None:
+            self._check_alike(view.groups, slack)
+
+    def _check_alike(self, groups: IntArray, slack: float) -> None:
+        """Raise FeedbackError where arms of one group, declared to be paid alike, are not."""
+        most = np.full((int(groups.max()) + 1, *self.rewards.shape[1:]), np.nan)
+        np.fmax.at(most, groups, self.rewards)
+        for n, s, a in np.argwhere(self.rewards < most[groups] - slack)[:1]:
+            alike = (groups == groups[n]) & (self.rewards[:, s, a] == most[groups[n], s, a])
+            other, value = int(np.flatnonzero(alike)[0]), self.rewards[n, s, a]
+            raise FeedbackError(f"rewards: arm {n}, state {s}, action {a} paid {value}, not as arm {other} of its group")
 
 
 def _whole(values: ArrayLike, name: str) -> IntArray:
@@ -93,6 +107,13 @@ def _whole(values: ArrayLike, name: str) -> IntArray:
     if given.ndim != 2 or not (np.isfinite(given).all() and (given == np.floor(given)).all()):
         raise FeedbackError(f"{name} must be a table of whole numbers, one row per step")
     return given.astype(np.int64)
+
+
+def _binary(values: ArrayLike) -> BoolArray:
+    given = _whole(values, "actions")
+    for h, n in np.argwhere((given != 0) & (given != 1))[:1]:
+        raise FeedbackError(f"step {h}: the action of arm {n} must be 0 or 1, got {given[h, n]}")
+    return np.asarray(given != 0)
 
 
 def _check_trajectory(view: View, feedback: Feedback) -> None:

@@ -28,7 +28,7 @@ class Pools:
     """G groups of like dynamics, R kinds of reward, C blocks: arms alike in group, kind and start.
 
     group_of, kind_of, block_of  (N,) of every arm.    group, kind, start  (C,) of every block; weights (C,) its arms.
-    support   (G,S,2,S) transitions that are not declared impossible.
+    real      (G,S) the states that a group has; support (G,S,2,S) transitions that are not declared impossible.
     zero      (R,S,2) pairs whose reward is known to be zero; floor is what zero is after rewards are mapped to [0, 1].
     """
 
@@ -39,6 +39,7 @@ class Pools:
     kind: IntArray
     start: IntArray
     weights: FloatArray
+    real: BoolArray
     support: BoolArray
     zero: BoolArray
     floor: float
@@ -64,7 +65,8 @@ class Pools:
         zero[..., 0] = view.passive_zero
         floor = -view.low / (view.high - view.low)
         weights = np.bincount(block_of).astype(np.float64)
-        return cls(groups, kinds, block_of, groups[first], kinds[first], view.start[first], weights, support, zero, floor)
+        blocks = (groups[first], kinds[first], view.start[first], weights)
+        return cls(groups, kinds, block_of, *blocks, real, support, zero, floor)
 
     @property
     def group_of_kind(self) -> IntArray:

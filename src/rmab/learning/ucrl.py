@@ -2,7 +2,8 @@
 
 Made for rewards that do not change. Three versions: `stationary`, as published (average reward over an endless horizon, one
 index per state); `finite`, for episodes of H steps, so that it is not handicapped by the horizon; `window`, finite with
-rewards averaged over the last sqrt(T) episodes only, the obvious answer to rewards that change.
+rewards averaged over the last sqrt(T) episodes only, the obvious answer to rewards that change. The stationary LP often has
+many optimal plans; which one HiGHS returns depends on the order of the arms.
 """
 
 from typing import Any, Literal
@@ -96,5 +97,5 @@ class RmabUcrl(Learner):
         if self.settings.version != "stationary":
             plan = optimistic_fluid(low, high, reward, pools.start, view.budget, view.horizon, pools.weights, tolerance=1e-4)
             return plan.mass
-        mass = stationary_fluid(low, high, reward, view.budget, pools.weights)
+        mass = stationary_fluid(low, high, reward, view.budget, pools.weights, pools.real[pools.group])
         return np.repeat(mass[:, np.newaxis], view.horizon, axis=1)

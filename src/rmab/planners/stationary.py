@@ -8,18 +8,21 @@ import highspy
 import numpy as np
 from scipy import sparse
 
-from rmab.arrays import FloatArray
+from rmab.arrays import BoolArray, FloatArray
 from rmab.errors import SolverError
 
 __all__ = ["stationary_fluid"]
 
 
 def stationary_fluid(
-    low: FloatArray, high: FloatArray, reward: FloatArray, budget: float, weights: FloatArray
+    low: FloatArray, high: FloatArray, reward: FloatArray, budget: float, weights: FloatArray, real: BoolArray | None = None
 ) -> FloatArray:
-    """Return the optimal masses (C,S,2) for boxes low..high (C,S,2,S), reward (C,S,2) and weights (C,)."""
+    """Return the optimal masses (C,S,2) for boxes low..high (C,S,2,S), reward (C,S,2) and weights (C,).
+
+    real (C,S): the states that a block has; it may be in no other.
+    """
     blocks, states = low.shape[:2]
-    c, s, a, y = np.nonzero(high > 0)
+    c, s, a, y = np.nonzero(high > 0 if real is None else (high > 0) & real[:, :, np.newaxis, np.newaxis])
     size, column = c.size, np.arange(c.size)
     row = np.ravel_multi_index((c, s, a), (blocks, states, 2))
     total = sparse.coo_array((np.ones(size), (row, column)), shape=(blocks * states * 2, size)).tocsr()
@@ -41,7 +44,12 @@ def stationary_fluid(
     z = _solved(matrix, np.concatenate(lower), np.concatenate(upper), weights[c] * reward[c, s, a])
     mass = np.zeros((blocks, states, 2))
     np.add.at(mass, (c, s, a), np.maximum(z, 0.0))
-    return mass
+    # A vertex tells like blocks apart by their order alone: their mean is as good, and fair.
+    like = np.concatenate([low.reshape(blocks, -1), high.reshape(blocks, -1), reward.reshape(blocks, -1)], axis=1)
+    _, kind = np.unique(np.column_stack([like, weights]), axis=0, return_inverse=True)
+    summed = np.zeros((int(kind.max()) + 1, states, 2))
+    np.add.at(summed, kind.reshape(-1), mass)
+    return np.asarray((summed / np.bincount(kind.reshape(-1))[:, np.newaxis, np.newaxis])[kind.reshape(-1)])
 
 
 def _solved(matrix: sparse.csc_array, lower: FloatArray, upper: FloatArray, gain: FloatArray) -> FloatArray:
