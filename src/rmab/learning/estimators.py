@@ -23,7 +23,7 @@ __all__ = ["ESTIMATORS", "Estimate", "EstimatorKind", "begin_memory", "paper_est
 EstimatorKind = Literal["paper", "direct", "fading", "last", "forecast"]
 ESTIMATORS: tuple[EstimatorKind, ...] = ("paper", "direct", "fading", "last", "forecast")
 
-FORGETTING = np.array([1.0, 0.7, 0.0])  # per episode: everything counts alike, about three episodes, only the last one
+FORGETTING = np.array([1.0, 0.0])  # per episode: everything counts alike, or only the last value
 FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
 DRIFT = 0.1  # optimism of `last`, per root of its age
 UNSURE = 0.3  # how far predictions are off, before the first one could be checked
