@@ -68,15 +68,15 @@ def hoeffding_width(view: View, visits: IntArray, episode: int, epsilon: float) 
 
 def kl_interval(mean: FloatArray, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the ends of {p: kl(mean, p) <= limit} for Bernoulli distributions, entry by entry: bisection, outwards."""
-    ends = []
-    for side in (0.0, 1.0):
-        inside, outside = mean.copy(), np.full_like(mean, side)
-        for _ in range(50):
-            middle = (inside + outside) / 2
-            fits = _bernoulli_kl(mean, middle) <= limit
-            inside, outside = np.where(fits, middle, inside), np.where(fits, outside, middle)
-        whole = _bernoulli_kl(mean, np.full_like(mean, side)) <= limit
-        ends.append(np.where(whole, side, outside))
+    both = np.stack([mean, mean])
+    side = np.zeros_like(both)
+    side[1] = 1.0
+    inside, outside = both.copy(), side.copy()
+    for _ in range(50):
+        middle = (inside + outside) / 2
+        fits = _bernoulli_kl(both, middle) <= limit
+        inside, outside = np.where(fits, middle, inside), np.where(fits, outside, middle)
+    ends = np.where(_bernoulli_kl(both, side) <= limit, side, outside)
     return ends[0], ends[1]
 
 
