@@ -131,7 +131,7 @@ def tables(results: list[dict[str, object]]) -> str:
     main_labels = [label for label in LEARNERS if not label.startswith("variant")]
     parts = [
         "# Learning tables\n",
-        "Made by `python studies/learning_table.py`: means and 95% intervals over rounds. Negative: better than it.\n",
+        "Made by `python studies/learning_table.py`: means and 95% intervals over rounds. Negative is better.\n",
     ]
     for family in SIZES:
         if any(one["job"][0] == family for one in results):  # type: ignore[index]
