@@ -1,0 +1,47 @@
+"""Views of any shape, and one tiny episode whose counts can be followed by hand."""
+
+from typing import Any
+
+import numpy as np
+
+import literal
+from rmab.learning.feedback import Feedback
+from rmab.learning.pools import Observed, Pools
+from rmab.problem import View
+
+
+def view_of(arms: int = 1, states: int = 2, horizon: int = 3, **changes: Any) -> View:
+    fields: dict[str, Any] = {
+        "arms": arms,
+        "states": states,
+        "horizon": horizon,
+        "episodes": 4,
+        "budget": 1,
+        "start": np.zeros(arms, dtype=np.int64),
+        "low": 0.0,
+        "high": 1.0,
+        "feedback": "bandit",
+        "passive_zero": False,
+        "pooled_rewards": False,
+        "groups": None,
+        "support": None,
+        "sizes": None,
+        "state_names": None,
+    }
+    return View(**{**fields, **changes})
+
+
+# Three arms, the first two of one group. Arm 0 goes 0-1-1-0, arm 1 goes 0-0-1-1, arm 2 goes 1-1-1-0.
+STATES = np.array([[0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 0]])
+ACTIONS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+GROUPS = np.array([0, 0, 1])
+REWARD = np.array([[[0.0, 1.0], [-2.0, 3.0]], [[0.0, 1.0], [-2.0, 3.0]], [[0.5, 0.5], [-1.0, 2.0]]])
+
+
+def tiny(**changes: Any) -> tuple[View, Pools, Observed]:
+    """Return the episode above, rewards in [-2, 3], as it is pooled."""
+    fields = {"groups": GROUPS, "start": STATES[0], "low": -2.0, "high": 3.0, **changes}
+    view = view_of(3, 2, 3, **fields)
+    pools = Pools.of(view)
+    visits = literal.pair_visits(STATES, ACTIONS, 2)
+    return view, pools, pools.observe(view, Feedback(0, STATES, ACTIONS, np.where(visits > 0, REWARD, np.nan)))

@@ -1,0 +1,41 @@
+"""Small tasks, and a learner that learns nothing."""
+
+import numpy as np
+
+import rmab
+from rmab.policy import IndexPolicy
+
+EPISODES = 5
+
+
+def small_task(seed=0, low=-1.0, high=2.0, **declared):
+    rng = np.random.default_rng(seed)
+    problem = rmab.Problem(rmab.Arms(rng.dirichlet(np.ones(3), size=(4, 3, 2))), [0, 1, 2, 0], 2, 4)
+    rewards = rng.uniform(low, high, size=(EPISODES, 4, 3, 2))
+    return rmab.Task.from_rewards(problem, rewards, low=low, high=high, **declared)
+
+
+def known_task(pays=(1.0, 0.0), episodes=3):
+    """Two arms that never leave their only state; arm n pays pays[n] if active, and nothing otherwise."""
+    problem = rmab.Problem(rmab.Arms(np.ones((2, 1, 2, 1))), 0, 1, 4)
+    rewards = np.zeros((episodes, 2, 1, 2))
+    rewards[..., 0, 1] = pays
+    return rmab.Task.from_rewards(problem, rewards, low=0, high=1)
+
+
+class Always(rmab.Learner):
+    """Activates one arm, always."""
+
+    name = "always"
+
+    def __init__(self, arm):
+        self.arm = arm
+
+    def _begin(self, view, seed):
+        return {}
+
+    def _plan(self, state):
+        return rmab.Plan(IndexPolicy(np.eye(state.view.arms)[self.arm][:, np.newaxis], state.view.budget))
+
+    def _learn(self, state, feedback):
+        return {}
