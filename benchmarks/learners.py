@@ -13,23 +13,14 @@ import time
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 import rmab
 from rmab.learning import mirror
 from rmab.posing import box_program
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
-CONSOLE = Console(width=110)
+sys.path += [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 
-
-def table(title: str, *columns: str) -> Table:
-    """An empty table whose numbers are right-aligned."""
-    rows = Table(title=title)
-    for place, column in enumerate(columns):
-        rows.add_column(column, justify="right" if place else "left")
-    return rows
+from projection import CONSOLE, deadline_sized, table
 
 
 class Watched:
@@ -104,8 +95,6 @@ def deadline(episodes: int = 4) -> list[str]:
         "deadline@noisy, groups (target: an episode costs at most 3 projections of that size, and less than 1 GB)",
         "learner", "seconds an episode", "in projections of `benchmarks/projection.py large`", "peak GB",
     )  # fmt: skip
-    from projection import deadline_sized
-
     arguments = deadline_sized(masked=False)
     rmab.project(*arguments, weights=[100.0])
     begin = time.perf_counter()

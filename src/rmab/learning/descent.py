@@ -19,7 +19,6 @@ from rmab.projection import Projection
 
 __all__ = ["MirrorDescent", "UcmdArmabOptions", "UcmdOptions"]
 
-NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not defined there
 PART = 0.1  # of what the plan gains may be lost to entropy
 COLDEST, HOTTEST, GROWTH, TRIALS = 10.0, 500.0, 4.0, 3  # heat: first, greatest; per trial and episode; trials per episode
 
@@ -64,8 +63,7 @@ class MirrorDescent(Learner):
         """(N, S, 2) r-hat of the last episode, in the rewards' own units; None before the first."""
         if state.episode == 0:
             return None
-        view, kind_of = state.view, Pools.of(state.view).kind_of
-        return view.low + (view.high - view.low) * state.arrays["estimate"][kind_of]
+        return Pools.of(state.view).in_own_units(state.view, state.arrays["estimate"])
 
     def _begin(self, view: View, seed: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
         pools = Pools.of(view)
@@ -76,14 +74,8 @@ class MirrorDescent(Learner):
         return {**own, **begin_memory(pools), **self._kept(plan)}
 
     def _plan(self, state: State) -> Plan:
-        mass = state.arrays["mass"]
-        pools = Pools.of(state.view)
-        total = mass.sum(axis=3)
-        index = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), 0.0)
-        rules = self.settings
-        policy = IndexPolicy(
-            np.clip(index, 0.0, 1.0)[pools.block_of], state.view.budget, rule=rules.rule, rounding=rules.rounding
-        )
+        mass, pools, rules = state.arrays["mass"], Pools.of(state.view), self.settings
+        policy = IndexPolicy(pools.index_of(mass), state.view.budget, rule=rules.rule, rounding=rules.rounding)
         return Plan(policy, mass, pools.block_of, int(state.arrays["iterations"]))
 
     def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]:

@@ -11,6 +11,8 @@ from rmab.problem import View
 
 __all__ = ["Observed", "Pools"]
 
+NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not defined there
+
 
 @dataclass(frozen=True, eq=False)
 class Observed:
@@ -72,6 +74,16 @@ class Pools:
     def group_of_kind(self) -> IntArray:
         """(R,) the group of each kind of reward."""
         return self.group_of[np.unique(self.kind_of, return_index=True)[1]]
+
+    def in_own_units(self, view: View, values: FloatArray) -> FloatArray:
+        """(N, S, 2) rewards of every arm, from values (R,S,2) that were mapped to [0, 1]."""
+        return view.low + (view.high - view.low) * values[self.kind_of]
+
+    def index_of(self, mass: FloatArray) -> FloatArray:
+        """(N, H, S) eq. importance-index: the active part of each node's mass (C,H,S,2); 0 where there is none."""
+        total = mass.sum(axis=3)
+        index = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), 0.0)
+        return np.clip(index, 0.0, 1.0)[self.block_of]
 
     def observe(self, view: View, feedback: Feedback) -> Observed:
         """Count and pool what was seen."""

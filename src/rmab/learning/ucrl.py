@@ -53,8 +53,7 @@ class RmabUcrl(Learner):
         """(N, S, 2) mean plus optimism after the last episode, in the rewards' own units; None before the first."""
         if state.episode == 0:
             return None
-        view = state.view
-        return view.low + (view.high - view.low) * state.arrays["estimate"][Pools.of(view).kind_of]
+        return Pools.of(state.view).in_own_units(state.view, state.arrays["estimate"])
 
     def _begin(self, view: View, seed: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
         pools = Pools.of(view)
@@ -67,9 +66,7 @@ class RmabUcrl(Learner):
 
     def _plan(self, state: State) -> Plan:
         mass, pools = state.arrays["mass"], Pools.of(state.view)
-        total = mass.sum(axis=3)
-        index = np.divide(mass[..., 1], total, out=np.zeros_like(total), where=total > 1e-12)
-        return Plan(IndexPolicy(index[pools.block_of], state.view.budget), mass, pools.block_of)
+        return Plan(IndexPolicy(pools.index_of(mass), state.view.budget), mass, pools.block_of)
 
     def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]:
         view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
