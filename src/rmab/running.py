@@ -14,9 +14,8 @@ from rmab.errors import ModelError
 from rmab.families import Task, load_task, task
 from rmab.files import SUFFIXES
 from rmab.learning import learner as make_learner
-from rmab.learning.base import Learner, Plan, State
+from rmab.learning.base import Learner, Plan, Privileged, State
 from rmab.learning.feedback import Feedback
-from rmab.learning.oracle import Oracle
 from rmab.regret import Comparator, Comparators
 from rmab.rewards import Adaptive
 from rmab.simulation import Trajectory, simulate
@@ -114,7 +113,7 @@ def run(
     if not isinstance(game, Task) or not isinstance(player, Learner):
         kinds = f"{type(game).__name__} and {type(player).__name__}"
         raise ModelError(f"a run needs a task and a learner, or their names, got {kinds}")
-    if isinstance(player, Oracle):
+    if isinstance(player, Privileged):
         player = player.informed(game.problem, _known_rewards(game))
     view, loop = game.view(), _Loop(game, number)
     begin = time.perf_counter()

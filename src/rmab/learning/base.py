@@ -8,7 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ from rmab.errors import FileError, ModelError
 from rmab.files import read_fields, write_fields
 from rmab.learning.feedback import Feedback
 from rmab.policy import Policy
-from rmab.problem import View
+from rmab.problem import Problem, View
 
-__all__ = ["Learner", "Plan", "State"]
+__all__ = ["Learner", "Plan", "Privileged", "State"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +93,14 @@ class Plan(ReadOnly):
 class Learner(ABC):
     """An algorithm with its options. It reaches the problem through a View and Feedback only.
 
+    paper       where it comes from; empty where it is ours.
+    feedback    the feedback mode that it is made for: `bandit`, or `full`, without which it is not defined.
     privileged  what it is given that no real programme has, in words; empty for an honest learner.
     """
 
     name: ClassVar[str]
+    paper: ClassVar[str] = ""
+    feedback: ClassVar[Literal["bandit", "full"]] = "bandit"
     privileged: ClassVar[str] = ""
 
     @property
@@ -113,6 +117,8 @@ class Learner(ABC):
         """Return the state before the first episode."""
         if not isinstance(view, View):
             raise ModelError(f"a learner begins with a View, got {type(view).__name__}")
+        if self.feedback == "full" and view.feedback != "full":
+            raise ModelError(f"{self.name} needs full feedback, this task gives {view.feedback}: say feedback='full'")
         arrays = {name: frozen(np.asarray(array)) for name, array in self._begin(view, as_integer(seed, "seed")).items()}
         return State(self.signature, view, as_integer(seed, "seed"), 0, arrays)
 
@@ -143,3 +149,11 @@ class Learner(ABC):
 
     @abstractmethod
     def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]: ...
+
+
+class Privileged(Learner):
+    """A learner that is told, before it begins, what no real programme knows. `run` does so; nothing else can."""
+
+    @abstractmethod
+    def informed(self, problem: Problem, rewards: FloatArray) -> Learner:
+        """Return the learner that knows what it may of this problem and of the summed rewards (N,S,2) of all episodes."""

@@ -44,7 +44,7 @@ class UcmdOptions(UcmdArmabOptions):
 class MirrorDescent(Learner):
     """All learners of this family; `name` and the options say which."""
 
-    privileged: ClassVar[str] = ""
+    paper: ClassVar[str] = "Xiong & Li, ICML 2024"
 
     def __init__(self, name: str, options: UcmdArmabOptions) -> None:
         self.name = name  # type: ignore[misc]

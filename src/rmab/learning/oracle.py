@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rmab.arrays import FloatArray
 from rmab.errors import ModelError
-from rmab.learning.base import Learner, Plan, State
+from rmab.learning.base import Learner, Plan, Privileged, State
 from rmab.learning.feedback import Feedback
 from rmab.planners.fluid import fluid
 from rmab.planners.indices import lagrangian_index
@@ -17,7 +17,7 @@ from rmab.problem import Problem, View
 __all__ = ["Chance", "Oracle"]
 
 
-class Oracle(Learner):
+class Oracle(Privileged):
     """The Lagrangian index of the true kernels and of the rewards of all episodes, added up: fixed, and privileged."""
 
     name = "oracle"

@@ -39,6 +39,7 @@ class RmabUcrl(Learner):
     """Optimism about kernels and rewards; the reward of a pair is taken for min(mean + delta, 1)."""
 
     name = "rmab-ucrl"
+    paper = "Xiong, Wang & Li, NeurIPS 2022"
 
     def __init__(self, options: RmabUcrlOptions) -> None:
         self.settings = options
