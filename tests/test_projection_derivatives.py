@@ -1,6 +1,6 @@
 """The compiled dual against its twin in NumPy, its gradient and its Newton step against finite differences.
 
-The only tests that reach into the solver: they hold its state, `rmab.projection._Newton`, at a point of their choice.
+The only tests that reach into the solver: they hold its state, `rmab.solver.DualNewton`, at a point of their choice.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 from instances import Instance, random_instance
 from reference import projection_dual
 from rmab.arrays import BoolArray, FloatArray
-from rmab.projection import _Newton
+from rmab.solver import DualNewton
 
 STEP = 1e-6
 
@@ -59,7 +59,7 @@ class Solver:
     def __init__(self, instance: Instance) -> None:
         self.program, self.limit = instance.program, instance.limit
         reach = self.program.reach
-        self.state = _Newton(self.program, reach / reach.sum(axis=2, keepdims=True))
+        self.state = DualNewton(self.program, reach / reach.sum(axis=2, keepdims=True))
         self.nodes: BoolArray = reach
         self.free: BoolArray = self.program.binds
 

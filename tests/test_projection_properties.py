@@ -207,7 +207,7 @@ def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, seed: int, radius
     instance = random_instance(seed, (7, 5, 3), radius=radius, budget=1.5)
     answers = []
     for chunk in (1, 200, 10**9):
-        monkeypatch.setattr("rmab.projection.CHUNK", chunk)
+        monkeypatch.setattr("rmab.solver.CHUNK", chunk)
         answers.append(instance.solve())
     for other in answers[1:]:
         close(other, answers[0], 1e-12)
@@ -216,16 +216,16 @@ def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, seed: int, radius
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    from rmab import projection
+    from rmab import solver
 
-    monkeypatch.setattr("rmab.projection.CHUNK", 1)
+    monkeypatch.setattr("rmab.solver.CHUNK", 1)
     instance = random_instance(0, (7, 5, 3))
     usual = instance.solve()
-    monkeypatch.setattr("rmab.projection.cores", lambda: count)
-    projection._pool.cache_clear()
+    monkeypatch.setattr("rmab.solver.cores", lambda: count)
+    solver._pool.cache_clear()
     try:
         other = instance.solve()
     finally:
-        projection._pool().shutdown()
-        projection._pool.cache_clear()
+        solver._pool().shutdown()
+        solver._pool.cache_clear()
     np.testing.assert_array_equal(other.z, usual.z)

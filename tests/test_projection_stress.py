@@ -242,7 +242,7 @@ def test_a_start_that_leads_nowhere_is_left_for_the_path_of_milder_references(mo
     """Given up at once, every solve comes by way of reference^heat, and arrives at the same answer."""
     instance = over_200_orders(0, shape=(3, 5, 3), budget=0.4)
     direct = instance.solve()
-    monkeypatch.setattr("rmab.projection.STALLED", 0.0)
+    monkeypatch.setattr("rmab.solver.STALLED", 0.0)
     tempered = instance.solve()
     certify(instance, tempered, most=400)
     assert tempered.iterations != direct.iterations

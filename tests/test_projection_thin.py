@@ -8,7 +8,7 @@ from rmab.arrays import FloatArray
 from rmab.families.deadline import kernel as deadline_kernel
 from rmab.kernels import thin
 from rmab.kernels.linear import invert
-from rmab.projection import _Newton
+from rmab.solver import DualNewton
 
 INSTANCES = {
     "one arm": random_instance(0, (1, 12, 30), support=0.05, weights=[3.0]),
@@ -29,7 +29,7 @@ INSTANCES["one of two"] = INSTANCES["one of two"].but(
 def newton_step(instance: Instance) -> tuple[FloatArray, FloatArray, int]:
     """Return the first Newton step, of the potentials and of the prices, and how many pairs of states are joined."""
     program = instance.program
-    state = _Newton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
+    state = DualNewton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
     price_step, _ = state.newton_step()
     return state.step[program.reach], price_step, state.thin.ends.size
 
