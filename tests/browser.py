@@ -20,7 +20,8 @@ REQUIRED = "RMAB_REQUIRE_BROWSER"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
+    "--remote-debugging-pipe",
 )  # fmt: skip
 PATIENCE = 60.0
 
@@ -74,7 +75,9 @@ class Browser:
     def open(self, path: Path, width: int = 1280, height: int = 900, *, dark: bool = False) -> None:
         """Show a file in a window of this size and wait until it is drawn."""
         self.resize(width, height)
-        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.send(
+            "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        )
         self.events.clear()
         self.send("Page.navigate", url=path.resolve().as_uri())
         self.wait("document.readyState === 'complete' && Boolean(window.report)")
@@ -106,15 +109,22 @@ class Browser:
         """Return the addresses that were asked for since the page was opened."""
         return [one["params"]["request"]["url"] for one in self.events if one["method"] == "Network.requestWillBeSent"]
 
-    def hover(self, x: float, y: float) -> None:
-        self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    def box(self, selector: str) -> list[float]:
+        """Bring an element into the middle of the window; return its left, top, width and height."""
+        find = f"const one = document.querySelector({json.dumps(selector)});"
+        move = "one.scrollIntoView({ block: 'center', behavior: 'instant' }); const b = one.getBoundingClientRect();"
+        return list(self.value(f"(() => {{ {find} {move} return [b.x, b.y, b.width, b.height]; }})()"))
+
+    def hover(self, selector: str) -> None:
+        """Point at the middle of an element."""
+        x, y, width, height = self.box(selector)
+        self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x + width / 2, y=y + height / 2)
 
     def click(self, selector: str) -> None:
         """Click in the middle of an element, as a reader does."""
-        where = f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center', behavior: 'instant'}});"
-        box = self.value(where + "const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()")
+        x, y, width, height = self.box(selector)
         for kind in ("mousePressed", "mouseReleased"):
-            self.send("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
+            self.send("Input.dispatchMouseEvent", type=kind, x=x + width / 2, y=y + height / 2, button="left", clickCount=1)
 
     def screenshot(self, path: Path, *, whole: bool = True) -> None:
         path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", captureBeyondViewport=whole)["data"]))

@@ -34,7 +34,11 @@ def growth() -> Study:
 def asymptotic() -> Study:
     """Three sizes, two learners, three rounds."""
     tasks = [
-        {"name": "cpap", "label": f"cpap, N={4 * k}", "options": {"horizon": 8, "episodes": 5, "arms": 4 * k, "budget": 2 * k}}
+        {
+            "name": "cpap",
+            "label": f"cpap, N={4 * k}",
+            "options": {"horizon": 8, "episodes": 5, "arms": 4 * k, "budget": 2 * k},
+        }
         for k in (1, 2, 4)
     ]
     return _study("larger", 3, tasks, [{"name": "oracle"}, {"name": "random"}], kind="asymptotic")

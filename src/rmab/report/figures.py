@@ -5,7 +5,8 @@ Fonts are those of the page's text (STIX, a Times), 8 points at the printed size
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import matplotlib as mpl
@@ -23,7 +24,7 @@ COLUMN, WHOLE, HEIGHT = 3.25, 6.75, 2.3  # inches
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b65a93", "#d18f00", "#3fa3e0", "#6b5ca5", "#6f747a")
 MARKERS = "osD^vPX*"
 DEPTH = 1e-6  # of the highest value: what is lower is left out of logarithmic axes
-STYLE = {
+STYLE: dict[Any, Any] = {  # matplotlib's own type lists all its settings by name
     "font.family": "serif",
     "font.serif": ["STIXGeneral"],
     "mathtext.fontset": "stix",
@@ -56,18 +57,18 @@ def draw(summary: Summary) -> Iterator[tuple[str, bytes]]:
     if summary.scalings:
         for group in dict.fromkeys(one.group for one in summary.scalings):
             members = [one for one in summary.scalings if one.group == group]
-            yield from _saved(f"{summary.study.kind}-{_slug(group)}", lambda m=members: _scaling(m, summary.study.kind, styles))
+            yield from _saved(f"{summary.study.kind}-{_slug(group)}", partial(_scaling, members, summary.study.kind, styles))
         return
     for page in summary.pages:
         name = _slug(page.task)
-        yield from _saved(f"{name}-reward", lambda p=page: _curves(p, "reward", styles))
-        yield from _saved(f"{name}-regret", lambda p=page: _curves(p, "regret", styles))
+        yield from _saved(f"{name}-reward", partial(_curves, page, "reward", styles))
+        yield from _saved(f"{name}-regret", partial(_curves, page, "regret", styles))
         if page.papers is not None:
-            yield from _saved(f"{name}-theory", lambda p=page: _theory(p, styles))
+            yield from _saved(f"{name}-theory", partial(_theory, page, styles))
         if any(cell.terms for cell in page.cells):
-            yield from _saved(f"{name}-sources", lambda p=page: _sources(p, styles))
+            yield from _saved(f"{name}-sources", partial(_sources, page, styles))
     if len(summary.pages) > 1:
-        yield from _saved("overview", lambda: _overview(summary, styles))
+        yield from _saved("overview", partial(_overview, summary, styles))
 
 
 class _Styles:
@@ -95,10 +96,10 @@ def _slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-")
 
 
-def _saved(name: str, make: Any) -> Iterator[tuple[str, bytes]]:
+def _saved(name: str, make: Callable[[], Figure]) -> Iterator[tuple[str, bytes]]:
     """Yield one figure in both formats; no time stamp, so that the same data give the same file."""
     with mpl.rc_context(STYLE):
-        figure: Figure = make()
+        figure = make()
         for suffix, options in (("png", {"dpi": 300}), ("pdf", {"metadata": {"CreationDate": None}})):
             stream = io.BytesIO()
             figure.savefig(stream, format=suffix, **options)
@@ -139,7 +140,7 @@ def _banded(axes: Axes, values: Any, style: dict[str, Any]) -> None:
     """Draw the mean of (R, T) with its 95% band."""
     mean, half = band(values)
     at = np.arange(1, mean.size + 1)
-    axes.plot(at, mean, **style, **({"marker": "o"} if mean.size == 1 else {}))
+    axes.plot(at, mean, marker="o" if mean.size == 1 else "", **style)
     if np.isfinite(half).all():
         axes.fill_between(at, mean - half, mean + half, color=style["color"], alpha=0.2, linewidth=0)
 
@@ -192,9 +193,13 @@ def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
         style = styles.point(one.learner)
         if one.fit is not None:
             style["label"] += f" (exponent {one.fit.exponent.mean:.2f})"
-            axes.plot(one.sizes, one.fit.factor * one.sizes**one.fit.exponent.mean, "--", color=style["color"], linewidth=0.7)
+            axes.plot(
+                one.sizes, one.fit.factor * one.sizes**one.fit.exponent.mean, "--", color=style["color"], linewidth=0.7
+            )
         errors = np.stack([lower, halves[shown]])
-        axes.errorbar(one.sizes[shown], means[shown], errors, linestyle="", markersize=3.5, capsize=1.5, elinewidth=0.8, **style)
+        axes.errorbar(
+            one.sizes[shown], means[shown], errors, linestyle="", markersize=3.5, capsize=1.5, elinewidth=0.8, **style
+        )
     growth = kind == "growth"
     axes.set(xscale="log", yscale="log", xlabel="episodes $T$" if growth else "arms $N$")
     axes.set_ylabel("regret to O2" if growth else "lost to O1 per arm and episode")
@@ -214,7 +219,12 @@ def _overview(summary: Summary, styles: _Styles) -> Figure:
     figure, axes = _axes(WHOLE, 0.6 + 0.26 * count)
     learners = summary.learners
     for i, learner in enumerate(learners):
-        rows = [(k, cell.relative("O1")) for k, page in enumerate(summary.pages) for cell in page.cells if cell.learner == learner]
+        rows = [
+            (k, cell.relative("O1"))
+            for k, page in enumerate(summary.pages)
+            for cell in page.cells
+            if cell.learner == learner
+        ]
         at = [k + 0.6 * ((i + 0.5) / len(learners) - 0.5) for k, _ in rows]
         halves = np.nan_to_num([100 * found.half for _, found in rows])
         style = {**styles.point(learner), "linestyle": "", "markersize": 3.2, "capsize": 0, "elinewidth": 0.8}

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -15,7 +15,7 @@ import rmab
 from rmab.arrays import FloatArray
 from rmab.report.statistics import Interval, Paired, band, interval
 from rmab.report.summary import COMPARATORS, TERMS, Cell, Page, Scaling, Summary
-from rmab.report.words import coverage, headline, number, page_words, percent, scaling_words, share, spread
+from rmab.report.words import coverage, headline, number, page_words, scaling_words, share, spread
 
 __all__ = ["downsampled", "payload", "render"]
 
@@ -183,7 +183,11 @@ def _page(page: Page) -> dict[str, Any]:
         "rows": [_row(page, cell) for cell in page.cells],
         "pairs": [_pair(one) for one in page.pairs],
         "terms": [
-            {"learner": cell.learner, "cells": [spread(one) for one in cell.terms], "all": spread(interval(cell.regret("O1")[:, -1]))}
+            {
+                "learner": cell.learner,
+                "cells": [spread(one) for one in cell.terms],
+                "all": spread(interval(cell.regret("O1")[:, -1])),
+            }
             for cell in page.cells
             if cell.terms is not None
         ],

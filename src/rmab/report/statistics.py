@@ -65,7 +65,10 @@ class Paired:
 
 @dataclass(frozen=True)
 class Power:
-    """The exponent of mean ~ size^exponent, its bootstrap interval (NaN where too few resamples have one), and the factor."""
+    """mean ~ factor size^exponent, with the exponent's bootstrap interval (NaN where too few resamples have a power).
+
+    share  of the resamples in which all means are positive.
+    """
 
     exponent: Interval
     factor: float

@@ -26,7 +26,14 @@ TERMS = (
     "Term 2: reward estimator",
     "Term 3: index policy",
 )
-NUMBERS = ("reward", "bound", "seconds", "theory", *(f"regret_{which}" for which in COMPARATORS), *(f"term{k}" for k in range(4)))
+NUMBERS = (
+    "reward",
+    "bound",
+    "seconds",
+    "theory",
+    *(f"regret_{which}" for which in COMPARATORS),
+    *(f"term{k}" for k in range(4)),
+)
 SIZES = ("arms", "budget", "horizon")
 COLUMNS = ["task", "learner", "privileged", "round", "episode", *NUMBERS, *SIZES]
 PAPERS = "ucmd-armab"
@@ -123,7 +130,7 @@ class Page:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How one learner's loss changes with a size (episodes or arms): sizes (L,), values (L, R) of the rounds common to all."""
+    """How one learner's loss changes with a size, episodes or arms: sizes (L,), values (L, R) of the common rounds."""
 
     group: str
     learner: str
@@ -188,7 +195,9 @@ def _pair(first: Cell, second: Cell) -> Paired | None:
 def _cells(study: "Study", table: "pa.Table") -> list[Cell]:
     """Sort the rows once and cut them: (R, T) blocks by task and learner, in the study's order."""
     names = {key: table.column(key).to_numpy().astype(str) for key in ("task", "learner")}
-    order = np.lexsort((table.column("episode").to_numpy(), table.column("round").to_numpy(), names["learner"], names["task"]))
+    order = np.lexsort(
+        (table.column("episode").to_numpy(), table.column("round").to_numpy(), names["learner"], names["task"])
+    )
     numbers = {key: table.column(key).to_numpy()[order] for key in (*NUMBERS, *SIZES, "round", "episode")}
     task, learner = names["task"][order], names["learner"][order]
     starts = np.flatnonzero(np.r_[True, (task[1:] != task[:-1]) | (learner[1:] != learner[:-1])])
@@ -238,7 +247,9 @@ def _family(spec: "TaskSpec", grown: set[str]) -> tuple[str, str]:
 
 
 def _scaling(key: tuple[str, str], cells: list[Cell], kind: str) -> Scaling:
-    size = {True: lambda cell: cell.episodes, False: lambda cell: cell.sizes["arms"]}[kind == "growth"]
+    def size(cell: Cell) -> int:
+        return cell.episodes if kind == "growth" else cell.sizes["arms"]
+
     cells = sorted(cells, key=size)
     common = set.intersection(*(set(cell.rounds.tolist()) for cell in cells))
     rows = []

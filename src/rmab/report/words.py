@@ -129,7 +129,9 @@ def _lost(cell: Cell, found: Interval) -> str:
     if found.mean > 0:
         return f"{cell.learner} earned {_size(found)} less than {bound}{_sure(found)}."
     gained = found.negative
-    why = "negative regret is no error here, because the bound is for policies that never change and a learner changes its own"
+    why = (
+        "negative regret is no error here, because the bound is for policies that never change and a learner changes its own"
+    )
     return f"{cell.learner} earned {_size(gained)} more than {bound}{_sure(gained)}; {why}."
 
 
@@ -155,7 +157,9 @@ def _term_words(page: Page) -> list[str]:
         term, whole = cell.terms[largest], interval(cell.regret("O1")[:, -1])
         name = TERMS[largest].replace(": ", " (", 1)
         others = "; the other sources cancel a part of it" if abs(term.mean) > abs(whole.mean) else ""
-        said.append(f"The regret of {cell.learner} to O1 is {spread(whole)}; its largest source is {name}), {spread(term)}{others}.")
+        said.append(
+            f"The regret of {cell.learner} to O1 is {spread(whole)}; its largest source is {name}), {spread(term)}{others}."
+        )
     return said
 
 
@@ -167,8 +171,9 @@ def _theory_words(page: Page) -> list[str]:
     over = int((cell.regret("O1") > cell.theory).any(axis=1).sum())
     part = float(cell.regret("O1")[:, -1].mean() / cell.theory[-1])
     total = cell.rounds.size
-    held = f"stayed below it in all {total} {_rounds(total)}" if over == 0 else f"went above it in {over} of {total} {_rounds(total)}"
-    return [f"After {cell.episodes} episodes the regret of {cell.learner} to O1 is {percent(part)} of the theorem's bound, and {held}."]
+    held = f"stayed below it in all {total}" if over == 0 else f"went above it in {over} of {total}"
+    said = f"After {cell.episodes} episodes the regret of {cell.learner} to O1 is {percent(part)} of the theorem's bound"
+    return [f"{said}, and {held} {_rounds(total)}."]
 
 
 def _caution(page: Page) -> list[str]:
@@ -186,7 +191,9 @@ def coverage(summary: Summary) -> str:
     grid = f"{_many(len(summary.study.tasks), 'task')}, {_many(len(summary.study.learners), 'learner')}, {rounds}"
     if summary.finished == summary.expected:
         return f"All {summary.expected} runs are finished ({grid})."
-    return f"{summary.finished} of {summary.expected} runs are finished ({grid}): what is said here may change with the rest."
+    return (
+        f"{summary.finished} of {summary.expected} runs are finished ({grid}): what is said here may change with the rest."
+    )
 
 
 def _many(count: int, word: str) -> str:
@@ -200,7 +207,14 @@ def headline(summary: Summary) -> list[str]:
     if len(summary.pages) == 1:
         page = summary.pages[0]
         theory = _theory_words(page) if summary.finished == summary.expected else []
-        said = [*_best_words(page)[:1], *_regret_words(page), *theory, coverage(summary), *_privilege_words(page), *_caution(page)]
+        said = [
+            *_best_words(page)[:1],
+            *_regret_words(page),
+            *theory,
+            coverage(summary),
+            *_privilege_words(page),
+            *_caution(page),
+        ]
         return said[:3]
     return [*_tasks_headline(summary), coverage(summary)]
 
@@ -209,12 +223,13 @@ def _tasks_headline(summary: Summary) -> list[str]:
     """Say who leads on how many tasks, and between which regrets it runs."""
     pages = [page for page in summary.pages if len(page.rivals) > 1]
     if not pages:
-        return [f"{_many(len(summary.pages), 'task')} with one learner each: there is nothing to compare.", *_extremes(summary)]
+        return [
+            f"{_many(len(summary.pages), 'task')} with one learner each: there is nothing to compare.",
+            *_extremes(summary),
+        ]
     firsts = [page.rivals[0].learner for page in pages]
     leader = max(summary.learners, key=firsts.count)
-    alone = sum(
-        page.rivals[0].learner == leader and not any(page.level(cell) for cell in page.rivals[1:]) for page in pages
-    )
+    alone = sum(page.rivals[0].learner == leader and not any(page.level(cell) for cell in page.rivals[1:]) for page in pages)
     rivals = "learners" if all(cell.privileged for page in pages for cell in page.cells) else "learners without privileges"
     first = f"{leader} earned the most of the {rivals} on {firsts.count(leader)} of {len(pages)} tasks"
     return [f"{first}; on {alone} of them it can be told from all others.", *_extremes(summary, leader)]
@@ -239,7 +254,8 @@ def scaling_words(one: Scaling, kind: str) -> str:
     if one.sizes.size < 2:
         return f"{one.group}: one size only for {one.learner}, so nothing grows."
     if one.fit is None:
-        return f"{one.group}: no power fits the {what} of {one.learner}, because its mean is not positive at every size ({ends})."
+        why = "because its mean is not positive at every size"
+        return f"{one.group}: no power fits the {what} of {one.learner}, {why} ({ends})."
     fitted = one.fit.exponent
     if not math.isfinite(fitted.half):
         why = "one round only" if fitted.count < 2 else "too near zero in too many resamples"

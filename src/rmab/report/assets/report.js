@@ -22,9 +22,8 @@
     return element;
   };
 
-  // A line of the chart: learner (or null), label, low and high may be missing.
-  function plot(place, x, lines, options) {
-    const element = place;
+  // A line of the chart: learner (or null), label, mean; low and high may be missing.
+  function plot(element, x, lines, options) {
     element.replaceChildren();
     const columns = [x], series = [{}], owners = [null], bands = [];
     const floor = options.logY ? lowest(lines) : null;
@@ -33,23 +32,24 @@
       return null;
     }
     const fit = (values, clip) => options.logY ? values.map((v) => (v === null ? null : v >= floor ? v : clip ? floor : null)) : values;
-    for (const line of lines) {
-      const ink = line.learner === null ? colour("ink") : stroke(line.learner);
-      const dash = line.dash || (line.learner === null ? [3, 4] : DASHES[data.learners[line.learner].stroke]);
-      const show = line.learner === null || !hidden.has(line.learner);
-      if (line.high) {
-        const at = columns.length;
-        columns.push(fit(line.high, false), fit(line.low, true));
-        for (const edge of ["high", "low"]) {
-          series.push({ label: `${line.label} ${edge}`, show, stroke: "transparent", width: 0, points: { show: false } });
-          owners.push(line.learner);
-        }
-        bands.push({ series: [at, at + 1], fill: ink + "33" });
+    const inkOf = (line) => (line.learner === null ? colour("ink") : stroke(line.learner));
+    const shows = (line) => line.learner === null || !hidden.has(line.learner);
+    for (const line of lines.filter((one) => one.high)) { // bands first: no band may lie on a line
+      const at = columns.length;
+      columns.push(fit(line.high, false), fit(line.low, true));
+      for (const edge of ["high", "low"]) {
+        series.push({ label: `${line.label} ${edge}`, show: shows(line), stroke: "transparent", width: 0, points: { show: false } });
+        owners.push(line.learner);
       }
+      bands.push({ series: [at, at + 1], fill: inkOf(line) + "33" });
+    }
+    for (const line of lines) {
+      const ink = inkOf(line), show = shows(line);
+      const dash = line.dash || (line.learner === null ? [3, 4] : DASHES[data.learners[line.learner].stroke]);
       columns.push(fit(line.mean, false));
       series.push({
         label: line.label, show, stroke: ink, width: line.thin ? 1 : 2, dash,
-        points: { show: Boolean(options.dots) && !line.thin, size: 7, fill: ink }, spanGaps: true, paths: line.dotsOnly ? () => null : undefined,
+        points: { show: Boolean(options.dots) && !line.thin, size: 7, fill: ink }, spanGaps: true,
       });
       owners.push(line.learner);
     }
