@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import report_data
-from browser import Browser, browser
+from browser import REQUIRED, Browser, browser, executable
 from rmab.report.page import render
 from rmab.report.summary import COLUMNS, summarise
 
@@ -176,3 +176,13 @@ def test_growth_has_its_charts_on_logarithmic_axes(tab: Browser, reports: dict[s
     assert tab.value(f"{scaling}.every((one) => one.u.scales.x.distr === 3 && one.u.scales.y.distr === 3)")
     assert tab.value(f"{scaling}.every((one) => one.u.data.slice(1).flat().every((v) => v === null || v > 0))")
     assert tab.value(f"{scaling}[0].u.data[0]") == [6, 12, 24]
+
+
+def test_without_a_browser_tests_are_skipped_unless_one_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv(REQUIRED, raising=False)
+    with pytest.raises(pytest.skip.Exception, match="no browser found"):
+        executable()
+    monkeypatch.setenv(REQUIRED, "1")
+    with pytest.raises(pytest.fail.Exception, match="RMAB_REQUIRE_BROWSER=1 asks for one"):
+        executable()

@@ -125,7 +125,7 @@ def _scaling_charts(summary: Summary) -> list[dict[str, Any]]:
                     "learner": summary.learners.index(one.learner),
                     "x": _short(one.sizes),
                     "ends": [_ends(mean) for mean in one.means],
-                    "fit": None if one.fit is None else _short([one.fit.factor, one.fit.exponent.mean]),
+                    "fit": _short([one.fit.factor, one.fit.exponent.mean]) if one.fit is not None and one.sure else None,
                 }
                 for one in summary.scalings
                 if one.group == group
@@ -150,7 +150,7 @@ def _fitted(one: Scaling) -> str:
     found = one.fit.exponent
     if math.isfinite(found.half):
         return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"
-    return f"{found.mean:.2f} (no interval: too near zero)" if found.count > 1 else f"{found.mean:.2f} (one round)"
+    return "no interval (too near zero)" if found.count > 1 else "no interval (one round)"
 
 
 def _overview(summary: Summary) -> list[dict[str, Any]]:

@@ -139,6 +139,11 @@ class Scaling:
     fit: Power | None
 
     @property
+    def sure(self) -> bool:
+        """Whether there is a power with an interval."""
+        return self.fit is not None and bool(np.isfinite(self.fit.exponent.half))
+
+    @property
     def means(self) -> list[Interval]:
         """One interval for every size."""
         return [interval(row) for row in self.values]
@@ -194,15 +199,16 @@ def _pair(first: Cell, second: Cell) -> Paired | None:
 
 def _cells(study: "Study", table: "pa.Table") -> list[Cell]:
     """Sort the rows once and cut them: (R, T) blocks by task and learner, in the study's order."""
-    names = {key: table.column(key).to_numpy().astype(str) for key in ("task", "learner")}
-    order = np.lexsort(
-        (table.column("episode").to_numpy(), table.column("round").to_numpy(), names["learner"], names["task"])
-    )
+    named = [table.column(key).combine_chunks().dictionary_encode() for key in ("task", "learner")]
+    task, learner = (one.indices.to_numpy() for one in named)
+    order = np.lexsort((table.column("episode").to_numpy(), table.column("round").to_numpy(), learner, task))
     numbers = {key: table.column(key).to_numpy()[order] for key in (*NUMBERS, *SIZES, "round", "episode")}
-    task, learner = names["task"][order], names["learner"][order]
-    starts = np.flatnonzero(np.r_[True, (task[1:] != task[:-1]) | (learner[1:] != learner[:-1])])
-    blocks = {(task[a], learner[a]): slice(a, b) for a, b in zip(starts, [*starts[1:], task.size], strict=True)}
-    told = {key: str(table.column("privileged")[int(order[rows.start])].as_py() or "") for key, rows in blocks.items()}
+    changes = np.flatnonzero(np.diff(task[order]) | np.diff(learner[order])) + 1
+    blocks, told = {}, {}
+    for rows in map(slice, [0, *changes], [*changes, order.size]):
+        first = int(order[rows.start])
+        key = (named[0][first].as_py(), named[1][first].as_py())
+        blocks[key], told[key] = rows, str(table.column("privileged")[first].as_py() or "")
     published = {one.label for one in study.learners if one.name == PAPERS and not one.options}
     found = []
     for spec in study.tasks:

@@ -177,6 +177,7 @@ def _theory_words(page: Page) -> list[str]:
 
 
 def _caution(page: Page) -> list[str]:
+    """Warn of few rounds."""
     fewest = min(cell.rounds.size for cell in page.cells)
     if fewest == 1:
         return ["With one round there are no intervals, and no difference can be told."]
@@ -269,13 +270,9 @@ def scaling_words(one: Scaling, kind: str) -> str:
 def _scaling_headline(summary: Summary) -> list[str]:
     """Say the power of the paper's learner and the slowest one; those without an interval come last."""
     published = {cell.learner for page in summary.pages for cell in page.cells if cell.published and not cell.privileged}
-    order = sorted(summary.scalings, key=lambda one: (not _is_sure(one), one.learner not in published, _exponent(one)))
+    order = sorted(summary.scalings, key=lambda one: (not one.sure, one.learner not in published, _exponent(one)))
     others = [one for one in order[1:] if one.learner != order[0].learner] or order[1:]
     return [scaling_words(one, summary.study.kind) for one in (order[0], *others)][:2]
-
-
-def _is_sure(one: Scaling) -> bool:
-    return one.fit is not None and math.isfinite(one.fit.exponent.half)
 
 
 def _exponent(one: Scaling) -> float:

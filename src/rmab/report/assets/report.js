@@ -14,7 +14,8 @@
   const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
   const stroke = (learner) => colour(`c${data.learners[learner].colour}`);
   const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
-  const exact = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
+  const exact = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+  const rough = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
   const make = (tag, className, text) => {
     const element = document.createElement(tag);
     if (className) element.className = className;
@@ -102,10 +103,14 @@
           for (const line of rows) {
             const row = make("div");
             const look = line.learner === null ? "swatch dotted" : `swatch c${data.learners[line.learner].colour} ${data.learners[line.learner].stroke}`;
-            const half = line.high && line.high[at] !== null ? ` ± ${compact.format((line.high[at] - line.low[at]) / 2)}` : "";
+            const half = line.high && line.high[at] !== null ? ` ± ${rough.format((line.high[at] - line.low[at]) / 2)}` : "";
             row.append(make("span", look), `${line.label}: ${exact.format(line.mean[at])}${half}`);
             tip.append(row);
           }
+          // Where it hides least: on the emptier side of the pointer, above or below.
+          const heights = rows.map((one) => u.valToPos(one.mean[at], "y")).filter((v) => Number.isFinite(v));
+          const high = heights.reduce((a, b) => a + b, 0) / heights.length < u.over.clientHeight / 2;
+          tip.classList.toggle("low", high);
           const right = u.cursor.left > u.over.clientWidth / 2;
           tip.style.left = right ? "auto" : `${Math.min(u.cursor.left + 14, u.over.clientWidth - tip.offsetWidth)}px`;
           tip.style.right = right ? `${Math.min(u.over.clientWidth - u.cursor.left + 14, u.over.clientWidth - tip.offsetWidth)}px` : "auto";
