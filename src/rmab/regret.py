@@ -20,13 +20,13 @@ from rmab.planners.fluid import Fluid, fluid
 from rmab.planners.indices import lagrangian_index, occupancy_index
 from rmab.policy import IndexPolicy
 from rmab.problem import Problem, View
-from rmab.simulation import simulate
+from rmab.simulation import simulate_visits
 
 __all__ = ["Comparator", "Comparators", "theory_curve"]
 
 Comparator = Literal["O1", "O2", "O3"]
 
-ROUNDS = 200  # simulated episodes behind O2
+ROUNDS, LUCK = 200, 2  # simulated episodes behind O2, and the key of their luck
 KEPT = 2  # comparators that are shared by later runs
 
 
@@ -83,13 +83,7 @@ class Comparators:
 
     def _simulated(self, policy: IndexPolicy) -> FloatArray:
         """(ROUNDS, N, S, 2) visits in simulated episodes, the same luck for every policy."""
-        count, states = self.problem.arms.count, self.problem.arms.states
-        visits, nothing = np.zeros((ROUNDS, count, states, 2), dtype=np.float32), np.zeros((count, states, 2))
-        arm = np.arange(count)
-        for k in range(ROUNDS):
-            episode = simulate(self.problem, policy, nothing, np.random.default_rng((2, k)))
-            np.add.at(visits[k], (arm, episode.states[:-1], episode.actions.astype(np.int64)), 1.0)
-        return visits.astype(np.float64)
+        return simulate_visits(self.problem, policy, LUCK, ROUNDS)
 
     def o3(self) -> FloatArray:
         """(T,) the fluid bound of every episode by itself; rewards in the same proportions are solved once."""

@@ -4,6 +4,7 @@ Workers need the library, but no disk in common with us. Dask itself plays the r
 """
 
 import asyncio
+import time
 from collections.abc import Generator, Iterable
 from concurrent.futures import CancelledError
 from itertools import islice
@@ -24,6 +25,7 @@ __all__ = ["DaskEngine"]
 
 PATIENCE = 30.0  # seconds to find the scheduler, and to see a first worker
 AHEAD = 2  # jobs per thread of the cluster that are on their way
+REFRESH = 5.0  # seconds between looks at the size of the cluster
 
 
 class DaskEngine:
@@ -44,14 +46,16 @@ class DaskEngine:
             raise ModelError("distributed is not installed: pip install 'rmab[dask]'") from error
         waiting = iter(jobs)
         with self._client() as client:
-            room = AHEAD * max(1, sum(client.nthreads().values()))
+            room, looked = self._room(client), time.monotonic()
             under_way = {_submitted(client, job): job for job in islice(waiting, room)}
-            finished = as_completed(list(under_way))
+            finished = as_completed(list(under_way), loop=client.loop)
             for future in finished:
                 job = under_way.pop(future)
                 yield self._outcome(job, future, folder)
                 future.release()  # nothing is kept on the cluster
-                for following in islice(waiting, 1):
+                if time.monotonic() > looked + REFRESH:  # clusters grow and shrink
+                    room, looked = self._room(client), time.monotonic()
+                for following in islice(waiting, max(0, room - len(under_way))):
                     new = _submitted(client, following)
                     under_way[new] = following
                     finished.add(new)
@@ -72,6 +76,13 @@ class DaskEngine:
             ) from error
         return client
 
+    def _room(self, client: "Client") -> int:
+        """Return how many jobs may be under way."""
+        try:
+            return AHEAD * max(1, sum(client.nthreads().values()))
+        except OSError as error:
+            raise StudyError(f"the Dask scheduler at {self.scheduler} is lost ({type(error).__name__})") from error
+
     def _outcome(self, job: Job, future: "Future", folder: Path) -> Outcome:
         from distributed import KilledWorker  # noqa: PLC0415
 
@@ -91,7 +102,7 @@ class DaskEngine:
         """Raise StudyError where a worker has another version of the library than we."""
         path = shard_path(folder, job.id)
         try:
-            table: Any = read_shard(path, job.id, (job.study_hash,), content=content)
+            table: Any = read_shard(path, job.id, (job.study_hash,), content)
             version = provenance_of(table.schema)["version"]
         except FileError as error:
             raise StudyError(f"a worker of {self.scheduler} sent no shard of run {job.id} ({error})") from error
