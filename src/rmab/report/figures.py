@@ -23,6 +23,7 @@ __all__ = ["draw"]
 COLUMN, WHOLE, HEIGHT = 3.25, 6.75, 2.3  # inches
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b65a93", "#d18f00", "#3fa3e0", "#6b5ca5", "#6f747a")
 MARKERS = "osD^vPX*"
+WIDE = 0.047  # inches of a letter in a legend
 DEPTH = 1e-6  # of the highest value: what is lower is left out of logarithmic axes
 STYLE: dict[Any, Any] = {  # matplotlib's own type lists all its settings by name
     "font.family": "serif",
@@ -119,8 +120,10 @@ def _legend(axes: Axes, entries: int, *, below: bool = False) -> None:
         return
     figure = axes.get_figure()
     assert isinstance(figure, Figure)
-    figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + 0.13 * ((entries + 1) // 2))
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    handles, labels = axes.get_legend_handles_labels()
+    columns = 2 if max(map(len, labels)) * WIDE < figure.get_figwidth() / 2 - 0.4 else 1
+    figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + 0.14 * -(-entries // columns))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
 def _curves(page: Page, what: str, styles: _Styles) -> Figure:

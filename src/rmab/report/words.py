@@ -263,16 +263,19 @@ def scaling_words(one: Scaling, kind: str) -> str:
         return f"{one.group}: the {what} of {one.learner} has no exponent with an interval, {why} ({ends})."
     sure = f"{letter}^{fitted.mean:.2f} (95%: {fitted.low:.2f} to {fitted.high:.2f})"
     if fitted.low <= 0 <= fitted.high:
-        return f"{one.group}: whether the {what} of {one.learner} grows or falls cannot be told, {sure}: {ends}."
+        return f"{one.group}: neither growth nor fall of the {what} of {one.learner} can be told, {sure}: {ends}."
     return f"{one.group}: the {what} of {one.learner} {'grows' if fitted.mean > 0 else 'falls'} as {sure}: {ends}."
 
 
 def _scaling_headline(summary: Summary) -> list[str]:
-    """Say the power of the paper's learner and the slowest one; those without an interval come last."""
+    """Say the power of the paper's learner and the smallest one of others, or the smallest and the largest of all."""
     published = {cell.learner for page in summary.pages for cell in page.cells if cell.published and not cell.privileged}
-    order = sorted(summary.scalings, key=lambda one: (not one.sure, one.learner not in published, _exponent(one)))
-    others = [one for one in order[1:] if one.learner != order[0].learner] or order[1:]
-    return [scaling_words(one, summary.study.kind) for one in (order[0], *others)][:2]
+    sure = sorted((one for one in summary.scalings if one.sure), key=_exponent)
+    papers = [one for one in sure if one.learner in published]
+    others = [one for one in sure if one.learner not in published]
+    ends = [papers[0], *others[:1]] if papers else [*others[:1], *others[1:][-1:]]
+    rest = [one for one in summary.scalings if one not in ends]
+    return [scaling_words(one, summary.study.kind) for one in (*ends, *rest)][:2]
 
 
 def _exponent(one: Scaling) -> float:
