@@ -15,6 +15,7 @@ from rmab.families.deadline import STATES, earliest_deadline_first, least_laxity
 from strategies import random_problem
 
 SHAPES = {"cpap": (20, 3, 10, 50, 50), "cpap-adherence": (20, 3, 10, 50, 50), "deadline": (100, 120, 30, 100, 100)}
+SHAPES["split"] = (24, 3, 10, 2, 50)
 
 
 @pytest.mark.parametrize("name", rmab.tasks())
@@ -34,8 +35,8 @@ def test_every_listed_task_exists_with_its_sizes_and_range(name: str) -> None:
         assert reward.shape == (sizes[0], sizes[1], 2)
 
 
-def test_there_are_three_families_and_six_adversaries() -> None:
-    assert len(rmab.tasks()) == 18
+def test_there_are_four_families_and_six_adversaries() -> None:
+    assert len(rmab.tasks()) == 24
     assert all(summary for summary in rmab.tasks().values())
 
 
@@ -302,3 +303,44 @@ def test_a_view_holds_no_kernel_and_nothing_that_leads_to_one() -> None:
             assert value.base is None, field.name
             assert not any(np.shares_memory(value, array) for array in own), field.name
     assert set(copied) == {"start", "groups", "support", "sizes"}
+
+
+class TestCopies:
+    def test_are_alike_under_as_many_times_the_budget(self) -> None:
+        one, three = (
+            rmab.task("cpap@switching", seed=2, arms=4, budget=1),
+            rmab.task("cpap@switching", seed=2, arms=4, budget=1, copies=3),
+        )
+        assert (three.problem.arms.count, three.problem.budget, three.episodes) == (12, 3, 50)
+        np.testing.assert_array_equal(three.problem.arms.kernels, np.repeat(one.problem.arms.kernels, 3, axis=0))
+        for t in (0, 20):
+            np.testing.assert_array_equal(three.reward(t), np.repeat(one.reward(t), 3, axis=0))
+        assert three.view().pooled_rewards
+        bounds = [rmab.fluid(task.problem, task.base_reward).bound for task in (one, three)]
+        assert bounds[1] == pytest.approx(3 * bounds[0], rel=1e-6)
+
+    def test_of_a_task_file(self, tmp_path: Path) -> None:
+        task = rmab.task("cpap@iid", arms=4, budget=2, horizon=3, episodes=4)
+        task.save(tmp_path / "own.npz")
+        twice = rmab.task(tmp_path / "own.npz", copies=2)
+        np.testing.assert_array_equal(twice.reward(3), np.repeat(task.reward(3), 2, axis=0))
+        assert twice.problem.budget == 4
+
+    def test_an_adaptive_adversary_answers_to_all_of_them(self) -> None:
+        one = rmab.task("cpap@adaptive", arms=4, budget=2, copies=1)
+        two = rmab.task("cpap@adaptive", arms=4, budget=2, copies=2)
+        visits = np.zeros((8, 3, 2))
+        visits[0, 0, 1] = visits[1, 0, 0] = 5  # one copy always called, the other never
+        reward = two.reward(1, visits)
+        np.testing.assert_array_equal(reward[0], reward[1])
+        np.testing.assert_array_equal(reward[0, :, 1], one.base_reward[0, :, 1] * 1.0)
+
+    @pytest.mark.parametrize("copies", [0, -1, 1.5, "two"])
+    def test_wrong_numbers(self, copies: object) -> None:
+        with pytest.raises(ModelError, match=r"(times|copies) must be"):
+            rmab.task("cpap", copies=copies)  # type: ignore[arg-type]
+
+
+def test_split_is_worth_sixteen() -> None:
+    task = rmab.task("split")
+    assert rmab.fluid(task.problem, task.base_reward).bound == pytest.approx(16, rel=1e-9)

@@ -35,6 +35,8 @@ ALLOWED = {
     "learning": BASE | {"kernels", "planners", "policy", "projection", "simulation"},
     "regret": BASE | {"planners", "policy", "simulation"},
     "running": BASE | {"families", "learning", "regret", "rewards", "simulation"},
+    "study": BASE | {"families", "learning", "regret", "running", "__version__"},
+    "report": BASE | {"study", "__version__"},
     "testing": {"*"},
 }
 

@@ -163,6 +163,32 @@ class TestRegret:
         assert oracle.reward.sum() == 12.0
         assert 3.0 <= chance.reward.sum() < 12.0
 
+    def test_oracle_plays_the_index_that_it_is_told(self):
+        """On `split` the occupancy index takes all of A at the first step by rank, and 6 of 10 by dependent rounding."""
+        game = rmab.task("split", episodes=40)
+        scale = np.linspace(0.5, 1.5, 40)
+        top = rmab.run(game, rmab.learner("oracle", index="occupancy"))
+        assert (top.reward <= 14 * scale + 1e-9).all()
+        dependent = rmab.run(game, rmab.learner("oracle", index="occupancy", rule="at-most", rounding="dependent"))
+        assert dependent.reward.sum() > 1.05 * top.reward.sum()
+        assert (dependent.activations <= top.activations).all()
+
+    def test_comparators_are_shared_by_runs_of_the_same_rewards_only(self):
+        game = rmab.task("cpap@noisy", seed=5, arms=4, budget=2, horizon=5, episodes=4)
+        one, same = rmab.run(game, "random", 1), rmab.run(game, "ucmd", 2)
+        assert one.comparators is same.comparators
+        fresh = rmab.Comparators(game.problem, one.rewards)
+        for which in ("O1", "O2", "O3"):
+            np.testing.assert_array_equal(one.comparators.per_episode(which), fresh.per_episode(which))
+        others = [
+            rmab.task("cpap@noisy", seed=6, arms=4, budget=2, horizon=5, episodes=4),
+            rmab.task("cpap@noisy", seed=5, arms=4, budget=1, horizon=5, episodes=4),
+            rmab.task("cpap@noisy", seed=5, arms=4, budget=2, horizon=6, episodes=4),
+            rmab.task("cpap@iid", seed=5, arms=4, budget=2, horizon=5, episodes=4),
+        ]
+        for other in others:
+            assert rmab.run(other, "random", 1).comparators.problem == other.problem
+
     def test_adaptive_adversary(self):
         game = rmab.task("deadline@adaptive", arms=4, budget=2, horizon=3, episodes=3)
         runs = {name: rmab.run(game, name, seed=1) for name in ("oracle", "random", "ucmd")}
@@ -221,6 +247,18 @@ class TestErrors:
         ((key, value),) = option.items()
         with pytest.raises(rmab.ModelError, match=rf"^learner {name}: {key}: .*\(got {value!r}\).* \[options: "):
             rmab.learner(name, **option)
+
+    def test_own_learners(self, tmp_path, monkeypatch):
+        text = "from rmab.learning.oracle import Chance\ndef make(luck=1):\n    return Chance() if luck else luck\n"
+        (tmp_path / "lucky.py").write_text(text)
+        monkeypatch.syspath_prepend(tmp_path)
+        assert rmab.learner("lucky:make", luck=2).name == "random"
+        with pytest.raises(rmab.ModelError, match="learner lucky:make: made a int, not a Learner"):
+            rmab.learner("lucky:make", luck=0)
+        with pytest.raises(rmab.ModelError, match=r"learner lucky:make: cannot be made \(.*unexpected keyword"):
+            rmab.learner("lucky:make", skill=1)
+        with pytest.raises(rmab.ModelError, match=r"learner lucky:nothing: cannot be made \(module 'lucky' has no"):
+            rmab.learner("lucky:nothing")
 
     def test_the_oracle_must_be_told(self):
         with pytest.raises(rmab.ModelError, match="must be told the problem first"):

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rmab
 from reference import episode
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.policy import IndexPolicy
 from rmab.problem import Arms, Problem
-from rmab.simulation import simulate, simulate_many
+from rmab.simulation import simulate, simulate_many, simulate_visits
 from strategies import MODES, RULES, distinct, policies, problems, random_problem, rewards
 
 PLACE = np.arange(12).reshape(3, 2, 2)
@@ -328,3 +329,28 @@ def test_wrong_policies_and_generators_are_refused(change, error, message):
     arguments = {"policy": IndexPolicy(np.zeros((3, 2)), 1), "rng": rng(), **change}
     with pytest.raises(error, match=message):
         simulate(problem, arguments["policy"], reward, arguments["rng"])
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_visits_are_those_of_the_episodes_of_simulate(compiled: bool) -> None:
+    task = rmab.task("cpap", seed=1, arms=6, budget=2, horizon=7)
+    policy = rmab.occupancy_index(task.problem, task.base_reward)
+    played: rmab.Policy = policy if compiled else Plain(policy)
+    visits = simulate_visits(task.problem, played, 5, 4)
+    for k, found in enumerate(visits):
+        episode = rmab.simulate(task.problem, played, task.base_reward, np.random.default_rng((5, k)))
+        counted = np.zeros((6, 3, 2))
+        for h in range(7):
+            for n in range(6):
+                counted[n, episode.states[h, n], int(episode.actions[h, n])] += 1
+        np.testing.assert_array_equal(found, counted)
+
+
+class Plain:
+    """A policy that is not an IndexPolicy, and so is played step by step."""
+
+    def __init__(self, policy: rmab.IndexPolicy) -> None:
+        self.policy = policy
+
+    def act(self, h, states, rng):
+        return self.policy.act(h, states, rng)

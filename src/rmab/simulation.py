@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from rmab.kernels.episodes import index_episodes, step
 from rmab.policy import IndexPolicy, Policy
 from rmab.problem import Problem
 
-__all__ = ["Batch", "Trajectory", "checked_reward", "simulate", "simulate_many", "visit_rates"]
+__all__ = ["Batch", "Trajectory", "checked_reward", "simulate", "simulate_many", "simulate_visits", "visit_rates"]
 
 PIECE = 1024  # rounds handed to one thread at a time: large enough to hide the hand-over, small enough to share the work
 
@@ -115,6 +116,19 @@ def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, roun
     return np.asarray(rates.reshape(count, horizon, states, 2))
 
 
+def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: int) -> FloatArray:
+    """(R, N, S, 2) how often every pair is visited in episodes k < R, which `simulate` plays with default_rng((key, k))."""
+    count, states = problem.arms.count, problem.arms.states
+    nothing = _checked(problem, policy, np.zeros((count, states, 2)), np.random.default_rng(key))
+    seen = np.empty((rounds, problem.horizon + 1, count), dtype=np.int32)
+    actions = np.empty((rounds, problem.horizon, count), dtype=bool)
+    _play(problem, policy, nothing, _numbered_streams(key, rounds), seen, actions)
+    place = (np.arange(rounds)[:, np.newaxis, np.newaxis] * count + np.arange(count)) * states  # (R, 1, N)
+    pairs = 2 * (place + seen[:, :-1]) + actions
+    visits = np.bincount(pairs.reshape(-1), minlength=rounds * count * states * 2)
+    return visits.reshape(rounds, count, states, 2).astype(np.float64)
+
+
 def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
     """Return reward as a float64 array (N, S, 2) of finite numbers, or raise ModelError naming the entry."""
     table = as_floats(reward, "reward")
@@ -138,6 +152,12 @@ def _checked(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
 def _streams(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:
     """(R, 2, 4) seeds: per round a stream for the arms and one for the policy."""
     return rng.integers(0, 2**64, size=(rounds, 2, 4), dtype=np.uint64)
+
+
+@lru_cache(maxsize=4)
+def _numbered_streams(key: int, rounds: int) -> NDArray[np.uint64]:
+    """(R, 2, 4) seeds of the rounds of default_rng((key, k)); they take longer to make than a small episode to play."""
+    return frozen(np.concatenate([_streams(np.random.default_rng((key, k)), 1) for k in range(rounds)]))
 
 
 def _play(

@@ -1,0 +1,64 @@
+"""Small studies that were really played, as folders of results. Runs are played here, one after the other, and kept."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rmab.study import Results, Study, play
+from rmab.study.shards import encoded, write_shard
+
+SMALL = {"arms": 4, "budget": 2, "horizon": 8}
+HONEST: list[dict[str, Any]] = [{"name": "ucmd-armab"}, {"name": "ucmd"}, {"name": "random"}]
+EVERYONE = [*HONEST, {"name": "ucmd", "feedback": "full"}, {"name": "oracle"}]
+
+
+@cache
+def learning() -> Study:
+    """Two tasks, five learners, four rounds."""
+    tasks = [{"name": name, "options": {**SMALL, "episodes": 12}} for name in ("cpap@noisy", "cpap@switching")]
+    return _study("small", 4, tasks, EVERYONE, title="Five learners on two tasks")
+
+
+@cache
+def growth() -> Study:
+    """Three lengths against two adversaries, three learners, three rounds."""
+    tasks = [
+        {"name": name, "label": f"{name}, T={length}", "options": {**SMALL, "episodes": length}}
+        for name in ("cpap@noisy", "cpap@switching")
+        for length in (6, 12, 24)
+    ]
+    return _study("longer", 3, tasks, HONEST, kind="growth")
+
+
+@cache
+def asymptotic() -> Study:
+    """Three sizes, two learners, three rounds."""
+    tasks = [
+        {
+            "name": "cpap",
+            "label": f"cpap, N={4 * k}",
+            "options": {"horizon": 8, "episodes": 5, "arms": 4 * k, "budget": 2 * k},
+        }
+        for k in (1, 2, 4)
+    ]
+    return _study("larger", 3, tasks, [{"name": "oracle"}, {"name": "random"}], kind="asymptotic")
+
+
+def _study(name: str, rounds: int, tasks: list[dict[str, Any]], learners: list[dict[str, Any]], **rest: Any) -> Study:
+    return Study.model_validate({"name": name, "rounds": rounds, "tasks": tasks, "learners": learners, **rest})
+
+
+_PLAYED: dict[str, bytes] = {}
+
+
+def results(study: Study, folder: Path, *, without: int = 0) -> Results:
+    """Put all runs but the last so many into a folder, as a study does."""
+    (folder / "runs").mkdir(parents=True)
+    found = Results(folder, study)
+    found.save()
+    jobs = study.jobs()
+    for job in jobs[: len(jobs) - without]:
+        if job.id not in _PLAYED:
+            _PLAYED[job.id] = encoded(play(job))
+        write_shard(folder, job.id, _PLAYED[job.id])
+    return found

@@ -1,0 +1,188 @@
+"""The report in a headless Chromium: drawn without errors, without the network, for phones, in the dark, and alive."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import report_data
+from browser import REQUIRED, Browser, browser, executable
+from rmab.report.page import render
+from rmab.report.summary import COLUMNS, summarise
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory, tab: Browser) -> dict[str, Path]:  # no tab, no runs
+    folder = tmp_path_factory.mktemp("pages")
+    studies = {"learning": report_data.learning(), "growth": report_data.growth()}
+    pages = {}
+    for name, study in studies.items():
+        found = report_data.results(study, folder / name)
+        pages[name] = folder / f"{name}.html"
+        pages[name].write_text(render(summarise(study, found.table(COLUMNS)), found.provenance()))
+    return pages
+
+
+# Opaque colours of a canvas, by how many pixels they have; read from a copy, because Chromium warns of frequent reading.
+INK = """
+(id) => {
+  const canvas = document.querySelector(`#${id} canvas`), { width, height } = canvas;
+  const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const pixels = copy.getImageData(0, 0, width, height).data, found = {};
+  for (let k = 0; k < pixels.length; k += 4) {
+    if (pixels[k + 3] < 250) continue;
+    const key = "#" + [0, 1, 2].map((i) => pixels[k + i].toString(16).padStart(2, "0")).join("");
+    found[key] = (found[key] || 0) + 1;
+  }
+  return found;
+}
+"""
+STYLE = "getComputedStyle(document.documentElement)"
+COLOURS = f"report.data.learners.map((one) => {STYLE}.getPropertyValue(`--c${{one.colour}}`).trim())"
+SHOWN = "report.charts.map(({ u, owners }) => u.series.filter((one, k) => owners[k] === 0).map((one) => one.show))"
+FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def ink(tab: Browser, chart: str, colour: str) -> int:
+    """Return how many pixels of a chart have this colour, or nearly."""
+    wanted = bytes.fromhex(colour[1:])
+    found = tab.value(f"({INK})({json.dumps(chart)})")
+    return sum(
+        n for key, n in found.items() if max(abs(a - b) for a, b in zip(bytes.fromhex(key[1:]), wanted, strict=True)) < 16
+    )
+
+
+@pytest.mark.parametrize("name", ["learning", "growth"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_it_opens_without_errors_and_asks_for_nothing_but_itself(
+    tab: Browser, reports: dict[str, Path], name: str, dark: bool
+) -> None:
+    tab.open(reports[name], dark=dark)
+    tab.value(FRAMES)
+    assert tab.complaints() == []
+    assert tab.requests() == [reports[name].as_uri()]
+
+
+def test_requests_would_be_refused_and_seen(tab: Browser, reports: dict[str, Path]) -> None:
+    """The two checks above can fail: a page that tries to load something is stopped, and says so."""
+    tab.open(reports["learning"])
+    refused = tab.value("fetch('http://127.0.0.1:9/').then(() => 'loaded', () => 'refused')")
+    assert refused == "refused"
+    assert any("Content Security Policy" in json.dumps(one) for one in tab.complaints())
+
+
+def test_every_learner_s_curve_is_drawn(tab: Browser, reports: dict[str, Path]) -> None:
+    tab.open(reports["learning"])
+    for chart in ("reward", "regret"):
+        for colour in tab.value(COLOURS):
+            assert ink(tab, chart, colour) > 100, f"{chart}: no line in {colour}"
+    assert tab.value("document.querySelectorAll('#terms rect').length") == 4 * 3
+
+
+def test_switching_a_learner_off_hides_it_everywhere(tab: Browser, reports: dict[str, Path]) -> None:
+    tab.open(reports["learning"])
+    colour = tab.value(COLOURS)[0]
+    assert all(all(one) and len(one) == 3 for one in tab.value(SHOWN))  # mean and both edges of the band
+    tab.click("#learners input[value='0']")
+    tab.value(FRAMES)
+    assert len(tab.value(SHOWN)) == 3
+    assert not any(any(one) for one in tab.value(SHOWN))
+    for chart in ("reward", "regret", "theory"):
+        assert ink(tab, chart, colour) == 0
+    assert tab.value("document.querySelectorAll('#terms rect').length") == 4 * 2
+    tab.click("#learners input[value='0']")
+    tab.value(FRAMES)
+    assert all(all(one) for one in tab.value(SHOWN))
+    assert ink(tab, "reward", colour) > 100
+    assert tab.complaints() == []
+
+
+def test_pointing_shows_the_values_in_all_charts(tab: Browser, reports: dict[str, Path]) -> None:
+    tab.open(reports["learning"])
+    tab.hover("#reward .u-over")
+    tab.wait("!document.querySelector('#reward .tip').hidden")
+    text = tab.value("document.querySelector('#reward .tip').innerText")
+    assert text.startswith("episode ")
+    assert all(name in text for name in ("ucmd-armab: ", "random: ", "oracle: "))
+    assert "±" in text
+    tab.wait("!document.querySelector('#regret .tip').hidden")
+    assert tab.value("document.querySelector('#regret .tip b').innerText") == text.splitlines()[0]
+
+
+def test_another_task_and_another_comparator_change_what_is_shown(tab: Browser, reports: dict[str, Path]) -> None:
+    tab.open(reports["learning"])
+    curve = "report.charts[1].u.data[report.charts[1].u.series.findIndex((one) => one.label === 'ucmd-armab')].at(-1)"
+    first = tab.value(curve)
+    assert first == pytest.approx(tab.value("report.data.tasks[0].learners[0].O1[0].at(-1)"))
+    tab.value(
+        "(() => { const s = document.getElementById('task'); s.value = '1'; s.dispatchEvent(new Event('change')); })()"
+    )
+    assert tab.value(curve) == pytest.approx(tab.value("report.data.tasks[1].learners[0].O1[0].at(-1)"))
+    assert tab.value("[...document.querySelectorAll('section.page')].map((one) => one.hidden)") == [True, False]
+    assert tab.value("document.getElementById('task-name').textContent") == "cpap@switching"
+    tab.click(".choice label:nth-child(2)")
+    assert tab.value(curve) == pytest.approx(tab.value("report.data.tasks[1].learners[0].O2[0].at(-1)"))
+    assert tab.complaints() == []
+
+
+@pytest.mark.parametrize("name", ["learning", "growth"])
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_no_width_scrolls_sideways(tab: Browser, reports: dict[str, Path], name: str, width: int) -> None:
+    tab.open(reports[name], width, 800)
+    tab.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert tab.value("document.documentElement.scrollWidth") <= width
+    assert tab.value("document.querySelector('#reward canvas').getBoundingClientRect().right") <= width
+    assert tab.complaints() == []
+
+
+def test_charts_follow_the_window(tab: Browser, reports: dict[str, Path]) -> None:
+    tab.open(reports["learning"], 1280, 900)
+    wide = tab.value("report.charts[0].u.width")
+    tab.resize(500, 900)
+    tab.wait(f"report.charts[0].u.width !== {wide}")
+    tab.wait("report.charts.every(({ u, element }) => u.width === element.clientWidth)")
+
+
+def test_dark_is_dark_and_the_button_switches(tab: Browser, reports: dict[str, Path]) -> None:
+    back = (
+        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) / 3"
+    )
+    tab.open(reports["learning"], dark=True)
+    dark = tab.value(COLOURS)
+    assert tab.value(back) < 60
+    assert ink(tab, "reward", dark[1]) > 100
+    tab.click("#theme")
+    light = tab.value(COLOURS)
+    assert tab.value(back) > 200
+    assert light != dark
+    tab.value(FRAMES)
+    assert ink(tab, "reward", light[1]) > 100
+    tab.click("#theme")
+    assert tab.value(back) < 60
+
+
+def test_growth_has_its_charts_on_logarithmic_axes(tab: Browser, reports: dict[str, Path]) -> None:
+    tab.open(reports["growth"])
+    assert tab.value("document.querySelectorAll('#scaling-charts canvas').length") == 2
+    scaling = "report.charts.filter((one) => one.element.closest('#scaling-charts'))"
+    assert tab.value(f"{scaling}.every((one) => one.u.scales.x.distr === 3 && one.u.scales.y.distr === 3)")
+    assert tab.value(f"{scaling}.every((one) => one.u.data.slice(1).flat().every((v) => v === null || v > 0))")
+    assert tab.value(f"{scaling}[0].u.data[0]") == [6, 12, 24]
+
+
+def test_without_a_browser_tests_are_skipped_unless_one_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv(REQUIRED, raising=False)
+    with pytest.raises(pytest.skip.Exception, match="no browser found"):
+        executable()
+    monkeypatch.setenv(REQUIRED, "1")
+    with pytest.raises(pytest.fail.Exception, match="RMAB_REQUIRE_BROWSER=1 asks for one"):
+        executable()
