@@ -35,6 +35,9 @@ ALLOWED = {
     "regret": BASE | {"planners", "policy", "simulation"},
     "running": BASE | {"families", "learning", "regret", "rewards", "simulation"},
     "testing": {"*"},
+    "selfbench": BASE | {"families", "planners", "policy", "projection", "running", "simulation"},
+    "cli": {"*"},
+    "__main__": {"cli"},
 }
 
 

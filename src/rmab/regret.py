@@ -79,6 +79,10 @@ class Comparators:
 
     def o3(self) -> FloatArray:
         """(T,) the fluid bound of every episode by itself; rewards in the same proportions are solved once."""
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> FloatArray:
         bounds, known = np.empty(len(self.rewards)), dict[bytes, float]()
         for t, reward in enumerate(self.rewards):
             scale = float(np.abs(reward).max()) or 1.0
@@ -86,7 +90,7 @@ class Comparators:
             if key not in known:
                 known[key] = fluid(self.problem, reward / scale).bound
             bounds[t] = scale * known[key]
-        return bounds
+        return frozen(bounds)
 
 
 def theory_curve(view: View, epsilon: float = 0.05) -> FloatArray:
