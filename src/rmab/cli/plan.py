@@ -34,7 +34,13 @@ DIGITS = 4  # of the largest number in a table; smaller ones have as many decima
 )
 @click.argument("problem", type=TASK)
 @click.option("--reward", type=click.Path(path_type=Path), help="Array (N, S, 2), or (S, 2) for all arms: .json or .npy.")
-@click.option("--index", type=click.Choice(["lagrangian", "occupancy"]), default="lagrangian", show_default=True)
+@click.option(
+    "--index",
+    type=click.Choice(["lagrangian", "occupancy"]),
+    default="lagrangian",
+    show_default=True,
+    help="What activating is worth, or the part of the arms in a state that the plan activates.",
+)
 @click.option("--arm", "arms", type=click.IntRange(min=0), multiple=True, help="Show this arm only; may be repeated.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of a task that is made by name.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
