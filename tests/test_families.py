@@ -15,6 +15,7 @@ from rmab.families.deadline import STATES, earliest_deadline_first, least_laxity
 from strategies import random_problem
 
 SHAPES = {"cpap": (20, 3, 10, 50, 50), "cpap-adherence": (20, 3, 10, 50, 50), "deadline": (100, 120, 30, 100, 100)}
+SHAPES["split"] = (24, 3, 10, 2, 50)
 
 
 @pytest.mark.parametrize("name", rmab.tasks())
@@ -34,8 +35,8 @@ def test_every_listed_task_exists_with_its_sizes_and_range(name: str) -> None:
         assert reward.shape == (sizes[0], sizes[1], 2)
 
 
-def test_there_are_three_families_and_six_adversaries() -> None:
-    assert len(rmab.tasks()) == 18
+def test_there_are_four_families_and_six_adversaries() -> None:
+    assert len(rmab.tasks()) == 24
     assert all(summary for summary in rmab.tasks().values())
 
 

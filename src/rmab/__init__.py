@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         PolicyError,
         RmabError,
         SolverError,
+        StudyError,
     )
     from rmab.families import Task, load_task, task, tasks
     from rmab.families.deadline import earliest_deadline_first, least_laxity_first
@@ -39,7 +40,16 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "arms": ("Arms",),
-    "errors": ("BudgetExceeded", "FeedbackError", "FileError", "ModelError", "PolicyError", "RmabError", "SolverError"),
+    "errors": (
+        "BudgetExceeded",
+        "FeedbackError",
+        "FileError",
+        "ModelError",
+        "PolicyError",
+        "RmabError",
+        "SolverError",
+        "StudyError",
+    ),
     "learning": ("learner", "learners"),
     "learning.base": ("Learner", "Plan", "State"),
     "learning.feedback": ("Feedback",),

@@ -1,6 +1,15 @@
 """What can go wrong, by name. Every message is one line that says what and where."""
 
-__all__ = ["BudgetExceeded", "FeedbackError", "FileError", "ModelError", "PolicyError", "RmabError", "SolverError"]
+__all__ = [
+    "BudgetExceeded",
+    "FeedbackError",
+    "FileError",
+    "ModelError",
+    "PolicyError",
+    "RmabError",
+    "SolverError",
+    "StudyError",
+]
 
 
 class RmabError(Exception):
@@ -40,3 +49,7 @@ class BudgetExceeded(PolicyError):
 
 class SolverError(RmabError, RuntimeError):
     """A solver did not reach an answer that could be certified. There is no answer, not an approximate one."""
+
+
+class StudyError(RmabError, RuntimeError):
+    """A study that cannot go on, for instance because no worker starts. What is finished stays, and can be resumed."""

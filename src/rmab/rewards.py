@@ -7,7 +7,7 @@ to restore, and causal by its arguments.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -88,6 +88,11 @@ class RewardModel(ReadOnly):
         """(N, S, 2) the reward when every factor is 1."""
         return self.combined(np.ones(self.parts.shape))
 
+    def repeated(self, times: int) -> "RewardModel":
+        """Return the stakes of the same arms `times` times over: copies of an arm follow each other, and are one unit."""
+        parts = np.repeat(self.parts, times, axis=1)
+        return RewardModel(parts, self.low, self.high, units=np.repeat(self.unit_of, times))
+
     def combined(self, factors: FloatArray) -> FloatArray:
         """(N, S, 2) the reward under these factors, which broadcast against parts (K, N, S, 2)."""
         return np.asarray(np.clip((factors * self.parts).sum(axis=0), self.low, self.high))
@@ -115,6 +120,10 @@ class Adversary(ReadOnly, ABC):
     @abstractmethod
     def treats_alike(self, groups: IntArray) -> bool:
         """Return whether arms of one group (N,) are paid alike in every episode."""
+
+    @abstractmethod
+    def repeated(self, times: int) -> "Adversary":
+        """Return the adversary of the same arms `times` times over: copies follow each other, and are paid alike."""
 
     @abstractmethod
     def _chosen(self, t: int, visits: IntArray | None) -> FloatArray: ...
@@ -155,6 +164,10 @@ class Scripted(Adversary):
         script = self.factors[:, :, self.model.unit_of]
         return np.array_equal(script, script[:, :, first]) and np.array_equal(self.model.parts, self.model.parts[:, first])
 
+    def repeated(self, times: int) -> "Scripted":
+        """Return the same script for every copy of an arm."""
+        return replace(self, model=self.model.repeated(times))
+
     def _chosen(self, t: int, visits: IntArray | None) -> FloatArray:  # noqa: ARG002
         return self.model.combined(self.factors[t][:, self.model.unit_of, np.newaxis, np.newaxis])
 
@@ -182,6 +195,10 @@ class Adaptive(Adversary):
             return np.array_equal(first, np.arange(groups.size))
         parts = self.model.parts
         return np.array_equal(self.model.units, self.model.units[first]) and np.array_equal(parts, parts[:, first])
+
+    def repeated(self, times: int) -> "Adaptive":
+        """Return the adversary that answers to all copies of an arm together."""
+        return replace(self, model=self.model.repeated(times))
 
     def _chosen(self, t: int, visits: IntArray | None) -> FloatArray:
         parts = self.model.parts
@@ -244,6 +261,10 @@ class Trace(Adversary):
         """Compare every arm with the first of its group."""
         first = np.unique(groups, return_index=True)[1][groups]
         return np.array_equal(self.rewards, self.rewards[:, first])
+
+    def repeated(self, times: int) -> "Trace":
+        """Return the same rewards for every copy of an arm."""
+        return replace(self, rewards=frozen(np.repeat(self.rewards, times, axis=1)))
 
     def _chosen(self, t: int, visits: IntArray | None) -> FloatArray:  # noqa: ARG002
         return np.array(self.rewards[t])

@@ -56,7 +56,7 @@ class Run(ReadOnly):
     @cached_property
     def comparators(self) -> Comparators:
         """O1, O2 and O3 of the rewards that were chosen."""
-        return Comparators(self.task.problem, self.rewards)
+        return Comparators.of(self.task.problem, self.rewards)
 
     def regret(self, to: Comparator = "O1") -> FloatArray:
         """(T,) accumulated regret to a comparator, signed."""

@@ -3,6 +3,9 @@
 `--help` answers at once: the files of this folder import click, and whatever is heavy inside the command that needs it.
 """
 
+import sys
+from pathlib import Path
+
 import click
 
 from rmab import __version__
@@ -27,12 +30,15 @@ __all__ = ["main"]
 )
 @click.option("--debug", is_flag=True, help="Show the trace of an error.")
 @click.version_option(__version__, prog_name="rmab")
-def main(debug: bool) -> None:
+def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
     """Online learning in restless multi-armed bandits, under a budget that is never broken.
 
     Tables go to standard output, progress and errors to standard error; --json prints for programs. Exit codes: 0 fine, 1
     the work failed, 2 wrong usage or input, 130 stopped by Ctrl-C.
     """
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # for learners of one's own, module:Class; last, so that nothing is hidden
 
 
 for command in (tasks, learners, run, plan, study, bench):

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from rmab.cli.names import LEARNER
+from rmab.cli.names import BUILTIN_LEARNER
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table
 
@@ -44,7 +44,7 @@ def tasks(machine: bool) -> None:
         ("rmab learners ucmd --json", "the same as a JSON schema"),
     )
 )
-@click.argument("name", type=LEARNER, required=False)
+@click.argument("name", type=BUILTIN_LEARNER, required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def learners(name: str | None, machine: bool) -> None:
     """List the learners; with a NAME, show its options.

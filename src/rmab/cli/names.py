@@ -8,20 +8,35 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-__all__ = ["LEARNER", "MODEL_FILES", "STUDY", "TASK", "check_known", "key_values", "nearest"]
+__all__ = [
+    "BUILTIN_LEARNER",
+    "BUILTIN_STUDY",
+    "LEARNER",
+    "MODEL_FILES",
+    "STUDY",
+    "TASK",
+    "check_known",
+    "key_values",
+    "nearest",
+]
 
 MODEL_FILES = (".npz", ".json")
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
-    """One of a list of names, or a file with one of these suffixes. The list is read when it is needed."""
+    """One of a list of names, or a file with one of these suffixes, or one's own `module:maker` where these are allowed.
 
-    def __init__(self, kind: str, known: Callable[[], Iterable[str]], listed_by: str, files: tuple[str, ...] = ()) -> None:
-        self.name, self.known, self.listed_by, self.files = kind, known, listed_by, files
+    The list is read when it is needed.
+    """
+
+    def __init__(
+        self, kind: str, known: Callable[[], Iterable[str]], listed_by: str, files: tuple[str, ...] = (), own: bool = False
+    ) -> None:
+        self.name, self.known, self.listed_by, self.files, self.own = kind, known, listed_by, files, own
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name, or fail with the nearest one."""
-        if Path(value).suffix in self.files:
+        if Path(value).suffix in self.files or (self.own and ":" in value):
             return value
         known = list(self.known())
         if value not in known:
@@ -56,8 +71,10 @@ def _studies() -> list[str]:
 
 
 TASK = Name("task", _tasks, "rmab tasks", MODEL_FILES)
-LEARNER = Name("learner", _learners, "rmab learners")
+LEARNER = Name("learner", _learners, "rmab learners", own=True)
+BUILTIN_LEARNER = Name("learner", _learners, "rmab learners")
 STUDY = Name("study", _studies, "rmab study list", (".toml",))
+BUILTIN_STUDY = Name("study", _studies, "rmab study list")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -3,9 +3,9 @@
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["as_json", "number", "print_json", "print_table", "progress"]
 
 WIDTH = 120  # of a table that goes into a file or a pipe
+TENTHS = 10
 SHORT = 24  # characters up to which a cell is not broken into lines
 
 
@@ -62,11 +63,23 @@ def print_table(
 
 
 @contextmanager
-def progress(description: str) -> Iterator[Any]:
-    """Show a bar on standard error while the body runs, on a terminal only; yields a function that takes (done, all)."""
+def progress(description: str, *, in_lines: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on standard error while the body runs; yields a function that takes (done, all).
+
+    Where standard error is no terminal there is no bar; in_lines: but a line at every tenth, for a log.
+    """
     with _bar() as bar:
         task = bar.add_task(f"{description} (the first time, it compiles for a minute or two)", total=None)
-        yield lambda done, whole: bar.update(task, description=description, completed=done, total=whole)
+        said = -1
+
+        def advance(done: int, whole: int) -> None:
+            nonlocal said
+            bar.update(task, description=description, completed=done, total=whole)
+            if in_lines and bar.disable and done * TENTHS // max(whole, 1) > said:
+                said = done * TENTHS // max(whole, 1)
+                click.echo(f"{description}: {done:,} of {whole:,}", err=True)
+
+        yield advance
 
 
 def _bar() -> "Progress":

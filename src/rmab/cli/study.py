@@ -1,18 +1,19 @@
 """`rmab study`: many rounds of learners on tasks, in a folder that can be gone on with."""
 
 import shlex
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from rmab.cli.names import STUDY
-from rmab.cli.program import FAILED, examples
+from rmab.cli.names import BUILTIN_STUDY, STUDY
+from rmab.cli.program import FAILED, Failure, examples
 from rmab.cli.screen import print_json, print_table, progress
-from rmab.cli.toml import as_toml
 
 if TYPE_CHECKING:
-    from rmab.study import Engine, Results, Status
+    from rmab.study import Engine, Results, Status, Study
+    from rmab.study import Failure as RunFailure
 
 __all__ = ["study"]
 
@@ -65,21 +66,20 @@ def run(
 
     Ctrl-C stops; the same command goes on. Results do not depend on the engine or on the number of workers.
     """
-    from rmab.study import Study, run_study
+    from rmab.study import Study
 
     runner = _engine(engine, workers, scheduler)
     plan = Study.load(name)
     if rounds is not None:
         plan = plan.with_rounds(rounds)
     try:
-        with progress(plan.name) as done:
-            status = run_study(plan, folder, engine=runner, on_progress=done, on_failure=_say_failure, adopt=adopt)
+        status = _played(plan, folder, runner, adopt)
     except KeyboardInterrupt:
-        click.echo(f"\nStopped. What is finished is kept in {folder}; go on with:\n  {_same_command(ctx)}", err=True)
+        click.echo(f"\nWhat is finished is kept in {folder}; go on with:\n  {_same_command(ctx)}", err=True)
         raise
     _print_status(folder, status, machine)
-    if status.missing or status.damaged:
-        click.echo(f"Not all runs were finished; try those again with:\n  {_same_command(ctx)}", err=True)
+    if not status.complete:
+        click.echo(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
         ctx.exit(FAILED)
     click.echo(f"The report: {_program(ctx)} study report {shlex.quote(str(folder))}", err=True)
 
@@ -107,12 +107,10 @@ def list_studies(machine: bool) -> None:
         ("rmab study show paper-cpap", "what is in it"), ("rmab study show paper-cpap > mine.toml", "a start for your own")
     ),
 )
-@click.argument("name", metavar="NAME|FILE", type=STUDY)
+@click.argument("name", type=BUILTIN_STUDY)
 def show(name: str) -> None:
     """Print the study NAME as TOML: change it, and run the file."""
-    from rmab.study import Study
-
-    click.echo(as_toml(Study.load(name).model_dump(mode="json", exclude_none=True)), nl=False)
+    click.echo((resources.files("rmab.study") / "builtin" / f"{name}.toml").read_text(encoding="utf-8"), nl=False)
 
 
 @study.command(
@@ -151,8 +149,27 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
     click.echo(f"report: {written.html}")
 
 
+def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool) -> "Status":
+    """Run what is missing. Once there are runs on their way, a file that cannot be written is no longer wrong input."""
+    from rmab.errors import FileError
+    from rmab.study import run_study
+
+    with progress(plan.name, in_lines=True) as bar:
+        begun = []
+
+        def advance(finished: int, total: int) -> None:
+            begun.append(True)
+            bar(finished, total)
+
+        try:
+            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=_say_failure, adopt=adopt)
+        except FileError as error:
+            if not begun:
+                raise
+            raise Failure(f"{error}; what was finished before is kept") from error
+
+
 def _engine(name: str, workers: int | None, scheduler: str | None) -> "Engine":
-    from rmab.cores import cores
     from rmab.study import DaskEngine, LocalEngine
 
     if name == "dask":
@@ -163,7 +180,7 @@ def _engine(name: str, workers: int | None, scheduler: str | None) -> "Engine":
         return DaskEngine(scheduler)
     if scheduler is not None:
         raise click.UsageError("--scheduler is for --engine dask")
-    return LocalEngine(workers or cores())
+    return LocalEngine(workers)
 
 
 def _opened(folder: Path) -> "Results":
@@ -173,19 +190,15 @@ def _opened(folder: Path) -> "Results":
 
 
 def _print_status(folder: Path, status: "Status", machine: bool) -> None:
-    counts = {name: _count(getattr(status, name)) for name in ("total", "finished", "missing", "damaged")}
+    counts = {name: getattr(status, name) for name in ("total", "finished", "missing", "damaged")}
     if machine:
         print_json({"folder": str(folder), **counts})
         return
     print_table(f"{folder}: runs", tuple(counts), [tuple(f"{value:,}" for value in counts.values())], left=0)
 
 
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) else len(value)
-
-
-def _say_failure(job: Any, message: object) -> None:
-    click.echo(f"failed: {job.id}: {message}", err=True)
+def _say_failure(failure: "RunFailure") -> None:
+    click.echo(f"failed: {failure.id}: {failure.message}", err=True)
 
 
 def _program(ctx: click.Context) -> str:

@@ -12,6 +12,7 @@ from rmab.checks import as_integer
 from rmab.errors import ModelError
 from rmab.families.cpap import cpap, cpap_adherence
 from rmab.families.deadline import deadline
+from rmab.families.split import split
 from rmab.families.task import Task, load_task
 from rmab.files import SUFFIXES
 from rmab.problem import FeedbackMode
@@ -19,7 +20,12 @@ from rmab.rewards import ADVERSARIES
 
 __all__ = ["FAMILIES", "Task", "family_options", "load_task", "task", "tasks"]
 
-FAMILIES: dict[str, Callable[..., Task]] = {"cpap": cpap, "cpap-adherence": cpap_adherence, "deadline": deadline}
+FAMILIES: dict[str, Callable[..., Task]] = {
+    "cpap": cpap,
+    "cpap-adherence": cpap_adherence,
+    "deadline": deadline,
+    "split": split,
+}
 
 
 def tasks() -> dict[str, str]:
@@ -39,17 +45,18 @@ def task(
     *,
     seed: int | None = None,
     feedback: FeedbackMode = "bandit",
+    copies: int = 1,
     **options: int | bool,
 ) -> Task:
     """Make a built-in task by name, or read one from a `.npz` or `.json` file.
 
-    The seed (0 unless given) fixes the model and the adversary, each from its own stream. Options are the family's own
-    keywords, for instance arms, budget, horizon, episodes.
+    The seed (0 unless given) fixes the model and the adversary, each from its own stream. copies: so many of every arm,
+    under so many times the budget. Options are the family's own keywords, for instance arms, budget, horizon, episodes.
     """
     if Path(name).suffix in SUFFIXES:
         if options or seed is not None or feedback != "bandit":
             raise ModelError(f"{name}: a task from a file takes neither seed nor options")
-        return load_task(name)
+        return load_task(name).repeated(as_integer(copies, "copies"))
     family, _, against = str(name).partition("@")
     if family not in FAMILIES:
         raise ModelError(f"unknown task {str(name)!r}; there are {', '.join(FAMILIES)}, each @{', @'.join(ADVERSARIES)}")
@@ -64,4 +71,5 @@ def task(
     number = as_integer(0 if seed is None else seed, "seed")
     if number < 0:
         raise ModelError(f"seed must be 0 or more, got {number}")
-    return replace(make(np.random.SeedSequence(number), against or "ramp", **checked), feedback=feedback)
+    made = make(np.random.SeedSequence(number), against or "ramp", **checked)
+    return replace(made, feedback=feedback).repeated(as_integer(copies, "copies"))

@@ -1,7 +1,7 @@
 """A task: a problem, an adversary, and what the learner gets to see. Built-in families make them; so can you."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -66,6 +66,15 @@ class Task:
     def reward(self, t: int, visits: ArrayLike | None = None) -> FloatArray:
         """(N, S, 2) rewards of episode t, given the visits (N, S, 2) of the episodes before it."""
         return self.adversary.reward(t, visits)
+
+    def repeated(self, times: int) -> "Task":
+        """Return the task with `times` copies of every arm under `times` the budget (paper, Theorem 1): copies are alike."""
+        if times == 1:
+            return self
+        own = self.problem
+        start, budget = np.repeat(own.start, max(times, 0)), times * own.budget
+        grown = Problem(own.arms.repeated(times), start, budget, own.horizon)
+        return replace(self, problem=grown, adversary=self.adversary.repeated(times))
 
     def view(self) -> View:
         """Return what a learner may know: copies, so that nothing leads back to the kernels."""

@@ -1,13 +1,14 @@
 """Learners by name, with their options: `rmab.learner("ucmd")`, and `rmab.learners()` lists them."""
 
 from collections.abc import Callable
+from importlib import import_module
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rmab.errors import ModelError
 from rmab.learning.base import Learner
 from rmab.learning.descent import MirrorDescent, UcmdArmabOptions, UcmdOptions
-from rmab.learning.oracle import Chance, Oracle
+from rmab.learning.oracle import Chance, Oracle, OracleOptions
 from rmab.learning.ucrl import RmabUcrl, RmabUcrlOptions
 
 __all__ = ["LEARNERS", "learner", "learners"]
@@ -37,7 +38,7 @@ LEARNERS: dict[str, Entry] = {
         RmabUcrl,
     ),
     "random": ("a random set of arms at every step", NoOptions, lambda _: Chance()),
-    "oracle": ("fixed index policy of the true kernels and the summed rewards: privileged", NoOptions, lambda _: Oracle()),
+    "oracle": ("fixed index policy of the true kernels and the summed rewards: privileged", OracleOptions, Oracle),
 }
 
 
@@ -47,7 +48,12 @@ def learners() -> dict[str, str]:
 
 
 def learner(name: str, **options: object) -> Learner:
-    """Make a learner by name; wrong options are all named in one error."""
+    """Make a learner by name; wrong options are all named in one error.
+
+    Your own is `module:maker`: what the maker, a class or a function, returns for the options.
+    """
+    if ":" in name:
+        return _own(name, options)
     if name not in LEARNERS:
         raise ModelError(f"unknown learner {name!r}; there are {', '.join(LEARNERS)}")
     _, schema, make = LEARNERS[name]
@@ -59,3 +65,14 @@ def learner(name: str, **options: object) -> Learner:
             f"{'.'.join(map(str, one['loc']))}: {one['msg']} (got {one['input']!r})" for one in error.errors()
         )
         raise ModelError(f"learner {name}: {faults} [options: {known}]") from error
+
+
+def _own(name: str, options: dict[str, object]) -> Learner:
+    module, _, maker = name.partition(":")
+    try:
+        made = getattr(import_module(module), maker)(**options)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise ModelError(f"learner {name}: cannot be made ({error})") from error
+    if not isinstance(made, Learner):
+        raise ModelError(f"learner {name}: made a {type(made).__name__}, not a Learner")
+    return made

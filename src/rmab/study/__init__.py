@@ -1,0 +1,28 @@
+"""Studies: many runs as data, played on one machine or a cluster, stopped and resumed at will."""
+
+from rmab.study.engines import Engine, Outcome
+from rmab.study.engines.dask import DaskEngine
+from rmab.study.engines.local import LocalEngine
+from rmab.study.execution import run_study
+from rmab.study.playing import play
+from rmab.study.results import Failure, Results, Status
+from rmab.study.spec import Job, LearnerSpec, Study, TaskSpec, builtin_names, builtin_table
+
+__all__ = [
+    "BUILTIN",
+    "DaskEngine",
+    "Engine",
+    "Failure",
+    "Job",
+    "LearnerSpec",
+    "LocalEngine",
+    "Outcome",
+    "Results",
+    "Status",
+    "Study",
+    "TaskSpec",
+    "play",
+    "run_study",
+]
+
+BUILTIN: dict[str, Study] = {name: Study.model_validate(builtin_table(name)) for name in builtin_names()}

@@ -1,0 +1,103 @@
+"""A Dask cluster: runs are played wherever its workers are, and their shards come back to be written here.
+
+Workers need the library, but no disk in common with us. Dask itself plays the run of a worker that dies once more.
+"""
+
+import asyncio
+from collections.abc import Generator, Iterable
+from concurrent.futures import CancelledError
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rmab
+from rmab.errors import FileError, ModelError, StudyError
+from rmab.study.engines import Outcome
+from rmab.study.playing import attempt
+from rmab.study.shards import provenance_of, read_shard, shard_path, write_shard
+from rmab.study.spec import Job
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+__all__ = ["DaskEngine"]
+
+PATIENCE = 30.0  # seconds to find the scheduler, and to see a first worker
+AHEAD = 2  # jobs per thread of the cluster that are on their way
+
+
+class DaskEngine:
+    """An existing scheduler, by its address, for instance `tcp://10.0.0.1:8786`."""
+
+    name = "dask"
+
+    def __init__(self, scheduler: str) -> None:
+        if not scheduler or not isinstance(scheduler, str):
+            raise ModelError(f"the engine needs the address of a Dask scheduler, such as tcp://host:8786, got {scheduler!r}")
+        self.scheduler = scheduler
+
+    def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
+        """Play all jobs; see Engine."""
+        try:
+            from distributed import as_completed  # noqa: PLC0415  (an extra, and slow to import)
+        except ImportError as error:
+            raise ModelError("distributed is not installed: pip install 'rmab[dask]'") from error
+        waiting = iter(jobs)
+        with self._client() as client:
+            room = AHEAD * max(1, sum(client.nthreads().values()))
+            under_way = {_submitted(client, job): job for job in islice(waiting, room)}
+            finished = as_completed(list(under_way))
+            for future in finished:
+                job = under_way.pop(future)
+                yield self._outcome(job, future, folder)
+                future.release()  # nothing is kept on the cluster
+                for following in islice(waiting, 1):
+                    new = _submitted(client, following)
+                    under_way[new] = following
+                    finished.add(new)
+
+    def _client(self) -> "Client":
+        from distributed import Client  # noqa: PLC0415
+
+        try:
+            client = Client(self.scheduler, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise StudyError(f"no Dask scheduler answers at {self.scheduler} ({str(error).splitlines()[0]})") from error
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError as error:
+            client.close()
+            raise StudyError(
+                f"the Dask scheduler at {self.scheduler} has no workers: start some with `dask worker`"
+            ) from error
+        return client
+
+    def _outcome(self, job: Job, future: "Future", folder: Path) -> Outcome:
+        from distributed import KilledWorker  # noqa: PLC0415
+
+        try:
+            content, failure = future.result()
+        except KilledWorker as error:
+            return Outcome(job, f"its workers died ({error})".replace("\n", " "))
+        except (CancelledError, OSError, asyncio.CancelledError) as error:
+            raise StudyError(f"the Dask scheduler at {self.scheduler} is lost ({type(error).__name__})") from error
+        if content is None:
+            return Outcome(job, failure)
+        self._check(job, content, folder)
+        write_shard(folder, job.id, content)
+        return Outcome(job)
+
+    def _check(self, job: Job, content: bytes, folder: Path) -> None:
+        """Raise StudyError where a worker has another version of the library than we."""
+        path = shard_path(folder, job.id)
+        try:
+            table: Any = read_shard(path, job.id, (job.study_hash,), content=content)
+            version = provenance_of(table.schema)["version"]
+        except FileError as error:
+            raise StudyError(f"a worker of {self.scheduler} sent no shard of run {job.id} ({error})") from error
+        if version != rmab.__version__:
+            raise StudyError(f"a worker of {self.scheduler} has rmab {version}, here is {rmab.__version__}")
+
+
+def _submitted(client: "Client", job: Job) -> "Future":
+    return client.submit(attempt, job, DaskEngine.name, pure=False)

@@ -1,0 +1,192 @@
+"""Worker processes on this machine: each has one core, plays one run at a time, and writes its shard itself.
+
+Workers are spawned, not forked (threads do not survive a fork), each with a pipe of its own. A worker that dies takes only
+its run with it: the pipe ends, a new worker takes its place, and the run is played again.
+"""
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import groupby
+from multiprocessing import connection, get_context
+from pathlib import Path
+
+from rmab.checks import as_integer
+from rmab.cores import cores
+from rmab.errors import FileError, ModelError, StudyError
+from rmab.study.engines import ATTEMPTS, Outcome
+from rmab.study.playing import attempt
+from rmab.study.shards import write_shard
+from rmab.study.spec import Job
+
+__all__ = ["LocalEngine"]
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS")
+READY, DONE, FAILED, UNWRITABLE = "ready", "done", "failed", "unwritable"
+
+
+class LocalEngine:
+    """So many worker processes; by default as many as there are cores."""
+
+    name = "local"
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = cores() if workers is None else as_integer(workers, "workers")
+        if self.workers < 1:
+            raise ModelError(f"workers must be at least 1, got {self.workers}")
+
+    def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
+        """Play all jobs; see Engine."""
+        queue, crew = _Queue(jobs), [_Worker(number, folder) for number in range(self.workers)]
+        try:
+            for worker in crew:
+                worker.start()
+            while busy := [worker for worker in crew if worker.alive]:
+                heard = connection.wait([worker.pipe for worker in busy])
+                for worker in [one for one in busy if one.pipe in heard]:
+                    outcome = worker.heard() if worker.answers() else worker.lost(queue)
+                    if outcome is not None:
+                        yield outcome
+                    if worker.job is None and worker.ready:
+                        worker.hand(queue.next_for(worker.number))
+        finally:
+            for worker in crew:
+                worker.stop()
+
+
+class _Queue:
+    """The jobs in groups of one task and round, whose runs share their comparators.
+
+    A worker stays with its group; when there are no more groups, it helps the others.
+    """
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self.groups = groupby(jobs, key=lambda job: (job.task.label, job.round))
+        self.own: dict[int, deque[Job]] = {}
+        self.deaths: dict[str, int] = {}
+
+    def next_for(self, worker: int) -> Job | None:
+        """Return the next job for a worker, or None when all have been handed out."""
+        mine = self.own.setdefault(worker, deque())
+        if not mine:
+            mine.extend(next(self.groups, (None, ()))[1])
+        fullest = max(self.own.values(), key=len)
+        return mine.popleft() if mine else fullest.pop() if fullest else None
+
+    def died(self, worker: int, job: Job) -> int:
+        """Put back a job whose worker died, unless that happened too often; return how often."""
+        self.deaths[job.id] = self.deaths.get(job.id, 0) + 1
+        if self.deaths[job.id] < ATTEMPTS:
+            self.own[worker].appendleft(job)
+            return self.deaths[job.id]
+        return self.deaths.pop(job.id)
+
+
+class _Worker:
+    """One process and the pipe to it, from the side of the study."""
+
+    def __init__(self, number: int, folder: Path) -> None:
+        self.number, self.folder = number, folder
+        self.job: Job | None = None
+        self.ready, self.alive, self.false_starts = False, False, 0
+
+    def start(self) -> None:
+        self.pipe, theirs = get_context("spawn").Pipe()
+        arguments = (theirs, self.folder, self.number)
+        self.process = get_context("spawn").Process(target=_serve, args=arguments, daemon=True)
+        with _environment_of_workers():
+            self.process.start()
+        theirs.close()
+        self.ready, self.alive, self.job = False, True, None
+
+    def answers(self) -> bool:
+        """Return whether there is a message; False where the process is gone."""
+        try:
+            self.message: tuple[str, str] = self.pipe.recv()
+        except (EOFError, OSError):
+            return False
+        return True
+
+    def heard(self) -> Outcome | None:
+        kind, text = self.message
+        job, self.job = self.job, None
+        if kind == UNWRITABLE:
+            raise FileError(text)
+        self.ready, self.false_starts = True, 0
+        return None if job is None else Outcome(job, text)
+
+    def hand(self, job: Job | None) -> None:
+        """Give it a job; or, when there are none, let it go."""
+        self.job = job
+        if job is None:
+            self.stop()
+            return
+        with suppress(OSError):  # where it is gone, the next look at its pipe says so
+            self.pipe.send(job)
+
+    def lost(self, queue: _Queue) -> Outcome | None:
+        """Start anew; the job that it had goes back, or is given up."""
+        self.process.join()
+        job, cause = self.job, _cause(self.process.exitcode)
+        if not self.ready:
+            self.false_starts += 1
+            if self.false_starts >= ATTEMPTS:
+                raise StudyError(f"worker {self.number} does not start: {cause}")
+        self.pipe.close()
+        deaths = queue.died(self.number, job) if job is not None else 0
+        self.start()
+        if job is None or deaths < ATTEMPTS:
+            return None
+        return Outcome(job, f"its worker died {deaths} times (the last one: {cause})")
+
+    def stop(self) -> None:
+        if self.alive:
+            self.alive = False
+            self.process.kill()
+            self.process.join()
+            self.pipe.close()
+
+
+def _cause(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+
+@contextmanager
+def _environment_of_workers() -> Iterator[None]:
+    """One thread per library, and no interrupts, for a process that is started inside: Ctrl-C reaches all of a group."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        if main:
+            signal.signal(signal.SIGINT, handler)
+
+
+def _serve(pipe: "connection.Connection[tuple[str, str], Job]", folder: Path, number: int) -> None:
+    """Play the jobs that come through the pipe until it ends, with the study or without a word from it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "sched_setaffinity"):
+        free = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {free[number % len(free)]})
+    try:
+        pipe.send((READY, ""))
+        while True:
+            job = pipe.recv()
+            content, failure = attempt(job, LocalEngine.name)
+            try:
+                if content is not None:
+                    write_shard(folder, job.id, content)
+            except FileError as error:
+                pipe.send((UNWRITABLE, str(error)))
+                return
+            pipe.send((FAILED if failure else DONE, failure))
+    except (EOFError, OSError):
+        return  # the study is gone: what was finished is written

@@ -1,0 +1,104 @@
+"""Running a study: what is missing is played, what is damaged is played again, what is finished stays."""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from rmab.errors import FileError, StudyError
+from rmab.study.engines import Engine
+from rmab.study.results import Failure, Results, Status
+from rmab.study.shards import sweep
+from rmab.study.spec import Study
+
+__all__ = ["run_study"]
+
+
+def run_study(
+    study: Study,
+    folder: str | os.PathLike[str],
+    *,
+    engine: Engine,
+    on_progress: Callable[[int, int], None] | None = None,
+    on_failure: Callable[[Failure], None] | None = None,
+    adopt: bool = False,
+) -> Status:
+    """Run what is missing of a study in its folder, and return how it stands; `failures` names the runs that failed.
+
+    A folder of another study is refused, unless it is to be adopted: then its runs count where they have the ids of this
+    one. on_progress is called with (finished, total), at the beginning and after every run. An interrupt, a full disk or a
+    crash leave a folder in which the same call goes on.
+    """
+    study.check()
+    place = Path(folder)
+    _make_folder(place)
+    with _alone_in(place):
+        results = _claimed(study, place, adopt)
+        sweep(place)
+        jobs = study.jobs()
+        todo = [job for job, mark in results.checked(jobs) if mark != "finished"]
+        finished, failures = len(jobs) - len(todo), list[Failure]()
+        report = on_progress or (lambda *_: None)
+        report(finished, len(jobs))
+        try:
+            with closing(engine.run(todo, place)) as outcomes:
+                for outcome in outcomes if todo else ():
+                    if outcome.failure:
+                        failures.append(Failure(outcome.job.id, outcome.failure))
+                        (on_failure or (lambda _: None))(failures[-1])
+                    else:
+                        finished += 1
+                    report(finished, len(jobs))
+        finally:
+            sweep(place)
+    return Status(len(jobs), finished, len(jobs) - finished, 0, tuple(failures))
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        (folder / "runs").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be used as the folder of a study ({error.strerror or error})") from error
+
+
+def _claimed(study: Study, folder: Path, adopt: bool) -> Results:
+    """Say in the folder that it is this study's, unless it is another's. More rounds extend it, fewer leave it as it is."""
+    if not (folder / "study.json").exists():
+        mine = Results(folder, study)
+        mine.save()
+        return mine
+    there = Results.open(folder)
+    same = there.study.hash == study.hash
+    if same and there.study.rounds >= study.rounds:
+        return there
+    if not same and not adopt:
+        other = f"study {there.study.name!r} ({there.study.hash})"
+        raise FileError(
+            f"{folder}: belongs to {other}, not to {study.name!r} ({study.hash}): take another folder, or adopt it"
+        )
+    mine = Results(folder, study, there.adopted if same else (*there.adopted, there.study.hash))
+    mine.save()
+    return mine
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold the folder, so that a second run of the study is refused; the system lets go of it however we end."""
+    try:
+        import fcntl  # noqa: PLC0415  (not on Windows)
+    except ImportError:
+        yield  # two runs at once do the work twice, and write the same
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StudyError(f"{folder}: another process is running this study") from error
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EBADF):  # file systems without locks
+                raise FileError(f"{folder}: cannot be locked ({error.strerror or error})") from error
+        yield
+    finally:
+        os.close(handle)

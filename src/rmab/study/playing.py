@@ -1,0 +1,80 @@
+"""Playing one job: a run becomes a table with its provenance."""
+
+import subprocess
+import time
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import rmab
+from rmab.regret import theory_curve
+from rmab.running import Run, run
+from rmab.study.making import fitted, made_learner, made_task
+from rmab.study.shards import SCHEMA, encoded, with_provenance
+from rmab.study.spec import Job
+
+__all__ = ["attempt", "play"]
+
+FULL_INFORMATION = "sees all rewards of an episode"
+
+
+def play(job: Job, engine: str = "none") -> pa.Table:
+    """Return the run of a job, one row per episode; what happened where and when is in the schema's metadata."""
+    started, begin = datetime.now(UTC), time.perf_counter()
+    player = made_learner(job.learner)
+    game = fitted(made_task(job.task, job.seed), player, job.learner)
+    table = _tidy(job, run(game, player, job.seed))
+    times = {"started": started.isoformat(timespec="seconds"), "seconds": round(time.perf_counter() - begin, 6)}
+    return with_provenance(table, {**_origin(job), "episodes": table.num_rows, "engine": engine, **times})
+
+
+def attempt(job: Job, engine: str) -> tuple[bytes | None, str]:
+    """Play a job for an engine: the content of its shard; or None, and one line on what the task or learner raised."""
+    try:
+        return encoded(play(job, engine)), ""
+    except Exception as error:  # noqa: BLE001  (learners of one's own may raise anything: it is recorded, and the study goes on)
+        return None, f"{type(error).__name__}: {error}".replace("\n", " ")
+
+
+def _tidy(job: Job, played: Run) -> pa.Table:
+    game, view = played.task, played.task.view()
+    privileged = played.privileged or (FULL_INFORMATION if game.feedback == "full" else "")
+    constant: dict[str, Any] = {
+        "id": job.id,
+        "task": job.task.label,
+        "learner": job.learner.label,
+        "feedback": game.feedback,
+        "privileged": privileged,
+        "round": job.round,
+        "seed": job.seed,
+        "arms": view.arms,
+        "budget": view.budget,
+        "horizon": view.horizon,
+    }
+    columns: dict[str, Any] = {name: np.full(game.episodes, value) for name, value in constant.items()}
+    columns |= {**played.to_table(), "theory": theory_curve(view)}
+    return pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
+
+
+def _origin(job: Job) -> dict[str, Any]:
+    own = {"task": job.task.model_dump(), "learner": job.learner.model_dump(), "round": job.round}
+    program = {"version": rmab.__version__, "revision": _revision()}
+    return {"id": job.id, "study": job.study_hash, "seed": job.seed, "job": own, **program}
+
+
+@lru_cache(maxsize=1)
+def _revision() -> str | None:
+    """Return the git revision of the library's own source; None where it is installed, or has no git around it."""
+    here = Path(__file__)
+    try:
+        for command in (["ls-files", "--error-unmatch", here.name], ["rev-parse", "HEAD"]):
+            answer = subprocess.run(
+                ["git", *command], cwd=here.parent, capture_output=True, text=True, check=True, timeout=10
+            ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.strip()

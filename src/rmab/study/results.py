@@ -1,0 +1,175 @@
+"""The folder of a study: `study.json` says which study it is, `runs/` has one shard per finished run."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import ValidationError
+
+import rmab
+from rmab.cores import cores
+from rmab.errors import FileError, ModelError
+from rmab.files import write_atomically
+from rmab.study.shards import SCHEMA, provenance_of, read_shard, shard_path
+from rmab.study.spec import Job, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["Failure", "Results", "Status"]
+
+PIECE = 256  # shards that are looked at in one go
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that could not be finished: its id, and one line on why."""
+
+    id: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """How many runs a study has, how many of them are finished, missing and damaged; and which failed just now."""
+
+    total: int
+    finished: int
+    missing: int
+    damaged: int
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run is there."""
+        return self.finished == self.total
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What a study's folder holds. Nothing is kept in memory: every call reads the folder as it is now.
+
+    adopted  hashes of other studies whose runs count here, too, where their ids are those of this study.
+    """
+
+    folder: Path
+    study: Study
+    adopted: tuple[str, ...] = ()
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> "Results":
+        """Open the folder of a study that was run, or begun."""
+        path = Path(folder) / "study.json"
+        try:
+            whole = json.loads(path.read_text(encoding="utf-8"))
+            study = Study.model_validate(whole["study"])
+            return cls(Path(folder), study, tuple(str(one) for one in whole["adopted"]))
+        except OSError as error:
+            raise FileError(f"{path}: cannot be read ({error.strerror or error}): not the folder of a study") from error
+        except (ValueError, KeyError, TypeError, ValidationError) as error:
+            reason = str(error).splitlines()[0]
+            raise FileError(f"{path}: does not describe a study ({reason})") from error
+
+    def save(self) -> None:
+        """Write `study.json`, atomically."""
+        whole = {"study": self.study.model_dump(), "hash": self.study.hash, "adopted": list(self.adopted)}
+        text = json.dumps({**whole, "version": rmab.__version__}, indent=1)
+        write_atomically(self.folder / "study.json", text.encode() + b"\n")
+
+    def status(self) -> Status:
+        """Return how far the study is, from a look into every shard."""
+        marks = [mark for _, mark in self.checked(self.study.jobs())]
+        return Status(len(marks), marks.count("finished"), marks.count("missing"), marks.count("damaged"))
+
+    def checked(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str]]:
+        """Yield every job with `finished`, `missing` or `damaged`; the data of every shard is read and checked."""
+
+        def mark(job: Job) -> str:
+            try:
+                return "missing" if self._read(job, None) is None else "finished"
+            except FileError:
+                return "damaged"
+
+        return self._each(jobs, mark)
+
+    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return all finished runs, one row per episode, in the order of the study's jobs. Damaged runs count as missing."""
+        if unknown := sorted(set(columns or ()) - set(SCHEMA.names)):
+            raise ModelError(f"unknown column {', '.join(unknown)}; there are {', '.join(SCHEMA.names)}")
+        schema = SCHEMA if columns is None else pa.schema([SCHEMA.field(name) for name in columns])
+
+        def read(job: Job) -> pa.Table | None:
+            try:
+                return self._read(job, columns)
+            except FileError:
+                return None
+
+        found = (table for _, table in self._each(self.study.jobs(), read) if table is not None)
+        return pa.concat_tables([schema.empty_table(), *(one.select(schema.names).cast(schema) for one in found)])
+
+    def provenance(self) -> list[dict[str, Any]]:
+        """Return version, revision, seed, engine and times of every finished run."""
+
+        def read(job: Job) -> dict[str, Any] | None:
+            try:
+                table = self._read(job, ["episode"])
+            except FileError:
+                return None
+            return None if table is None else provenance_of(table.schema)
+
+        return [known for _, known in self._each(self.study.jobs(), read) if known is not None]
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
+        """Return `table` as a data frame."""
+        _needed("pandas")
+        return self.table(columns).to_pandas(self_destruct=True)
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Return what happened as arrays (task, learner, round, episode), NaN where there is no such run or episode."""
+        xarray = _needed("xarray")
+        table = self.table()
+        tasks, learners = [one.label for one in self.study.tasks], [one.label for one in self.study.learners]
+        place = (
+            np.array([tasks.index(one) for one in table["task"].to_pylist()], dtype=np.int64),
+            np.array([learners.index(one) for one in table["learner"].to_pylist()], dtype=np.int64),
+            table["round"].to_numpy(),
+            table["episode"].to_numpy(),
+        )
+        axes = ("task", "learner", "round", "episode")
+        longest = int(place[3].max()) + 1 if table.num_rows else 0
+        shape = (len(tasks), len(learners), self.study.rounds, longest)
+        data = {}
+        for name in SCHEMA.names:
+            if pa.types.is_string(SCHEMA.field(name).type) or name in axes:
+                continue
+            data[name] = (axes, np.full(shape, np.nan))
+            data[name][1][place] = table[name].to_numpy()
+        names = {"task": tasks, "learner": learners}
+        return xarray.Dataset(data, {**names, "round": np.arange(shape[2]), "episode": np.arange(longest)})
+
+    def _read(self, job: Job, columns: Sequence[str] | None) -> pa.Table | None:
+        path = shard_path(self.folder, job.id)
+        return read_shard(path, job.id, (self.study.hash, *self.adopted), columns)
+
+    def _each(self, jobs: Sequence[Job], look: Callable[[Job], Answer]) -> Iterator[tuple[Job, Answer]]:
+        """Look at the shards of all jobs, some at a time; in their order."""
+        with ThreadPoolExecutor(cores()) as pool:
+            for first in range(0, len(jobs), PIECE):
+                piece = jobs[first : first + PIECE]
+                yield from zip(piece, pool.map(look, piece), strict=True)
+
+
+def _needed(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ModelError(f"{module} is not installed: pip install 'rmab[{module}]'") from error

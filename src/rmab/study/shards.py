@@ -1,0 +1,93 @@
+"""Shards: one Parquet file per run, written in one move, and believed only after it was checked.
+
+Parquet's own page checksums guard the data; the provenance in the schema's metadata says which job of which study the file
+belongs to, and how many rows it has.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rmab.errors import FileError
+from rmab.files import write_atomically
+
+__all__ = ["SCHEMA", "encoded", "provenance_of", "read_shard", "shard_path", "sweep", "with_provenance", "write_shard"]
+
+KEY = b"rmab"
+_TEXT, _WHOLE = ("id", "task", "learner", "feedback", "privileged"), ("round", "seed", "episode")
+_COUNTS = ("activations", "visited", "iterations", "arms", "budget", "horizon")
+_NAMES = (
+    *_TEXT, *_WHOLE, "reward", "bound", "activations", "visited", "iterations", "seconds",
+    "regret_O1", "regret_O2", "regret_O3", "term0", "term1", "term2", "term3", "arms", "budget", "horizon", "theory",
+)  # fmt: skip
+SCHEMA = pa.schema(
+    [(name, pa.string() if name in _TEXT else pa.int64() if name in _WHOLE + _COUNTS else pa.float64()) for name in _NAMES]
+)
+
+
+def shard_path(folder: Path, run_id: str) -> Path:
+    """Return where the shard of a run lies in a study's folder."""
+    return folder / "runs" / f"{run_id}.parquet"
+
+
+def with_provenance(table: pa.Table, provenance: dict[str, Any]) -> pa.Table:
+    """Return the table with its provenance in the metadata."""
+    return table.replace_schema_metadata({KEY: json.dumps(provenance, sort_keys=True)})
+
+
+def provenance_of(schema: pa.Schema) -> dict[str, Any]:
+    """Return the provenance in a schema's metadata; ValueError where there is none."""
+    found = json.loads((schema.metadata or {}).get(KEY, b"null"))
+    if not isinstance(found, dict):
+        raise ValueError("no provenance")
+    return found
+
+
+def encoded(table: pa.Table) -> bytes:
+    """Return the table as the content of a Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_statistics=False, write_page_checksum=True)
+    return bytes(sink.getvalue())
+
+
+def write_shard(folder: Path, run_id: str, content: bytes) -> None:
+    """Put a shard in its place, in one move."""
+    write_atomically(shard_path(folder, run_id), content)
+
+
+def read_shard(
+    path: Path, run_id: str, studies: Collection[str], columns: Sequence[str] | None = None, *, content: bytes | None = None
+) -> pa.Table | None:
+    """Return the table of a shard, or None where there is no file; FileError where it is not what it should be.
+
+    studies: the hashes of the studies whose runs count. columns: only these are decoded, and checked. content: look at
+    these bytes in place of the file.
+    """
+    try:
+        source = pa.BufferReader(path.read_bytes() if content is None else content)
+        file = pq.ParquetFile(source, page_checksum_verification=True)
+        known = provenance_of(file.schema_arrow)
+        if (known.get("id"), known.get("study") in studies) != (run_id, True):
+            raise FileError(f"{path}: is run {known.get('id')} of study {known.get('study')}, not run {run_id}")
+        if file.schema_arrow.remove_metadata() != SCHEMA or file.metadata.num_rows != known.get("episodes"):
+            raise FileError(f"{path}: its columns or rows are not those of a run")
+        table = file.read(columns=None if columns is None else list(columns), use_threads=False)
+    except FileNotFoundError:
+        return None
+    except FileError:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise FileError(f"{path}: damaged ({error})".replace("\n", " ")) from error
+    if table.num_rows != known["episodes"]:
+        raise FileError(f"{path}: damaged (rows are missing)")
+    return table
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers that were killed left behind: files that never got their name."""
+    for stray in (folder / "runs").glob(".*.parquet.*"):
+        stray.unlink(missing_ok=True)

@@ -1,0 +1,236 @@
+"""A study as data: tasks x learners x rounds. Every run of it is a Job with an id that never changes.
+
+The same study gives the same jobs, and a job the same result, wherever it is played. All learners of a round share one seed,
+so that they meet the same task and the same luck.
+"""
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from rmab.errors import FileError, ModelError
+from rmab.files import SUFFIXES
+from rmab.problem import FeedbackMode
+from rmab.study.making import learner_faults, task_faults
+
+__all__ = ["Job", "LearnerSpec", "Study", "TaskSpec", "builtin_names", "builtin_table"]
+
+Value = bool | int | float | str
+Spec = TypeVar("Spec", bound=BaseModel)
+LONGEST = 40  # characters of a label in a run's id
+
+
+class TaskSpec(BaseModel):
+    """A task: a name as `rmab.task` takes it, or the path of a task file, with options.
+
+    label   what tables and figures call it; the name unless given.
+    digest  SHA-256 of a task file, taken when the study is made: what counts is the content, not the path.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    name: str = Field(min_length=1)
+    label: str = Field(min_length=1)
+    options: dict[str, Value] = {}
+    digest: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+            return given
+        name, found = given["name"], {}
+        if Path(name).suffix in SUFFIXES and not given.get("digest"):
+            try:
+                found["digest"] = sha256(Path(name).read_bytes()).hexdigest()
+            except OSError as error:
+                raise ValueError(f"{name}: cannot be read ({error.strerror or error})") from error
+        return {"label": Path(name).stem if found else name, **given, **found}
+
+
+class LearnerSpec(BaseModel):
+    """A learner: a name as `rmab.learner` takes it, with options.
+
+    label     what tables and figures call it; name, options and feedback unless given.
+    feedback  what it is told after an episode; None for what the task gives, or what the learner cannot do without.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    name: str = Field(min_length=1)
+    label: str = Field(min_length=1)
+    options: dict[str, Value] = {}
+    feedback: FeedbackMode | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+            return given
+        options = given.get("options")
+        parts = [f"{key}={value}" for key, value in options.items()] if isinstance(options, dict) else []
+        parts += [f"{given['feedback']} feedback"] if isinstance(given.get("feedback"), str) else []
+        return {"label": ", ".join([given["name"], *parts]), **given}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run of a study. The id names its file."""
+
+    id: str
+    study_hash: str
+    task: TaskSpec
+    learner: LearnerSpec
+    round: int
+    seed: int
+
+
+class Study(BaseModel):
+    """Tasks x learners x rounds, and the seed of it all. kind says which pages a report has."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    name: str = Field(min_length=1)
+    title: str = ""
+    kind: Literal["learning", "asymptotic", "growth"] = "learning"
+    rounds: int = Field(ge=1, le=10**7)
+    seed: int = Field(0, ge=0, lt=2**53)
+    tasks: list[TaskSpec] = Field(min_length=1)
+    learners: list[LearnerSpec] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _labels_differ(self) -> "Study":
+        for what, specs in (("tasks", self.tasks), ("learners", self.learners)):
+            labels = [one.label for one in specs]
+            if twice := sorted({one for one in labels if labels.count(one) > 1}):
+                raise ValueError(f"{what}: two have the label {', '.join(map(repr, twice))}")
+        return self
+
+    @classmethod
+    def load(cls, source: str | os.PathLike[str]) -> "Study":
+        """Read a TOML file, or take a built-in study by name. All that is wrong with it is said in one error."""
+        if str(source) in builtin_names():
+            return cls._checked(builtin_table(str(source)), str(source))
+        path = Path(source)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            known = ", ".join(builtin_names())
+            reason = (error.strerror if isinstance(error, OSError) else None) or error
+            raise FileError(f"{source}: cannot be read ({reason}), and no built-in study; there are {known}") from error
+        raw = _parsed(text, str(path))
+        return cls._checked(_from_here(raw, path.parent), str(path))
+
+    @classmethod
+    def _checked(cls, raw: dict[str, Any], source: str) -> "Study":
+        try:
+            study, faults = cls.model_validate(raw), []
+        except ValidationError as error:
+            study, faults = None, [_fault(one["loc"], one["msg"], one["input"]) for one in error.errors()]
+        for place, task in _valid(TaskSpec, raw.get("tasks")):
+            faults += [_fault(("tasks", place, *where), message) for where, message in task_faults(task)]
+        for place, learner in _valid(LearnerSpec, raw.get("learners")):
+            faults += [_fault(("learners", place, *where), message) for where, message in learner_faults(learner)]
+        if study is None or faults:
+            raise ModelError(f"{source}: {'; '.join(faults)}")
+        return study
+
+    def check(self) -> None:
+        """Raise ModelError unless all tasks and learners can be made."""
+        self._checked(self.model_dump(), self.name)
+
+    def with_rounds(self, rounds: int) -> "Study":
+        """Return the study with so many rounds: the first ones are the same."""
+        try:
+            return type(self).model_validate({**self.model_dump(), "rounds": rounds})
+        except ValidationError as error:
+            raise ModelError(_fault(("rounds",), error.errors()[0]["msg"], rounds)) from error
+
+    @cached_property
+    def hash(self) -> str:
+        """What tells this study from another: everything except the number of rounds."""
+        whole = self.model_dump(exclude={"rounds"})
+        whole["tasks"] = [_identity(one) for one in self.tasks]
+        return _digest(whole)[:16]
+
+    def jobs(self) -> tuple[Job, ...]:
+        """Return all runs, round by round, so that a study that is stopped early is still balanced."""
+        pairs = [(task, learner, *_slug(task, learner)) for task in self.tasks for learner in self.learners]
+        found = []
+        for number in range(self.rounds):
+            state = np.random.SeedSequence(self.seed, spawn_key=(number,)).generate_state(1, np.uint64)
+            seed = int(state[0] >> np.uint64(11))  # below 2^53, as every whole number of the library
+            for task, learner, slug, key in pairs:
+                mark = sha256(f"{key} {number} {seed}".encode()).hexdigest()[:10]
+                found.append(Job(f"{slug}.r{number:05d}.{mark}", self.hash, task, learner, number, seed))
+        return tuple(found)
+
+
+def builtin_names() -> tuple[str, ...]:
+    """Return the names of the studies that come with the library."""
+    files = (resources.files("rmab.study") / "builtin").iterdir()
+    return tuple(sorted(one.name.removesuffix(".toml") for one in files if one.name.endswith(".toml")))
+
+
+def builtin_table(name: str) -> dict[str, Any]:
+    """Return the TOML table of a study that comes with the library."""
+    text = (resources.files("rmab.study") / "builtin" / f"{name}.toml").read_text(encoding="utf-8")
+    return _parsed(text, name)
+
+
+def _slug(task: TaskSpec, learner: LearnerSpec) -> tuple[str, str]:
+    """Return the readable part of the id of their runs, and a digest of all that decides on their results."""
+    readable = ".".join(re.sub(r"[^A-Za-z0-9]+", "-", one.label)[:LONGEST].strip("-") for one in (task, learner))
+    return readable, _digest([_identity(task), learner.model_dump()])
+
+
+def _identity(task: TaskSpec) -> dict[str, Any]:
+    """Return what decides on the task: of a file its content, not where it lies."""
+    return task.model_dump(exclude={"name"}) if task.digest else task.model_dump()
+
+
+def _digest(content: object) -> str:
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _parsed(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(f"{source}: not TOML ({error})") from error
+
+
+def _from_here(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the table with the paths of task files, which are meant from where the study's file lies."""
+    if not isinstance(raw.get("tasks"), list):
+        return raw
+
+    def placed(one: Any) -> Any:
+        name = one.get("name") if isinstance(one, dict) else None
+        file = isinstance(name, str) and Path(name).suffix in SUFFIXES
+        return {**one, "name": str(folder / str(name))} if file else one
+
+    return {**raw, "tasks": [placed(one) for one in raw["tasks"]]}
+
+
+def _valid(kind: type[Spec], items: object) -> Iterator[tuple[int, Spec]]:
+    """Yield place and content of the items that can be read as what they should be."""
+    for place, one in enumerate(items if isinstance(items, list) else []):
+        with suppress(ValidationError):
+            yield place, kind.model_validate(one)
+
+
+def _fault(place: tuple[int | str, ...], message: str, given: object = None) -> str:
+    """Return one line such as `learners[1].options.epsilon: must be below 1 (got 2)`."""
+    path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place).lstrip(".")
+    shown = f" (got {given!r:.40})" if isinstance(given, Value) else ""
+    return f"{path}: {message}{shown}" if path else f"{message}{shown}"
