@@ -134,9 +134,9 @@ def status(folder: Path, machine: bool) -> None:
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def report(folder: Path, out: Path | None, machine: bool) -> None:
     """Write the report of the study in FOLDER: one HTML file that works offline, figures as PNG and PDF."""
+    results = _opened(folder)
     from rmab.report import write_report
 
-    results = _opened(folder)
     click.echo("writing the report ...", err=True)
     written = write_report(results, folder / "report" if out is None else out)
     if machine:
