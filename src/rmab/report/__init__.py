@@ -1,0 +1,48 @@
+"""The report of a study: one HTML file that works offline, and the same figures for a paper (PNG and PDF)."""
+
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmab.errors import FileError, RmabError
+from rmab.files import write_atomically
+
+if TYPE_CHECKING:
+    from rmab.study import Results
+
+__all__ = ["Report", "write_report"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where the report is, its figures, and three plain sentences on what the study shows."""
+
+    html: Path
+    figures: tuple[Path, ...]
+    headline: tuple[str, ...]
+
+
+def write_report(results: "Results", folder: str | os.PathLike[str]) -> Report:
+    """Write `report.html` and `figures/*.png`, `figures/*.pdf` into the folder, from all runs that are finished."""
+    missing = [name for name in ("jinja2", "matplotlib", "pyarrow") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise RmabError(f"a report needs {' and '.join(missing)}: pip install 'rmab[report]'")
+    from rmab.report.figures import draw  # noqa: PLC0415
+    from rmab.report.page import render  # noqa: PLC0415
+    from rmab.report.summary import COLUMNS, summarise  # noqa: PLC0415
+    from rmab.report.words import headline  # noqa: PLC0415
+
+    summary = summarise(results.study, results.table(COLUMNS))
+    home = Path(folder)
+    try:
+        (home / "figures").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{home}: cannot be written ({error.strerror or error})") from error
+    paths = []
+    for name, content in draw(summary):
+        paths.append(home / "figures" / name)
+        write_atomically(paths[-1], content)
+    write_atomically(home / "report.html", render(summary, results.provenance()).encode())
+    return Report(home / "report.html", tuple(paths), tuple(headline(summary)))

@@ -1,0 +1,251 @@
+// The charts of a report. All numbers come from the JSON in the page; nothing is loaded.
+(() => {
+  "use strict";
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const root = document.documentElement;
+  const byId = (id) => document.getElementById(id);
+  const hidden = new Set(); // learners that are switched off
+  const state = { task: 0, comparator: "O1" };
+  const charts = []; // {u, series: learner of each uPlot series, draw again, place}
+  const DASHES = { solid: undefined, dashed: [8, 5], dotted: [2, 4] };
+  root.classList.add("live");
+
+  const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+  const stroke = (learner) => colour(`c${data.learners[learner].colour}`);
+  const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
+  const exact = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
+  const make = (tag, className, text) => {
+    const element = document.createElement(tag);
+    if (className) element.className = className;
+    if (text !== undefined) element.textContent = text;
+    return element;
+  };
+
+  // A line of the chart: learner (or null), label, low and high may be missing.
+  function plot(place, x, lines, options) {
+    const element = place;
+    element.replaceChildren();
+    const columns = [x], series = [{}], owners = [null], bands = [];
+    const floor = options.logY ? lowest(lines) : null;
+    if (options.logY && floor === null) {
+      element.append(make("p", "none", "Nothing here is positive, so nothing can be drawn on a logarithmic axis."));
+      return null;
+    }
+    const fit = (values, clip) => options.logY ? values.map((v) => (v === null ? null : v > 0 ? v : clip ? floor : null)) : values;
+    for (const line of lines) {
+      const ink = line.learner === null ? colour("ink") : stroke(line.learner);
+      const dash = line.dash || (line.learner === null ? [3, 4] : DASHES[data.learners[line.learner].stroke]);
+      const show = line.learner === null || !hidden.has(line.learner);
+      if (line.high) {
+        const at = columns.length;
+        columns.push(fit(line.high, false), fit(line.low, true));
+        for (const edge of ["high", "low"]) {
+          series.push({ label: `${line.label} ${edge}`, show, stroke: "transparent", width: 0, points: { show: false } });
+          owners.push(line.learner);
+        }
+        bands.push({ series: [at, at + 1], fill: ink + "33" });
+      }
+      columns.push(fit(line.mean, false));
+      series.push({
+        label: line.label, show, stroke: ink, width: line.thin ? 1 : 2, dash,
+        points: { show: Boolean(options.dots) && !line.thin, size: 7, fill: ink }, spanGaps: true, paths: line.dotsOnly ? () => null : undefined,
+      });
+      owners.push(line.learner);
+    }
+    const axis = {
+      stroke: colour("quiet"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 },
+      font: "11px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 20,
+    };
+    const few = options.ticks ? { splits: () => options.ticks, filter: (u, splits) => splits } : {};
+    const u = new uPlot({
+      width: element.clientWidth || 300, height: element.clientHeight || 280, legend: { show: false }, series, bands,
+      cursor: { sync: options.sync ? { key: options.sync, scales: ["x", null] } : undefined, points: { size: 7 }, y: false },
+      scales: { x: { time: false, distr: options.logX ? 3 : 1 }, y: { distr: options.logY ? 3 : 1 } },
+      axes: [
+        { ...axis, ...few, label: options.xLabel, size: 32, values: (u, at) => at.map((v) => (v === null ? "" : compact.format(v))) },
+        { ...axis, label: options.yLabel, size: 58, values: (u, at) => at.map((v) => (v === null ? "" : compact.format(v))) },
+      ],
+      plugins: [tooltip(lines, x, options)],
+    }, columns, element);
+    const chart = { u, owners, element };
+    charts.push(chart);
+    return chart;
+  }
+
+  function lowest(lines) {
+    const all = lines.flatMap((line) => line.mean).filter((v) => v !== null && v > 0);
+    return all.length ? Math.min(...all) / 2 : null;
+  }
+
+  function tooltip(lines, x, options) {
+    const tip = make("div", "tip");
+    tip.hidden = true;
+    return {
+      hooks: {
+        init: (u) => u.over.append(tip),
+        setCursor: (u) => {
+          const at = u.cursor.idx;
+          const rows = at === null || at === undefined ? [] : lines
+            .filter((line) => !line.thin && line.mean[at] !== null && (line.learner === null || !hidden.has(line.learner)))
+            .sort((a, b) => b.mean[at] - a.mean[at]);
+          tip.hidden = rows.length === 0 || u.cursor.left < 0;
+          if (tip.hidden) return;
+          tip.replaceChildren(make("b", "", `${options.xName} ${exact.format(x[at])}`));
+          for (const line of rows) {
+            const row = make("div");
+            const look = line.learner === null ? "swatch dotted" : `swatch c${data.learners[line.learner].colour} ${data.learners[line.learner].stroke}`;
+            const half = line.high && line.high[at] !== null ? ` ± ${compact.format((line.high[at] - line.low[at]) / 2)}` : "";
+            row.append(make("span", look), `${line.label}: ${exact.format(line.mean[at])}${half}`);
+            tip.append(row);
+          }
+          const right = u.cursor.left > u.over.clientWidth / 2;
+          tip.style.left = right ? "auto" : `${Math.min(u.cursor.left + 14, u.over.clientWidth - tip.offsetWidth)}px`;
+          tip.style.right = right ? `${Math.min(u.over.clientWidth - u.cursor.left + 14, u.over.clientWidth - tip.offsetWidth)}px` : "auto";
+        },
+      },
+    };
+  }
+
+  // mean and half width -> a line
+  function line(entry, [mean, half]) {
+    const known = half.some((v) => v !== null);
+    const edge = (sign) => mean.map((v, k) => (v === null || half[k] === null ? null : v + sign * half[k]));
+    return { learner: entry.learner, label: data.learners[entry.learner].label, mean, ...(known ? { high: edge(1), low: edge(-1) } : {}) };
+  }
+
+  function drawTask() {
+    const task = data.tasks[state.task];
+    const common = { xLabel: "episode", xName: "episode", sync: "episodes", dots: task.episodes.length < 2 };
+    plot(byId("reward"), task.episodes, task.learners.map((one) => line(one, one.reward)), common);
+    plot(byId("regret"), task.episodes, task.learners.map((one) => line(one, one[state.comparator])), common);
+    const lines = task.learners.map((one) => line(one, one.O1));
+    if (task.theory.every((v) => v !== null)) lines.push({ learner: null, label: "theorem's bound", mean: task.theory });
+    plot(byId("theory"), task.episodes, lines, { ...common, logX: true, logY: true });
+    bars(byId("terms"), task);
+  }
+
+  function drawScaling() {
+    const place = byId("scaling-charts");
+    if (!place) return;
+    place.replaceChildren();
+    const growth = data.kind === "growth";
+    for (const group of data.scaling) {
+      const figure = make("figure"), chart = make("div", "chart");
+      chart.setAttribute("role", "img");
+      chart.setAttribute("aria-label", `${group.label}, logarithmic axes; the same numbers are in the table below`);
+      figure.append(make("figcaption", "", group.label), chart);
+      place.append(figure);
+      const x = [...new Set(group.series.flatMap((one) => one.x))].sort((a, b) => a - b);
+      const lines = [];
+      for (const one of group.series) {
+        const at = (k) => x.map((v) => (one.x.includes(v) ? one.ends[one.x.indexOf(v)][k] : null));
+        const label = data.learners[one.learner].label;
+        const known = one.ends.some((ends) => ends[1] !== null);
+        lines.push({ learner: one.learner, label, mean: at(0), ...(known ? { low: at(1), high: at(2) } : {}) });
+        if (one.fit) lines.push({ learner: one.learner, label: `${label} fit`, thin: true, dash: [3, 3], mean: x.map((v) => one.fit[0] * v ** one.fit[1]) });
+      }
+      plot(chart, x, lines, { logX: true, logY: true, dots: true, ticks: x, xLabel: growth ? "episodes T" : "arms N", xName: growth ? "T =" : "N =" });
+    }
+  }
+
+  function svg(tag, attributes, text) {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    if (text !== undefined) element.textContent = text;
+    return element;
+  }
+
+  // Grouped bars with whiskers: one group for each source, one bar for each learner that has sources.
+  function bars(place, task) {
+    const shown = task.learners.filter((one) => one.terms && !hidden.has(one.learner));
+    place.replaceChildren();
+    if (!shown.length) {
+      place.append(make("p", "none", "No learner that is shown has sources: they need occupancies and estimates."));
+      return;
+    }
+    const width = place.clientWidth || 300, height = place.clientHeight || 280;
+    const box = { left: 56, right: width - 8, top: 10, bottom: height - 40 };
+    const values = shown.flatMap((one) => one.terms.flat()).filter((v) => v !== null);
+    const low = Math.min(0, ...values), high = Math.max(0, ...values), span = high - low || 1;
+    const y = (v) => box.bottom - ((v - low) / span) * (box.bottom - box.top);
+    const picture = svg("svg", { viewBox: `0 0 ${width} ${height}` });
+    for (const tick of ticks(low, high)) {
+      picture.append(svg("line", { class: tick === 0 ? "axis" : "grid", x1: box.left, x2: box.right, y1: y(tick), y2: y(tick) }));
+      picture.append(svg("text", { x: box.left - 6, y: y(tick) + 4, "text-anchor": "end" }, compact.format(tick)));
+    }
+    const group = (box.right - box.left) / 4, bar = Math.min(34, (group * 0.8) / shown.length);
+    data.terms.forEach((name, k) => {
+      const middle = box.left + group * (k + 0.5), [head, rest] = name.split(": ");
+      picture.append(svg("text", { x: middle, y: height - 22, "text-anchor": "middle", "font-weight": "600" }, head));
+      const brief = ["over-estimation", "mirror descent", "estimator", "index policy"][k];
+      picture.append(svg("text", { x: middle, y: height - 8, "text-anchor": "middle" }, width < 420 ? brief.split(" ")[0] : brief));
+      shown.forEach((one, i) => {
+        const [mean, least, most] = one.terms[k], x = middle + (i - shown.length / 2) * bar;
+        const rectangle = svg("rect", { x: x + 1, width: bar - 2, y: Math.min(y(0), y(mean)), height: Math.abs(y(mean) - y(0)) });
+        rectangle.style.fill = `var(--c${data.learners[one.learner].colour})`;
+        const range = least === null ? "" : ` (${exact.format(least)} to ${exact.format(most)})`;
+        rectangle.append(svg("title", {}, `${data.learners[one.learner].label}, ${rest}: ${exact.format(mean)}${range}`));
+        picture.append(rectangle);
+        if (least !== null) picture.append(svg("line", { class: "whisker", x1: x + bar / 2, x2: x + bar / 2, y1: y(least), y2: y(most) }));
+      });
+    });
+    place.append(picture);
+  }
+
+  function ticks(low, high) {
+    const raw = (high - low || 1) / 5, scale = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].map((k) => k * scale).find((k) => k >= raw);
+    const found = [];
+    for (let k = Math.ceil(low / step); k * step <= high; k += 1) found.push(k * step);
+    return found;
+  }
+
+  function redraw() {
+    for (const chart of charts.splice(0)) chart.u.destroy();
+    drawTask();
+    drawScaling();
+  }
+
+  function toggle(learner, show) {
+    if (show) hidden.delete(learner); else hidden.add(learner);
+    for (const { u, owners } of charts) {
+      u.batch(() => owners.forEach((owner, k) => { if (owner === learner) u.setSeries(k, { show }); }));
+    }
+    bars(byId("terms"), data.tasks[state.task]);
+  }
+
+  function showTask(index) {
+    state.task = index;
+    for (const page of document.querySelectorAll("section.page")) page.hidden = Number(page.dataset.task) !== index;
+    if (byId("task-name")) byId("task-name").textContent = data.tasks[index].label;
+  }
+
+  const boxes = [...document.querySelectorAll("#learners input")];
+  const switchAll = (show) => boxes.forEach((box) => { box.checked = show; toggle(Number(box.value), show); });
+  boxes.forEach((box) => box.addEventListener("change", () => toggle(Number(box.value), box.checked)));
+  byId("all")?.addEventListener("click", () => switchAll(true));
+  byId("none")?.addEventListener("click", () => switchAll(false));
+  byId("task")?.addEventListener("change", (event) => { showTask(Number(event.target.value)); redraw(); });
+  for (const one of document.querySelectorAll("input[name=comparator]")) {
+    one.addEventListener("change", () => { state.comparator = one.value; redraw(); });
+  }
+
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const nameTheme = () => { byId("theme").textContent = isDark() ? "Light" : "Dark"; };
+  byId("theme").addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; nameTheme(); redraw(); });
+  system.addEventListener("change", () => { nameTheme(); redraw(); });
+
+  let width = 0;
+  new ResizeObserver(() => {
+    if (byId("reward").clientWidth === width) return;
+    width = byId("reward").clientWidth;
+    for (const { u, element } of charts) u.setSize({ width: element.clientWidth, height: element.clientHeight });
+    bars(byId("terms"), data.tasks[state.task]);
+  }).observe(byId("reward"));
+
+  nameTheme();
+  showTask(0);
+  redraw();
+  window.report = { charts, hidden, data };
+})();

@@ -1,0 +1,225 @@
+"""The figures for a paper: one column of a two-column page wide (two for the overview), vector PDF and PNG of the same.
+
+Fonts are those of the page's text (STIX, a Times), 8 points at the printed size; nothing in matplotlib's own state changes.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rmab.report.statistics import band
+from rmab.report.summary import Page, Scaling, Summary
+
+__all__ = ["draw"]
+
+COLUMN, WHOLE, HEIGHT = 3.25, 6.75, 2.3  # inches
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b65a93", "#d18f00", "#3fa3e0", "#6b5ca5", "#6f747a")
+MARKERS = "osD^vPX*"
+STYLE = {
+    "font.family": "serif",
+    "font.serif": ["STIXGeneral"],
+    "mathtext.fontset": "stix",
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.2,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.linewidth": 0.4,
+    "grid.color": "#e3e5e8",
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "legend.handlelength": 2.0,
+    "pdf.fonttype": 42,
+    "axes.formatter.use_mathtext": True,
+    "axes.formatter.limits": (-4, 4),
+}
+SHORT_TERMS = ("Term 0\nover-estimation", "Term 1\nmirror descent", "Term 2\nestimator", "Term 3\nindex policy")
+
+
+def draw(summary: Summary) -> Iterator[tuple[str, bytes]]:
+    """Yield every figure as (file name, content), PNG and PDF."""
+    styles = _Styles(summary)
+    if summary.scalings:
+        for group in dict.fromkeys(one.group for one in summary.scalings):
+            members = [one for one in summary.scalings if one.group == group]
+            yield from _saved(f"{summary.study.kind}-{_slug(group)}", lambda m=members: _scaling(m, summary.study.kind, styles))
+        return
+    for page in summary.pages:
+        name = _slug(page.task)
+        yield from _saved(f"{name}-reward", lambda p=page: _curves(p, "reward", styles))
+        yield from _saved(f"{name}-regret", lambda p=page: _curves(p, "regret", styles))
+        if np.isfinite(page.cells[0].theory).all():
+            yield from _saved(f"{name}-theory", lambda p=page: _theory(p, styles))
+        if any(cell.terms for cell in page.cells):
+            yield from _saved(f"{name}-sources", lambda p=page: _sources(p, styles))
+    if len(summary.pages) > 1:
+        yield from _saved("overview", lambda: _overview(summary, styles))
+
+
+class _Styles:
+    """Colour, dash and label of every learner, the same in all figures and in the HTML."""
+
+    def __init__(self, summary: Summary) -> None:
+        self.learners = summary.learners
+        self.privileged = {cell.learner for page in summary.pages for cell in page.cells if cell.privileged}
+
+    def line(self, learner: str) -> dict[str, Any]:
+        k = self.learners.index(learner)
+        dash = "--" if learner in self.privileged else ":" if k >= len(COLOURS) else "-"
+        return {"color": COLOURS[k % len(COLOURS)], "linestyle": dash, "label": self.label(learner)}
+
+    def point(self, learner: str) -> dict[str, Any]:
+        k = self.learners.index(learner)
+        return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "label": self.label(learner)}
+
+    def label(self, learner: str) -> str:
+        told = learner in self.privileged and "privileged" not in learner
+        return f"{learner} (privileged)" if told else learner
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-")
+
+
+def _saved(name: str, make: Any) -> Iterator[tuple[str, bytes]]:
+    """Yield one figure in both formats; no time stamp, so that the same data give the same file."""
+    with mpl.rc_context(STYLE):
+        figure: Figure = make()
+        for suffix, options in (("png", {"dpi": 300}), ("pdf", {"metadata": {"CreationDate": None}})):
+            stream = io.BytesIO()
+            figure.savefig(stream, format=suffix, **options)
+            yield f"{name}.{suffix}", stream.getvalue()
+
+
+def _axes(width: float = COLUMN, height: float = HEIGHT) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _legend(axes: Axes, entries: int) -> None:
+    """Put the legend where it hides least; many entries go below the axes."""
+    if entries <= 4:
+        axes.legend(loc="best")
+        return
+    figure = axes.get_figure()
+    assert isinstance(figure, Figure)
+    figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + 0.13 * ((entries + 1) // 2))
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+
+
+def _curves(page: Page, what: str, styles: _Styles) -> Figure:
+    figure, axes = _axes()
+    for cell in page.cells:
+        values = np.cumsum(cell.columns["reward"], axis=1) if what == "reward" else cell.regret("O1")
+        _banded(axes, values, styles.line(cell.learner))
+    if what == "regret":
+        axes.axhline(0, color="#8a8f95", linewidth=0.6, zorder=1)
+    axes.set(xlabel="episode", ylabel="accumulated reward" if what == "reward" else "accumulated regret to O1")
+    axes.margins(x=0)
+    _legend(axes, len(page.cells))
+    return figure
+
+
+def _banded(axes: Axes, values: Any, style: dict[str, Any]) -> None:
+    """Draw the mean of (R, T) with its 95% band."""
+    mean, half = band(values)
+    at = np.arange(1, mean.size + 1)
+    axes.plot(at, mean, **style, **({"marker": "o"} if mean.size == 1 else {}))
+    if np.isfinite(half).all():
+        axes.fill_between(at, mean - half, mean + half, color=style["color"], alpha=0.2, linewidth=0)
+
+
+def _theory(page: Page, styles: _Styles) -> Figure:
+    figure, axes = _axes()
+    at = np.arange(1, page.cells[0].episodes + 1)
+    for cell in page.cells:
+        mean = band(cell.regret("O1"))[0]
+        if (mean > 0).any():
+            axes.plot(at, np.where(mean > 0, mean, np.nan), **styles.line(cell.learner))
+    axes.plot(at, page.cells[0].theory, color="black", linestyle=(0, (1, 1)), label="theorem's bound")
+    axes.set(xscale="log", yscale="log", xlabel="episode", ylabel="accumulated regret to O1")
+    _legend(axes, len(page.cells) + 1)
+    return figure
+
+
+def _sources(page: Page, styles: _Styles) -> Figure:
+    figure, axes = _axes()
+    cells = [cell for cell in page.cells if cell.terms]
+    width = 0.8 / len(cells)
+    for i, cell in enumerate(cells):
+        terms = cell.terms or ()
+        at = np.arange(4) + (i - (len(cells) - 1) / 2) * width
+        halves = np.nan_to_num([one.half for one in terms])
+        style = styles.line(cell.learner)
+        hatch = "////" if style.pop("linestyle") == "--" else None
+        axes.bar(
+            at, [one.mean for one in terms], 0.9 * width, yerr=halves, hatch=hatch, edgecolor="white", linewidth=0,
+            error_kw={"elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8}, **style,
+        )  # fmt: skip
+    axes.axhline(0, color="#555555", linewidth=0.6)
+    axes.grid(visible=False, axis="x")
+    axes.set_xticks(range(4), SHORT_TERMS, fontsize=6.5)
+    axes.set_ylabel("part of the regret to O1")
+    _legend(axes, len(cells))
+    return figure
+
+
+def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
+    """Means with intervals on logarithmic axes and the fitted powers; what is not positive is left out."""
+    figure, axes = _axes()
+    for one in members:
+        means, halves = np.array([m.mean for m in one.means]), np.nan_to_num([m.half for m in one.means])
+        shown = means > 0
+        if not shown.any():
+            continue
+        lower = np.minimum(halves, 0.9 * means)[shown]
+        style = styles.point(one.learner)
+        if one.fit is not None:
+            style["label"] += f" (exponent {one.fit.exponent.mean:.2f})"
+            axes.plot(one.sizes, one.fit.factor * one.sizes**one.fit.exponent.mean, "--", color=style["color"], linewidth=0.7)
+        errors = np.stack([lower, halves[shown]])
+        axes.errorbar(one.sizes[shown], means[shown], errors, linestyle="", markersize=3.5, capsize=1.5, elinewidth=0.8, **style)
+    growth = kind == "growth"
+    axes.set(xscale="log", yscale="log", xlabel="episodes $T$" if growth else "arms $N$")
+    axes.set_ylabel("regret to O2" if growth else "lost to O1 per arm and episode")
+    axes.set_xticks(members[0].sizes, [f"{size:.0f}" for size in members[0].sizes])
+    axes.minorticks_off()
+    drawn = len(axes.get_legend_handles_labels()[1])
+    if drawn:
+        _legend(axes, drawn)
+    else:
+        axes.text(0.5, 0.5, "no mean is positive", transform=axes.transAxes, ha="center")
+    return figure
+
+
+def _overview(summary: Summary, styles: _Styles) -> Figure:
+    """Relative regret to O1 of every learner on every task, with intervals."""
+    count = len(summary.pages)
+    figure, axes = _axes(WHOLE, 0.6 + 0.26 * count)
+    learners = summary.learners
+    for i, learner in enumerate(learners):
+        rows = [(k, cell.relative("O1")) for k, page in enumerate(summary.pages) for cell in page.cells if cell.learner == learner]
+        at = [k + 0.6 * ((i + 0.5) / len(learners) - 0.5) for k, _ in rows]
+        halves = np.nan_to_num([100 * found.half for _, found in rows])
+        style = {**styles.point(learner), "linestyle": "", "markersize": 3.2, "capsize": 0, "elinewidth": 0.8}
+        axes.errorbar([100 * found.mean for _, found in rows], at, xerr=halves, **style)
+    axes.axvline(0, color="#555555", linewidth=0.6)
+    axes.set_yticks(range(count), [page.task for page in summary.pages])
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.set_xlabel("regret to O1, % of what O1 earns (less is better)")
+    axes.set_xscale("symlog", linthresh=10)
+    axes.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
+    _legend(axes, max(5, len(learners)))
+    return figure

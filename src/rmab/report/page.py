@@ -1,0 +1,271 @@
+"""The page itself: the numbers behind the charts as JSON, the tables as HTML, scripts and styles inside the one file."""
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, StrictUndefined
+
+import rmab
+from rmab.arrays import FloatArray
+from rmab.report.statistics import Interval, Paired, band, interval
+from rmab.report.summary import COMPARATORS, TERMS, Cell, Page, Scaling, Summary
+from rmab.report.words import coverage, headline, number, page_words, percent, scaling_words, share, spread
+
+__all__ = ["downsampled", "payload", "render"]
+
+NUMBERS = 150_000  # numbers in all curves together: keeps the file below about 1.5 MB
+MOST, LEAST = 400, 20  # points of one curve
+COLOURS = 8
+SAMPLES = 6  # rows of a curve's table
+
+
+def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
+    """Return the whole report as HTML."""
+    folder = files("rmab.report") / "assets"
+    script = (folder / "uPlot.iife.min.js").read_text("utf-8") + "\n" + (folder / "report.js").read_text("utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((folder / "report.html.jinja").read_text("utf-8"))
+    return template.render(
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        style=(folder / "uPlot.min.css").read_text("utf-8") + (folder / "report.css").read_text("utf-8"),
+        licence=(folder / "uPlot.LICENSE.txt").read_text("utf-8"),
+        data=json.dumps(payload(summary), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
+        study=summary.study,
+        headline=headline(summary),
+        coverage=coverage(summary),
+        learners=_learners(summary),
+        overview=_overview(summary),
+        pages=[_page(page) for page in summary.pages],
+        scaling=_scaling_rows(summary),
+        missing=summary.missing,
+        provenance=_origins(provenance),
+        version=rmab.__version__,
+    )
+
+
+def downsampled(episodes: int, curves: int) -> list[int]:
+    """Return the episodes (from 0, the first and the last among them) that are drawn when there are so many curves."""
+    points = min(episodes, max(LEAST, min(MOST, NUMBERS // max(curves, 1))))
+    return sorted({round(k) for k in np.linspace(0, episodes - 1, points)})
+
+
+def payload(summary: Summary) -> dict[str, Any]:
+    """Return all that the charts show; numbers have five digits, what does not exist is null."""
+    curves = sum(len(page.cells) for page in summary.pages) * 2 * (1 + len(COMPARATORS))
+    return {
+        "learners": _learners(summary),
+        "kind": summary.study.kind,
+        "terms": TERMS,
+        "tasks": [_charts(summary, page, curves) for page in summary.pages],
+        "scaling": _scaling_charts(summary),
+    }
+
+
+def _learners(summary: Summary) -> list[dict[str, Any]]:
+    """Colour by place in the study; privileged learners are dashed, and dotted are those after the eighth."""
+    privileged = {cell.learner: cell.privileged for page in summary.pages for cell in page.cells if cell.privileged}
+    return [
+        {
+            "label": label,
+            "privileged": privileged.get(label, ""),
+            "colour": k % COLOURS,
+            "stroke": "dashed" if label in privileged else "dotted" if k >= COLOURS else "solid",
+        }
+        for k, label in enumerate(summary.learners)
+    ]
+
+
+def _charts(summary: Summary, page: Page, curves: int) -> dict[str, Any]:
+    shown = downsampled(page.cells[0].episodes, curves)
+    return {
+        "label": page.task,
+        "episodes": [k + 1 for k in shown],
+        "theory": _short(page.cells[0].theory[shown]),
+        "papers": page.papers.learner if page.papers else "",
+        "learners": [
+            {
+                "learner": summary.learners.index(cell.learner),
+                "reward": _curve(np.cumsum(cell.columns["reward"], axis=1)[:, shown]),
+                **{to: _curve(cell.regret(to)[:, shown]) for to in COMPARATORS},
+                "terms": None if cell.terms is None else [_ends(one) for one in cell.terms],
+            }
+            for cell in page.cells
+        ],
+    }
+
+
+def _curve(values: FloatArray) -> list[list[float | None]]:
+    mean, half = band(values)
+    return [_short(mean), _short(half)]
+
+
+def _short(values: Iterable[float]) -> list[float | None]:
+    return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values]
+
+
+def _ends(one: Interval) -> list[float | None]:
+    return _short([one.mean, one.low, one.high])
+
+
+def _scaling_charts(summary: Summary) -> list[dict[str, Any]]:
+    """One chart for every family of tasks that differ in their size only."""
+    groups = dict.fromkeys(one.group for one in summary.scalings)
+    return [
+        {
+            "label": group,
+            "series": [
+                {
+                    "learner": summary.learners.index(one.learner),
+                    "x": _short(one.sizes),
+                    "ends": [_ends(mean) for mean in one.means],
+                    "fit": None if one.fit is None else _short([one.fit.factor, one.fit.exponent.mean]),
+                }
+                for one in summary.scalings
+                if one.group == group
+            ],
+        }
+        for group in groups
+    ]
+
+
+def _scaling_rows(summary: Summary) -> dict[str, Any]:
+    rows = [{"one": one, "fit": _fitted(one), "cells": [spread(mean) for mean in one.means]} for one in summary.scalings]
+    return {
+        "rows": rows,
+        "words": [scaling_words(one, summary.study.kind) for one in summary.scalings],
+        "sizes": sorted({int(size) for one in summary.scalings for size in one.sizes}),
+    }
+
+
+def _fitted(one: Scaling) -> str:
+    if one.fit is None:
+        return "no power: not positive" if one.sizes.size > 1 else "one size only"
+    found = one.fit.exponent
+    if math.isfinite(found.half):
+        return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"
+    return f"{found.mean:.2f} (no interval: too near zero)" if found.count > 1 else f"{found.mean:.2f} (one round)"
+
+
+def _overview(summary: Summary) -> list[dict[str, Any]]:
+    """One table per comparator: learners by tasks, relative regret."""
+    found = []
+    for to in COMPARATORS[:2]:
+        rows = []
+        for label in summary.learners:
+            cells = [next((one for one in page.cells if one.learner == label), None) for page in summary.pages]
+            marks = [
+                {"text": share(cell.relative(to)), "mark": _mark(page, cell)} if cell else None
+                for cell, page in zip(cells, summary.pages, strict=True)
+            ]
+            rows.append({"learner": label, "cells": marks})
+        found.append({"to": to, "rows": rows})
+    return found
+
+
+def _mark(page: Page, cell: Cell) -> str:
+    """Say in a word how a learner stands: best, level with the best, privileged, or nothing."""
+    if cell.privileged:
+        return "privileged"
+    return "best" if cell is page.honest[0] else "level" if page.level(cell) else ""
+
+
+def _page(page: Page) -> dict[str, Any]:
+    first = page.cells[0]
+    return {
+        "task": page.task,
+        "sizes": {**first.sizes, "episodes": first.episodes},
+        "words": page_words(page),
+        "rows": [_row(page, cell) for cell in page.cells],
+        "pairs": [_pair(one) for one in page.pairs],
+        "terms": [
+            {"learner": cell.learner, "cells": [spread(one) for one in cell.terms], "all": spread(interval(cell.regret("O1")[:, -1]))}
+            for cell in page.cells
+            if cell.terms is not None
+        ],
+        "samples": _samples(page),
+    }
+
+
+def _row(page: Page, cell: Cell) -> dict[str, Any]:
+    best = page.honest[0] if page.honest else cell
+    pair = page.pair(cell, best) if cell is not best else None
+    return {
+        "learner": cell.learner,
+        "privileged": cell.privileged,
+        "mark": _mark(page, cell),
+        "rounds": cell.rounds.size,
+        "reward": spread(interval(cell.totals)),
+        "relative": [share(cell.relative(to)) for to in COMPARATORS],
+        "behind": _behind(pair),
+        "seconds": _milliseconds(cell.seconds),
+    }
+
+
+def _behind(pair: Paired | None) -> str:
+    if pair is None:
+        return ""
+    return share(pair.relative) if pair.relative is not None else spread(pair.difference)
+
+
+def _milliseconds(seconds: Interval) -> str:
+    return f"{number(1000 * seconds.mean, 3)}"
+
+
+def _pair(one: Paired) -> dict[str, Any]:
+    return {
+        "first": one.first,
+        "second": one.second,
+        "difference": spread(one.difference),
+        "relative": share(one.relative) if one.relative is not None else "-",
+        "ahead": f"{one.ahead} of {one.difference.count}",
+        "p": _probability(one.p),
+        "adjusted": _probability(one.adjusted),
+        "told": one.told,
+    }
+
+
+def _probability(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _samples(page: Page) -> dict[str, Any]:
+    """Return the curves as a table: a few episodes, accumulated reward and regret of every learner."""
+    at = sorted({round(k) for k in np.linspace(0, page.cells[0].episodes - 1, SAMPLES)})
+    rows = []
+    for cell in page.cells:
+        reward, regret = np.cumsum(cell.columns["reward"], axis=1), cell.regret("O1")
+        rows.append((cell.learner, "reward", [spread(interval(reward[:, k])) for k in at]))
+        rows.append((cell.learner, "regret to O1", [spread(interval(regret[:, k])) for k in at]))
+    if np.isfinite(page.cells[0].theory).all():
+        rows.append(("the theorem", "bound on the regret", [number(value) for value in page.cells[0].theory[at]]))
+    return {"episodes": [k + 1 for k in at], "rows": rows}
+
+
+def _origins(provenance: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Gather what the runs say of themselves; more than one version or revision is worth a warning."""
+    runs = list(provenance)
+
+    def distinct(key: str) -> str:
+        return ", ".join(sorted({str(run.get(key) or "unknown") for run in runs})) or "unknown"
+
+    rows = [("runs", f"{len(runs):,}")]
+    rows += [(name, distinct(key)) for name, key in (("version of rmab", "version"), ("revision", "revision"))]
+    rows += [(name, distinct(key)) for name, key in (("study hash", "study_hash"), ("engine", "engine"))]
+    starts = sorted(str(run["started"]) for run in runs if run.get("started"))
+    if starts:
+        rows.append(("first and last start", f"{starts[0]} and {starts[-1]}"))
+    spent = sum(float(run.get("seconds") or 0.0) for run in runs)
+    return [*rows, ("computing time", _duration(spent))]
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

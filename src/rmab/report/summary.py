@@ -1,0 +1,255 @@
+"""What a study found, as numbers: the tidy table, cut by task and learner, and the statistics of each part."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rmab.arrays import FloatArray, IntArray
+from rmab.errors import ModelError
+from rmab.report.statistics import Interval, Paired, Power, holm, interval, paired, power
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rmab.study import Study, TaskSpec
+
+__all__ = ["COLUMNS", "TERMS", "Cell", "Page", "Scaling", "Summary", "summarise"]
+
+COMPARATORS = ("O1", "O2", "O3")
+TERMS = (
+    "Term 0: rewards taken for too high or too low",
+    "Term 1: mirror descent",
+    "Term 2: reward estimator",
+    "Term 3: index policy in the true model",
+)
+NUMBERS = ("reward", "bound", "seconds", "theory", *(f"regret_{which}" for which in COMPARATORS), *(f"term{k}" for k in range(4)))
+SIZES = ("arms", "budget", "horizon")
+COLUMNS = ["task", "learner", "feedback", "privileged", "round", "episode", *NUMBERS, *SIZES]
+PAPERS = "ucmd-armab"
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """All finished rounds of one learner on one task: arrays are (R, T) unless their shape is given.
+
+    rounds (R,) their numbers, ascending.     theory (T,) the theorem's curve.     sizes: arms, budget, horizon.
+    privileged  what the learner is told that no real programme knows, in words; empty for an honest one.
+    published   whether it is the paper's learner to the letter, to which the theorem's curve belongs.
+    """
+
+    task: str
+    learner: str
+    privileged: str
+    published: bool
+    rounds: IntArray
+    columns: Mapping[str, FloatArray]
+    sizes: Mapping[str, int]
+
+    @property
+    def episodes(self) -> int:
+        """T."""
+        return int(self.columns["reward"].shape[1])
+
+    @property
+    def theory(self) -> FloatArray:
+        """(T,) the theorem's bound on the regret of the paper's learner."""
+        return np.asarray(self.columns["theory"].mean(axis=0))
+
+    @cached_property
+    def totals(self) -> FloatArray:
+        """(R,) what was earned in all."""
+        return np.asarray(self.columns["reward"].sum(axis=1))
+
+    def regret(self, to: str) -> FloatArray:
+        """(R, T) accumulated regret to a comparator."""
+        return self.columns[f"regret_{to}"]
+
+    def relative(self, to: str) -> Interval:
+        """Regret of the whole run as a part of what the comparator earns (its size), round by round; NaN where that is 0."""
+        lost = self.regret(to)[:, -1]
+        earned = np.abs(self.totals + lost)
+        return interval(lost / np.where(earned > 0, earned, np.nan))
+
+    @cached_property
+    def terms(self) -> tuple[Interval, ...] | None:
+        """Term0..Term3 summed over the episodes; None where the learner has no occupancies or estimates."""
+        sums = [self.columns[f"term{k}"].sum(axis=1) for k in range(4)]
+        return None if np.isnan(sums).any() else tuple(interval(one) for one in sums)
+
+    @cached_property
+    def seconds(self) -> Interval:
+        """Wall time per episode."""
+        return interval(self.columns["seconds"].mean(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """One task: its learners in the study's order, and all pairs of them, corrected by Holm."""
+
+    task: str
+    cells: tuple[Cell, ...]
+    pairs: tuple[Paired, ...]
+
+    @property
+    def honest(self) -> list[Cell]:
+        """The learners without privileges, best mean reward first."""
+        return sorted((cell for cell in self.cells if not cell.privileged), key=lambda cell: -float(cell.totals.mean()))
+
+    @property
+    def papers(self) -> Cell | None:
+        """The paper's learner, as published and without privileges, if it plays."""
+        return next((cell for cell in self.cells if cell.published and not cell.privileged), None)
+
+    def pair(self, first: Cell, second: Cell) -> Paired | None:
+        """Compare the first with the second, at the corrected p-value of the two; None where no round is common."""
+        names = {first.learner, second.learner}
+        found = next((one for one in self.pairs if {one.first, one.second} == names), None)
+        if found is None or found.first == first.learner:
+            return found
+        turned = _pair(first, second)
+        return None if turned is None else replace(turned, adjusted=found.adjusted)
+
+    def level(self, cell: Cell) -> bool:
+        """Whether this learner cannot be told from the best one without privileges."""
+        best = self.honest[0] if self.honest else cell
+        found = self.pair(best, cell)
+        return best is cell or (found is not None and not found.told)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """How one learner's loss changes with a size (episodes or arms): sizes (L,), values (L, R) of the rounds common to all."""
+
+    group: str
+    learner: str
+    sizes: FloatArray
+    values: FloatArray
+    fit: Power | None
+
+    @property
+    def means(self) -> list[Interval]:
+        """One interval for every size."""
+        return [interval(row) for row in self.values]
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The whole study: pages by task, scalings where the study is about growth or many arms, and what is not there yet."""
+
+    study: "Study"
+    pages: tuple[Page, ...]
+    scalings: tuple[Scaling, ...]
+    expected: int
+    finished: int
+
+    @cached_property
+    def learners(self) -> list[str]:
+        """Learners with results, in the study's order."""
+        found = {cell.learner for page in self.pages for cell in page.cells}
+        return [spec.label for spec in self.study.learners if spec.label in found]
+
+    @property
+    def missing(self) -> list[tuple[str, str, int]]:
+        """(task, learner, rounds missing), where there are any."""
+        there = {(cell.task, cell.learner): cell.rounds.size for page in self.pages for cell in page.cells}
+        keys = [(task.label, learner.label) for task in self.study.tasks for learner in self.study.learners]
+        left = [(*key, self.study.rounds - there.get(key, 0)) for key in keys]
+        return [one for one in left if one[2] > 0]
+
+
+def summarise(study: "Study", table: "pa.Table") -> Summary:
+    """Cut the tidy table by task and learner, and compute what the report shows."""
+    if table.num_rows == 0:
+        raise ModelError(f"study {study.name}: no finished run, so there is nothing to report")
+    cells = _cells(study, table)
+    pages = tuple(_page(task.label, [cell for cell in cells if cell.task == task.label]) for task in study.tasks)
+    filled = tuple(page for page in pages if page.cells)
+    expected = study.rounds * len(study.tasks) * len(study.learners)
+    return Summary(study, filled, _scalings(study, filled), expected, sum(cell.rounds.size for cell in cells))
+
+
+def _page(task: str, cells: list[Cell]) -> Page:
+    pairs = [pair for a, b in combinations(cells, 2) if (pair := _pair(a, b)) is not None]
+    return Page(task, tuple(cells), tuple(holm(pairs)))
+
+
+def _pair(first: Cell, second: Cell) -> Paired | None:
+    common, left, right = np.intersect1d(first.rounds, second.rounds, assume_unique=True, return_indices=True)
+    if common.size == 0:
+        return None
+    return paired(first.learner, second.learner, first.totals[left], second.totals[right])
+
+
+def _cells(study: "Study", table: "pa.Table") -> list[Cell]:
+    """Sort the rows once and cut them: (R, T) blocks by task and learner, in the study's order."""
+    names = {key: table.column(key).to_numpy().astype(str) for key in ("task", "learner")}
+    order = np.lexsort((table.column("episode").to_numpy(), table.column("round").to_numpy(), names["learner"], names["task"]))
+    numbers = {key: table.column(key).to_numpy()[order] for key in (*NUMBERS, *SIZES, "round", "episode")}
+    task, learner = names["task"][order], names["learner"][order]
+    starts = np.flatnonzero(np.r_[True, (task[1:] != task[:-1]) | (learner[1:] != learner[:-1])])
+    blocks = {(task[a], learner[a]): slice(a, b) for a, b in zip(starts, [*starts[1:], task.size], strict=True)}
+    told = {key: _told(table, int(order[rows.start])) for key, rows in blocks.items()}
+    published = {one.label for one in study.learners if one.name == PAPERS and not one.options}
+    found = []
+    for spec in study.tasks:
+        keys = [(spec.label, one.label) for one in study.learners if (spec.label, one.label) in blocks]
+        mixed = len({told[key][1] for key in keys}) > 1  # full feedback is a privilege where others have less
+        for key in keys:
+            more = "is shown the rewards of all pairs after every episode" if mixed and told[key][1] == "full" else ""
+            found.append(_cell(key, numbers, blocks[key], told[key][0] or more, key[1] in published))
+    return found
+
+
+def _told(table: "pa.Table", row: int) -> tuple[str, str]:
+    """Return the privilege, in words, and the feedback of a row."""
+    return str(table.column("privileged")[row].as_py() or ""), str(table.column("feedback")[row].as_py())
+
+
+def _cell(key: tuple[str, str], numbers: Mapping[str, Any], rows: slice, privileged: str, published: bool) -> Cell:
+    rounds, counts = np.unique(numbers["round"][rows], return_counts=True)
+    if (counts != counts[0]).any() or (numbers["episode"][rows] != np.tile(np.arange(counts[0]), rounds.size)).any():
+        raise ModelError(f"task {key[0]}, learner {key[1]}: the rounds have different episodes; run the damaged ones again")
+    shape = (rounds.size, int(counts[0]))
+    columns = {name: np.asarray(numbers[name][rows], dtype=np.float64).reshape(shape) for name in NUMBERS}
+    sizes = {name: int(numbers[name][rows.start]) for name in SIZES}
+    return Cell(*key, privileged, published, rounds, columns, sizes)
+
+
+def _scalings(study: "Study", pages: tuple[Page, ...]) -> tuple[Scaling, ...]:
+    """Gather the tasks that differ in one size only: regret to O2 against T, or regret to O1 per arm and episode against N.
+
+    O2 for growth, because O1's own gap grows with T whatever is learned; O1 for many arms, because its gap is the question.
+    """
+    if study.kind == "learning":
+        return ()
+    grown = {"episodes"} if study.kind == "growth" else {"arms", "budget"}
+    specs = {spec.label: spec for spec in study.tasks}
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for page in pages:
+        for cell in page.cells:
+            groups.setdefault((_family(specs[page.task], grown), cell.learner), []).append(cell)
+    made = [_scaling(key, cells, study.kind) for key, cells in groups.items()]
+    return tuple(one for one in made if one.sizes.size and one.values.size)
+
+
+def _family(spec: "TaskSpec", grown: set[str]) -> str:
+    """Return the task's name and the options in which its family does not differ."""
+    fixed = ", ".join(f"{key} {value}" for key, value in sorted(spec.options.items()) if key not in grown)
+    return f"{spec.name} ({fixed})" if fixed else spec.name
+
+
+def _scaling(key: tuple[str, str], cells: list[Cell], kind: str) -> Scaling:
+    size = {True: lambda cell: cell.episodes, False: lambda cell: cell.sizes["arms"]}[kind == "growth"]
+    cells = sorted(cells, key=size)
+    common = set.intersection(*(set(cell.rounds.tolist()) for cell in cells))
+    rows = []
+    for cell in cells:
+        kept = np.isin(cell.rounds, sorted(common))
+        lost = cell.regret("O2" if kind == "growth" else "O1")[kept, -1]
+        rows.append(lost if kind == "growth" else lost / cell.sizes["arms"] / cell.episodes)
+    sizes, values = np.array([size(cell) for cell in cells], dtype=np.float64), np.array(rows)
+    return Scaling(*key, sizes, values, power(sizes, values))

@@ -1,0 +1,272 @@
+"""What a study shows, in plain sentences made from its numbers. What cannot be told is said to be so."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from rmab.report.statistics import Interval, Paired, interval
+from rmab.report.summary import TERMS, Cell, Page, Scaling, Summary
+
+__all__ = ["coverage", "headline", "number", "page_words", "percent", "scaling_words", "share", "spread"]
+
+FEW = 10  # fewer rounds than this, and the text warns
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number with about so many digits, thousands set apart."""
+    if not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:,.{min(max(places, 0), 9)}f}"
+
+
+def _places(half: float, least: int) -> int:
+    """Return the decimals that a number with this uncertainty deserves."""
+    if not math.isfinite(half) or half <= 0:
+        return max(least, 1)
+    return min(max(least, -math.floor(math.log10(half / 2))), 6)  # one digit of the half width, two where it is 1.
+
+
+def spread(found: Interval, *, unit: str = "", least: int = 0) -> str:
+    """Return "12.3 (11.9 to 12.7)", with as many decimals as the interval deserves; the mean alone without an interval."""
+    if not math.isfinite(found.mean):
+        return "-"
+    if not math.isfinite(found.half):
+        return f"{number(found.mean)}{unit}"
+    places = _places(found.half, least)
+    mean, low, high = (_plain(value, places) for value in (found.mean, found.low, found.high))
+    return f"{mean}{unit} ({low} to {high})"
+
+
+def share(found: Interval) -> str:
+    """Return a part of one as per cent, with its interval."""
+    scaled = Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.count)
+    return spread(scaled, unit="%", least=1) if math.isfinite(found.half) else percent(found.mean)
+
+
+def percent(value: float) -> str:
+    """Return a part of one as per cent, one decimal or two digits."""
+    size = abs(100 * value)
+    if not math.isfinite(size):
+        return "-"
+    return f"{_plain(100 * value, 1 if size >= 1 or size == 0 else min(1 - math.floor(math.log10(size)), 6))}%"
+
+
+def _plain(value: float, places: int) -> str:
+    """Return a decimal number that is never "-0.0"."""
+    text = f"{value:,.{places}f}"
+    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
+
+
+def _sure(found: Interval, extra: str = "") -> str:
+    """Return the bracket after a percentage: its interval, if it has one, and what else belongs there."""
+    parts = [extra] if extra else []
+    if math.isfinite(found.half):
+        places = _places(100 * found.half, 1)
+        parts.insert(0, f"95%: {_plain(100 * found.low, places)} to {_plain(100 * found.high, places)}")
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _size(found: Interval) -> str:
+    places = _places(100 * found.half, 1)
+    return f"{_plain(abs(100 * found.mean), places)}%"
+
+
+def _compared(pair: Paired) -> str:
+    """Say how the first of the pair did against the second."""
+    rounds = pair.difference.count
+    if rounds < 2:
+        return f"No difference can be told between {pair.first} and {pair.second}: there is one common round only."
+    counted = f"ahead in {pair.ahead} of {rounds} rounds"
+    if not pair.told:
+        wide = f"the difference is {spread(pair.difference)}"
+        return f"No difference can be told between {pair.first} and {pair.second}: {wide}; {pair.first} was {counted}."
+    more = f"{'more' if pair.difference.mean > 0 else 'less'} than {pair.second}"
+    if pair.relative is None:
+        return f"{pair.first} earned {more}: the difference is {spread(pair.difference)}; {counted}."
+    shown = pair.relative if pair.relative.mean > 0 else pair.relative.negative
+    return f"{pair.first} earned {_size(shown)} {more}{_sure(shown, counted)}."
+
+
+def _rounds(count: int) -> str:
+    return "round" if count == 1 else "rounds"
+
+
+def page_words(page: Page) -> list[str]:
+    """Say what one task shows."""
+    said = [*_best_words(page), *_regret_words(page), *_privilege_words(page), *_term_words(page), *_theory_words(page)]
+    return [*said, *_caution(page)]
+
+
+def _best_words(page: Page) -> list[str]:
+    """Compare the best learner without privileges with the next one, and with the paper's."""
+    if len(page.honest) < 2:
+        return []
+    best, following = page.honest[0], page.honest[1]
+    others = [following] + ([page.papers] if page.papers not in (None, best, following) else [])
+    found = [page.pair(best, cell) for cell in others if cell is not None]
+    said = [_compared(pair) for pair in found if pair is not None]
+    level = [cell.learner for cell in page.honest[2:] if page.level(cell)]
+    if level:
+        said.append(f"Nor can {best.learner} be told from {_list(level)}.")
+    return said
+
+
+def _regret_words(page: Page) -> list[str]:
+    """Say what the best learner lost to O1, and where the sign surprises, why it may be so."""
+    if not page.honest:
+        return []
+    return [_lost(page.honest[0], page.honest[0].relative("O1"))]
+
+
+def _lost(cell: Cell, found: Interval) -> str:
+    bound = "O1, the fluid bound on every fixed policy"
+    if not math.isfinite(found.mean):
+        return f"Regret of {cell.learner} to O1 is no part of anything: {bound}, earns nothing."
+    if math.isfinite(found.half) and found.low <= 0 <= found.high:
+        return f"Regret of {cell.learner} to {bound}, cannot be told from zero: {percent(found.mean)}{_sure(found)}."
+    if found.mean > 0:
+        return f"{cell.learner} earned {_size(found)} less than {bound}{_sure(found)}."
+    gained = found.negative
+    why = "negative regret is no error here, because the bound is for policies that never change and a learner changes its own"
+    return f"{cell.learner} earned {_size(gained)} more than {bound}{_sure(gained)}; {why}."
+
+
+def _privilege_words(page: Page) -> list[str]:
+    """Say of privileged learners that they are no rivals, and how far ahead of the best they are."""
+    said = []
+    for cell in page.cells:
+        if not cell.privileged:
+            continue
+        pair = page.pair(cell, page.honest[0]) if page.honest else None
+        rest = f" {_compared(pair)}" if pair is not None else ""
+        said.append(f"{cell.learner} is privileged ({cell.privileged}): a yardstick, not a rival.{rest}")
+    return said
+
+
+def _term_words(page: Page) -> list[str]:
+    """Name the largest source of the regret to O1 of each learner that has sources."""
+    said = []
+    for cell in page.cells:
+        if cell.terms is None:
+            continue
+        largest = max(range(4), key=lambda k, terms=cell.terms: abs(terms[k].mean))  # type: ignore[misc]
+        term, whole = cell.terms[largest], interval(cell.regret("O1")[:, -1])
+        sign = "largest source of the regret" if term.mean > 0 else "largest source, and it lowers the regret,"
+        name = TERMS[largest].replace(":", ",", 1)
+        said.append(f"{name}, is the {sign} of {cell.learner} to O1: {spread(term)} of {spread(whole)} in all.")
+    return said
+
+
+def _theory_words(page: Page) -> list[str]:
+    """Hold the paper's learner against its theorem."""
+    cell = page.papers
+    if cell is None or not np.isfinite(cell.theory).all():
+        return []
+    over = int((cell.regret("O1") > cell.theory).any(axis=1).sum())
+    part = float(cell.regret("O1")[:, -1].mean() / cell.theory[-1])
+    total = cell.rounds.size
+    held = f"stayed below it in all {total} {_rounds(total)}" if over == 0 else f"went above it in {over} of {total} {_rounds(total)}"
+    return [f"After {cell.episodes} episodes the regret of {cell.learner} to O1 is {percent(part)} of the theorem's bound, and {held}."]
+
+
+def _caution(page: Page) -> list[str]:
+    fewest = min(cell.rounds.size for cell in page.cells)
+    if fewest == 1:
+        return ["With one round there are no intervals, and no difference can be told."]
+    if fewest < FEW:
+        return [f"Only {fewest} rounds: the intervals lean on totals that are nearly normal; more rounds would tell more."]
+    return []
+
+
+def coverage(summary: Summary) -> str:
+    """Say how much of the study has been run."""
+    rounds = f"{summary.study.rounds} {_rounds(summary.study.rounds)}"
+    grid = f"{_many(len(summary.study.tasks), 'task')}, {_many(len(summary.study.learners), 'learner')}, {rounds}"
+    if summary.finished == summary.expected:
+        return f"All {summary.expected} runs are finished ({grid})."
+    return f"{summary.finished} of {summary.expected} runs are finished ({grid}): what is said here may change with the rest."
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def headline(summary: Summary) -> list[str]:
+    """Three sentences: what was found, how sure it is, and how much of it has been run."""
+    if summary.scalings:
+        return [*_scaling_headline(summary), coverage(summary)]
+    if len(summary.pages) == 1:
+        page = summary.pages[0]
+        theory = _theory_words(page) if summary.finished == summary.expected else []
+        said = [*_best_words(page)[:1], *_regret_words(page), *theory, coverage(summary), *_privilege_words(page), *_caution(page)]
+        return said[:3]
+    return [*_tasks_headline(summary), coverage(summary)]
+
+
+def _tasks_headline(summary: Summary) -> list[str]:
+    """Say who leads on how many tasks, and between which regrets it runs."""
+    pages = [page for page in summary.pages if len(page.honest) > 1]
+    if not pages:
+        return [f"{_many(len(summary.pages), 'task')} with one learner each: there is nothing to compare.", *_extremes(summary)]
+    firsts = [page.honest[0].learner for page in pages]
+    leader = max(summary.learners, key=firsts.count)
+    alone = sum(
+        page.honest[0].learner == leader and not any(page.level(cell) for cell in page.honest[1:]) for page in pages
+    )
+    first = f"{leader} earned the most of the learners without privileges on {firsts.count(leader)} of {len(pages)} tasks"
+    return [f"{first}; on {alone} of them it can be told from all others.", *_extremes(summary, leader)]
+
+
+def _extremes(summary: Summary, leader: str = "") -> list[str]:
+    cells = [cell for page in summary.pages for cell in page.cells if cell.learner == (leader or summary.learners[0])]
+    found = sorted(((cell.relative("O1"), cell.task) for cell in cells), key=lambda one: one[0].mean)
+    found = [one for one in found if math.isfinite(one[0].mean)]
+    if not found:
+        return []
+    (low, calm), (high, hard) = found[0], found[-1]
+    ends = f"{share(low)} on {calm} to {share(high)} on {hard}"
+    note = "; negative is better than any fixed policy can do" if low.mean < 0 else ""
+    return [f"Its regret to O1 runs from {ends} of what that bound earns (95% intervals in brackets){note}."]
+
+
+def scaling_words(one: Scaling, kind: str) -> str:
+    """Say how one learner's loss changes with the size."""
+    what, letter = ("regret to O2", "T") if kind == "growth" else ("loss to the fluid bound per arm and episode", "N")
+    ends = f"{spread(one.means[0])} at {letter}={one.sizes[0]:.0f}, {spread(one.means[-1])} at {letter}={one.sizes[-1]:.0f}"
+    if one.sizes.size < 2:
+        return f"{one.group}: one size only for {one.learner}, so nothing grows."
+    if one.fit is None:
+        return f"{one.group}: no power fits the {what} of {one.learner}, because its mean is not positive at every size ({ends})."
+    fitted = one.fit.exponent
+    if not math.isfinite(fitted.half):
+        why = "one round only" if fitted.count < 2 else "too near zero in too many resamples"
+        return f"{one.group}: the {what} of {one.learner} has no exponent with an interval, {why} ({ends})."
+    sure = f"{letter}^{fitted.mean:.2f} (95%: {fitted.low:.2f} to {fitted.high:.2f})"
+    if fitted.low <= 0 <= fitted.high:
+        return f"{one.group}: whether the {what} of {one.learner} grows or falls cannot be told, {sure}: {ends}."
+    return f"{one.group}: the {what} of {one.learner} {'grows' if fitted.mean > 0 else 'falls'} as {sure}: {ends}."
+
+
+def _scaling_headline(summary: Summary) -> list[str]:
+    """Say the slowest and the fastest power that has an interval; what has none comes after."""
+    sure = sorted((one for one in summary.scalings if _is_sure(one)), key=_exponent)
+    ends = [sure[0], sure[-1]] if len(sure) > 1 else sure
+    rest = [one for one in summary.scalings if not _is_sure(one)]
+    return [scaling_words(one, summary.study.kind) for one in (*ends, *rest)][:2]
+
+
+def _is_sure(one: Scaling) -> bool:
+    return one.fit is not None and math.isfinite(one.fit.exponent.half)
+
+
+def _exponent(one: Scaling) -> float:
+    return one.fit.exponent.mean if one.fit is not None else math.inf
+
+
+def _list(names: Iterable[str]) -> str:
+    found = list(names)
+    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} or {found[-1]}"
