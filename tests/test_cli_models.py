@@ -120,7 +120,7 @@ def test_a_plan_in_words_names_states_arms_and_steps(problem: rmab.Problem, prob
         assert row is not None
         cells = row[1].split()
         assert [float(one.rstrip("*")) for one in cells] == pytest.approx(table[:, s], abs=1e-3)
-        assert [one.endswith("*") for one in cells] == (table[:, s] > solved.prices).tolist()
+        assert [one.endswith("*") for one in cells] == (table[:, s] > solved.prices + 1e-9).tolist()
 
 
 def test_the_plan_of_a_task_is_for_its_typical_reward(task_file: Path) -> None:

@@ -10,11 +10,11 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import rmab
+from rmab.report import Report
 from rmab.study import BUILTIN, Results
 from test_cli import call, refused
 
@@ -142,7 +142,7 @@ def test_a_folder_that_can_no_longer_be_written_is_a_failure_not_wrong_input(
 
 def test_ctrl_c_leaves_a_folder_in_which_the_printed_command_goes_on(file: Path) -> None:
     file.write_text(TINY.replace("arms = 4, budget = 2, horizon = 5, episodes = 3", "episodes = 30"))
-    words = ["study", "run", "tiny.toml", "--out", "my results", "--rounds", "15", "--workers", "1"]
+    words = ["study", "run", "tiny.toml", "--out", "my results", "--rounds", "8", "--workers", "1"]
     running = subprocess.Popen(
         [sys.executable, "-m", "rmab", *words],
         stdout=subprocess.PIPE,
@@ -159,15 +159,15 @@ def test_ctrl_c_leaves_a_folder_in_which_the_printed_command_goes_on(file: Path)
     assert (running.returncode, printed) == (130, "")
     assert "Traceback" not in errors
     total, finished, missing, damaged = counts("status", "my results")
-    assert (total, finished + missing, damaged) == (30, 30, 0)
-    assert 1 <= finished < 30
+    assert (total, finished + missing, damaged) == (16, 16, 0)
+    assert 1 <= finished < 16
     (again,) = re.findall(r"go on with:\n  (.*)\n", errors)
     assert again.startswith("python -m rmab ")
     assert shlex.split(again)[3:] == words
     command = [sys.executable, *shlex.split(again)[1:]]
     outcome = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert outcome.stderr.startswith(f"tiny: {finished} of 30\n")
-    assert counts("status", "my results") == [30, 30, 0, 0]
+    assert outcome.stderr.startswith(f"tiny: {finished} of 16\n")
+    assert counts("status", "my results") == [16, 16, 0, 0]
 
 
 def test_built_in_studies_are_listed_and_shown_as_they_are() -> None:
@@ -185,18 +185,19 @@ def test_a_shown_study_is_a_file_to_start_from(name: str) -> None:
 
 
 def test_the_report_is_written_and_its_headline_printed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counts("run", file, "--out", "results", "--rounds", 1, "--workers", 1)
-    asked: list[Path] = []
-
-    def write_report(results: Results, folder: Path) -> SimpleNamespace:
-        asked.append(folder)
-        assert results.study.name == "tiny"
-        return SimpleNamespace(
-            html=folder / "report.html", figures=(folder / "figures" / "a.png",), headline=("One.", "Two.")
-        )
-
-    monkeypatch.setitem(sys.modules, "rmab.report", SimpleNamespace(write_report=write_report))
-    assert call("study", "report", "results").stdout == f"One.\nTwo.\nreport: {Path('results/report/report.html')}\n"
+    counts("run", file, "--out", "results", "--rounds", 2, "--workers", 1)
     found = json.loads(call("study", "report", "results", "--out", "public", "--json").stdout)
-    assert found == {"html": "public/report.html", "figures": ["public/figures/a.png"], "headline": ["One.", "Two."]}
-    assert asked == [Path("results/report"), Path("public")]
+    assert found["html"] == "public/report.html"
+    assert "<html" in Path("public/report.html").read_text()
+    assert {Path(one).suffix for one in found["figures"]} == {".png", ".pdf"}
+    assert all(Path(one).stat().st_size for one in found["figures"])
+    folders = []
+
+    def write_report(results: Results, folder: Path) -> Report:  # once is enough: it takes seconds
+        folders.append((results.study.name, folder))
+        return Report(folder / "report.html", (), tuple(found["headline"]))
+
+    monkeypatch.setattr("rmab.report.write_report", write_report)
+    shown = call("study", "report", "results").stdout.splitlines()
+    assert shown == [*found["headline"], "report: results/report/report.html"]
+    assert folders == [("tiny", Path("results/report"))]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 SHOWN_STEPS, SHOWN_ROWS = 7, 60
+ROUNDING = 1e-6  # part of the largest index within which an index and a price are equal
 DIGITS = 4  # of the largest number in a table; smaller ones have as many decimals
 
 
@@ -129,7 +130,9 @@ def _print_plan(name: str, solved: "Fluid") -> None:
     active = solved.occupancy[..., 1].sum(axis=(0, 2))
     steps = _steps(model.horizon)
     click.echo(f"{name}: {size}")
-    click.echo(f"No policy earns more than {solved.bound:,.4f} an episode (certified to {solved.gap:.0e} of it).")
+    click.echo(
+        f"No policy earns more than {solved.bound:,.4f} an episode (certified to {max(solved.gap, 1e-15):.0e} of it)."
+    )
     form = _form(solved.prices)
     rows = [
         ("price of one more activation", *(number(solved.prices[h], form) for h in steps)),
@@ -142,10 +145,11 @@ def _print_indices(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tup
     model, rows = solved.problem, []
     names = model.arms.state_names or [f"state {s}" for s in range(model.arms.states)]
     steps, table, form = _steps(model.horizon), policy.table, _form(policy.table)
+    slack = ROUNDING * float(abs(table).max())
     for members in _alike(solved, arms):
         n = members[0]
         for s in range(int(model.arms.real_states[n])):
-            worth = [index == "lagrangian" and table[n, h, s] > solved.prices[h] for h in steps]
+            worth = [index == "lagrangian" and table[n, h, s] > solved.prices[h] + slack for h in steps]
             cells = [f"{table[n, h, s]:{form}}{'*' if star else ' '}" for h, star in zip(steps, worth, strict=True)]
             rows.append((_listed(members) if s == 0 else "", names[s], *cells))
     notes = ["* worth more than the price of its step"] if index == "lagrangian" else []

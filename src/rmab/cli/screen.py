@@ -49,14 +49,16 @@ def print_table(
     """Print rows of text under these columns: the first `left` are words, the others numbers. Notes follow."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     console = _console()
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
         short = max((len(row[place]) for row in rows), default=0) <= SHORT
         table.add_column(column, justify="left" if place < left else "right", overflow="fold", no_wrap=short)
     for row in rows:
         table.add_row(*row)
+    console.print(Text(title, style="bold"), soft_wrap=True)
     console.print(table)
     for note in notes:
         click.echo(note)
