@@ -1,13 +1,17 @@
 """The command line as a whole: help, errors, exit codes, start-up; and the lists of tasks and learners."""
 
+import contextlib
+import importlib
 import json
 import os
+import pty
 import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import click
@@ -84,6 +88,12 @@ except SystemExit as end:
 def test_python_m_rmab_is_the_same_program() -> None:
     outcome = subprocess.run([sys.executable, "-m", "rmab", "--version"], capture_output=True, text=True, check=True)
     assert outcome.stdout == f"rmab, version {rmab.__version__}\n"
+
+
+def test_the_installed_script_is_this_program() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    module, _, name = project["scripts"]["rmab"].partition(":")
+    assert getattr(importlib.import_module(module), name) is main
 
 
 def test_without_a_command_the_help_is_printed_as_wrong_usage() -> None:
@@ -181,6 +191,23 @@ main(["run", "cpap", "random", "-t", "episodes=1000000"])
         printed, errors = running.communicate(timeout=60)
     assert (running.returncode, printed) == (130, "")
     assert errors.strip() == "stopped"
+
+
+def test_progress_is_shown_on_a_terminal_and_keeps_out_of_the_output() -> None:
+    terminal, theirs = pty.openpty()
+    command = [sys.executable, "-m", "rmab", "run", "cpap", "random", "--episodes", "3", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as running:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # how a terminal says that there is no one on the other side
+            while part := os.read(terminal, 1 << 16):
+                shown += part
+        assert running.stdout is not None
+        assert json.loads(running.stdout.read())["episodes"] == 3
+    os.close(terminal)
+    assert running.returncode == 0
+    assert b"random on cpap@ramp" in shown
+    assert b"3/3" in shown
 
 
 def test_a_reader_that_goes_away_is_no_trace() -> None:

@@ -34,11 +34,13 @@ class Program(click.Group):
         """Run the command; any error that click does not know ends as a Failure."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except (click.UsageError, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:
             if ctx.params["debug"]:
                 traceback.print_exc()
+            if isinstance(error, click.ClickException):
+                raise
             raise _failure(error) from error
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

@@ -93,9 +93,8 @@ def run(
         task_option = {**task_option, "episodes": episodes}
     game = chosen_task(task, seed, task_option, feedback, player.feedback)
     with progress(f"{learner} on {game.name}") as done:
-        played = play(game, player, seed, progress=lambda t, every: done(t, every + 1))
-        summary = played.summary()  # solves for the comparators: the bar's last step
-        done(game.episodes + 1, game.episodes + 1)
+        played = play(game, player, seed, progress=done)
+        summary = played.summary()  # under the bar, too: it solves for the comparators
     if save is not None:
         _save(played, summary, save)
     if machine:

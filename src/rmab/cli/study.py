@@ -150,8 +150,8 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
 
 
 def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool) -> "Status":
-    """Run what is missing. Once there are runs on their way, a file that cannot be written is no longer wrong input."""
-    from rmab.errors import FileError
+    """Run what is missing. Once runs are on their way, a file that cannot be written is no longer wrong input."""
+    from rmab.errors import FileError, StudyError
     from rmab.study import run_study
 
     with progress(plan.name, in_lines=True) as bar:
@@ -163,10 +163,10 @@ def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool) -> "Stat
 
         try:
             return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=_say_failure, adopt=adopt)
-        except FileError as error:
+        except (FileError, StudyError) as error:
             if not begun:
                 raise
-            raise Failure(f"{error}; what was finished before is kept") from error
+            raise Failure(f"{error}; what is finished is kept, and the same command goes on") from error
 
 
 def _engine(name: str, workers: int | None, scheduler: str | None) -> "Engine":
@@ -212,5 +212,5 @@ def _same_command(ctx: click.Context) -> str:
         value = ctx.params["folder" if option == "--out" else option[2:]]
         if value is not None and (option, value) != ("--engine", "local"):
             words += [option, str(value)]
-    words += ["--json"] if ctx.params["machine"] else []
+    words += [flag for flag, name in (("--adopt", "adopt"), ("--json", "machine")) if ctx.params[name]]
     return f"{ctx.command_path} {shlex.join(words)}"
