@@ -95,7 +95,7 @@ class Results:
 
         def mark(job: Job) -> str:
             try:
-                return "missing" if self._read(job, None) is None else "finished"
+                return "missing" if self._read(job) is None else "finished"
             except FileError:
                 return "damaged"
 
@@ -108,22 +108,17 @@ class Results:
         schema = SCHEMA if columns is None else pa.schema([SCHEMA.field(name) for name in columns])
 
         def read(job: Job) -> pa.Table | None:
-            try:
-                return self._read(job, columns)
-            except FileError:
-                return None
+            table = self._read_if_whole(job)
+            return None if table is None else table.select(schema.names).replace_schema_metadata()
 
         found = (table for _, table in self._each(self.study.jobs(), read) if table is not None)
-        return pa.concat_tables([schema.empty_table(), *(one.select(schema.names).cast(schema) for one in found)])
+        return pa.concat_tables([schema.empty_table(), *found])
 
     def provenance(self) -> list[dict[str, Any]]:
         """Return version, revision, seed, engine and times of every finished run."""
 
         def read(job: Job) -> dict[str, Any] | None:
-            try:
-                table = self._read(job, ["episode"])
-            except FileError:
-                return None
+            table = self._read_if_whole(job)
             return None if table is None else provenance_of(table.schema)
 
         return [known for _, known in self._each(self.study.jobs(), read) if known is not None]
@@ -156,9 +151,14 @@ class Results:
         names = {"task": tasks, "learner": learners}
         return xarray.Dataset(data, {**names, "round": np.arange(shape[2]), "episode": np.arange(longest)})
 
-    def _read(self, job: Job, columns: Sequence[str] | None) -> pa.Table | None:
-        path = shard_path(self.folder, job.id)
-        return read_shard(path, job.id, (self.study.hash, *self.adopted), columns)
+    def _read(self, job: Job) -> pa.Table | None:
+        return read_shard(shard_path(self.folder, job.id), job.id, (self.study.hash, *self.adopted))
+
+    def _read_if_whole(self, job: Job) -> pa.Table | None:
+        try:
+            return self._read(job)
+        except FileError:
+            return None  # counted by `status`, mended by the next run
 
     def _each(self, jobs: Sequence[Job], look: Callable[[Job], Answer]) -> Iterator[tuple[Job, Answer]]:
         """Look at the shards of all jobs, some at a time; in their order."""

@@ -1,13 +1,14 @@
 """Shards: one Parquet file per run, written in one move, and believed only after it was checked.
 
-Parquet's own page checksums guard the data; the provenance in the schema's metadata says which job of which study the file
-belongs to, and how many rows it has.
+Parquet's own page checksums guard the data; the provenance in the schema's metadata, which has a checksum of ours, says
+which job of which study the file belongs to, and how many rows it has.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,15 +37,20 @@ def shard_path(folder: Path, run_id: str) -> Path:
 
 def with_provenance(table: pa.Table, provenance: dict[str, Any]) -> pa.Table:
     """Return the table with its provenance in the metadata."""
-    return table.replace_schema_metadata({KEY: json.dumps(provenance, sort_keys=True)})
+    whole = {**provenance, "checksum": _checksum(provenance)}
+    return table.replace_schema_metadata({KEY: json.dumps(whole, sort_keys=True)})
 
 
 def provenance_of(schema: pa.Schema) -> dict[str, Any]:
-    """Return the provenance in a schema's metadata; ValueError where there is none."""
+    """Return the provenance in a schema's metadata; ValueError where there is none, or it was changed."""
     found = json.loads((schema.metadata or {}).get(KEY, b"null"))
-    if not isinstance(found, dict):
-        raise ValueError("no provenance")
+    if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
+        raise ValueError("no provenance, or not as it was written")
     return found
+
+
+def _checksum(provenance: dict[str, Any]) -> int:
+    return crc32(json.dumps(provenance, sort_keys=True).encode())
 
 
 def encoded(table: pa.Table) -> bytes:
@@ -59,13 +65,10 @@ def write_shard(folder: Path, run_id: str, content: bytes) -> None:
     write_atomically(shard_path(folder, run_id), content)
 
 
-def read_shard(
-    path: Path, run_id: str, studies: Collection[str], columns: Sequence[str] | None = None, *, content: bytes | None = None
-) -> pa.Table | None:
+def read_shard(path: Path, run_id: str, studies: Collection[str], content: bytes | None = None) -> pa.Table | None:
     """Return the table of a shard, or None where there is no file; FileError where it is not what it should be.
 
-    studies: the hashes of the studies whose runs count. columns: only these are decoded, and checked. content: look at
-    these bytes in place of the file.
+    studies: the hashes of the studies whose runs count. content: look at these bytes in place of the file's.
     """
     try:
         source = pa.BufferReader(path.read_bytes() if content is None else content)
@@ -75,7 +78,7 @@ def read_shard(
             raise FileError(f"{path}: is run {known.get('id')} of study {known.get('study')}, not run {run_id}")
         if file.schema_arrow.remove_metadata() != SCHEMA or file.metadata.num_rows != known.get("episodes"):
             raise FileError(f"{path}: its columns or rows are not those of a run")
-        table = file.read(columns=None if columns is None else list(columns), use_threads=False)
+        table = file.read(use_threads=False)  # all of it: a shard is believed as a whole, or not at all
     except FileNotFoundError:
         return None
     except FileError:
@@ -84,7 +87,7 @@ def read_shard(
         raise FileError(f"{path}: damaged ({error})".replace("\n", " ")) from error
     if table.num_rows != known["episodes"]:
         raise FileError(f"{path}: damaged (rows are missing)")
-    return table
+    return with_provenance(table, known)  # the file has it twice, and only one of them was checked
 
 
 def sweep(folder: Path) -> None:

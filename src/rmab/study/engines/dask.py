@@ -46,7 +46,7 @@ class DaskEngine:
         with self._client() as client:
             room = AHEAD * max(1, sum(client.nthreads().values()))
             under_way = {_submitted(client, job): job for job in islice(waiting, room)}
-            finished = as_completed(list(under_way))
+            finished = as_completed(list(under_way), loop=client.loop)
             for future in finished:
                 job = under_way.pop(future)
                 yield self._outcome(job, future, folder)
@@ -91,7 +91,7 @@ class DaskEngine:
         """Raise StudyError where a worker has another version of the library than we."""
         path = shard_path(folder, job.id)
         try:
-            table: Any = read_shard(path, job.id, (job.study_hash,), content=content)
+            table: Any = read_shard(path, job.id, (job.study_hash,), content)
             version = provenance_of(table.schema)["version"]
         except FileError as error:
             raise StudyError(f"a worker of {self.scheduler} sent no shard of run {job.id} ({error})") from error

@@ -1,0 +1,74 @@
+"""Small studies for the tests, an engine that plays in this process, and learners that misbehave."""
+
+import os
+import signal
+from collections.abc import Generator, Iterable
+from pathlib import Path
+
+from rmab.errors import SolverError
+from rmab.learning.oracle import Chance
+from rmab.study import Job, Outcome, Results, Study
+from rmab.study.playing import attempt
+from rmab.study.shards import encoded, write_shard
+
+HERE = str(Path(__file__).parent)
+TINY = {"arms": 4, "budget": 2, "horizon": 5, "episodes": 3}
+
+
+def small_study(rounds: int = 3, names: tuple[str, ...] = ("random", "ucmd"), **fields: object) -> Study:
+    tasks = [{"name": "cpap@noisy", "options": TINY}]
+    raw = {"name": "small", "rounds": rounds, "tasks": tasks, "learners": [{"name": name} for name in names]}
+    return Study.model_validate({**raw, **fields})
+
+
+def data(folder: Path) -> bytes:
+    """Return all that a study found, times aside, to the last bit."""
+    table = Results.open(folder).table().drop_columns(["seconds"]).combine_chunks()
+    assert table.num_rows
+    return encoded(table.replace_schema_metadata())
+
+
+class Inline:
+    """Plays in this process, as far as it is told to."""
+
+    name = "inline"
+
+    def __init__(self, most: int = 10**9) -> None:
+        self.most, self.played = most, list[str]()
+
+    def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
+        for job in jobs:
+            if len(self.played) >= self.most:
+                raise KeyboardInterrupt
+            self.played.append(job.id)
+            content, failure = attempt(job, self.name)
+            if content is not None:
+                write_shard(folder, job.id, content)
+            yield Outcome(job, failure)
+
+
+class Failing(Chance):
+    """Raises in the third episode."""
+
+    name = "failing"
+
+    def _plan(self, state):  # type: ignore[no-untyped-def]
+        if state.episode == 2:
+            raise SolverError("no answer\nat all")
+        return super()._plan(state)
+
+
+class Deadly(Chance):
+    """Ends its own process while there are lives left in a file: one line each."""
+
+    name = "deadly"
+
+    def __init__(self, lives: str) -> None:
+        self.lives = Path(lives)
+
+    def _plan(self, state):  # type: ignore[no-untyped-def]
+        left = self.lives.read_text().splitlines()
+        if left:
+            self.lives.write_text("\n".join(left[1:]))
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super()._plan(state)
