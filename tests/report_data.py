@@ -1,102 +1,60 @@
-"""Studies that were really played, small, and what a report needs of their results."""
+"""Small studies that were really played, as folders of results. Runs are played here, one after the other, and kept."""
 
-from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-import rmab
-
-
-@dataclass(frozen=True)
-class Spec:
-    name: str
-    label: str
-    options: dict[str, Any] = field(default_factory=dict)
-    feedback: str | None = None
-
-
-@dataclass(frozen=True)
-class Study:
-    name: str
-    rounds: int
-    tasks: list[Spec]
-    learners: list[Spec]
-    kind: str = "learning"
-    title: str = ""
-    seed: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Results:
-    """Stands in for the results of a study: a table in memory."""
-
-    study: Study
-    rows: pa.Table
-
-    def table(self, columns: list[str] | None = None) -> pa.Table:
-        return self.rows if columns is None else self.rows.select(columns)
-
-    def provenance(self) -> list[dict[str, Any]]:
-        runs = self.rows.select(["id", "seed"]).to_pandas().drop_duplicates()
-        same = {"version": "0.1.0", "revision": None, "study_hash": "abc", "engine": "local", "started": "2026-01-01T00:00:00+00:00"}
-        return [{**same, "seed": seed, "seconds": 1.5} for seed in runs["seed"]]
-
-
-def play(task: Spec, learner: Spec, number: int) -> pa.Table:
-    """One run as a shard of a study."""
-    game = rmab.task(task.name, seed=number, feedback=learner.feedback or "bandit", **task.options)
-    run = rmab.run(game, rmab.learner(learner.name, **learner.options), number)
-    columns: dict[str, Any] = run.to_table()
-    view = game.view()
-    fixed = {
-        "id": f"{task.label}.{learner.label}.{number}",
-        "task": task.label,
-        "learner": learner.label,
-        "feedback": game.feedback,
-        "privileged": run.privileged,
-        "round": number,
-        "seed": number,
-        "arms": view.arms,
-        "budget": view.budget,
-        "horizon": view.horizon,
-    }
-    columns |= {key: np.full(run.reward.size, value) for key, value in fixed.items()}
-    return pa.table(columns | {"theory": rmab.theory_curve(view)})
-
-
-def played(study: Study) -> Results:
-    """Play all runs."""
-    shards = [play(task, learner, k) for task in study.tasks for learner in study.learners for k in range(study.rounds)]
-    return Results(study, pa.concat_tables(shards))
-
+from rmab.study import Results, Study, play
+from rmab.study.shards import encoded, write_shard
 
 SMALL = {"arms": 4, "budget": 2, "horizon": 8}
-HONEST = [Spec("ucmd-armab", "ucmd-armab"), Spec("ucmd", "ucmd"), Spec("random", "random")]
-EVERYONE = [*HONEST, Spec("ucmd", "ucmd, full feedback", {}, "full"), Spec("oracle", "oracle")]
+HONEST: list[dict[str, Any]] = [{"name": "ucmd-armab"}, {"name": "ucmd"}, {"name": "random"}]
+EVERYONE = [*HONEST, {"name": "ucmd", "feedback": "full"}, {"name": "oracle"}]
 
 
 @cache
-def learning() -> Results:
+def learning() -> Study:
     """Two tasks, five learners, four rounds."""
-    tasks = [Spec(name, name, {**SMALL, "episodes": 12}) for name in ("cpap@noisy", "cpap@switching")]
-    return played(Study("small", 4, tasks, EVERYONE, title="Five learners on two tasks"))
+    tasks = [{"name": name, "options": {**SMALL, "episodes": 12}} for name in ("cpap@noisy", "cpap@switching")]
+    return _study("small", 4, tasks, EVERYONE, title="Five learners on two tasks")
 
 
 @cache
-def growth() -> Results:
+def growth() -> Study:
     """Three lengths against two adversaries, three learners, three rounds."""
-    lengths = (6, 12, 24)
     tasks = [
-        Spec(name, f"{name}, T={one}", {**SMALL, "episodes": one}) for name in ("cpap@noisy", "cpap@switching") for one in lengths
+        {"name": name, "label": f"{name}, T={length}", "options": {**SMALL, "episodes": length}}
+        for name in ("cpap@noisy", "cpap@switching")
+        for length in (6, 12, 24)
     ]
-    return played(Study("growth", 3, tasks, HONEST, "growth"))
+    return _study("longer", 3, tasks, HONEST, kind="growth")
 
 
 @cache
-def asymptotic() -> Results:
+def asymptotic() -> Study:
     """Three sizes, two learners, three rounds."""
-    tasks = [Spec("cpap", f"cpap, N={4 * k}", {"horizon": 8, "episodes": 5, "arms": 4 * k, "budget": 2 * k}) for k in (1, 2, 4)]
-    return played(Study("many arms", 3, tasks, [Spec("oracle", "oracle"), Spec("random", "random")], "asymptotic"))
+    tasks = [
+        {"name": "cpap", "label": f"cpap, N={4 * k}", "options": {"horizon": 8, "episodes": 5, "arms": 4 * k, "budget": 2 * k}}
+        for k in (1, 2, 4)
+    ]
+    return _study("larger", 3, tasks, [{"name": "oracle"}, {"name": "random"}], kind="asymptotic")
+
+
+def _study(name: str, rounds: int, tasks: list[dict[str, Any]], learners: list[dict[str, Any]], **rest: Any) -> Study:
+    return Study.model_validate({"name": name, "rounds": rounds, "tasks": tasks, "learners": learners, **rest})
+
+
+_PLAYED: dict[str, bytes] = {}
+
+
+def results(study: Study, folder: Path, *, without: int = 0) -> Results:
+    """Put all runs but the last so many into a folder, as a study does."""
+    (folder / "runs").mkdir(parents=True)
+    found = Results(folder, study)
+    found.save()
+    jobs = study.jobs()
+    for job in jobs[: len(jobs) - without]:
+        if job.id not in _PLAYED:
+            _PLAYED[job.id] = encoded(play(job))
+        write_shard(folder, job.id, _PLAYED[job.id])
+    return found

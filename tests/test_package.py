@@ -35,6 +35,7 @@ ALLOWED = {
     "regret": BASE | {"planners", "policy", "simulation"},
     "running": BASE | {"families", "learning", "regret", "rewards", "simulation"},
     "study": BASE | {"families", "learning", "regret", "running", "__version__"},
+    "report": BASE | {"study", "__version__"},
     "testing": {"*"},
     "selfbench": BASE | {"families", "planners", "policy", "projection", "running", "simulation"},
     "cli": {"*"},

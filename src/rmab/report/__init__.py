@@ -26,7 +26,7 @@ class Report:
 
 def write_report(results: "Results", folder: str | os.PathLike[str]) -> Report:
     """Write `report.html` and `figures/*.png`, `figures/*.pdf` into the folder, from all runs that are finished."""
-    missing = [name for name in ("jinja2", "matplotlib", "pyarrow") if importlib.util.find_spec(name) is None]
+    missing = [name for name in ("jinja2", "matplotlib") if importlib.util.find_spec(name) is None]
     if missing:
         raise RmabError(f"a report needs {' and '.join(missing)}: pip install 'rmab[report]'")
     from rmab.report.figures import draw  # noqa: PLC0415

@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FormatStrFormatter
 
 from rmab.report.statistics import band
 from rmab.report.summary import Page, Scaling, Summary
@@ -21,6 +22,7 @@ __all__ = ["draw"]
 COLUMN, WHOLE, HEIGHT = 3.25, 6.75, 2.3  # inches
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b65a93", "#d18f00", "#3fa3e0", "#6b5ca5", "#6f747a")
 MARKERS = "osD^vPX*"
+DEPTH = 1e-6  # of the highest value: what is lower is left out of logarithmic axes
 STYLE = {
     "font.family": "serif",
     "font.serif": ["STIXGeneral"],
@@ -45,7 +47,7 @@ STYLE = {
     "axes.formatter.use_mathtext": True,
     "axes.formatter.limits": (-4, 4),
 }
-SHORT_TERMS = ("Term 0\nover-estimation", "Term 1\nmirror descent", "Term 2\nestimator", "Term 3\nindex policy")
+SHORT_TERMS = ("Term 0\nover-estimation", "Term 1\nplan", "Term 2\nestimator", "Term 3\nindex policy")
 
 
 def draw(summary: Summary) -> Iterator[tuple[str, bytes]]:
@@ -60,7 +62,7 @@ def draw(summary: Summary) -> Iterator[tuple[str, bytes]]:
         name = _slug(page.task)
         yield from _saved(f"{name}-reward", lambda p=page: _curves(p, "reward", styles))
         yield from _saved(f"{name}-regret", lambda p=page: _curves(p, "regret", styles))
-        if np.isfinite(page.cells[0].theory).all():
+        if page.papers is not None:
             yield from _saved(f"{name}-theory", lambda p=page: _theory(p, styles))
         if any(cell.terms for cell in page.cells):
             yield from _saved(f"{name}-sources", lambda p=page: _sources(p, styles))
@@ -100,6 +102,7 @@ def _saved(name: str, make: Any) -> Iterator[tuple[str, bytes]]:
         for suffix, options in (("png", {"dpi": 300}), ("pdf", {"metadata": {"CreationDate": None}})):
             stream = io.BytesIO()
             figure.savefig(stream, format=suffix, **options)
+            figure.set_layout_engine("none")  # it is laid out; the second format has the same layout
             yield f"{name}.{suffix}", stream.getvalue()
 
 
@@ -108,9 +111,9 @@ def _axes(width: float = COLUMN, height: float = HEIGHT) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def _legend(axes: Axes, entries: int) -> None:
-    """Put the legend where it hides least; many entries go below the axes."""
-    if entries <= 4:
+def _legend(axes: Axes, entries: int, *, below: bool = False) -> None:
+    """Put the legend where it hides least; many entries, or those of bars, go below the axes."""
+    if entries <= 4 and not below:
         axes.legend(loc="best")
         return
     figure = axes.get_figure()
@@ -146,8 +149,9 @@ def _theory(page: Page, styles: _Styles) -> Figure:
     at = np.arange(1, page.cells[0].episodes + 1)
     for cell in page.cells:
         mean = band(cell.regret("O1"))[0]
-        if (mean > 0).any():
-            axes.plot(at, np.where(mean > 0, mean, np.nan), **styles.line(cell.learner))
+        shown = mean > DEPTH * page.cells[0].theory[-1]
+        if shown.any():
+            axes.plot(at, np.where(shown, mean, np.nan), **styles.line(cell.learner))
     axes.plot(at, page.cells[0].theory, color="black", linestyle=(0, (1, 1)), label="theorem's bound")
     axes.set(xscale="log", yscale="log", xlabel="episode", ylabel="accumulated regret to O1")
     _legend(axes, len(page.cells) + 1)
@@ -172,7 +176,7 @@ def _sources(page: Page, styles: _Styles) -> Figure:
     axes.grid(visible=False, axis="x")
     axes.set_xticks(range(4), SHORT_TERMS, fontsize=6.5)
     axes.set_ylabel("part of the regret to O1")
-    _legend(axes, len(cells))
+    _legend(axes, len(cells), below=True)
     return figure
 
 
@@ -198,7 +202,7 @@ def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
     axes.minorticks_off()
     drawn = len(axes.get_legend_handles_labels()[1])
     if drawn:
-        _legend(axes, drawn)
+        _legend(axes, drawn, below=True)
     else:
         axes.text(0.5, 0.5, "no mean is positive", transform=axes.transAxes, ha="center")
     return figure
@@ -219,7 +223,8 @@ def _overview(summary: Summary, styles: _Styles) -> Figure:
     axes.set_yticks(range(count), [page.task for page in summary.pages])
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_xlabel("regret to O1, % of what O1 earns (less is better)")
-    axes.set_xscale("symlog", linthresh=10)
-    axes.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
-    _legend(axes, max(5, len(learners)))
+    if max(map(abs, axes.get_xlim())) > 200:  # a few losses of hundreds of per cent would hide all else
+        axes.set_xscale("symlog", linthresh=10)
+        axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    _legend(axes, len(learners), below=True)
     return figure

@@ -154,26 +154,24 @@ def _fitted(one: Scaling) -> str:
 
 
 def _overview(summary: Summary) -> list[dict[str, Any]]:
-    """One table per comparator: learners by tasks, relative regret."""
+    """One table per comparator: tasks by learners, relative regret."""
     found = []
     for to in COMPARATORS[:2]:
         rows = []
-        for label in summary.learners:
-            cells = [next((one for one in page.cells if one.learner == label), None) for page in summary.pages]
-            marks = [
-                {"text": share(cell.relative(to)), "mark": _mark(page, cell)} if cell else None
-                for cell, page in zip(cells, summary.pages, strict=True)
-            ]
-            rows.append({"learner": label, "cells": marks})
+        for page in summary.pages:
+            cells = {cell.learner: {"text": share(cell.relative(to)), "mark": _mark(page, cell)} for cell in page.cells}
+            rows.append({"task": page.task, "cells": [cells.get(label) for label in summary.learners]})
         found.append({"to": to, "rows": rows})
     return found
 
 
 def _mark(page: Page, cell: Cell) -> str:
     """Say in a word how a learner stands: best, level with the best, privileged, or nothing."""
-    if cell.privileged:
+    if cell not in page.rivals:
         return "privileged"
-    return "best" if cell is page.honest[0] else "level" if page.level(cell) else ""
+    if len(page.rivals) == 1:
+        return ""
+    return "best" if cell is page.rivals[0] else "level" if page.level(cell) else ""
 
 
 def _page(page: Page) -> dict[str, Any]:
@@ -194,15 +192,14 @@ def _page(page: Page) -> dict[str, Any]:
 
 
 def _row(page: Page, cell: Cell) -> dict[str, Any]:
-    best = page.honest[0] if page.honest else cell
-    pair = page.pair(cell, best) if cell is not best else None
+    pair = page.pair(cell, page.rivals[0]) if cell is not page.rivals[0] else None
     return {
         "learner": cell.learner,
         "privileged": cell.privileged,
         "mark": _mark(page, cell),
         "rounds": cell.rounds.size,
         "reward": spread(interval(cell.totals)),
-        "relative": [share(cell.relative(to)) for to in COMPARATORS],
+        "relative": [share(cell.relative(to)) for to in COMPARATORS[:2]],
         "behind": _behind(pair),
         "seconds": _milliseconds(cell.seconds),
     }
@@ -257,7 +254,7 @@ def _origins(provenance: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
     rows = [("runs", f"{len(runs):,}")]
     rows += [(name, distinct(key)) for name, key in (("version of rmab", "version"), ("revision", "revision"))]
-    rows += [(name, distinct(key)) for name, key in (("study hash", "study_hash"), ("engine", "engine"))]
+    rows += [(name, distinct(key)) for name, key in (("study", "study"), ("engine", "engine"))]
     starts = sorted(str(run["started"]) for run in runs if run.get("started"))
     if starts:
         rows.append(("first and last start", f"{starts[0]} and {starts[-1]}"))

@@ -21,15 +21,16 @@ __all__ = ["COLUMNS", "TERMS", "Cell", "Page", "Scaling", "Summary", "summarise"
 
 COMPARATORS = ("O1", "O2", "O3")
 TERMS = (
-    "Term 0: rewards taken for too high or too low",
-    "Term 1: mirror descent",
+    "Term 0: over-estimation",
+    "Term 1: plan, by mirror descent in the paper",
     "Term 2: reward estimator",
-    "Term 3: index policy in the true model",
+    "Term 3: index policy",
 )
 NUMBERS = ("reward", "bound", "seconds", "theory", *(f"regret_{which}" for which in COMPARATORS), *(f"term{k}" for k in range(4)))
 SIZES = ("arms", "budget", "horizon")
-COLUMNS = ["task", "learner", "feedback", "privileged", "round", "episode", *NUMBERS, *SIZES]
+COLUMNS = ["task", "learner", "privileged", "round", "episode", *NUMBERS, *SIZES]
 PAPERS = "ucmd-armab"
+ROUNDING = 1e-9  # of what was earned: less than this is no loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +96,10 @@ class Page:
     pairs: tuple[Paired, ...]
 
     @property
-    def honest(self) -> list[Cell]:
-        """The learners without privileges, best mean reward first."""
-        return sorted((cell for cell in self.cells if not cell.privileged), key=lambda cell: -float(cell.totals.mean()))
+    def rivals(self) -> list[Cell]:
+        """The learners without privileges, or all where all have some; best mean reward first."""
+        honest = [cell for cell in self.cells if not cell.privileged]
+        return sorted(honest or self.cells, key=lambda cell: -float(cell.totals.mean()))
 
     @property
     def papers(self) -> Cell | None:
@@ -114,10 +116,9 @@ class Page:
         return None if turned is None else replace(turned, adjusted=found.adjusted)
 
     def level(self, cell: Cell) -> bool:
-        """Whether this learner cannot be told from the best one without privileges."""
-        best = self.honest[0] if self.honest else cell
-        found = self.pair(best, cell)
-        return best is cell or (found is not None and not found.told)
+        """Whether this learner cannot be told from the best rival."""
+        found = self.pair(self.rivals[0], cell)
+        return self.rivals[0] is cell or (found is not None and not found.told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,21 +193,13 @@ def _cells(study: "Study", table: "pa.Table") -> list[Cell]:
     task, learner = names["task"][order], names["learner"][order]
     starts = np.flatnonzero(np.r_[True, (task[1:] != task[:-1]) | (learner[1:] != learner[:-1])])
     blocks = {(task[a], learner[a]): slice(a, b) for a, b in zip(starts, [*starts[1:], task.size], strict=True)}
-    told = {key: _told(table, int(order[rows.start])) for key, rows in blocks.items()}
+    told = {key: str(table.column("privileged")[int(order[rows.start])].as_py() or "") for key, rows in blocks.items()}
     published = {one.label for one in study.learners if one.name == PAPERS and not one.options}
     found = []
     for spec in study.tasks:
         keys = [(spec.label, one.label) for one in study.learners if (spec.label, one.label) in blocks]
-        mixed = len({told[key][1] for key in keys}) > 1  # full feedback is a privilege where others have less
-        for key in keys:
-            more = "is shown the rewards of all pairs after every episode" if mixed and told[key][1] == "full" else ""
-            found.append(_cell(key, numbers, blocks[key], told[key][0] or more, key[1] in published))
+        found += [_cell(key, numbers, blocks[key], told[key], key[1] in published) for key in keys]
     return found
-
-
-def _told(table: "pa.Table", row: int) -> tuple[str, str]:
-    """Return the privilege, in words, and the feedback of a row."""
-    return str(table.column("privileged")[row].as_py() or ""), str(table.column("feedback")[row].as_py())
 
 
 def _cell(key: tuple[str, str], numbers: Mapping[str, Any], rows: slice, privileged: str, published: bool) -> Cell:
@@ -226,20 +219,22 @@ def _scalings(study: "Study", pages: tuple[Page, ...]) -> tuple[Scaling, ...]:
     """
     if study.kind == "learning":
         return ()
-    grown = {"episodes"} if study.kind == "growth" else {"arms", "budget"}
-    specs = {spec.label: spec for spec in study.tasks}
+    grown = {"episodes"} if study.kind == "growth" else {"arms", "budget", "copies"}
+    families = {spec.label: _family(spec, grown) for spec in study.tasks}
+    if len({name for name, _ in families.values()}) == len(set(families.values())):
+        families = {label: (name, "") for label, (name, _) in families.items()}  # names alone tell them apart
     groups: dict[tuple[str, str], list[Cell]] = {}
     for page in pages:
         for cell in page.cells:
-            groups.setdefault((_family(specs[page.task], grown), cell.learner), []).append(cell)
+            groups.setdefault(("".join(families[page.task]), cell.learner), []).append(cell)
     made = [_scaling(key, cells, study.kind) for key, cells in groups.items()]
     return tuple(one for one in made if one.sizes.size and one.values.size)
 
 
-def _family(spec: "TaskSpec", grown: set[str]) -> str:
+def _family(spec: "TaskSpec", grown: set[str]) -> tuple[str, str]:
     """Return the task's name and the options in which its family does not differ."""
     fixed = ", ".join(f"{key} {value}" for key, value in sorted(spec.options.items()) if key not in grown)
-    return f"{spec.name} ({fixed})" if fixed else spec.name
+    return spec.name, f" ({fixed})" if fixed else ""
 
 
 def _scaling(key: tuple[str, str], cells: list[Cell], kind: str) -> Scaling:
@@ -250,6 +245,7 @@ def _scaling(key: tuple[str, str], cells: list[Cell], kind: str) -> Scaling:
     for cell in cells:
         kept = np.isin(cell.rounds, sorted(common))
         lost = cell.regret("O2" if kind == "growth" else "O1")[kept, -1]
+        lost = np.where(np.abs(lost) > ROUNDING * np.abs(cell.totals[kept]), lost, 0.0)
         rows.append(lost if kind == "growth" else lost / cell.sizes["arms"] / cell.episodes)
     sizes, values = np.array([size(cell) for cell in cells], dtype=np.float64), np.array(rows)
     return Scaling(*key, sizes, values, power(sizes, values))

@@ -56,9 +56,9 @@ def percent(value: float) -> str:
 
 
 def _plain(value: float, places: int) -> str:
-    """Return a decimal number that is never "-0.0"."""
+    """Return a decimal number; one that rounds to nothing is 0, never -0.0."""
     text = f"{value:,.{places}f}"
-    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
+    return "0" if float(text.replace(",", "")) == 0 else text
 
 
 def _sure(found: Interval, extra: str = "") -> str:
@@ -82,7 +82,7 @@ def _compared(pair: Paired) -> str:
         return f"No difference can be told between {pair.first} and {pair.second}: there is one common round only."
     counted = f"ahead in {pair.ahead} of {rounds} rounds"
     if not pair.told:
-        wide = f"the difference is {spread(pair.difference)}"
+        wide = f"the difference is {spread(pair.difference)}, p = {pair.adjusted:.3f} after Holm's correction"
         return f"No difference can be told between {pair.first} and {pair.second}: {wide}; {pair.first} was {counted}."
     more = f"{'more' if pair.difference.mean > 0 else 'less'} than {pair.second}"
     if pair.relative is None:
@@ -103,13 +103,13 @@ def page_words(page: Page) -> list[str]:
 
 def _best_words(page: Page) -> list[str]:
     """Compare the best learner without privileges with the next one, and with the paper's."""
-    if len(page.honest) < 2:
+    if len(page.rivals) < 2:
         return []
-    best, following = page.honest[0], page.honest[1]
+    best, following = page.rivals[0], page.rivals[1]
     others = [following] + ([page.papers] if page.papers not in (None, best, following) else [])
     found = [page.pair(best, cell) for cell in others if cell is not None]
     said = [_compared(pair) for pair in found if pair is not None]
-    level = [cell.learner for cell in page.honest[2:] if page.level(cell)]
+    level = [cell.learner for cell in page.rivals[2:] if page.level(cell)]
     if level:
         said.append(f"Nor can {best.learner} be told from {_list(level)}.")
     return said
@@ -117,9 +117,7 @@ def _best_words(page: Page) -> list[str]:
 
 def _regret_words(page: Page) -> list[str]:
     """Say what the best learner lost to O1, and where the sign surprises, why it may be so."""
-    if not page.honest:
-        return []
-    return [_lost(page.honest[0], page.honest[0].relative("O1"))]
+    return [_lost(page.rivals[0], page.rivals[0].relative("O1"))]
 
 
 def _lost(cell: Cell, found: Interval) -> str:
@@ -141,7 +139,7 @@ def _privilege_words(page: Page) -> list[str]:
     for cell in page.cells:
         if not cell.privileged:
             continue
-        pair = page.pair(cell, page.honest[0]) if page.honest else None
+        pair = page.pair(cell, page.rivals[0]) if cell not in page.rivals else None
         rest = f" {_compared(pair)}" if pair is not None else ""
         said.append(f"{cell.learner} is privileged ({cell.privileged}): a yardstick, not a rival.{rest}")
     return said
@@ -155,9 +153,9 @@ def _term_words(page: Page) -> list[str]:
             continue
         largest = max(range(4), key=lambda k, terms=cell.terms: abs(terms[k].mean))  # type: ignore[misc]
         term, whole = cell.terms[largest], interval(cell.regret("O1")[:, -1])
-        sign = "largest source of the regret" if term.mean > 0 else "largest source, and it lowers the regret,"
-        name = TERMS[largest].replace(":", ",", 1)
-        said.append(f"{name}, is the {sign} of {cell.learner} to O1: {spread(term)} of {spread(whole)} in all.")
+        name = TERMS[largest].replace(": ", " (", 1)
+        others = "; the other sources cancel a part of it" if abs(term.mean) > abs(whole.mean) else ""
+        said.append(f"The regret of {cell.learner} to O1 is {spread(whole)}; its largest source is {name}), {spread(term)}{others}.")
     return said
 
 
@@ -209,15 +207,16 @@ def headline(summary: Summary) -> list[str]:
 
 def _tasks_headline(summary: Summary) -> list[str]:
     """Say who leads on how many tasks, and between which regrets it runs."""
-    pages = [page for page in summary.pages if len(page.honest) > 1]
+    pages = [page for page in summary.pages if len(page.rivals) > 1]
     if not pages:
         return [f"{_many(len(summary.pages), 'task')} with one learner each: there is nothing to compare.", *_extremes(summary)]
-    firsts = [page.honest[0].learner for page in pages]
+    firsts = [page.rivals[0].learner for page in pages]
     leader = max(summary.learners, key=firsts.count)
     alone = sum(
-        page.honest[0].learner == leader and not any(page.level(cell) for cell in page.honest[1:]) for page in pages
+        page.rivals[0].learner == leader and not any(page.level(cell) for cell in page.rivals[1:]) for page in pages
     )
-    first = f"{leader} earned the most of the learners without privileges on {firsts.count(leader)} of {len(pages)} tasks"
+    rivals = "learners" if all(cell.privileged for page in pages for cell in page.cells) else "learners without privileges"
+    first = f"{leader} earned the most of the {rivals} on {firsts.count(leader)} of {len(pages)} tasks"
     return [f"{first}; on {alone} of them it can be told from all others.", *_extremes(summary, leader)]
 
 
@@ -229,7 +228,7 @@ def _extremes(summary: Summary, leader: str = "") -> list[str]:
         return []
     (low, calm), (high, hard) = found[0], found[-1]
     ends = f"{share(low)} on {calm} to {share(high)} on {hard}"
-    note = "; negative is better than any fixed policy can do" if low.mean < 0 else ""
+    note = "; negative is more than any fixed policy can be sure of" if low.high < 0 else ""
     return [f"Its regret to O1 runs from {ends} of what that bound earns (95% intervals in brackets){note}."]
 
 
@@ -252,11 +251,11 @@ def scaling_words(one: Scaling, kind: str) -> str:
 
 
 def _scaling_headline(summary: Summary) -> list[str]:
-    """Say the slowest and the fastest power that has an interval; what has none comes after."""
-    sure = sorted((one for one in summary.scalings if _is_sure(one)), key=_exponent)
-    ends = [sure[0], sure[-1]] if len(sure) > 1 else sure
-    rest = [one for one in summary.scalings if not _is_sure(one)]
-    return [scaling_words(one, summary.study.kind) for one in (*ends, *rest)][:2]
+    """Say the power of the paper's learner and the slowest one; those without an interval come last."""
+    published = {cell.learner for page in summary.pages for cell in page.cells if cell.published and not cell.privileged}
+    order = sorted(summary.scalings, key=lambda one: (not _is_sure(one), one.learner not in published, _exponent(one)))
+    others = [one for one in order[1:] if one.learner != order[0].learner] or order[1:]
+    return [scaling_words(one, summary.study.kind) for one in (order[0], *others)][:2]
 
 
 def _is_sure(one: Scaling) -> bool:

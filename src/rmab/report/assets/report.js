@@ -7,6 +7,7 @@
   const hidden = new Set(); // learners that are switched off
   const state = { task: 0, comparator: "O1" };
   const charts = []; // {u, series: learner of each uPlot series, draw again, place}
+  const DEPTH = 1e-6; // of the highest value: what is lower is left out of logarithmic axes
   const DASHES = { solid: undefined, dashed: [8, 5], dotted: [2, 4] };
   root.classList.add("live");
 
@@ -31,7 +32,7 @@
       element.append(make("p", "none", "Nothing here is positive, so nothing can be drawn on a logarithmic axis."));
       return null;
     }
-    const fit = (values, clip) => options.logY ? values.map((v) => (v === null ? null : v > 0 ? v : clip ? floor : null)) : values;
+    const fit = (values, clip) => options.logY ? values.map((v) => (v === null ? null : v >= floor ? v : clip ? floor : null)) : values;
     for (const line of lines) {
       const ink = line.learner === null ? colour("ink") : stroke(line.learner);
       const dash = line.dash || (line.learner === null ? [3, 4] : DASHES[data.learners[line.learner].stroke]);
@@ -60,7 +61,7 @@
     const u = new uPlot({
       width: element.clientWidth || 300, height: element.clientHeight || 280, legend: { show: false }, series, bands,
       cursor: { sync: options.sync ? { key: options.sync, scales: ["x", null] } : undefined, points: { size: 7 }, y: false },
-      scales: { x: { time: false, distr: options.logX ? 3 : 1 }, y: { distr: options.logY ? 3 : 1 } },
+      scales: { x: { time: false, distr: options.logX ? 3 : 1, range: (u, low, high) => edges(x, low, high, options) }, y: { distr: options.logY ? 3 : 1 } },
       axes: [
         { ...axis, ...few, label: options.xLabel, size: 32, values: (u, at) => at.map((v) => (v === null ? "" : compact.format(v))) },
         { ...axis, label: options.yLabel, size: 58, values: (u, at) => at.map((v) => (v === null ? "" : compact.format(v))) },
@@ -72,9 +73,16 @@
     return chart;
   }
 
+  // Just around the data: a logarithmic axis would otherwise go on to the next power of ten.
+  function edges(x, low, high, options) {
+    if (low === high) return options.logX ? [low / 1.2, low * 1.2] : [low - 1, low + 1];
+    return options.dots && options.logX ? [low / 1.1, high * 1.1] : [low, high];
+  }
+
   function lowest(lines) {
     const all = lines.flatMap((line) => line.mean).filter((v) => v !== null && v > 0);
-    return all.length ? Math.min(...all) / 2 : null;
+    const top = Math.max(...all);
+    return all.length ? Math.min(...all.filter((v) => v > DEPTH * top)) / 2 : null;
   }
 
   function tooltip(lines, x, options) {
@@ -177,8 +185,8 @@
     data.terms.forEach((name, k) => {
       const middle = box.left + group * (k + 0.5), [head, rest] = name.split(": ");
       picture.append(svg("text", { x: middle, y: height - 22, "text-anchor": "middle", "font-weight": "600" }, head));
-      const brief = ["over-estimation", "mirror descent", "estimator", "index policy"][k];
-      picture.append(svg("text", { x: middle, y: height - 8, "text-anchor": "middle" }, width < 420 ? brief.split(" ")[0] : brief));
+      const brief = ["over-estimation", "plan", "estimator", "index policy"][k];
+      picture.append(svg("text", { x: middle, y: height - 8, "text-anchor": "middle" }, width < 420 ? brief.split(/[- ]/)[0] : brief));
       shown.forEach((one, i) => {
         const [mean, least, most] = one.terms[k], x = middle + (i - shown.length / 2) * bar;
         const rectangle = svg("rect", { x: x + 1, width: bar - 2, y: Math.min(y(0), y(mean)), height: Math.abs(y(mean) - y(0)) });
@@ -194,9 +202,9 @@
 
   function ticks(low, high) {
     const raw = (high - low || 1) / 5, scale = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].map((k) => k * scale).find((k) => k >= raw);
+    const step = [1, 2, 2.5, 5, 10].map((k) => k * scale).find((k) => k >= raw);
     const found = [];
-    for (let k = Math.ceil(low / step); k * step <= high; k += 1) found.push(k * step);
+    for (let k = Math.ceil(low / step); k * step <= high; k += 1) found.push(k === 0 ? 0 : k * step);
     return found;
   }
 
