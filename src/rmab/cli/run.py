@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rmab.problem import FeedbackMode
     from rmab.running import Run
 
-__all__ = ["chosen_task", "run"]
+__all__ = ["run"]
 
 TABLES = (".parquet", ".csv")
 SOURCES = {
@@ -91,7 +91,7 @@ def run(
     player = make_learner(learner, **options)
     if episodes is not None:
         task_option = {**task_option, "episodes": episodes}
-    game = chosen_task(task, seed, task_option, feedback, player.feedback)
+    game = _chosen_task(task, seed, task_option, feedback, player.feedback)
     with progress(f"{learner} on {game.name}") as done:
         played = play(game, player, seed, progress=done)
         summary = played.summary()  # under the bar, too: it solves for the comparators
@@ -103,7 +103,7 @@ def run(
         _print(played, summary, save)
 
 
-def chosen_task(
+def _chosen_task(
     name: str, seed: int, options: dict[str, Any], feedback: "FeedbackMode | None", made_for: "FeedbackMode"
 ) -> "Task":
     """Make or read the task. One that is made gives the feedback that the learner is made for; a file says its own."""
