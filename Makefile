@@ -33,6 +33,7 @@ boundscheck: $(READY) ## the tests of the compiled code with array bounds checke
 bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about ten minutes)
 	@$(BIN)/python benchmarks/simulator.py
 	@$(BIN)/python benchmarks/projection.py
+	@$(BIN)/python benchmarks/startup.py
 
 clean: ## remove the environment and what the tools left in this folder
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

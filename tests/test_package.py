@@ -38,6 +38,9 @@ ALLOWED = {
     "study": BASE | {"families", "learning", "regret", "running", "__version__"},
     "report": BASE | {"study", "__version__"},
     "testing": {"*"},
+    "selfbench": BASE | {"families", "planners", "policy", "projection", "running", "simulation"},
+    "cli": {"*"},
+    "__main__": {"cli"},
 }
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from rmab.errors import FileError
 
-__all__ = ["read_fields", "write_atomically", "write_fields"]
+__all__ = ["kind_of", "read_fields", "write_atomically", "write_fields"]
 
 SUFFIXES = (".npz", ".json")
 # What zipfile, zlib and NumPy raise on an archive in which some byte is wrong.
@@ -69,11 +69,7 @@ def read_fields(
 
     Fields whose name begins with the prefix, if there is one, are known whatever they are called.
     """
-    read = _read_json if _suffix(path) == ".json" else _read_npz
-    try:
-        fields = read(path)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
+    fields = _read(path)
     found = fields.pop("kind", None)
     if not isinstance(found, str) or found != kind:
         raise FileError(f"{path}: expected kind {kind!r}, found {found!r}")
@@ -83,6 +79,19 @@ def read_fields(
     if unknown := sorted(fields.keys() - required - optional - free):
         raise FileError(f"{path}: unknown {', '.join(unknown)} (known: {', '.join(sorted(required | optional))})")
     return fields
+
+
+def kind_of(path: str | os.PathLike[str]) -> object:
+    """Return what kind of file it says it is, for instance 'rmab task'; None where it does not say."""
+    return _read(path).get("kind")
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    read = _read_json if _suffix(path) == ".json" else _read_npz
+    try:
+        return read(path)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -92,6 +93,26 @@ class Run(ReadOnly):
         }
         columns |= {f"regret_{which}": self.regret(which) for which in comparators}
         return columns | {f"term{k}": row for k, row in enumerate(self.terms())}
+
+    def summary(self) -> dict[str, Any]:
+        """Return the run in a few numbers: totals over all episodes, NaN where the learner has no terms."""
+        problem, learner = self.task.problem, self.learner.partition(" ")[0]
+        comparators: tuple[Comparator, ...] = ("O1", "O2", "O3")
+        slots = problem.budget * problem.horizon * self.reward.size
+        return {
+            "task": self.task.name,
+            "learner": learner,
+            "feedback": self.task.feedback,
+            "privileged": self.privileged,
+            "seed": self.seed,
+            "episodes": self.reward.size,
+            "reward": float(self.reward.sum()),
+            "regret": {to: float(self.regret(to)[-1]) for to in comparators},
+            "relative_regret": {to: self.relative_regret(to) for to in comparators},
+            "terms": {f"Term{k}": float(term.sum()) for k, term in enumerate(self.terms())},
+            "budget_use": float(self.activations.sum()) / slots if slots else 0.0,
+            "seconds": float(self.seconds.sum()),
+        }
 
 
 def run(

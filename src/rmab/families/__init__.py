@@ -18,7 +18,7 @@ from rmab.files import SUFFIXES
 from rmab.problem import FeedbackMode
 from rmab.rewards import ADVERSARIES
 
-__all__ = ["FAMILIES", "Task", "load_task", "task", "tasks"]
+__all__ = ["FAMILIES", "Task", "family_options", "load_task", "task", "tasks"]
 
 FAMILIES: dict[str, Callable[..., Task]] = {
     "cpap": cpap,
@@ -32,6 +32,12 @@ def tasks() -> dict[str, str]:
     """Return every built-in task name with one line on what it is."""
     summaries = {name: (make.__doc__ or "").splitlines()[0] for name, make in FAMILIES.items()}
     return {f"{name}@{against}": summary for name, summary in summaries.items() for against in ADVERSARIES}
+
+
+def family_options(family: str) -> dict[str, int | bool]:
+    """Return the options of a family, by name, with what they are unless given."""
+    parameters = inspect.signature(FAMILIES[family]).parameters.values()
+    return {one.name: one.default for one in parameters if one.kind == one.KEYWORD_ONLY}
 
 
 def task(

@@ -1,0 +1,45 @@
+"""The command line: parse, call, print. What it does is done elsewhere in the package.
+
+`--help` answers at once: the files of this folder import click, and whatever is heavy inside the command that needs it.
+"""
+
+import sys
+from pathlib import Path
+
+import click
+
+from rmab import __version__
+from rmab.cli.bench import bench
+from rmab.cli.catalog import learners, tasks
+from rmab.cli.plan import plan
+from rmab.cli.program import Program, examples
+from rmab.cli.run import run
+from rmab.cli.study import study
+
+__all__ = ["main"]
+
+
+@click.group(
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog=examples(
+        ("rmab run cpap@switching ucmd", "let a learner play a case study"),
+        ("rmab plan mine.json", "bound, prices and indices of your own model"),
+        ("rmab study run paper-cpap --rounds 20 --out results", "the paper's figures, with fewer rounds"),
+    ),
+)
+@click.option("--debug", is_flag=True, help="Show the trace of an error.")
+@click.version_option(__version__, prog_name="rmab")
+def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
+    """Online learning in restless multi-armed bandits, under a budget that is never broken.
+
+    Tables go to standard output, progress and errors to standard error; --json prints for programs. Exit codes: 0 fine, 1
+    the work failed, 2 wrong usage or input, 130 stopped by Ctrl-C.
+    """
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # for learners of one's own, module:Class; last, so that nothing is hidden
+
+
+for command in (tasks, learners, run, plan, study, bench):
+    main.add_command(command)

@@ -1,0 +1,93 @@
+"""`rmab tasks` and `rmab learners`: what there is."""
+
+from typing import Any
+
+import click
+
+from rmab.cli.names import BUILTIN_LEARNER
+from rmab.cli.program import examples
+from rmab.cli.screen import print_json, print_table
+
+__all__ = ["learners", "tasks"]
+
+
+@click.command(
+    epilog=examples(("rmab tasks", "the families and their options"), ("rmab tasks --json", "the same for a program"))
+)
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def tasks(machine: bool) -> None:
+    """List the tasks and their options.
+
+    A task is a family and an adversary, which chooses the rewards: cpap@switching. Without an adversary it is the paper's
+    ramp. A task of your own is a file: see Task.save and docs/cli.md.
+    """
+    from rmab.families import FAMILIES, family_options
+    from rmab.families import tasks as every
+    from rmab.rewards import ADVERSARIES
+
+    if machine:
+        every_task = every().items()
+        print_json([{"task": n, "summary": line, "options": family_options(n.partition("@")[0])} for n, line in every_task])
+        return
+    rows = [
+        (name, (make.__doc__ or "").splitlines()[0], " ".join(f"{k}={v}".lower() for k, v in family_options(name).items()))
+        for name, make in FAMILIES.items()
+    ]
+    notes = [f"Each against an adversary: @{', @'.join(ADVERSARIES)}", "Change an option: rmab run cpap ucmd -t arms=40"]
+    print_table("Tasks", ("task", "what it is", "options"), rows, left=3, notes=notes)
+
+
+@click.command(
+    epilog=examples(
+        ("rmab learners", "all of them"),
+        ("rmab learners ucmd", "the options of one"),
+        ("rmab learners ucmd --json", "the same as a JSON schema"),
+    )
+)
+@click.argument("name", type=BUILTIN_LEARNER, required=False)
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def learners(name: str | None, machine: bool) -> None:
+    """List the learners; with a NAME, show its options.
+
+    Privileged learners are told what no real programme knows: they are there to compare with.
+    """
+    if name is not None:
+        _show_options(name, machine)
+        return
+    from rmab.learning import learner
+    from rmab.learning import learners as every
+
+    made = {one: learner(one) for one in every()}
+    rows = [(one, each.feedback, each.privileged, each.paper, every()[one]) for one, each in made.items()]
+    columns = ("learner", "feedback", "privileged", "paper", "what it is")
+    if machine:
+        print_json([dict(zip((*columns[:4], "summary"), row, strict=True)) for row in rows])
+        return
+    print_table("Learners", columns, rows, left=5, notes=["Options of one: rmab learners NAME"])
+
+
+def _show_options(name: str, machine: bool) -> None:
+    from rmab.learning import LEARNERS
+
+    schema = LEARNERS[name][1].model_json_schema()
+    if machine:
+        print_json(schema)
+        return
+    options = schema.get("properties", {})
+    if not options:
+        click.echo(f"{name} has no options.")
+        return
+    rows = [(key, str(one.get("default", "")), _values(one), one.get("description", "")) for key, one in options.items()]
+    notes = [f"Set one: rmab run cpap {name} -o {rows[0][0]}={rows[0][1]}"]
+    print_table(f"Options of {name}", ("option", "default", "values", "what it is"), rows, left=4, notes=notes)
+
+
+def _values(option: dict[str, Any]) -> str:
+    """Return what an option may be, in a few words, from its JSON schema."""
+    if "anyOf" in option:
+        return " or ".join(_values(one) for one in option["anyOf"])
+    if "enum" in option:
+        return " | ".join(map(str, option["enum"]))
+    bounds = {"exclusiveMinimum": "> ", "minimum": ">= ", "exclusiveMaximum": "< ", "maximum": "<= "}
+    limits = [f"{sign}{option[key]:g}" for key, sign in bounds.items() if key in option]
+    return " ".join([str(option.get("const", option.get("type", ""))), ", ".join(limits)]).strip()

@@ -1,0 +1,193 @@
+"""`rmab plan`: bound, prices and indices of a model that is known."""
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmab.cli.names import MODEL_FILES, TASK
+from rmab.cli.program import BadInput, examples
+from rmab.cli.screen import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from rmab.arrays import FloatArray
+    from rmab.planners.fluid import Fluid
+    from rmab.policy import IndexPolicy
+    from rmab.problem import Problem
+
+__all__ = ["plan"]
+
+SHOWN_STEPS, SHOWN_ROWS = 7, 60
+ROUNDING = 1e-6  # part of the largest index within which an index and a price are equal
+DIGITS = 4  # of the largest number in a table; smaller ones have as many decimals
+
+
+@click.command(
+    epilog=examples(
+        ("rmab plan cpap-adherence", "a case study with a typical reward"),
+        ("rmab plan cpap --arm 0 --arm 19", "the indices of two arms only"),
+        ("rmab plan mine.json", "your own task file: the mean of its rewards"),
+        ("rmab plan problem.json --reward reward.json", "a problem file, and what it pays"),
+        ("rmab plan cpap --json", "everything, every arm and step, for a program"),
+    )
+)
+@click.argument("problem", type=TASK)
+@click.option("--reward", type=click.Path(path_type=Path), help="Array (N, S, 2), or (S, 2) for all arms: .json or .npy.")
+@click.option(
+    "--index",
+    type=click.Choice(["lagrangian", "occupancy"]),
+    default="lagrangian",
+    show_default=True,
+    help="What activating is worth, or the part of the arms in a state that the plan activates.",
+)
+@click.option("--arm", "arms", type=click.IntRange(min=0), multiple=True, help="Show this arm only; may be repeated.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of a task that is made by name.")
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def plan(problem: str, reward: Path | None, index: str, arms: tuple[int, ...], seed: int, machine: bool) -> None:
+    """Plan PROBLEM with its kernels known: what no policy can beat, the price of the budget, and whom to activate.
+
+    PROBLEM is a task name (`rmab tasks`) or a file with a task or a problem, .json or .npz: docs/cli.md shows one. The
+    index of an arm says what activating it is worth in a state at a step; activate the highest, up to the budget.
+    """
+    from rmab.planners.fluid import fluid
+    from rmab.planners.indices import lagrangian_index, occupancy_index
+
+    model, pays = _model(problem, reward, seed)
+    for n in arms:
+        if n >= model.arms.count:
+            raise click.BadParameter(f"there are arms 0..{model.arms.count - 1}, got {n}", param_hint="'--arm'")
+    solved = fluid(model, pays)
+    make = lagrangian_index if index == "lagrangian" else occupancy_index
+    policy = make(model, pays, plan=solved)
+    if machine:
+        print_json(_fields(solved, policy, index, arms))
+        return
+    _print_plan(problem, solved)
+    _print_indices(solved, policy, index, arms)
+
+
+def _model(name: str, reward: Path | None, seed: int) -> "tuple[Problem, Any]":
+    """Return the problem and the reward (N, S, 2) to plan for."""
+    import numpy as np
+
+    from rmab.families import task as make_task
+    from rmab.files import kind_of
+    from rmab.problem import Problem
+
+    from_file = Path(name).suffix in MODEL_FILES
+    if from_file and kind_of(name) == "rmab problem":
+        if reward is None:
+            raise BadInput(f"{name}: a problem without rewards; say what it pays with --reward FILE")
+        model = Problem.load(name)
+    else:
+        game = make_task(name) if from_file else make_task(name, seed=seed)
+        if reward is None:
+            return game.problem, game.base_reward
+        model = game.problem
+    given, shape = _read_array(reward), (model.arms.count, model.arms.states, 2)
+    if given.shape not in (shape, shape[1:]):
+        raise BadInput(f"{reward}: the reward must have shape (N, S, 2) = {shape} or (S, 2), got {given.shape}")
+    return model, np.broadcast_to(given, shape)
+
+
+def _read_array(path: Path) -> Any:
+    import numpy as np
+
+    from rmab.checks import as_floats
+    from rmab.errors import FileError
+
+    try:
+        values = np.load(path, allow_pickle=False) if path.suffix == ".npy" else json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (ValueError, EOFError) as error:
+        raise FileError(f"{path}: neither a .npy array nor JSON ({error})") from error
+    return as_floats(values, str(path))
+
+
+def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int, ...]) -> dict[str, Any]:
+    model = solved.problem
+    sizes = {"arms": model.arms.count, "states": model.arms.states, "budget": model.budget, "horizon": model.horizon}
+    blocks = [{"arms": members, "index": policy.table[members[0]]} for members in _alike(solved, arms)]
+    return {
+        **sizes,
+        "state_names": model.arms.state_names,
+        "bound": solved.bound,
+        "value": solved.value,
+        "gap": solved.gap,
+        "prices": solved.prices,
+        "index": index,
+        "axes": ["step", "state"],
+        "blocks": blocks,
+    }
+
+
+def _print_plan(name: str, solved: "Fluid") -> None:
+    model = solved.problem
+    size = f"{model.arms.count} arms of {model.arms.states} states, budget {model.budget}, {model.horizon} steps"
+    active = solved.occupancy[..., 1].sum(axis=(0, 2))
+    steps = _steps(model.horizon)
+    click.echo(f"{name}: {size}")
+    click.echo(
+        f"No policy earns more than {solved.bound:,.4f} an episode (certified to {max(solved.gap, 1e-15):.0e} of it)."
+    )
+    form = _form(solved.prices)
+    rows = [
+        ("price of one more activation", *(number(solved.prices[h], form) for h in steps)),
+        ("arms that the plan activates", *(number(active[h], ".2f") for h in steps)),
+    ]
+    print_table("The budget", ("step", *map(str, steps)), rows)
+
+
+def _print_indices(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int, ...]) -> None:
+    model, rows = solved.problem, []
+    names = model.arms.state_names or [f"state {s}" for s in range(model.arms.states)]
+    steps, table, form = _steps(model.horizon), policy.table, _form(policy.table)
+    slack = ROUNDING * float(abs(table).max())
+    for members in _alike(solved, arms):
+        n = members[0]
+        for s in range(int(model.arms.real_states[n])):
+            worth = [index == "lagrangian" and table[n, h, s] > solved.prices[h] + slack for h in steps]
+            cells = [f"{table[n, h, s]:{form}}{'*' if star else ' '}" for h, star in zip(steps, worth, strict=True)]
+            rows.append((_listed(members) if s == 0 else "", names[s], *cells))
+    notes = ["* worth more than the price of its step"] if index == "lagrangian" else []
+    if len(rows) > SHOWN_ROWS:
+        notes.append(f"{len(rows) - SHOWN_ROWS} rows more: choose arms with --arm, or print all with --json.")
+    what = "what activating is worth" if index == "lagrangian" else "the part of the arms in a state that is activated"
+    title = f"The {index} index, step by step: {what}"
+    print_table(title, ("arms", "state", *(f"{h} " for h in steps)), rows[:SHOWN_ROWS], left=2, notes=notes)
+
+
+def _form(values: "FloatArray") -> str:
+    """Return one format for all numbers of a table: so many digits for the largest, and no noise of rounding."""
+    largest = float(abs(values).max())
+    whole = math.floor(math.log10(largest)) + 1 if largest > 0 else 1
+    return f"z,.{min(max(DIGITS - whole, 0), 12)}f"
+
+
+def _steps(horizon: int) -> list[int]:
+    """Return a few steps, evenly spread, with the first and the last."""
+    count = min(horizon, SHOWN_STEPS)
+    return sorted({round(k * (horizon - 1) / max(count - 1, 1)) for k in range(count)})
+
+
+def _alike(solved: "Fluid", arms: tuple[int, ...]) -> list[list[int]]:
+    """Return the arms that are asked for (none: all), those with the same plan together."""
+    blocks: dict[int, list[int]] = {}
+    for n, block in enumerate(solved.blocks.block_of.tolist()):
+        if not arms or n in arms:
+            blocks.setdefault(block, []).append(n)
+    return list(blocks.values())
+
+
+def _listed(members: list[int]) -> str:
+    """Return numbers in ascending order as ranges: 0-3, 7."""
+    ranges: list[list[int]] = []
+    for n in members:
+        if ranges and ranges[-1][1] == n - 1:
+            ranges[-1][1] = n
+        else:
+            ranges.append([n, n])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)

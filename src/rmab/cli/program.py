@@ -1,0 +1,84 @@
+"""How every command ends: the exit code, and one line for an error."""
+
+import errno
+import sys
+import traceback
+from typing import Any
+
+import click
+
+from rmab.errors import FileError, ModelError, RmabError
+
+__all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "BadInput", "Failure", "Program", "examples"]
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # the file's name is right, the disk is not
+
+
+class Failure(click.ClickException):
+    """The work could not be done: printed as one line."""
+
+    exit_code = FAILED
+
+
+class BadInput(Failure):
+    """What was given is wrong: printed as one line."""
+
+    exit_code = BAD_INPUT
+
+
+class Program(click.Group):
+    """The whole command line. Errors of the library become one line; Ctrl-C becomes exit code 130."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; any error that click does not know ends as a Failure."""
+        try:
+            return super().invoke(ctx)
+        except (click.UsageError, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            if ctx.params["debug"]:
+                traceback.print_exc()
+            if isinstance(error, click.ClickException):
+                raise
+            raise _failure(error) from error
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run and exit, as click does, but with our exit codes and errors of one line."""
+        try:
+            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            code = error.exit_code
+        except click.ClickException as error:
+            click.echo(f"Error: {error.format_message()}{_hint(error)}", err=True)
+            code = error.exit_code
+        except click.Abort:
+            click.echo("stopped", err=True)
+            code = INTERRUPTED
+        sys.exit(code or 0)
+
+
+def examples(*lines: tuple[str, str]) -> str:
+    """Return commands, each with what it does, as the last part of a help page."""
+    width = max(len(command) for command, _ in lines)
+    return "\b\nExamples:\n" + "\n".join(f"  {command:<{width}}  # {what}" for command, what in lines)
+
+
+def _failure(error: Exception) -> Failure:
+    cause = error.__cause__
+    full = isinstance(cause, OSError) and cause.errno in DISK
+    if isinstance(error, ModelError | FileError) and not full:
+        return BadInput(str(error))
+    if isinstance(error, RmabError):
+        return Failure(str(error))
+    if isinstance(error, OSError):
+        place = "" if error.filename is None else f"{error.filename}: "
+        return Failure(f"{place}{error.strerror or error}")
+    return Failure(f"{type(error).__name__}: {error} (rmab --debug shows where)")
+
+
+def _hint(error: click.ClickException) -> str:
+    if not isinstance(error, click.UsageError) or error.ctx is None:
+        return ""
+    return f" (see '{error.ctx.command_path} --help')"

@@ -1,0 +1,156 @@
+"""`rmab run`: one learner plays one task."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmab.cli.names import LEARNER, MODEL_FILES, TASK, check_known, key_values
+from rmab.cli.program import examples
+from rmab.cli.screen import number, print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from rmab.families import Task
+    from rmab.problem import FeedbackMode
+    from rmab.running import Run
+
+__all__ = ["run"]
+
+TABLES = (".parquet", ".csv")
+SOURCES = {
+    "Term0": "over-estimation",
+    "Term1": "mirror descent",
+    "Term2": "the estimator",
+    "Term3": "the index policy in the true model",
+}
+COMPARATORS = {
+    "O1": "the fluid bound of the summed rewards",
+    "O2": "the best fixed policy that can be executed",
+    "O3": "the fluid bound of every episode by itself",
+}
+
+
+def _checked_file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """Refuse, before any work, a file that could not be written after it."""
+    if value is not None and value.suffix not in TABLES:
+        raise click.BadParameter(f"{value}: the name must end in {' or '.join(TABLES)}", ctx, param)
+    if value is not None and not value.parent.is_dir():
+        raise click.BadParameter(f"{value}: there is no folder {value.parent}", ctx, param)
+    return value
+
+
+@click.command(
+    epilog=examples(
+        ("rmab run cpap ucmd", "the recommended learner on the paper's first case study"),
+        ("rmab run cpap@switching ucmd --episodes 20 --seed 7", "another adversary, fewer episodes, other luck"),
+        ("rmab run cpap ucmd-armab -o scale=10 -t arms=40", "options of the learner and of the task"),
+        ("rmab run mine.json ucmd --save run.parquet", "your own task; one row per episode into a file"),
+        ("rmab run cpap random --episodes 5 --json", "the summary for a program"),
+    )
+)
+@click.argument("task", type=TASK)
+@click.argument("learner", type=LEARNER)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the model, the rewards and the luck."
+)
+@click.option("--episodes", type=click.IntRange(min=1), help="How many; the same as -t episodes=N.")
+@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", callback=key_values, help="Of the learner.")
+@click.option("-t", "--task-option", multiple=True, metavar="KEY=VALUE", callback=key_values, help="Of the task.")
+@click.option("--feedback", type=click.Choice(["bandit", "active", "full"]), help="Default: what the learner is made for.")
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=_checked_file,
+    help="Write one row per episode to FILE.parquet or FILE.csv.",
+)
+@click.option("--json", "machine", is_flag=True, help="Print the summary as JSON.")
+def run(
+    task: str,
+    learner: str,
+    seed: int,
+    episodes: int | None,
+    options: dict[str, object],
+    task_option: dict[str, Any],
+    feedback: "FeedbackMode | None",
+    save: Path | None,
+    machine: bool,
+) -> None:
+    """Let LEARNER play all episodes of TASK and sum it up.
+
+    TASK is a name (`rmab tasks`) or a file; LEARNER is a name (`rmab learners`), or module:Class of your own. The same seed
+    gives the same run. Regret is signed: negative where the learner beats the comparator.
+    """
+    from rmab.learning import LEARNERS
+    from rmab.learning import learner as make_learner
+    from rmab.running import run as play
+
+    if learner in LEARNERS:  # one's own says itself what is wrong with its options
+        check_known(f"learner {learner}", options, LEARNERS[learner][1].model_fields)
+    player = make_learner(learner, **options)
+    if episodes is not None:
+        task_option = {**task_option, "episodes": episodes}
+    game = _chosen_task(task, seed, task_option, feedback, player.feedback)
+    with progress(f"{learner} on {game.name}") as done:
+        played = play(game, player, seed, progress=done)
+        summary = played.summary()  # under the bar, too: it solves for the comparators
+    if save is not None:
+        _save(played, summary, save)
+    if machine:
+        print_json({**summary, "saved": None if save is None else str(save)})
+    else:
+        _print(played, summary, save)
+
+
+def _chosen_task(
+    name: str, seed: int, options: dict[str, Any], feedback: "FeedbackMode | None", made_for: "FeedbackMode"
+) -> "Task":
+    """Make or read the task. One that is made gives the feedback that the learner is made for; a file says its own."""
+    from rmab.families import family_options
+    from rmab.families import task as make_task
+
+    if Path(name).suffix in MODEL_FILES:
+        game = make_task(name, **options)
+        return game if feedback is None else replace(game, feedback=feedback)
+    family = name.partition("@")[0]
+    check_known(f"task {family}", options, family_options(family))
+    return make_task(name, seed=seed, feedback=feedback or made_for, **options)
+
+
+def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:
+    episodes, problem = summary["episodes"], played.task.problem
+    rows = [("reward", number(summary["reward"]), number(summary["reward"] / episodes), "")]
+    for to, regret in summary["regret"].items():
+        part = number(100 * summary["relative_regret"][to], "+.1f")
+        rows.append((f"regret to {to}, {COMPARATORS[to]}", number(regret), number(regret / episodes), f"{part} %"))
+        for term, value in summary["terms"].items() if to == "O1" else ():
+            rows.append((f"  {term}, {SOURCES[term]}", number(value), number(value / episodes), ""))
+    used = played.activations
+    rows.append(("activations", number(used.sum(), ",.0f"), number(used.mean()), f"{100 * summary['budget_use']:.1f} %"))
+    rows.append(("seconds", number(summary["seconds"], ",.2f"), number(summary["seconds"] / episodes, ",.3f"), ""))
+    size = f"{problem.arms.count} arms, budget {problem.budget}, {problem.horizon} steps, {episodes} episodes"
+    title = f"{summary['learner']} on {summary['task']}: {size}, {summary['feedback']} feedback, seed {summary['seed']}"
+    notes = ["Term0 to Term3 add up to the regret to O1; % is of what the comparator earns, or of the budget."]
+    if summary["privileged"]:
+        notes.append(f"{summary['learner']} is privileged: it {summary['privileged']}.")
+    if save is not None:
+        notes.append(f"saved: {save}")
+    print_table(title, ("", "in all", "per episode", "%"), rows, notes=notes)
+
+
+def _save(played: "Run", summary: dict[str, Any], path: Path) -> None:
+    """Write one row per episode, with task, learner and seed in every row so that files can be put together."""
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    from rmab.files import write_atomically
+
+    same = {name: np.full(summary["episodes"], summary[name]) for name in ("task", "learner", "seed")}
+    table, stream = pa.table({**same, **played.to_table()}), io.BytesIO()
+    if path.suffix == ".csv":
+        csv.write_csv(table, stream)
+    else:
+        parquet.write_table(table, stream)
+    write_atomically(path, stream.getvalue())

@@ -1,0 +1,216 @@
+"""`rmab study`: many rounds of learners on tasks, in a folder that can be gone on with."""
+
+import shlex
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rmab.cli.names import BUILTIN_STUDY, STUDY
+from rmab.cli.program import FAILED, Failure, examples
+from rmab.cli.screen import print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from rmab.study import Engine, Results, Status, Study
+    from rmab.study import Failure as RunFailure
+
+__all__ = ["study"]
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.group(
+    epilog=examples(
+        ("rmab study list", "the built-in studies"),
+        ("rmab study run paper-cpap --rounds 20 --out results", "run one, with fewer rounds"),
+        ("rmab study report results", "the report, with figures"),
+    )
+)
+def study() -> None:
+    """Run studies: every learner on every task, for many rounds.
+
+    All that was finished is kept: run the same command again to go on, or with more --rounds to extend it.
+    """
+
+
+@study.command(
+    "run",
+    epilog=examples(
+        ("rmab study run paper-cpap --rounds 20 --out results", "a built-in study on all cores"),
+        ("rmab study run mine.toml --out results --workers 2", "your own, with two worker processes"),
+        ("rmab study run paper-cpap --out results --engine dask --scheduler tcp://head:8786", "on a Dask cluster"),
+    ),
+)
+@click.argument("name", metavar="NAME|FILE", type=STUDY)
+@click.option("--out", "folder", type=FOLDER, required=True, help="The folder of the results.")
+@click.option("--rounds", type=click.IntRange(min=1), help="How many rounds, instead of what the study says.")
+@click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="Who runs it.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes of the local engine; all cores by default.")
+@click.option("--scheduler", metavar="ADDRESS", help="Of the Dask scheduler, for instance tcp://127.0.0.1:8786.")
+@click.option("--adopt", is_flag=True, help="Take over a folder that holds another study.")
+@click.option("--json", "machine", is_flag=True, help="Print the state of the folder as JSON.")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    name: str,
+    folder: Path,
+    rounds: int | None,
+    engine: str,
+    workers: int | None,
+    scheduler: str | None,
+    adopt: bool,
+    machine: bool,
+) -> None:
+    """Run what is missing of the study NAME (`rmab study list`) or of a TOML file.
+
+    Ctrl-C stops; the same command goes on. Results do not depend on the engine or on the number of workers.
+    """
+    from rmab.study import Study
+
+    runner = _engine(engine, workers, scheduler)
+    plan = Study.load(name)
+    if rounds is not None:
+        plan = plan.with_rounds(rounds)
+    try:
+        status = _played(plan, folder, runner, adopt)
+    except KeyboardInterrupt:
+        click.echo(f"\nWhat is finished is kept in {folder}; go on with:\n  {_same_command(ctx)}", err=True)
+        raise
+    _print_status(folder, status, machine)
+    if not status.complete:
+        click.echo(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
+        ctx.exit(FAILED)
+    click.echo(f"The report: {_program(ctx)} study report {shlex.quote(str(folder))}", err=True)
+
+
+@study.command("list", epilog=examples(("rmab study list", "names, sizes and titles")))
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def list_studies(machine: bool) -> None:
+    """List the built-in studies."""
+    from rmab.study import BUILTIN
+
+    if machine:
+        print_json({name: one.model_dump(mode="json") for name, one in BUILTIN.items()})
+        return
+    rows = [
+        (name, one.title, str(len(one.tasks)), str(len(one.learners)), f"{one.rounds:,}", f"{len(one.jobs()):,}")
+        for name, one in BUILTIN.items()
+    ]
+    notes = ["Start from one: rmab study show NAME > mine.toml"]
+    print_table("Studies", ("study", "what it shows", "tasks", "learners", "rounds", "runs"), rows, left=2, notes=notes)
+
+
+@study.command(
+    "show",
+    epilog=examples(
+        ("rmab study show paper-cpap", "what is in it"), ("rmab study show paper-cpap > mine.toml", "a start for your own")
+    ),
+)
+@click.argument("name", type=BUILTIN_STUDY)
+def show(name: str) -> None:
+    """Print the study NAME as TOML: change it, and run the file."""
+    click.echo((resources.files("rmab.study") / "builtin" / f"{name}.toml").read_text(encoding="utf-8"), nl=False)
+
+
+@study.command(
+    epilog=examples(("rmab study status results", "how far it is"), ("rmab study status results --json", "for a program"))
+)
+@click.argument("folder", type=FOLDER)
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def status(folder: Path, machine: bool) -> None:
+    """Say how much of the study in FOLDER is finished, missing or damaged."""
+    _print_status(folder, _opened(folder).status(), machine)
+
+
+@study.command(
+    epilog=examples(
+        ("rmab study report results", "writes results/report/report.html and its figures"),
+        ("rmab study report results --out public", "into another folder"),
+    )
+)
+@click.argument("folder", type=FOLDER)
+@click.option("--out", type=FOLDER, help="Where the report goes; FOLDER/report by default.")
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def report(folder: Path, out: Path | None, machine: bool) -> None:
+    """Write the report of the study in FOLDER: one HTML file that works offline, figures as PNG and PDF."""
+    results = _opened(folder)
+    from rmab.report import write_report
+
+    click.echo("writing the report ...", err=True)
+    written = write_report(results, folder / "report" if out is None else out)
+    if machine:
+        print_json(
+            {"html": str(written.html), "figures": [str(one) for one in written.figures], "headline": written.headline}
+        )
+        return
+    for sentence in written.headline:
+        click.echo(sentence)
+    click.echo(f"report: {written.html}")
+
+
+def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool) -> "Status":
+    """Run what is missing. Once runs are on their way, a file that cannot be written is no longer wrong input."""
+    from rmab.errors import FileError, StudyError
+    from rmab.study import run_study
+
+    with progress(plan.name, in_lines=True) as bar:
+        begun = []
+
+        def advance(finished: int, total: int) -> None:
+            begun.append(True)
+            bar(finished, total)
+
+        try:
+            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=_say_failure, adopt=adopt)
+        except (FileError, StudyError) as error:
+            if not begun:
+                raise
+            raise Failure(f"{error}; what is finished is kept, and the same command goes on") from error
+
+
+def _engine(name: str, workers: int | None, scheduler: str | None) -> "Engine":
+    from rmab.study import DaskEngine, LocalEngine
+
+    if name == "dask":
+        if scheduler is None:
+            raise click.UsageError("--engine dask needs --scheduler ADDRESS; `dask scheduler` prints its own when it starts")
+        if workers is not None:
+            raise click.UsageError("--workers is for the local engine; a Dask cluster has the workers that you started")
+        return DaskEngine(scheduler)
+    if scheduler is not None:
+        raise click.UsageError("--scheduler is for --engine dask")
+    return LocalEngine(workers)
+
+
+def _opened(folder: Path) -> "Results":
+    from rmab.study import Results
+
+    return Results.open(folder)
+
+
+def _print_status(folder: Path, status: "Status", machine: bool) -> None:
+    counts = {name: getattr(status, name) for name in ("total", "finished", "missing", "damaged")}
+    if machine:
+        print_json({"folder": str(folder), **counts})
+        return
+    print_table(f"{folder}: runs", tuple(counts), [tuple(f"{value:,}" for value in counts.values())], left=0)
+
+
+def _say_failure(failure: "RunFailure") -> None:
+    click.echo(f"failed: {failure.id}: {failure.message}", err=True)
+
+
+def _program(ctx: click.Context) -> str:
+    return ctx.find_root().command_path
+
+
+def _same_command(ctx: click.Context) -> str:
+    """Return the command that was given, to be typed again."""
+    words = [str(ctx.params["name"])]
+    for option in ("--out", "--rounds", "--engine", "--workers", "--scheduler"):
+        value = ctx.params["folder" if option == "--out" else option[2:]]
+        if value is not None and (option, value) != ("--engine", "local"):
+            words += [option, str(value)]
+    words += [flag for flag, name in (("--adopt", "adopt"), ("--json", "machine")) if ctx.params[name]]
+    return f"{ctx.command_path} {shlex.join(words)}"
