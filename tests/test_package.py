@@ -34,7 +34,7 @@ ALLOWED = {
     "learning": BASE | {"kernels", "planners", "policy", "projection", "simulation"},
     "regret": BASE | {"planners", "policy", "simulation"},
     "running": BASE | {"families", "learning", "regret", "rewards", "simulation"},
-    "study": BASE | {"families", "learning", "regret", "running", "__version__"},
+    "study": BASE | {"families", "learning", "regret", "running"},
     "testing": {"*"},
 }
 
