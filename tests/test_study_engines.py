@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from distributed import Client
 
 import rmab
 from rmab.study import DaskEngine, Failure, LocalEngine, Results, Status, run_study
@@ -23,12 +24,14 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCE, HERE])}
 STUDY = small_study(6)
 
 SCRIPT = """
-import multiprocessing, sys
+import multiprocessing, sys, time
 if __name__ == "__main__":
     import rmab.study, studies
     def say(*done):
         workers = [one.pid for one in multiprocessing.active_children()]
         print(*done, "workers", *workers, flush=True)
+        if done[0] >= 2:
+            time.sleep(600)  # here it is killed or interrupted, with runs under way and runs to come
     try:
         rmab.study.run_study(studies.small_study(6), sys.argv[1], engine=rmab.study.LocalEngine(2), on_progress=say)
     except KeyboardInterrupt:
@@ -78,6 +81,7 @@ class TestLocal:
 
         assert run_study(STUDY, tmp_path, engine=LocalEngine(2), on_progress=kill_some).complete
         assert len(set(killed)) == 2
+        assert len(list((tmp_path / "runs").iterdir())) == 12  # and no half of a file
         assert data(tmp_path) == truth
 
     def test_a_run_that_kills_its_workers_is_given_up_and_the_others_go_on(self, tmp_path: Path) -> None:
@@ -176,6 +180,8 @@ class Cluster:
         self.address = found[0]
         options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--death-timeout", "60")
         self.workers = [self.started("worker", self.address, *options)[0] for _ in range(2)]
+        with Client(self.address, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
 
     def started(self, kind: str, *options: str) -> tuple[subprocess.Popen[bytes], Path]:
         lines = self.folder / f"{kind}-{time.monotonic_ns()}.log"

@@ -79,9 +79,10 @@ class DaskEngine:
     def _room(self, client: "Client") -> int:
         """Return how many jobs may be under way."""
         try:
-            return AHEAD * max(1, sum(client.nthreads().values()))
+            threads: int = sum(client.nthreads().values())
         except OSError as error:
             raise StudyError(f"the Dask scheduler at {self.scheduler} is lost ({type(error).__name__})") from error
+        return AHEAD * max(1, threads)
 
     def _outcome(self, job: Job, future: "Future", folder: Path) -> Outcome:
         from distributed import KilledWorker  # noqa: PLC0415
