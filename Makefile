@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint boundscheck bench clean
+.PHONY: help demo planners test lint boundscheck bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -16,7 +16,12 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## plan the CPAP case study with every planner: a table and a picture
+demo: $(READY) ## the paper's CPAP study with few rounds, its report, and what it shows (a few minutes)
+	@echo "The first run compiles for a minute or two; then 8 rounds of 4 learners are played. Ctrl-C stops, make demo goes on."
+	@$(BIN)/rmab study run paper-cpap --rounds 8 --out out/paper-cpap
+	@$(BIN)/rmab study report out/paper-cpap
+
+planners: $(READY) ## plan the CPAP case study with every planner: a table and a picture
 	@$(BIN)/python examples/planners.py
 
 test: $(READY) lint ## lint, then every test
