@@ -236,3 +236,15 @@ class TestBuiltIn:
         assert (top["reward"].to_numpy() / scale).mean() == pytest.approx(18 * 10 / 14, abs=0.1)
         assert (dependent["reward"].to_numpy() / scale).mean() == pytest.approx(16, abs=0.8)
         assert (dependent["reward"].to_numpy() / scale).mean() > 15
+
+
+def test_a_task_can_have_fewer_rounds_than_the_study() -> None:
+    tasks = [{"name": "cpap", "rounds": 2}, {"name": "cpap@noisy"}]
+    study = Study.model_validate({"name": "x", "rounds": 3, "tasks": tasks, "learners": [{"name": "random"}]})
+    assert [(job.task.name, job.round) for job in study.jobs()] == [
+        ("cpap", 0), ("cpap@noisy", 0), ("cpap", 1), ("cpap@noisy", 1), ("cpap@noisy", 2)
+    ]  # fmt: skip
+    without = Study.model_validate({**study.model_dump(), "tasks": [{"name": "cpap"}, {"name": "cpap@noisy"}]})
+    assert without.hash == study.hash  # more rounds of a task extend a study, too
+    assert {job.id for job in study.jobs()} < {job.id for job in without.jobs()}
+    assert len(study.with_rounds(1).jobs()) == 2

@@ -170,7 +170,8 @@ class Summary:
         """(task, learner, rounds missing), where there are any."""
         there = {(cell.task, cell.learner): cell.rounds.size for page in self.pages for cell in page.cells}
         keys = [(task.label, learner.label) for task in self.study.tasks for learner in self.study.learners]
-        left = [(*key, self.study.rounds - there.get(key, 0)) for key in keys]
+        most = {task.label: self.study.rounds_of(task) for task in self.study.tasks}
+        left = [(*key, most[key[0]] - there.get(key, 0)) for key in keys]
         return [one for one in left if one[2] > 0]
 
 
@@ -181,7 +182,7 @@ def summarise(study: "Study", table: "pa.Table") -> Summary:
     cells = _cells(study, table)
     pages = tuple(_page(task.label, [cell for cell in cells if cell.task == task.label]) for task in study.tasks)
     filled = tuple(page for page in pages if page.cells)
-    expected = study.rounds * len(study.tasks) * len(study.learners)
+    expected = sum(study.rounds_of(task) for task in study.tasks) * len(study.learners)
     return Summary(study, filled, _scalings(study, filled), expected, sum(cell.rounds.size for cell in cells))
 
 

@@ -36,6 +36,7 @@ class TaskSpec(BaseModel):
     """A task: a name as `rmab.task` takes it, or the path of a task file, with options.
 
     label   what tables and figures call it; the name unless given.
+    rounds  the most that are played of it, for tasks that take long; None for all of the study's.
     digest  SHA-256 of a task file, taken when the study is made: what counts is the content, not the path.
     """
 
@@ -43,6 +44,7 @@ class TaskSpec(BaseModel):
     name: str = Field(min_length=1)
     label: str = Field(min_length=1)
     options: dict[str, Value] = {}
+    rounds: int | None = Field(None, ge=1)
     digest: str = ""
 
     @model_validator(mode="before")
@@ -162,6 +164,10 @@ class Study(BaseModel):
         whole["tasks"] = [_identity(one) for one in self.tasks]
         return _digest(whole)[:16]
 
+    def rounds_of(self, task: TaskSpec) -> int:
+        """Return how many rounds of a task are played."""
+        return self.rounds if task.rounds is None else min(self.rounds, task.rounds)
+
     def jobs(self) -> tuple[Job, ...]:
         """Return all runs, round by round, so that a study that is stopped early is still balanced."""
         pairs = [(task, learner, *_slug(task, learner)) for task in self.tasks for learner in self.learners]
@@ -169,7 +175,7 @@ class Study(BaseModel):
         for number in range(self.rounds):
             state = np.random.SeedSequence(self.seed, spawn_key=(number,)).generate_state(1, np.uint64)
             seed = int(state[0] >> np.uint64(11))  # below 2^53, as every whole number of the library
-            for task, learner, slug, key in pairs:
+            for task, learner, slug, key in (one for one in pairs if number < self.rounds_of(one[0])):
                 mark = sha256(f"{key} {number} {seed}".encode()).hexdigest()[:10]
                 found.append(Job(f"{slug}.r{number:05d}.{mark}", self.hash, task, learner, number, seed))
         return tuple(found)
@@ -194,8 +200,8 @@ def _slug(task: TaskSpec, learner: LearnerSpec) -> tuple[str, str]:
 
 
 def _identity(task: TaskSpec) -> dict[str, Any]:
-    """Return what decides on the task: of a file its content, not where it lies."""
-    return task.model_dump(exclude={"name"}) if task.digest else task.model_dump()
+    """Return what decides on the task: of a file its content, not where it lies; not how many rounds there are of it."""
+    return task.model_dump(exclude={"name", "rounds"} if task.digest else {"rounds"})
 
 
 def _digest(content: object) -> str:
