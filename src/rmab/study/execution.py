@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from operator import le
 from pathlib import Path
 
 from rmab.errors import FileError, StudyError
@@ -70,7 +71,7 @@ def _claimed(study: Study, folder: Path, adopt: bool) -> Results:
         return mine
     there = Results.open(folder)
     same = there.study.hash == study.hash
-    if same and there.study.rounds >= study.rounds:
+    if same and all(map(le, _rounds(study), _rounds(there.study))):
         return there
     if not same and not adopt:
         other = f"study {there.study.name!r} ({there.study.hash})"
@@ -80,6 +81,11 @@ def _claimed(study: Study, folder: Path, adopt: bool) -> Results:
     mine = Results(folder, study, there.adopted if same else (*there.adopted, there.study.hash))
     mine.save()
     return mine
+
+
+def _rounds(study: Study) -> list[int]:
+    """Return how many rounds every task has."""
+    return [study.rounds_of(task) for task in study.tasks]
 
 
 @contextmanager
