@@ -39,8 +39,9 @@ def lift(mean: FloatArray, radius: float, allowed: BoolArray, worth: FloatArray,
 @compiled
 def lifted_rows(mean: FloatArray, radius: FloatArray, allowed: BoolArray, worth: FloatArray) -> FloatArray:
     """(C, S, 2, S) rows of the balls of radius (C,S,2) around mean (C,S,2,S) that lead to the most worth (C,S)."""
-    rows, order = np.empty_like(mean), np.arange(mean.shape[1])
+    rows = np.empty_like(mean)
     for c in range(mean.shape[0]):
+        order = np.arange(mean.shape[1])  # afresh: ties must not depend on the block before
         for s in range(mean.shape[1]):
             for a in range(2):
                 lift(mean[c, s, a], radius[c, s, a], allowed[c, s, a], worth[c], order, rows[c, s, a])
@@ -66,8 +67,9 @@ def lifted_values(
     round. Return whether values are within `tolerance` after at most `most` rounds.
     """
     blocks, states = values.shape
-    order, new = np.arange(states), np.empty(states)
+    new = np.empty(states)
     for c in range(blocks):
+        order = np.arange(states)  # afresh: ties must not depend on the block before
         settled = False
         for _ in range(most):
             change = 0.0
