@@ -3,12 +3,12 @@
 import numpy as np
 
 from rmab.arrays import BoolArray, FloatArray, IntArray
-from rmab.kernels.compile import compiled, compiled_inline
+from rmab.kernels.compile import compiled
 
 __all__ = ["joint_plan", "lifted_rows", "lifted_values"]
 
 
-@compiled_inline
+@compiled
 def lift(mean: FloatArray, radius: float, allowed: BoolArray, worth: FloatArray, order: IntArray, row: FloatArray) -> None:
     """Write the row (S,) within L1 distance `radius` of mean (S,) for which the sum of row * worth is largest.
 
@@ -90,7 +90,7 @@ def lifted_values(
     return True
 
 
-@compiled_inline
+@compiled
 def expect_others(values: FloatArray, rows: FloatArray, own: int, work: FloatArray) -> None:
     """Leave in work[:S] what the next state of arm `own` is worth, the others moving by rows (N,S); values (S^N,)."""
     arms, states = rows.shape
