@@ -71,12 +71,21 @@ def test_who_draws_at_random_breaks_relabelling_and_nothing_else(
         assert str(error).startswith("relabelling: ")  # noqa: PT017
 
 
-@pytest.mark.parametrize("declared", [{"sizes": True, "feedback": "full", "budget": 1}, {"budget": 0}], ids=str)
+@pytest.mark.parametrize("declared", [{"feedback": "full"}, {"passive_zero": True, "feedback": "active"}], ids=str)
 def test_contract_of_colored_ucrl2(declared: dict[str, Any]) -> None:
-    check_learner(rmab.learner("colored-ucrl2"), small_task(**declared), episodes=2)
+    """Three arms of two sizes, two of them in one group."""
+    rng = np.random.default_rng(2)
+    kernels = [rng.dirichlet(np.ones(size), size=(size, 2)) for size in (2, 3)]
+    problem = rmab.Problem(rmab.Arms.of_sizes([kernels[0], kernels[1], kernels[0]], groups=["a", "b", "a"]), 0, 1, 4)
+    rewards = rng.uniform(0, 1, size=(3, 3, 3, 2)) * ([0.0, 1.0] if "passive_zero" in declared else 1.0)
+    check_learner(
+        rmab.learner("colored-ucrl2"), rmab.Task.from_rewards(problem, rewards, low=0, high=1, **declared), episodes=2
+    )
 
 
-@pytest.mark.parametrize("name", ["rmab-ucrl", "restless-ucb", "r2mab-ucb", "colored-ucrl2", "uc-whittle", "thompson"])
+@pytest.mark.parametrize(
+    "name", ["rmab-ucrl", "restless-ucb", "r2mab-ucb", "colored-ucrl2", "uc-whittle", "thompson", "q-whittle"]
+)
 def test_every_learner_names_its_paper_and_its_presets(name: str) -> None:
     learner: Any = rmab.learner(name, preset="tuned")
     assert "20" in learner.paper

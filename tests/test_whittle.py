@@ -91,8 +91,8 @@ def grid_verdict(kernel: FloatArray, reward: FloatArray, discount: float) -> boo
 
 def test_the_verdict_on_indexability() -> None:
     """Arms that are not indexable are rare: found among sparse random ones, and confirmed on a grid of prices."""
-    doubtful = [seed for seed in range(4000) if not arm_whittle(*random_arm(3, seed, sparse=True), 0.95)[1]]
-    assert 0 < len(doubtful) < 200
+    doubtful = [seed for seed in range(1500) if not arm_whittle(*random_arm(3, seed, sparse=True), 0.95)[1]]
+    assert 0 < len(doubtful) < 75
     for seed in doubtful[:2]:
         assert not grid_verdict(*random_arm(3, seed, sparse=True), 0.95)
         assert np.isfinite(arm_whittle(*random_arm(3, seed, sparse=True), 0.95)[0]).all()

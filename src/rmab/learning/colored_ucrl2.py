@@ -41,7 +41,7 @@ PASSES = 2
 class ColoredUcrl2Options(TunableOptions):
     """Options of `colored-ucrl2`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"optimism": 0.1}
+    TUNED: ClassVar[Mapping[str, float]] = {"optimism": 0.03}
     epsilon: float = Field(0.05, gt=0, lt=1, description="probability with which the truth may lie outside its set")
     optimism: float | None = Field(None, ge=0, le=100, description="radius and width, in units of the theory's")
 

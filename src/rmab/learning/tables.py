@@ -35,7 +35,10 @@ def lagrangian_table(view: View, pools: Pools, kernels: FloatArray, reward: Floa
 
 
 def whittle_table(pools: Pools, kernels: FloatArray, reward: FloatArray, discount: float) -> FloatArray:
-    """(N, S) discounted Whittle indices; kernels (C,S,2,S) and reward (C,S,2) of every block; 0 in padded states."""
+    """(N, S) discounted Whittle indices; kernels (C,S,2,S) and reward (C,S,2) of every block; 0 in padded states.
+
+    Estimates need not be indexable: then these are the prices at which the sweep makes a state passive.
+    """
     index = np.zeros(reward.shape[:2])
     for c, group in enumerate(pools.group):
         size = int(pools.real[group].sum())
