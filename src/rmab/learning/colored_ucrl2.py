@@ -9,7 +9,7 @@ epsilon) / 2m), C colours, t steps so far, m visits. Feedback: bandit. The hard 
 actions. All states are seen, so that the paper's (last state, time since) are not needed; planning is backward over the H
 steps of an episode, and plans change between episodes only. In a product of balls the arms take their best rows in turn,
 given those of the others, twice: exact for one arm. Refuses tasks with more than 100 000 pairs of joint state and set.
-Tuned: radius and width in units of these (studies/tuning.py).
+Tuned: radius and width in units of these (studies/tuning.py, held-out seeds).
 """
 
 from collections.abc import Mapping

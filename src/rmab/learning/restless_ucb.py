@@ -8,7 +8,7 @@ Knowledge: nothing of the kernels. Feedback: bandit; that of the exploration onl
 all seen, under a hard budget of B: the horizon is T H steps; m = (T H)^(2/3) is out of reach for rare states, so exploration
 also ends after T^(2/3) episodes, and rad is that of each pair's own visits; a row moves rad of its mass from the states of
 lowest to those of highest mean reward; the oracle is the Lagrangian index of the fluid LP, of which the B highest are
-active. Tuned: length of the exploration and rad in units of these (studies/tuning.py).
+active. Tuned: length of the exploration and rad in units of these (studies/tuning.py, held-out seeds).
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ __all__ = ["RestlessUcb", "RestlessUcbOptions", "radius"]
 class RestlessUcbOptions(TunableOptions):
     """Options of `restless-ucb`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"exploration": 0.5, "optimism": 0.1}
+    TUNED: ClassVar[Mapping[str, float]] = {"exploration": 0.15, "optimism": 0.0}
     exploration: float | None = Field(None, gt=0, le=100, description="episodes of exploration, in units of T^(2/3)")
     optimism: float | None = Field(None, ge=0, le=100, description="the radius, in units of sqrt(ln(T H) / 2m)")
 

@@ -5,7 +5,7 @@ possible. The policy is the Lagrangian index of the fluid LP of this draw.
 
 Knowledge: nothing of the kernels; a Dirichlet prior. Feedback: bandit. The paper has rewards that are known functions of the
 states; ours are running means, 1 where nothing was seen. Hard budget: the paper takes any policy map that keeps it; ours
-activates the B highest indices. Theory: prior 1, uniform; tuned: in units of it (studies/tuning.py).
+activates the B highest indices. Theory: prior 1, uniform; tuned: in units of it (studies/tuning.py, held-out seeds).
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ __all__ = ["Thompson", "ThompsonOptions", "posterior_draw"]
 class ThompsonOptions(TunableOptions):
     """Options of `thompson`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"prior": 0.3}
+    TUNED: ClassVar[Mapping[str, float]] = {"prior": 0.05}
     prior: float | None = Field(None, gt=0, le=1e6, description="the weight of every transition before it was seen")
 
 

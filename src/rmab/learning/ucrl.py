@@ -7,7 +7,8 @@ stationary LP on samples of a generator (privileged). The stationary LP often ha
 depends on the order of the arms.
 
 Knowledge: nothing of the kernels; Hoeffding boxes. Feedback: bandit. Hard budget: the LP's holds on average; the B highest
-indices are activated. Theory: kernels and rewards within delta; tuned: within optimism * delta (studies/tuning.py).
+indices are activated. Theory: kernels and rewards within delta; tuned: within optimism * delta (studies/tuning.py, held-out
+seeds).
 """
 
 from collections.abc import Mapping
