@@ -31,7 +31,7 @@ __all__ = ["R2mabUcb", "R2mabUcbExplore", "R2mabUcbGenerator", "R2mabUcbOptions"
 class R2mabUcbOptions(ExtendedOptions):
     """Options of `r2mab-ucb`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"optimism": 0.1}
+    TUNED: ClassVar[Mapping[str, float]] = {"optimism": 0.3}
     version: Literal["online", "generator", "explore"] = Field("online", description="where kernels are known from")
     index: Literal["share", "weighted"] = Field("share", description="chi, or chi times the reward")
 
