@@ -36,7 +36,7 @@ FAST, SLOW, PATIENCE, EXPLORATION = 0.1, 0.2, 500.0, 0.1
 class QWhittleOptions(TunableOptions):
     """Options of `q-whittle`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"fast": 3.0, "slow": 1.0, "exploration": 1.0}
+    TUNED: ClassVar[Mapping[str, float]] = {"fast": 1.0, "slow": 1.0, "exploration": 0.3}
     fast: float | None = Field(None, gt=0, le=1e4, description="the rate of Q, in units of the papers'")
     slow: float | None = Field(None, gt=0, le=1e4, description="the rate of the indices, in units of the papers'")
     exploration: float | None = Field(None, ge=0, le=10, description="the part of steps played at random, in units of 0.1")
