@@ -3,9 +3,9 @@
     python studies/tuning.py [learner ...] [--rounds 3] [--workers 2]
 
 Tasks: cpap against four adversaries; for colored-ucrl2, which needs few joint states, a cpap of 4 arms. Seeds are 1000 and
-up, which no table uses. The mean is over adversaries, negative regret counting as none: who follows rewards that change beats
-the fixed O1, and should not pay for it elsewhere. Prints every grid, best first; the winners were written into the TUNED of
-each learner by hand.
+up, which no table uses. The mean is over adversaries, negative regret counting as none: to beat the fixed O1 by following
+rewards that change does not make up for losses elsewhere. Prints every grid, best first; the winners were written into the
+TUNED of each learner by hand.
 """
 
 import argparse
