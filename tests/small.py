@@ -3,6 +3,8 @@
 import numpy as np
 
 import rmab
+from rmab.learning.base import Learner, State
+from rmab.learning.feedback import Feedback
 from rmab.policy import IndexPolicy
 
 EPISODES = 5
@@ -39,3 +41,14 @@ class Always(rmab.Learner):
 
     def _learn(self, state, feedback):
         return {}
+
+
+def played(learner: Learner, task: rmab.Task, seed: int = 0) -> list[State]:
+    """Return the states before every episode."""
+    told = learner.informed(task.problem, task.reward(0)) if hasattr(learner, "informed") else learner
+    states = [told.begin(task.view(), seed)]
+    for t in range(task.episodes):
+        reward = task.reward(t)
+        trajectory = rmab.simulate(task.problem, told.plan(states[-1]).policy, reward, np.random.default_rng((seed, t)))
+        states.append(told.learn(states[-1], Feedback.reveal(task.view(), t, trajectory, reward)))
+    return states[:-1]

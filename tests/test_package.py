@@ -31,7 +31,7 @@ ALLOWED = {
     "solver": BASE | {"kernels"},
     "simulation": BASE | {"kernels", "policy"},
     "planners": BASE | {"kernels", "policy", "posing", "simulation"},
-    "families": BASE | {"policy", "rewards"},
+    "families": BASE | {"planners", "policy", "rewards"},
     "learning": BASE | {"kernels", "planners", "policy", "projection", "simulation"},
     "regret": BASE | {"planners", "policy", "simulation"},
     "running": BASE | {"families", "learning", "regret", "rewards", "simulation"},

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         StudyError,
     )
     from rmab.families import Task, load_task, task, tasks
-    from rmab.families.deadline import earliest_deadline_first, least_laxity_first
+    from rmab.families.deadline import deadline_whittle, earliest_deadline_first, least_laxity_first
     from rmab.learning import learner, learners
     from rmab.learning.base import Learner, Plan, State
     from rmab.learning.feedback import Feedback
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rmab.planners.indices import lagrangian_index, myopic_index, occupancy_index, random_policy, round_robin
     from rmab.planners.lp_update import LpUpdate
     from rmab.planners.optimistic import OptimisticFluid, optimistic_fluid
+    from rmab.planners.whittle import Whittle, whittle, whittle_finite
     from rmab.policy import IndexPolicy, Policy
     from rmab.problem import Problem, View
     from rmab.projection import Projection, project, project_ball
@@ -57,6 +58,7 @@ _HOMES = {
     "planners.indices": ("lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"),
     "planners.lp_update": ("LpUpdate",),
     "planners.optimistic": ("OptimisticFluid", "optimistic_fluid"),
+    "planners.whittle": ("Whittle", "whittle", "whittle_finite"),
     "policy": ("IndexPolicy", "Policy"),
     "problem": ("Problem", "View"),
     "projection": ("Projection", "project", "project_ball"),
@@ -65,7 +67,7 @@ _HOMES = {
     "running": ("Run", "run"),
     "simulation": ("Batch", "Trajectory", "simulate", "simulate_many"),
     "families": ("Task", "load_task", "task", "tasks"),
-    "families.deadline": ("earliest_deadline_first", "least_laxity_first"),
+    "families.deadline": ("deadline_whittle", "earliest_deadline_first", "least_laxity_first"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

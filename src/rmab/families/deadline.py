@@ -10,13 +10,15 @@ Adversaries act on all arms of a class alike, as tariffs do: one factor on the p
 
 import numpy as np
 
-from rmab.arrays import FloatArray
+from rmab.arrays import FloatArray, frozen
+from rmab.errors import ModelError
 from rmab.families.task import Task
+from rmab.planners.whittle import Whittle
 from rmab.policy import IndexPolicy
 from rmab.problem import Arms, Problem
 from rmab.rewards import RewardModel, adversary
 
-__all__ = ["STATES", "deadline", "earliest_deadline_first", "least_laxity_first"]
+__all__ = ["STATES", "deadline", "deadline_whittle", "earliest_deadline_first", "least_laxity_first"]
 
 MOST_SLOTS, MOST_LOAD = 12, 9
 ARRIVAL = 0.7
@@ -89,6 +91,26 @@ def least_laxity_first(problem: Problem) -> IndexPolicy:
 def earliest_deadline_first(problem: Problem) -> IndexPolicy:
     """Charge the vehicles that leave first; charged and empty spots come last."""
     return _ranked(problem, [MOST_SLOTS + 1 - d if load else 0 for d, load in STATES])
+
+
+def deadline_whittle(problem: Problem, *, discount: float = 1.0) -> Whittle:
+    """Return the Whittle indices in closed form (Yu, Xu & Tong, 2018): 0 if L = 0, .5 if 0 < L < D, and otherwise .5 plus
+    what the unit saves at departure, discounted: .2 discount^(D-1) ((L-D+1)^2 - (L-D)^2).
+
+    With discount 1 it is the limit: then it does not matter when a vehicle with slots to spare is charged, and every price
+    in a range is an index.
+    """
+    if not 0.0 <= discount <= 1.0:
+        raise ModelError(f"discount must be in [0, 1], got {discount}")
+    if problem.arms.states != len(STATES):
+        raise ModelError(f"a charging spot has {len(STATES)} states, these arms have {problem.arms.states}")
+    index = np.zeros(len(STATES))
+    for s, (d, load) in enumerate(STATES):
+        if load > 0:
+            late = (load - d + 1) ** 2 - (load - d) ** 2 if load >= d else 0
+            index[s] = PAY + PENALTY * discount ** (d - 1) * late
+    count = problem.arms.count
+    return Whittle(frozen(np.tile(index, (count, 1))), frozen(np.ones(count, dtype=bool)), problem.budget)
 
 
 def _ranked(problem: Problem, index: list[int]) -> IndexPolicy:

@@ -7,9 +7,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rmab.errors import ModelError
 from rmab.learning.base import Learner
+from rmab.learning.colored_ucrl2 import ColoredUcrl2, ColoredUcrl2Options
 from rmab.learning.descent import MirrorDescent, UcmdArmabOptions, UcmdOptions
 from rmab.learning.oracle import Chance, Oracle, OracleOptions
-from rmab.learning.ucrl import RmabUcrl, RmabUcrlOptions
+from rmab.learning.q_whittle import QWhittle, QWhittleOptions
+from rmab.learning.r2mab_ucb import R2mabUcb, R2mabUcbExplore, R2mabUcbGenerator, R2mabUcbOptions
+from rmab.learning.restless_ucb import RestlessUcb, RestlessUcbOptions
+from rmab.learning.thompson import Thompson, ThompsonOptions
+from rmab.learning.uc_whittle import UcWhittle, UcWhittleOptions
+from rmab.learning.ucrl import RmabUcrl, RmabUcrlGenerator, RmabUcrlOptions
 
 __all__ = ["LEARNERS", "learner", "learners"]
 
@@ -20,6 +26,7 @@ class NoOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+R2MAB_UCB = {"online": R2mabUcb, "generator": R2mabUcbGenerator, "explore": R2mabUcbExplore}
 Entry = tuple[str, type[BaseModel], Callable[..., Learner]]
 LEARNERS: dict[str, Entry] = {
     "ucmd": (
@@ -35,7 +42,37 @@ LEARNERS: dict[str, Entry] = {
     "rmab-ucrl": (
         "its rival: mean rewards with optimism, extended LP (Xiong, Wang & Li, NeurIPS 2022)",
         RmabUcrlOptions,
-        RmabUcrl,
+        lambda options: RmabUcrlGenerator(options) if options.version == "generator" else RmabUcrl(options),
+    ),
+    "restless-ucb": (
+        "explore, one optimistic instance, commit (Wang, Huang & Lui, NeurIPS 2020)",
+        RestlessUcbOptions,
+        RestlessUcb,
+    ),
+    "r2mab-ucb": (
+        "extended LP over the steps of an episode (Xiong, Li & Singh, AAAI 2022)",
+        R2mabUcbOptions,
+        lambda options: R2MAB_UCB[options.version](options),
+    ),
+    "colored-ucrl2": (
+        "UCRL2 on the joint process, small tasks only (Ortner, Ryabko, Auer & Munos, 2012)",
+        ColoredUcrl2Options,
+        ColoredUcrl2,
+    ),
+    "uc-whittle": (
+        "Whittle indices of optimistic kernels (Wang, Xu, Taneja & Tambe, AAAI 2023)",
+        UcWhittleOptions,
+        UcWhittle,
+    ),
+    "thompson": (
+        "the fluid LP of kernels drawn from the posterior (Jung & Tewari, NeurIPS 2019)",
+        ThompsonOptions,
+        Thompson,
+    ),
+    "q-whittle": (
+        "Whittle indices by Q-learning on two time scales (Avrachenkov & Borkar, 2022)",
+        QWhittleOptions,
+        QWhittle,
     ),
     "random": ("a random set of arms at every step", NoOptions, lambda _: Chance()),
     "oracle": ("fixed index policy of the true kernels and the summed rewards: privileged", OracleOptions, Oracle),

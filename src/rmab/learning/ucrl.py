@@ -1,99 +1,95 @@
 """RMAB-UCRL (Xiong, Wang and Li, NeurIPS 2022), the paper's rival: mean rewards with optimism, extended LP, index, top-B.
 
-Made for rewards that do not change. Three versions: `stationary`, as published (average reward over an endless horizon, one
-index per state); `finite`, for episodes of H steps, so that it is not handicapped by the horizon; `window`, finite with
-rewards averaged over the last sqrt(T) episodes only, the obvious answer to rewards that change. The stationary LP often has
-many optimal plans; which one HiGHS returns depends on the order of the arms.
+Made for rewards that do not change. Versions: `stationary`, UC-R2MAB as published (average reward over an endless horizon,
+one index per state); `finite`, for episodes of H steps, so that it is not handicapped by the horizon; `window`, finite with
+rewards averaged over the last sqrt(T) episodes only, the obvious answer to rewards that change; `generator`, GM-R2MAB, the
+stationary LP on samples of a generator (privileged). The stationary LP often has many optimal plans; which one HiGHS returns
+depends on the order of the arms.
+
+Knowledge: nothing of the kernels; Hoeffding boxes. Feedback: bandit. Hard budget: the LP's holds on average; the B highest
+indices are activated. Theory: kernels and rewards within delta; tuned: within optimism * delta (studies/tuning.py, held-out
+seeds).
 """
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from rmab.arrays import FloatArray
-from rmab.learning.base import Learner, Plan, State
-from rmab.learning.confidence import Confidence, Kernels, hoeffding_width
-from rmab.learning.feedback import Feedback
+from rmab.learning.base import Plan, State
+from rmab.learning.confidence import Confidence, Kernels, empirical, hoeffding_width
+from rmab.learning.generator import FromGenerator, GeneratorOptions
+from rmab.learning.indexed import Arrays, IndexLearner
 from rmab.learning.pools import Pools
+from rmab.learning.tables import tightened
 from rmab.planners.optimistic import optimistic_fluid
 from rmab.planners.stationary import stationary_fluid
 from rmab.policy import IndexPolicy
 from rmab.problem import View
 
-__all__ = ["RmabUcrl", "RmabUcrlOptions"]
-
-Version = Literal["stationary", "finite", "window"]
+__all__ = ["ExtendedOptions", "RmabUcrl", "RmabUcrlGenerator", "RmabUcrlOptions", "finite_plan", "optimistic_model"]
 
 
-class RmabUcrlOptions(BaseModel):
+class ExtendedOptions(GeneratorOptions):
+    """Options of all learners that solve the extended LP."""
+
+    epsilon: float = Field(0.05, gt=0, lt=1, description="probability with which a kernel may lie outside its set")
+    optimism: float | None = Field(None, ge=0, le=100, description="reach of kernels and rewards, in units of delta")
+
+
+class RmabUcrlOptions(ExtendedOptions):
     """Options of `rmab-ucrl`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    version: Version = Field("stationary", description="as published, for a finite horizon, or with a window of sqrt(T)")
-    epsilon: float = Field(0.05, gt=0, lt=1, description="probability with which a kernel may lie outside its set")
+    TUNED: ClassVar[Mapping[str, float]] = {"optimism": 0.1}
+    version: Literal["stationary", "finite", "window", "generator"] = Field(
+        "stationary", description="as published, for a finite horizon, with a window of sqrt(T), or from a generator"
+    )
 
 
-class RmabUcrl(Learner):
+def optimistic_model(
+    view: View, pools: Pools, arrays: Arrays, means: FloatArray, episode: int, settings: ExtendedOptions
+) -> tuple[Kernels, FloatArray]:
+    """Boxes (G,S,2,S) and rewards (R,S,2), min(mean + delta, 1), with `optimism` for the unit of both."""
+    counts, optimism = arrays["counts"], settings.chosen("optimism")
+    kernels = Confidence("hoeffding", settings.epsilon).kernels(view, counts, pools.support, episode)
+    kernels = tightened(kernels, empirical(counts, pools.support), optimism)
+    width = hoeffding_width(view, counts.sum(axis=3)[pools.group_of_kind], episode, settings.epsilon)
+    return kernels, np.where(pools.zero, pools.floor, np.minimum(means + optimism * width, 1.0))
+
+
+def finite_plan(view: View, pools: Pools, kernels: Kernels, estimate: FloatArray) -> FloatArray:
+    """(C, H, S, 2) masses of the extended LP of an episode."""
+    low, high, size = kernels.low[pools.group], kernels.high[pools.group], (pools.start, view.budget, view.horizon)
+    return optimistic_fluid(low, high, estimate[pools.kind], *size, pools.weights, tolerance=1e-4).mass
+
+
+class RmabUcrl(IndexLearner):
     """Optimism about kernels and rewards; the reward of a pair is taken for min(mean + delta, 1)."""
 
-    name = "rmab-ucrl"
-    paper = "Xiong, Wang & Li, NeurIPS 2022"
+    name: ClassVar[str] = "rmab-ucrl"
+    paper: ClassVar[str] = "Xiong, Wang & Li, NeurIPS 2022"
+    settings: RmabUcrlOptions
 
-    def __init__(self, options: RmabUcrlOptions) -> None:
-        self.settings = options
-        self.confidence = Confidence("hoeffding", options.epsilon)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options, by name."""
-        return self.settings.model_dump()
-
-    def estimate(self, state: State) -> FloatArray | None:
-        """(N, S, 2) mean plus optimism after the last episode, in the rewards' own units; None before the first."""
-        if state.episode == 0:
-            return None
-        return Pools.of(state.view).in_own_units(state.view, state.arrays["estimate"])
-
-    def _begin(self, view: View, seed: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
-        pools = Pools.of(view)
-        counts = np.zeros(pools.support.shape, dtype=np.int64)
-        kept = self._window(view)
-        past = {"seen": np.zeros((kept, *pools.zero.shape)), "paid": np.zeros((kept, *pools.zero.shape))}
-        estimate = np.where(pools.zero, pools.floor, 1.0)
-        kernels = self.confidence.kernels(view, counts, pools.support, 0)
-        return {"counts": counts, **past, "estimate": estimate, "mass": self._solve(view, pools, kernels, estimate)}
+    def _prepare(self, view: View, pools: Pools, arrays: Arrays, episode: int, seed: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
+        kernels, estimate = optimistic_model(view, pools, arrays, self._means(pools, arrays), episode, self.settings)
+        if self.settings.version in ("finite", "window"):
+            return {"estimate": estimate, "mass": finite_plan(view, pools, kernels, estimate)}
+        low, high = kernels.low[pools.group], kernels.high[pools.group]
+        mass = stationary_fluid(low, high, estimate[pools.kind], view.budget, pools.weights, pools.real[pools.group])
+        return {"estimate": estimate, "mass": np.repeat(mass[:, np.newaxis], view.horizon, axis=1)}
 
     def _plan(self, state: State) -> Plan:
         mass, pools = state.arrays["mass"], Pools.of(state.view)
         return Plan(IndexPolicy(pools.index_of(mass), state.view.budget), mass, pools.block_of)
 
-    def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]:
-        view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
-        observed = pools.observe(view, feedback)
-        seen = ~np.isnan(observed.values)
-        slot = state.episode % len(arrays["seen"])  # one running sum, or a ring of the window's episodes
-        whole = self.settings.version != "window"
-        past = {"seen": arrays["seen"].copy(), "paid": arrays["paid"].copy()}
-        past["seen"][slot] = observed.visits * seen + (past["seen"][slot] if whole else 0.0)
-        past["paid"][slot] = observed.visits * np.where(seen, observed.values, 0.0) + (past["paid"][slot] if whole else 0.0)
-        counts = arrays["counts"] + observed.counts
-        kernels = self.confidence.kernels(view, counts, pools.support, state.episode + 1)
-        width = hoeffding_width(view, counts.sum(axis=3)[pools.group_of_kind], state.episode + 1, self.settings.epsilon)
-        number, paid = past["seen"].sum(axis=0), past["paid"].sum(axis=0)
-        mean = np.divide(paid, number, out=np.ones_like(paid), where=number > 0)
-        estimate = np.where(pools.zero, pools.floor, np.minimum(mean + width, 1.0))
-        return {"counts": counts, **past, "estimate": estimate, "mass": self._solve(view, pools, kernels, estimate)}
-
     def _window(self, view: View) -> int:
-        return max(1, round(view.episodes**0.5)) if self.settings.version == "window" else 1
+        return max(1, round(view.episodes**0.5)) if self.settings.version == "window" else 0
 
-    def _solve(self, view: View, pools: Pools, kernels: Kernels, estimate: FloatArray) -> FloatArray:
-        """Return the masses (C,H,S,2) of the extended LP; a stationary plan is the same at every step."""
-        low, high, reward = kernels.low[pools.group], kernels.high[pools.group], estimate[pools.kind]
-        if self.settings.version != "stationary":
-            plan = optimistic_fluid(low, high, reward, pools.start, view.budget, view.horizon, pools.weights, tolerance=1e-4)
-            return plan.mass
-        mass = stationary_fluid(low, high, reward, view.budget, pools.weights, pools.real[pools.group])
-        return np.repeat(mass[:, np.newaxis], view.horizon, axis=1)
+
+class RmabUcrlGenerator(FromGenerator, RmabUcrl):
+    """GM-R2MAB: the stationary LP, kernels from the generator's samples. Told how many to draw per pair; ours: 200."""
+
+    settings: RmabUcrlOptions

@@ -1,0 +1,115 @@
+"""Colored-UCRL2 (Ortner, Ryabko, Auer and Munos, 2012/2014): UCRL2 on the joint process of all arms, exact and exponential.
+
+The joint state is that of all arms, an action a set of at most B arms; arms with the same colour, that is group, state and
+action, share their counts. Optimistic planning chooses kernels and rewards within their sets; a new plan is made when the
+count of a colour has doubled.
+
+Knowledge: nothing of the kernels; L1 balls of radius sqrt(56 S ln(2 C t / epsilon) / m), rewards within sqrt(7 ln(2 C t /
+epsilon) / 2m), C colours, t steps so far, m visits. Feedback: bandit. The hard budget needs no adaptation: it is in the
+actions. All states are seen, so that the paper's (last state, time since) are not needed; planning is backward over the H
+steps of an episode, and plans change between episodes only. In a product of balls the arms take their best rows in turn,
+given those of the others, twice: exact for one arm. Refuses tasks with more than 100 000 pairs of joint state and set.
+Tuned: radius and width in units of these (studies/tuning.py, held-out seeds).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.errors import ModelError
+from rmab.kernels.balls import joint_plan
+from rmab.learning.base import Plan, State
+from rmab.learning.confidence import empirical
+from rmab.learning.indexed import Arrays, IndexLearner, TunableOptions
+from rmab.learning.pools import Pools
+from rmab.policy import check_place
+from rmab.problem import View
+
+__all__ = ["ColoredUcrl2", "ColoredUcrl2Options", "JointPolicy", "color_widths", "joint_sets"]
+
+LARGEST = 100_000  # pairs of joint state and set
+PASSES = 2
+
+
+class ColoredUcrl2Options(TunableOptions):
+    """Options of `colored-ucrl2`."""
+
+    TUNED: ClassVar[Mapping[str, float]] = {"optimism": 0.03}
+    epsilon: float = Field(0.05, gt=0, lt=1, description="probability with which the truth may lie outside its set")
+    optimism: float | None = Field(None, ge=0, le=100, description="radius and width, in units of the theory's")
+
+
+@dataclass(frozen=True, eq=False)
+class JointPolicy:
+    """At step h in joint state x, activate sets[choice[h, x]]; choice (H, S^N), sets (K, N), the first arm's state first."""
+
+    choice: IntArray
+    sets: BoolArray
+    states: int
+
+    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:  # noqa: ARG002
+        """Look the joint state up."""
+        now, arms = np.asarray(states), self.sets.shape[1]
+        check_place(h, now, arms, len(self.choice), self.states)
+        place = np.ravel_multi_index(tuple(now.tolist()), (self.states,) * arms)
+        return np.array(self.sets[self.choice[h, place]])
+
+
+class ColoredUcrl2(IndexLearner):
+    """Optimistic planning of all arms at once."""
+
+    name: ClassVar[str] = "colored-ucrl2"
+    paper: ClassVar[str] = "Ortner, Ryabko, Auer & Munos, ALT 2012"
+    settings: ColoredUcrl2Options
+
+    def _begin(self, view: View, seed: int) -> dict[str, NDArray[Any]]:
+        joint, sets = view.states**view.arms, sum(comb(view.arms, k) for k in range(view.budget + 1))
+        if joint * sets > LARGEST:
+            size = f"{view.states}^{view.arms} = {joint} joint states and {sets} sets of arms"
+            raise ModelError(f"{self.name} plans for all arms at once: {size} are too many, {LARGEST} pairs at most")
+        return super()._begin(view, seed)
+
+    def _prepare(self, view: View, pools: Pools, arrays: Arrays, episode: int, seed: int) -> dict[str, NDArray[Any]]:
+        visits = arrays["counts"].sum(axis=3)
+        if episode and (visits < np.maximum(2 * arrays["epoch"], 1)).all():
+            return {}
+        radius, width = color_widths(view, visits, episode, self.settings)
+        means = self._means(pools, arrays)
+        estimate = np.where(pools.zero, pools.floor, np.minimum(means + width[pools.group_of_kind], 1.0))
+        values = np.empty((view.horizon + 1, view.states**view.arms))
+        choice = np.zeros((view.horizon, view.states**view.arms), dtype=np.int64)
+        mean, support = empirical(arrays["counts"], pools.support), pools.support
+        arms = (mean[pools.group_of], radius[pools.group_of], support[pools.group_of], estimate[pools.kind_of])
+        joint_plan(*arms, joint_sets(view, seed), PASSES, values, choice)
+        return {"epoch": visits, "choice": choice, "value": values[0], "estimate": estimate}
+
+    def _plan(self, state: State) -> Plan:
+        sets = joint_sets(state.view, state.seed)
+        return Plan(JointPolicy(state.arrays["choice"], sets, state.view.states))
+
+
+def color_widths(view: View, visits: IntArray, episode: int, settings: ColoredUcrl2Options) -> tuple[FloatArray, FloatArray]:
+    """(G, S, 2) L1 radius and width of the rewards before this episode (from 0); all is possible where nothing was seen."""
+    steps = max(episode * view.horizon, 1)
+    log = np.log(2 * visits.size * steps / settings.epsilon)
+    many, optimism = np.maximum(visits, 1), settings.chosen("optimism")
+    radius = np.minimum(optimism * np.sqrt(56 * view.states * log / many), 2.0)
+    width = np.minimum(optimism * np.sqrt(7 * log / (2 * many)), 1.0)
+    return np.where(visits > 0, radius, 2.0), np.where(visits > 0, width, 1.0)
+
+
+def joint_sets(view: View, seed: int) -> BoolArray:
+    """(K, N) all sets of at most B arms, large ones first, as ties go to the first; in an order of the seed's otherwise."""
+    every = [chosen for size in range(view.budget, -1, -1) for chosen in combinations(range(view.arms), size)]
+    sets = np.zeros((len(every), view.arms), dtype=bool)
+    for k, chosen in enumerate(every):
+        sets[k, list(chosen)] = True
+    luck = np.random.default_rng(abs(seed)).random(len(every))
+    return sets[np.lexsort((luck, -sets.sum(axis=1)))]

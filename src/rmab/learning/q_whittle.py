@@ -1,0 +1,125 @@
+"""Whittle-index Q-learning, tabular, on two time scales (Avrachenkov and Borkar, Automatica 2022; Robledo et al., 2022).
+
+For every reference state x an arm keeps Q_x(s, a), learned at the price lambda(x) of activation, and moves the price slowly
+until both actions are worth the same in x: lambda(x) is then the Whittle index of x.
+    Q_x(s,a) += fast(visits of (s,a)) * (r - lambda(x) a + discount * max Q_x(s',.) - Q_x(s,a))
+    lambda(x) += slow(steps) * (Q_x(x,1) - Q_x(x,0))
+    fast(m) = min(1, c / ceil(m / 500)), slow(n) = c' / (1 + ceil(n ln n / 500)), c = 0.1, c' = 0.2 (our reading)
+
+Knowledge: nothing, no model is kept. Feedback: bandit; a pair whose reward is not shown teaches nothing. Hard budget: as
+published, the B highest indices are activated; with probability 0.1 a step is for exploration, and its B arms are random.
+The discount is 1 - 1/H. Arms that are alike learn together: transitions of one pair at one step count as one, with their
+mean. Tuned: c, c' and exploration in units of these (studies/tuning.py, held-out seeds).
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from rmab.arrays import FloatArray, IntArray
+from rmab.learning.base import Learner, Plan, State
+from rmab.learning.feedback import Feedback
+from rmab.learning.indexed import TunableOptions
+from rmab.learning.pools import Pools
+from rmab.learning.tables import endless_discount
+from rmab.policy import IndexPolicy
+from rmab.problem import View
+
+__all__ = ["QWhittle", "QWhittleOptions", "Tables", "fast_rate", "slow_rate"]
+
+FAST, SLOW, PATIENCE, EXPLORATION = 0.1, 0.2, 500.0, 0.1
+
+
+class QWhittleOptions(TunableOptions):
+    """Options of `q-whittle`."""
+
+    TUNED: ClassVar[Mapping[str, float]] = {"fast": 1.0, "slow": 1.0, "exploration": 0.3}
+    fast: float | None = Field(None, gt=0, le=1e4, description="the rate of Q, in units of the papers'")
+    slow: float | None = Field(None, gt=0, le=1e4, description="the rate of the indices, in units of the papers'")
+    exploration: float | None = Field(None, ge=0, le=10, description="the part of steps played at random, in units of 0.1")
+
+
+class Tables:
+    """Q (R,S,S,2) by kind of arm, reference state, state and action; index (R,S); visits (R,S,2); steps so far."""
+
+    def __init__(self, quality: FloatArray, index: FloatArray, visits: FloatArray, steps: int) -> None:
+        self.quality, self.index, self.visits, self.steps = quality.copy(), index.copy(), visits.copy(), steps
+
+    def step(
+        self,
+        kind: IntArray,
+        here: IntArray,
+        action: IntArray,
+        paid: FloatArray,
+        there: IntArray,
+        rates: tuple[float, float, float],
+    ) -> None:
+        """Learn from the arms' moves (N,) at one step; paid is NaN where it was not shown; rates: fast, slow, discount."""
+        fast, slow, discount = rates
+        self.steps += 1
+        known = ~np.isnan(paid)
+        k, s, a = kind[known], here[known], action[known]
+        ahead = self.quality[k, :, there[known]].max(axis=2)  # (N, S): by reference state
+        target = paid[known, np.newaxis] - self.index[k] * a[:, np.newaxis] + discount * ahead
+        number, total = np.zeros(self.visits.shape), np.zeros((*self.visits.shape, self.index.shape[1]))
+        np.add.at(number, (k, s, a), 1.0)
+        np.add.at(total, (k, s, a), target)
+        met = np.nonzero(number)
+        self.visits[met] += 1.0
+        rate = fast_rate(self.visits[met], fast)[:, np.newaxis]
+        mean, view = total[met] / number[met][:, np.newaxis], self.quality.transpose(0, 2, 3, 1)
+        view[met] += rate * (mean - view[met])
+        states = np.arange(self.index.shape[1])
+        own = self.quality[:, states, states]
+        self.index += slow_rate(self.steps, slow) * (own[..., 1] - own[..., 0])
+
+
+def fast_rate(visits: FloatArray, scale: float) -> FloatArray:
+    """Return the rate of Q at the m-th visit of a pair."""
+    return np.minimum(scale * FAST / np.ceil(visits / PATIENCE), 1.0)
+
+
+def slow_rate(steps: int, scale: float) -> float:
+    """Return the rate of the indices at the n-th step: small beside that of Q in the long run."""
+    return float(scale * SLOW / (1.0 + np.ceil(steps * np.log(steps) / PATIENCE)))
+
+
+class QWhittle(Learner):
+    """No model: a price per state that is moved until it makes no difference."""
+
+    name: ClassVar[str] = "q-whittle"
+    paper: ClassVar[str] = "Avrachenkov & Borkar, Automatica 2022; Robledo, Borkar, Ayesta & Avrachenkov, 2022"
+
+    def __init__(self, options: QWhittleOptions) -> None:
+        self.settings = options
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options, by name."""
+        return self.settings.model_dump()
+
+    def _begin(self, view: View, seed: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
+        kinds, states = len(Pools.of(view).zero), view.states
+        tables = {"quality": np.zeros((kinds, states, states, 2)), "index": np.zeros((kinds, states))}
+        return {**tables, "visits": np.zeros((kinds, states, 2)), "steps": np.array(0)}
+
+    def _plan(self, state: State) -> Plan:
+        view = state.view
+        rng = np.random.default_rng(np.random.SeedSequence(abs(state.seed), spawn_key=(state.episode,)))
+        greedy = rng.random(view.horizon) >= EXPLORATION * self.settings.chosen("exploration")
+        index = state.arrays["index"][Pools.of(view).kind_of]
+        table = np.where(greedy[:, np.newaxis], index[:, np.newaxis], 0.0)  # equal indices: B arms at random
+        return Plan(IndexPolicy(table, view.budget))
+
+    def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]:
+        view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
+        tables = Tables(arrays["quality"], arrays["index"], arrays["visits"], int(arrays["steps"]))
+        rates = (self.settings.chosen("fast"), self.settings.chosen("slow"), endless_discount(view))
+        values, states, actions = pools.observe(view, feedback).values, feedback.states, feedback.actions.astype(np.int64)
+        for h in range(view.horizon):
+            paid = values[pools.kind_of, states[h], actions[h]]
+            tables.step(pools.kind_of, states[h], actions[h], paid, states[h + 1], rates)
+        return {"quality": tables.quality, "index": tables.index, "visits": tables.visits, "steps": np.array(tables.steps)}

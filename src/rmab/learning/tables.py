@@ -1,0 +1,51 @@
+"""Tables of indices from estimated kernels (G,S,2,S) and rewards (R,S,2): what index learners execute."""
+
+import numpy as np
+
+from rmab.arrays import FloatArray
+from rmab.learning.confidence import Kernels
+from rmab.learning.pools import Pools
+from rmab.planners.blocks import Blocks
+from rmab.planners.optimistic import optimistic_fluid
+from rmab.planners.whittle import arm_whittle
+from rmab.problem import View
+
+__all__ = ["endless_discount", "lagrangian_table", "tightened", "whittle_table"]
+
+TOLERANCE = 1e-4  # of the fluid LP: kernels are estimates
+
+
+def tightened(kernels: Kernels, mean: FloatArray, scale: float) -> Kernels:
+    """Return the sets with every distance to the empirical kernel times `scale`, which may also widen them."""
+    if scale == 1.0:
+        return kernels
+    if kernels.radius is not None:
+        return Kernels(kernels.low, kernels.high, np.minimum(scale * kernels.radius, 2.0))
+    low, high = mean + scale * (kernels.low - mean), mean + scale * (kernels.high - mean)
+    return Kernels(np.maximum(low, 0.0), np.minimum(high, 1.0), None)
+
+
+def lagrangian_table(view: View, pools: Pools, kernels: FloatArray, reward: FloatArray) -> FloatArray:
+    """(N, H, S) Lagrangian index under the fluid LP's prices; kernels (C,S,2,S) and reward (C,S,2) of every block."""
+    start = np.eye(view.states)[pools.start] * pools.weights[:, np.newaxis]
+    size = (pools.start, view.budget, view.horizon, pools.weights)
+    prices = optimistic_fluid(kernels, kernels, reward, *size, tolerance=TOLERANCE).prices
+    blocks = Blocks(kernels, reward, start, pools.block_of)
+    return np.asarray((blocks.values(prices)[1] + prices[:, np.newaxis])[pools.block_of])
+
+
+def whittle_table(pools: Pools, kernels: FloatArray, reward: FloatArray, discount: float) -> FloatArray:
+    """(N, S) discounted Whittle indices; kernels (C,S,2,S) and reward (C,S,2) of every block; 0 in padded states.
+
+    Estimates need not be indexable: then these are the prices at which the sweep makes a state passive.
+    """
+    index = np.zeros(reward.shape[:2])
+    for c, group in enumerate(pools.group):
+        size = int(pools.real[group].sum())
+        index[c, :size], _ = arm_whittle(kernels[c, :size, :, :size], reward[c, :size], discount)
+    return index[pools.block_of]
+
+
+def endless_discount(view: View) -> float:
+    """Return the discount of an endless horizon that looks as far ahead as an episode is long: 1 - 1/H."""
+    return 1.0 - 1.0 / view.horizon

@@ -1,0 +1,90 @@
+"""UCWhittle (Wang, Xu, Taneja and Tambe, AAAI 2023), value form: Whittle indices of the kernels that promise most.
+
+Before every episode, kernels are those of the L1 balls that maximise the discounted value of reward - price * a, at the
+price of activation at hand (extended value iteration stands for the paper's bilinear programme); arms are ranked by the
+Whittle index of these kernels; the next price is the B-th largest index, averaged over the steps of the episode.
+
+Knowledge: nothing of the kernels; L1 balls of radius sqrt(2 S ln(2 S A N t^4 / epsilon) / m). Feedback: bandit. The paper
+knows the rewards; ours are running means, 1 where nothing was seen. Hard budget: as published, the B highest indices are
+activated. The discount, which the paper leaves open, is 1 - 1/H. Tuned: the radius in units of the theory's
+(studies/tuning.py, held-out seeds): the theory's own won.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from rmab.arrays import FloatArray, IntArray
+from rmab.errors import SolverError
+from rmab.kernels.balls import lifted_values
+from rmab.learning.base import State
+from rmab.learning.confidence import empirical
+from rmab.learning.feedback import Feedback
+from rmab.learning.indexed import Arrays, IndexLearner, TunableOptions
+from rmab.learning.pools import Pools
+from rmab.learning.tables import endless_discount, whittle_table
+from rmab.problem import View
+
+__all__ = ["UcWhittle", "UcWhittleOptions", "clearing_price", "optimistic_kernels", "whittle_radius"]
+
+ROUNDS = 100_000  # of value iteration, at most
+CLOSE = 1e-9  # values
+
+
+class UcWhittleOptions(TunableOptions):
+    """Options of `uc-whittle`."""
+
+    TUNED: ClassVar[Mapping[str, float]] = {"optimism": 1.0}
+    epsilon: float = Field(0.05, gt=0, lt=1, description="probability with which a kernel may lie outside its set")
+    optimism: float | None = Field(None, ge=0, le=100, description="the radius, in units of the theory's")
+
+
+class UcWhittle(IndexLearner):
+    """Whittle indices of optimistic kernels."""
+
+    name: ClassVar[str] = "uc-whittle"
+    paper: ClassVar[str] = "Wang, Xu, Taneja & Tambe, AAAI 2023"
+    settings: UcWhittleOptions
+
+    def _prepare(self, view: View, pools: Pools, arrays: Arrays, episode: int, seed: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
+        price = float(arrays.get("price", 0.0))
+        means, discount = self._means(pools, arrays), endless_discount(view)
+        wide = whittle_radius(view, arrays["counts"].sum(axis=3), episode, self.settings.epsilon)
+        wide = np.minimum(self.settings.chosen("optimism") * wide, 2.0)
+        kernels, values = optimistic_kernels(pools, arrays, means, wide, price, discount)
+        table = whittle_table(pools, kernels, means[pools.kind], discount)
+        return {"table": table, "estimate": means, "values": values, "price": np.array(price)}
+
+    def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]:
+        price = clearing_price(state.arrays["table"], feedback.states[:-1], state.view.budget)
+        raised = State(state.learner, state.view, state.seed, state.episode, {**state.arrays, "price": np.array(price)})
+        return super()._learn(raised, feedback)
+
+
+def whittle_radius(view: View, visits: IntArray, episode: int, epsilon: float) -> FloatArray:
+    """(G, S, 2) L1 radius sqrt(2 S ln(2 S A N t^4 / epsilon) / m), t from 1; 2, which is everything, where m is 0."""
+    log = np.log(2 * view.states * 2 * view.arms / epsilon) + 4 * np.log(episode + 1)
+    return np.where(visits > 0, np.minimum(np.sqrt(2 * view.states * log / np.maximum(visits, 1)), 2.0), 2.0)
+
+
+def optimistic_kernels(
+    pools: Pools, arrays: Arrays, reward: FloatArray, radius: FloatArray, price: float, discount: float
+) -> tuple[FloatArray, FloatArray]:
+    """(C, S, 2, S) kernels of the balls (G,S,2) that promise most at this price, and these values (C, S)."""
+    mean = empirical(arrays["counts"], pools.support)[pools.group]
+    values, rows = np.zeros(mean.shape[:2]), np.empty_like(mean)
+    balls = (mean, radius[pools.group], pools.support[pools.group])
+    if not lifted_values(*balls, reward[pools.kind], price, discount, CLOSE, ROUNDS, values, rows):
+        raise SolverError(f"uc-whittle: value iteration has not settled after {ROUNDS} rounds")
+    return rows, values
+
+
+def clearing_price(table: FloatArray, states: IntArray, budget: int) -> float:
+    """Return the B-th largest index (N,S) among the arms in their states (H,N), mean over the steps; 0 without budget."""
+    if budget == 0:
+        return 0.0
+    index = np.sort(table[np.arange(len(table)), states], axis=1)
+    return float(index[:, -budget].mean())
