@@ -44,6 +44,8 @@ VARIANTS: dict[str, dict[str, str | float]] = {
     "fading, active, 4 x rate": {"estimator": "fading", "step": "active", "scale": 4.0},
     "last, active, 4 x rate": {"estimator": "last", "step": "active", "scale": 4.0},
     "direct, active": {"estimator": "direct", "step": "active"},
+    "implicit exploration, lazy": {"estimator": "implicit"},
+    "implicit exploration, active": {"estimator": "implicit", "step": "active"},
 }
 for label, options in VARIANTS.items():
     LEARNERS[f"variant: {label}"] = ("ucmd", options, "bandit")  # type: ignore[assignment]

@@ -14,7 +14,7 @@ import literal
 import rmab
 from episodes import ACTIONS, GROUPS, REWARD, STATES, tiny, view_of
 from rmab.learning.confidence import KINDS, Confidence, empirical, hoeffding_width, kl_interval
-from rmab.learning.estimators import begin_memory, paper_estimate, update_memory
+from rmab.learning.estimators import ESTIMATORS, begin_memory, paper_estimate, update_memory
 from rmab.learning.feedback import Feedback
 from rmab.learning.pools import Observed, Pools
 from rmab.problem import View
@@ -70,8 +70,8 @@ def test_passive_rewards_declared_zero_are_known_everywhere() -> None:
     assert pools.floor == 0.4
     np.testing.assert_array_equal(seen.values[..., 0], 0.4)
     memory = begin_memory(pools)
-    for kind in ("paper", "direct", "fading", "last", "forecast"):
-        estimate = update_memory(kind, view, pools, memory, seen, np.ones((3, 2, 2)), 0)
+    for kind in ESTIMATORS:
+        estimate = update_memory(kind, view, pools, memory, seen, np.ones((3, 2, 2)), 0, np.full((3, 2, 2), 2.0))
         np.testing.assert_array_equal(estimate.last[..., 0], 0.4)
         np.testing.assert_array_equal(estimate.ahead[..., 0], 0.4)
 

@@ -14,7 +14,7 @@ from rmab.kernels.episodes import index_episodes, step
 from rmab.policy import IndexPolicy, Policy
 from rmab.problem import Problem
 
-__all__ = ["Batch", "Trajectory", "checked_reward", "simulate", "simulate_many"]
+__all__ = ["Batch", "Trajectory", "checked_reward", "simulate", "simulate_many", "visit_rates"]
 
 PIECE = 1024  # rounds handed to one thread at a time: large enough to hide the hand-over, small enough to share the work
 
@@ -97,6 +97,22 @@ def simulate_many(
             for _ in pool.map(play, [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]):
                 pass
     return Batch(frozen(rewards), frozen(activations))
+
+
+def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, rounds: int) -> FloatArray:
+    """(N, H, S, 2) how often, in so many episodes, each arm was in a state and active or passive there, step by step."""
+    count, states, horizon = problem.arms.count, problem.arms.states, problem.horizon
+    table = _checked(problem, policy, np.zeros((count, states, 2)), rng)
+    number = as_integer(rounds, "rounds")
+    if number < 1:
+        raise ModelError(f"rounds must be at least 1, got {number}")
+    where = np.empty((number, horizon + 1, count), dtype=np.int32)
+    active = np.empty((number, horizon, count), dtype=bool)
+    _play(problem, policy, table, _streams(rng, number), where, active)
+    node = np.arange(count) * horizon + np.arange(horizon)[:, np.newaxis]  # (H, N)
+    place = (node * states + where[:, :-1]) * 2 + active
+    rates = np.bincount(place.reshape(-1), minlength=count * horizon * states * 2) / number
+    return np.asarray(rates.reshape(count, horizon, states, 2))
 
 
 def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:

@@ -10,6 +10,7 @@ from rmab.arrays import FloatArray
 from rmab.learning.base import Learner, Plan, State
 from rmab.learning.confidence import Confidence, Kernels, Kind, hoeffding_width
 from rmab.learning.estimators import Estimate, EstimatorKind, begin_memory, update_memory
+from rmab.learning.exposure import executed_occupancy, exploration, of_kinds
 from rmab.learning.feedback import Feedback
 from rmab.learning.mirror import StepKind, active_step, first_step, lazy_step, paper_rate, reached_heat
 from rmab.learning.pools import Pools
@@ -84,8 +85,9 @@ class MirrorDescent(Learner):
         visits = arrays["counts"].sum(axis=3)[pools.group_of_kind]
         width = hoeffding_width(view, visits, state.episode, self.settings.epsilon)
         memory = {name: arrays[name] for name in begin_memory(pools)}
-        estimate = update_memory(self.estimator, view, pools, memory, observed, width, state.episode)
         counts = arrays["counts"] + observed.counts
+        expected = self._expected(state, counts) if self.estimator == "implicit" else None
+        estimate = update_memory(self.estimator, view, pools, memory, observed, width, state.episode, expected)
         kernels = self._kernels(view, pools, counts, state.episode + 1)
         own = {"counts": counts, "estimate": estimate.last, **estimate.memory}
         if self.step == "active":
@@ -108,6 +110,12 @@ class MirrorDescent(Learner):
                 break
             mass = plan.mass
         return plan, heat
+
+    def _expected(self, state: State, counts: NDArray[np.int64]) -> FloatArray:
+        """(R, S, 2) visits per arm that the executed policy makes on average, by all that is known, plus gamma."""
+        view, pools = state.view, Pools.of(state.view)
+        rates = executed_occupancy(view, pools, self._plan(state).policy, counts, (state.seed, state.episode))
+        return of_kinds(pools, rates.sum(axis=1)) + exploration(view, self.settings.epsilon)
 
     def _kernels(self, view: View, pools: Pools, counts: NDArray[np.int64], episode: int) -> Kernels:
         return self.confidence.kernels(view, counts, pools.support, episode)

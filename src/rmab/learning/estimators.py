@@ -1,11 +1,13 @@
 """Reward estimators: what the last episode paid, also where nobody looked, and what the next is expected to pay.
 
-All values are in [0, 1]. An estimator keeps its memory in named arrays and returns, after every episode, an Estimate: `last`
-is r-hat of the episode that ended, `ahead` the direction in which the mirror step goes for the next one.
+All values are in [0, 1], but for those of `implicit`, which are at most 1. An estimator keeps its memory in named arrays and
+returns, after every episode, an Estimate: `last` is r-hat of the episode that ended, `ahead` the direction in which the
+mirror step goes for the next one.
 
     paper     eq. reward_estimator, to the letter                      direct    what was seen; 1 where nothing was
     fading    unseen: mean of the past plus optimism that fades        last      unseen: last value plus optimism that grows
     forecast  as fading or last, whichever has predicted better, and looking ahead instead of adding up
+    implicit  1 minus the loss times visits, over the visits that were to be expected plus gamma: implicit exploration
 """
 
 from dataclasses import dataclass
@@ -18,10 +20,18 @@ from rmab.arrays import BoolArray, FloatArray
 from rmab.learning.pools import Observed, Pools
 from rmab.problem import View
 
-__all__ = ["ESTIMATORS", "Estimate", "EstimatorKind", "begin_memory", "paper_estimate", "update_memory"]
+__all__ = [
+    "ESTIMATORS",
+    "Estimate",
+    "EstimatorKind",
+    "begin_memory",
+    "implicit_estimate",
+    "paper_estimate",
+    "update_memory",
+]
 
-EstimatorKind = Literal["paper", "direct", "fading", "last", "forecast"]
-ESTIMATORS: tuple[EstimatorKind, ...] = ("paper", "direct", "fading", "last", "forecast")
+EstimatorKind = Literal["paper", "direct", "fading", "last", "forecast", "implicit"]
+ESTIMATORS: tuple[EstimatorKind, ...] = ("paper", "direct", "fading", "last", "forecast", "implicit")
 
 FORGETTING = np.array([1.0, 0.0])  # per episode: everything counts alike, or only the last value
 FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
@@ -64,10 +74,27 @@ def paper_estimate(view: View, observed: Observed, width: FloatArray) -> FloatAr
     return np.where(seen, np.minimum(scaled + width, 1.0), 1.0)
 
 
+def implicit_estimate(observed: Observed, expected: FloatArray) -> FloatArray:
+    """r-hat (R,S,2) = 1 - loss c / expected, where expected (R,S,2) is what c is on average, plus gamma; 1 where not seen.
+
+    Too high on average, by little where a pair is often visited: so it explores (Jin et al. 2020, with the steps of an
+    episode together, as rewards do not depend on them).
+    """
+    loss = np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values)
+    return np.asarray(1.0 - loss * observed.visits / expected)
+
+
 def update_memory(
-    kind: EstimatorKind, view: View, pools: Pools, memory: Memory, observed: Observed, width: FloatArray, episode: int
+    kind: EstimatorKind,
+    view: View,
+    pools: Pools,
+    memory: Memory,
+    observed: Observed,
+    width: FloatArray,
+    episode: int,
+    expected: FloatArray | None = None,
 ) -> Estimate:
-    """Take in one episode (from 0). Known zeros stay zero, whatever the kind."""
+    """Take in one episode (from 0). Known zeros stay zero, whatever the kind. Only `implicit` wants `expected` (R,S,2)."""
     seen = ~np.isnan(observed.values) & ~pools.zero
     values = np.where(seen, observed.values, 0.0)
     errors, checks = _checked_forecasts(memory, seen, values)
@@ -85,6 +112,9 @@ def update_memory(
     }
     if kind == "paper":
         last = paper_estimate(view, observed, width)
+    elif kind == "implicit":
+        assert expected is not None
+        last = implicit_estimate(observed, expected)
     else:
         last = np.where(seen, values, _unseen(kind, kept, episode, view.episodes))
     last = np.where(pools.zero, pools.floor, last)
