@@ -8,6 +8,7 @@ from rmab.errors import ModelError
 from rmab.learning.base import Learner
 from rmab.learning.descent import MirrorDescent, UcmdArmabOptions, UcmdOptions
 from rmab.learning.oracle import Chance, Oracle
+from rmab.learning.uc_o_reps import UcOReps, UcORepsOptions
 from rmab.learning.ucrl import RmabUcrl, RmabUcrlOptions
 
 __all__ = ["LEARNERS", "learner", "learners"]
@@ -35,6 +36,11 @@ LEARNERS: dict[str, Entry] = {
         "its rival: mean rewards with optimism, extended LP (Xiong, Wang & Li, NeurIPS 2022)",
         RmabUcrlOptions,
         RmabUcrl,
+    ),
+    "uc-o-reps": (
+        "mirror descent on all losses: full information (Rosenberg & Mansour, ICML 2019)",
+        UcORepsOptions,
+        UcOReps,
     ),
     "random": ("a random set of arms at every step", NoOptions, lambda _: Chance()),
     "oracle": ("fixed index policy of the true kernels and the summed rewards: privileged", NoOptions, lambda _: Oracle()),
