@@ -8,6 +8,7 @@ from rmab.errors import ModelError
 from rmab.learning.base import Learner
 from rmab.learning.descent import MirrorDescent, UcmdArmabOptions, UcmdOptions
 from rmab.learning.oracle import Chance, Oracle
+from rmab.learning.shifted_uc_o_reps import ShiftedUcOReps, ShiftedUcORepsOptions
 from rmab.learning.uc_o_reps import UcOReps, UcORepsOptions
 from rmab.learning.ucrl import RmabUcrl, RmabUcrlOptions
 
@@ -41,6 +42,11 @@ LEARNERS: dict[str, Entry] = {
         "mirror descent on all losses: full information (Rosenberg & Mansour, ICML 2019)",
         UcORepsOptions,
         UcOReps,
+    ),
+    "shifted-uc-o-reps": (
+        "its bandit version, with kernels mixed with chance (Rosenberg & Mansour, NeurIPS 2019)",
+        ShiftedUcORepsOptions,
+        ShiftedUcOReps,
     ),
     "random": ("a random set of arms at every step", NoOptions, lambda _: Chance()),
     "oracle": ("fixed index policy of the true kernels and the summed rewards: privileged", NoOptions, lambda _: Oracle()),
