@@ -11,6 +11,7 @@ from rmab.learning.oracle import Chance, Oracle
 from rmab.learning.shifted_uc_o_reps import ShiftedUcOReps, ShiftedUcORepsOptions
 from rmab.learning.uc_o_reps import UcOReps, UcORepsOptions
 from rmab.learning.ucrl import RmabUcrl, RmabUcrlOptions
+from rmab.learning.uob_reps import UobReps, UobRepsOptions
 
 __all__ = ["LEARNERS", "learner", "learners"]
 
@@ -48,6 +49,7 @@ LEARNERS: dict[str, Entry] = {
         ShiftedUcORepsOptions,
         ShiftedUcOReps,
     ),
+    "uob-reps": ("losses over upper occupancy bounds, mirror descent (Jin et al., ICML 2020)", UobRepsOptions, UobReps),
     "random": ("a random set of arms at every step", NoOptions, lambda _: Chance()),
     "oracle": ("fixed index policy of the true kernels and the summed rewards: privileged", NoOptions, lambda _: Oracle()),
 }
