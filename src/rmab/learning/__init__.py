@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from rmab.errors import ModelError
 from rmab.learning.base import Learner
 from rmab.learning.descent import MirrorDescent, UcmdArmabOptions, UcmdOptions
+from rmab.learning.dilated_po import DilatedPo, DilatedPoOptions
 from rmab.learning.oracle import Chance, Oracle
 from rmab.learning.shifted_uc_o_reps import ShiftedUcOReps, ShiftedUcORepsOptions
 from rmab.learning.uc_o_reps import UcOReps, UcORepsOptions
@@ -50,6 +51,7 @@ LEARNERS: dict[str, Entry] = {
         ShiftedUcOReps,
     ),
     "uob-reps": ("losses over upper occupancy bounds, mirror descent (Jin et al., ICML 2020)", UobRepsOptions, UobReps),
+    "dilated-po": ("policy optimisation with dilated bonuses (Luo, Wei & Lee, NeurIPS 2021)", DilatedPoOptions, DilatedPo),
     "random": ("a random set of arms at every step", NoOptions, lambda _: Chance()),
     "oracle": ("fixed index policy of the true kernels and the summed rewards: privileged", NoOptions, lambda _: Oracle()),
 }
