@@ -9,6 +9,7 @@ from rmab.learning.base import Learner
 from rmab.learning.descent import MirrorDescent, UcmdArmabOptions, UcmdOptions
 from rmab.learning.dilated_po import DilatedPo, DilatedPoOptions
 from rmab.learning.oracle import Chance, Oracle
+from rmab.learning.pdgd_ops import PdgdOps, PdgdOpsOptions
 from rmab.learning.shifted_uc_o_reps import ShiftedUcOReps, ShiftedUcORepsOptions
 from rmab.learning.uc_o_reps import UcOReps, UcORepsOptions
 from rmab.learning.ucpd import Ucpd, UcpdOptions
@@ -54,6 +55,7 @@ LEARNERS: dict[str, Entry] = {
     "uob-reps": ("losses over upper occupancy bounds, mirror descent (Jin et al., ICML 2020)", UobRepsOptions, UobReps),
     "dilated-po": ("policy optimisation with dilated bonuses (Luo, Wei & Lee, NeurIPS 2021)", DilatedPoOptions, DilatedPo),
     "ucpd": ("the budget on average, by queues: full information (Qiu et al., NeurIPS 2020)", UcpdOptions, Ucpd),
+    "pdgd-ops": ("the budget on average, by prices: full information (Germano et al. 2023)", PdgdOpsOptions, PdgdOps),
     "random": ("a random set of arms at every step", NoOptions, lambda _: Chance()),
     "oracle": ("fixed index policy of the true kernels and the summed rewards: privileged", NoOptions, lambda _: Oracle()),
 }
