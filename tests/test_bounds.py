@@ -71,7 +71,9 @@ def test_bounds_are_those_of_all_vertices(seed: int, states: int, horizon: int) 
     np.testing.assert_allclose(computed(low, high, share, [start], -1.0)[0], least, atol=1e-12)
 
 
-def programme(low: FloatArray, high: FloatArray, share: FloatArray, start: int, target: tuple[int, int], sign: float) -> float:
+def programme(
+    low: FloatArray, high: FloatArray, share: FloatArray, start: int, target: tuple[int, int], sign: float
+) -> float:
     """Return the most or least mass of a node by a linear programme over z (H,S,2,S), with HiGHS."""
     horizon, states = share.shape
     at = np.arange(horizon * states * 2 * states).reshape(horizon, states, 2, states)

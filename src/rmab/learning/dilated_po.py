@@ -30,7 +30,7 @@ from rmab.learning.exposure import bounds, importance, of_blocks, own_occupancy,
 from rmab.learning.feedback import Feedback
 from rmab.learning.occupancy import Arrays, doubled
 from rmab.learning.pools import Observed, Pools
-from rmab.learning.presets import PresetOptions
+from rmab.learning.presets import WeightedOptions
 from rmab.planners.boxes import Rows
 from rmab.policy import IndexPolicy
 from rmab.problem import View
@@ -38,11 +38,12 @@ from rmab.problem import View
 __all__ = ["DilatedPo", "DilatedPoOptions"]
 
 
-class DilatedPoOptions(PresetOptions):
+class DilatedPoOptions(WeightedOptions):
     """Options of `dilated-po`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"rate": 0.1, "bonus": 0.01}
+    TUNED: ClassVar[Mapping[str, float]] = {"rate": 0.1, "gamma": 0.1, "bonus": 0.01}
     rate: float | None = Field(None, gt=0, le=1e6, description="eta times H; None: the theory's, or the tuned one")
+    gamma: float | None = Field(None, gt=0, le=1e6, description="implicit exploration, in units of the theory's")
     bonus: float | None = Field(None, ge=0, le=1e6, description="the bonus, in units of the theory's")
 
 
@@ -74,7 +75,8 @@ class DilatedPo(Learner):
         return {"counts": counts, "epoch": counts, "losses": losses, "prices": np.zeros(view.horizon)}
 
     def _plan(self, state: State) -> Plan:
-        return Plan(IndexPolicy(self._share(state)[Pools.of(state.view).block_of], state.view.budget))
+        index = self._share(state)[Pools.of(state.view).block_of]
+        return Plan(IndexPolicy(index, state.view.budget, rounding=self.settings.rounding))
 
     def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]:
         view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
@@ -100,8 +102,11 @@ class DilatedPo(Learner):
         rows = rows_of(pools, sets.kernels(view, arrays["epoch"], pools.support, 0))
         everywhere = np.ones(share.shape, dtype=bool)
         most, least = (bounds(pools, rows, share, everywhere, most=sign) for sign in (True, False))
-        gamma = 2 * self.eta(view) * view.horizon
-        weights = importance(view, pools, share, arrays["epoch"], most, (state.seed, state.episode)) + gamma
+        gamma = self.settings.chosen("gamma") * 2 * self.eta(view) * view.horizon
+        weights = (
+            importance(view, pools, self._plan(state).policy, share, arrays["epoch"], most, (state.seed, state.episode))
+            + gamma
+        )
         to_go = of_blocks(pools, placed(view, feedback, _losses_to_go(pools, feedback, observed, arrays["prices"])))
         return to_go / weights - self.settings.chosen("bonus") * _bonus(rows, share, most, least, gamma)
 

@@ -15,7 +15,7 @@ from rmab.learning.confidence import Kernels, empirical
 from rmab.learning.feedback import Feedback
 from rmab.learning.pools import Observed, Pools
 from rmab.planners.boxes import Boxes, Rows
-from rmab.policy import IndexPolicy, Policy
+from rmab.policy import Policy
 from rmab.problem import Problem, View
 from rmab.simulation import visit_rates
 
@@ -94,12 +94,26 @@ def bounds(pools: Pools, rows: Rows, share: FloatArray, wanted: BoolArray, *, mo
 
 
 def importance(
-    view: View, pools: Pools, share: FloatArray, counts: IntArray, optimistic: FloatArray, seed: tuple[int, int]
+    view: View,
+    pools: Pools,
+    policy: Policy,
+    share: FloatArray,
+    counts: IntArray,
+    optimistic: FloatArray,
+    seed: tuple[int, int],
 ) -> FloatArray:
-    """(C, H, S, 2) importance weights of blocks whose index is share (C,H,S) and whose optimistic masses are given."""
-    executed = executed_occupancy(view, pools, IndexPolicy(share[pools.block_of], view.budget), counts, seed)
-    own = own_occupancy(view, pools, share, counts)
-    return of_blocks(pools, executed) + np.maximum(optimistic - own, 0.0)
+    """(C, H, S, 2) importance weights: visits of the executed policy, times the optimism about its block's state.
+
+    share (C,H,S) is what each block plans by itself, optimistic (C,H,S,2) the masses that it hopes for. Their excess over
+    the block's own occupancy under the empirical kernels is taken as a factor, for both actions alike: a summand would make
+    the action that is planned more often than executed look better than it is. No state has more than mass 1.
+    """
+    executed = of_blocks(pools, executed_occupancy(view, pools, policy, counts, seed))
+    own, hoped, seen = (table.sum(axis=3) for table in (own_occupancy(view, pools, share, counts), optimistic, executed))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.minimum(np.maximum(hoped / own, 1.0), 1.0 / seen)
+    # A state that no simulated episode came to has the hoped mass.
+    return np.where(seen[..., np.newaxis] > 0, executed * np.nan_to_num(factor)[..., np.newaxis], optimistic)
 
 
 def step_visits(view: View, pools: Pools, feedback: Feedback) -> FloatArray:

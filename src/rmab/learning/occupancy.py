@@ -53,7 +53,7 @@ class OccupancyLearner(Learner):
 
     def _plan(self, state: State) -> Plan:
         mass, pools = state.arrays["mass"], Pools.of(state.view)
-        policy = IndexPolicy(pools.index_of(mass), state.view.budget)
+        policy = IndexPolicy(pools.index_of(mass), state.view.budget, rounding=self.settings.rounding)
         return Plan(policy, mass, pools.block_of, int(state.arrays["iterations"]))
 
     def _learn(self, state: State, feedback: Feedback) -> Arrays:

@@ -5,7 +5,9 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Preset", "PresetOptions"]
+from rmab.policy import Rounding
+
+__all__ = ["Preset", "PresetOptions", "WeightedOptions"]
 
 Preset = Literal["theory", "tuned"]
 
@@ -17,6 +19,7 @@ class PresetOptions(BaseModel):
     TUNED: ClassVar[Mapping[str, float]] = {}
     preset: Preset = Field("theory", description="parameters of the paper, or those that studies/tuning_rivals.py found")
     epsilon: float = Field(0.05, gt=0, lt=1, description="probability with which a kernel may lie outside its set")
+    rounding: Rounding = Field("top", description="the highest indices, or dependent rounding")
 
     def chosen(self, name: str) -> float:
         """Return a parameter: as it was set, or by the preset."""
@@ -24,3 +27,9 @@ class PresetOptions(BaseModel):
         if given is not None:
             return given
         return self.TUNED[name] if self.preset == "tuned" else 1.0
+
+
+class WeightedOptions(PresetOptions):
+    """Rivals with importance weights must draw: arms that the highest indices leave out would never be seen to lose."""
+
+    rounding: Rounding = Field("dependent", description="the highest indices, or dependent rounding")

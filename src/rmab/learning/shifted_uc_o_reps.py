@@ -26,13 +26,13 @@ from rmab.learning.exposure import importance, step_visits, weighted_losses
 from rmab.learning.feedback import Feedback
 from rmab.learning.occupancy import Arrays, OccupancyLearner
 from rmab.learning.pools import Observed, Pools
-from rmab.learning.presets import PresetOptions
+from rmab.learning.presets import WeightedOptions
 from rmab.problem import View
 
 __all__ = ["ShiftedUcOReps", "ShiftedUcORepsOptions", "shifted_box"]
 
 
-class ShiftedUcORepsOptions(PresetOptions):
+class ShiftedUcORepsOptions(WeightedOptions):
     """Options of `shifted-uc-o-reps`."""
 
     TUNED: ClassVar[Mapping[str, float]] = {"rate": 1.0, "shift": 1.0}
@@ -67,7 +67,9 @@ class ShiftedUcOReps(OccupancyLearner):
     def _tilt(self, state: State, feedback: Feedback, observed: Observed) -> tuple[FloatArray, Arrays]:
         view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
         share, visits = pools.share_of(arrays["mass"]), step_visits(view, pools, feedback)
-        weights = importance(view, pools, share, arrays["epoch"], arrays["mass"], (state.seed, state.episode))
+        weights = importance(
+            view, pools, self._plan(state).policy, share, arrays["epoch"], arrays["mass"], (state.seed, state.episode)
+        )
         alpha, pairs = self._alpha(view), 2 * view.states
         losses = weighted_losses(pools, observed, visits, np.maximum(weights, alpha / pairs))
         rate = np.sqrt(np.log(view.states * pairs) * alpha / (pairs * view.episodes))

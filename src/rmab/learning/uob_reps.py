@@ -22,12 +22,12 @@ from rmab.learning.exposure import bounds, exploration, importance, rows_of, ste
 from rmab.learning.feedback import Feedback
 from rmab.learning.occupancy import Arrays, OccupancyLearner
 from rmab.learning.pools import Observed, Pools
-from rmab.learning.presets import PresetOptions
+from rmab.learning.presets import WeightedOptions
 
 __all__ = ["UobReps", "UobRepsOptions"]
 
 
-class UobRepsOptions(PresetOptions):
+class UobRepsOptions(WeightedOptions):
     """Options of `uob-reps`."""
 
     TUNED: ClassVar[Mapping[str, float]] = {"rate": 1.0, "gamma": 1.0}
@@ -47,7 +47,9 @@ class UobReps(OccupancyLearner):
         share, visits = pools.share_of(arrays["mass"]), step_visits(view, pools, feedback)
         rows = rows_of(pools, self._kernels(view, pools, arrays["epoch"]))
         upper = bounds(pools, rows, share, visits.sum(axis=3) > 0, most=True)
-        weights = importance(view, pools, share, arrays["epoch"], upper, (state.seed, state.episode))
+        weights = importance(
+            view, pools, self._plan(state).policy, share, arrays["epoch"], upper, (state.seed, state.episode)
+        )
         theory = exploration(view, self.settings.epsilon)
         weights += self.settings.chosen("gamma") * theory
         return -self.settings.chosen("rate") * theory * weighted_losses(pools, observed, visits, weights), {}
