@@ -29,6 +29,7 @@ from rmab.learning.pools import Pools
 from rmab.learning.shifted_uc_o_reps import shifted_box
 from rmab.policy import IndexPolicy
 from rmab.problem import Arms, Problem, View
+from rmab.simulation import visit_rates
 
 ARMS, STATES, HORIZON, EPISODES, BUDGET = 2, 2, 3, 4, 1
 EPSILON = 0.9  # so that sets bind after few episodes
@@ -248,6 +249,25 @@ def test_upper_bounds_make_estimates_optimistic(seed: int) -> None:
     assert (true <= upper + 1e-5).all()
     assert (true >= lower - 1e-5).all()
     assert (upper - true).max() > 0.05
+    loss = rng.random((1, 1, 3, 2))
+    assert (loss * true / (upper + exploration(view, 0.05)) <= loss).all()
+
+
+def test_estimates_under_the_hard_budget_are_optimistic_too() -> None:
+    """Arms ranked together: the mean of loss-hat, over what truly happens, is at most the loss, sets holding the kernels."""
+    rng = np.random.default_rng(5)
+    kernel, view = rng.dirichlet(np.ones(2), size=(3, 2, 2)), view_of(3, 2, 4, episodes=20)
+    counts = np.stack([[[rng.multinomial(80, row) for row in state] for state in arm] for arm in kernel])
+    pools = Pools.of(view)
+    sets = Confidence("bernstein", 0.05).kernels(view, counts, pools.support, 0)
+    assert ((sets.low <= kernel) & (kernel <= sets.high)).all()
+    share = rng.random((3, 4, 2))
+    policy = IndexPolicy(share, 1, rounding="dependent")
+    upper = bounds(pools, rows_of(pools, sets), share, np.ones(share.shape, dtype=bool), most=True)
+    weights = importance(view, pools, policy, share, counts, upper, (1, 1)) + exploration(view, 0.05)
+    true = visit_rates(Problem(Arms(kernel), 0, 1, 4), policy, np.random.default_rng(9), 20_000)
+    assert (true / weights).max() < 1.0
+    assert (true / weights).max() > 0.5  # and not by far
 
 
 def literal_weights(executed: FloatArray, own: FloatArray, hoped: FloatArray) -> FloatArray:

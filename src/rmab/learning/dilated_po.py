@@ -7,9 +7,10 @@ bandit. With L the losses of an episode from step h on, and q-bar, q-low the mos
     B(s,a,h) = b(s,h) + (1 + 1/H) max over the boxes of the mean of B at h+1
     pi(a|s,h) ~ exp(-eta sum of (Q - B))
 Hard budget: activating at step h costs a price in [0, 1], counted as a loss, that follows the arms' own active mass under
-the empirical kernels with rate 1 / sqrt(T); then the B highest pi(active) are activated, and every arm learns from its own
-trajectory. As this ranks arms against each other, the q-bar that divides L is the visits of the executed policy in
-simulated episodes, plus what q-bar exceeds the arm's own occupancy by; that of the bonus is the arm's own.
+the empirical kernels with rate 1 / sqrt(T); arms are activated by dependent rounding of pi(active), scaled down to the
+budget, and every arm learns from its own trajectory. An arm's visits then depend on the others: the q-bar that divides L is
+the visits of the executed policy in simulated episodes, times what q-bar of a state is in units of its empirical occupancy;
+that of the bonus is the arm's own.
 Parameters: eta = min(1 / (24 H^3), 1 / sqrt(S H A H T)), gamma = 2 eta H (the paper's; with H = 50 and T = 50 nothing is
 learned). Tuned: eta = rate / H and the bonus scaled down, see TUNED, found by studies/tuning_rivals.py.
 """

@@ -1,8 +1,7 @@
 """How often pairs are visited, and estimators weighted by it.
 
 The executed policy ranks all arms together, so an arm's own occupancy is not what it goes through: its visits are counted in
-simulated episodes under the empirical kernels. Importance weights are those visits, plus what an optimistic occupancy of the
-arm by itself has more than its occupancy under the empirical kernels.
+simulated episodes under the empirical kernels. Importance weights are those visits, times the optimism about an arm.
 """
 
 import numpy as np

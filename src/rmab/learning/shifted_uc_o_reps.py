@@ -5,10 +5,11 @@ the set is replaced by (1 - alpha) P + alpha / S (over the possible successors),
 divide by: the loss of a pair at a step is loss * visited / q, q the plan's occupancy (the exact form in our reading).
 Sets: the paper's L1 ball, shifted, has a lower bound on every entry that a ball has not; we take the smallest box around
 it, entries within half the radius, which shifts to a box.
-Hard budget: the budget is a constraint of the projection, for all arms together; then the B highest indices are activated.
-As this ranks arms against each other, q is the visits of the executed policy in simulated episodes, plus what the plan's
-mass exceeds the arm's own occupancy under the empirical kernels by; no less than alpha / (S A), which the analysis counts
-on.
+Hard budget: the budget is a constraint of the projection, for all arms together; arms are activated by dependent rounding
+of the plan's shares, within the budget. With the B highest indices instead (`rounding="top"`) an arm that is left out is
+never seen to lose, and all take turns: the plan does not settle in the long run. An arm's visits then depend on the others:
+q is the visits of the executed policy in simulated episodes, times what the plan's mass of a state is in units of its
+empirical occupancy; no less than alpha / (S A), which the analysis counts on.
 Parameters: alpha = T^(-1/4), the published rate without its constant, which would be above 1 here, and eta = sqrt(ln(S^2 A)
 alpha / (S A T)), which balances the bound (both in our reading). Tuned: see TUNED, found by studies/tuning_rivals.py.
 """

@@ -3,9 +3,11 @@
 Knowledge: nothing of the kernels; Bernstein boxes around the empirical ones, rebuilt when a pair's count doubles. Feedback:
 bandit. The loss of a pair at a step is estimated by loss * visited / (u + gamma), u the most mass that a kernel of the
 boxes can bring there (Comp-UOB): too low on average, so it explores (implicit exploration).
-Hard budget: the budget is a constraint of the projection, for all arms together; then the B highest indices are activated.
-As this ranks arms against each other, u is the visits of the executed policy in simulated episodes, plus what the upper
-bound of the arm by itself exceeds its own occupancy under the empirical kernels by.
+Hard budget: the budget is a constraint of the projection, for all arms together; arms are activated by dependent rounding
+of the plan's shares, within the budget. With the B highest indices instead (`rounding="top"`) an arm that is left out is
+never seen to lose, and all take turns: the plan does not settle in the long run. An arm's visits then depend on the others:
+u is the visits of the executed policy in simulated episodes, times what the upper bound of a state is in units of its
+empirical occupancy.
 Parameters: eta = gamma = sqrt(ln(S H^2 A / epsilon) / (T S A)) (the paper's, in our reading). Tuned: see TUNED, found by
 studies/tuning_rivals.py.
 """
