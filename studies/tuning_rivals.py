@@ -17,12 +17,12 @@ import rmab
 FIRST = 1000
 AGAINST = ("noisy", "switching")
 GRIDS: dict[str, dict[str, list[float]]] = {
-    "uc-o-reps": {"rate": [0.5, 1, 4, 16, 64]},
+    "uc-o-reps": {"rate": [1, 4, 16, 64]},
     "shifted-uc-o-reps": {"rate": [1, 4, 16, 64], "shift": [0.13, 0.27, 1]},
     "uob-reps": {"rate": [1, 4, 16, 64], "gamma": [0.03, 0.1, 1]},
     "dilated-po": {"rate": [0.01, 0.03, 0.1, 0.3], "gamma": [0.01, 0.1], "bonus": [0, 0.001]},
-    "ucpd": {"v": [1, 4, 16], "alpha": [0.03, 0.1, 0.3, 1]},
-    "pdgd-ops": {"primal": [1, 4, 16], "dual": [1, 10, 100, 1000]},
+    "ucpd": {"v": [0.003, 0.01, 0.03, 1], "alpha": [0.0003, 0.001, 0.003, 0.1, 1]},
+    "pdgd-ops": {"primal": [1, 4, 16, 64], "dual": [1, 100, 1000, 3000]},
 }
 
 

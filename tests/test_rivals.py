@@ -298,6 +298,17 @@ def test_importance_is_executed_visits_times_the_optimism() -> None:
     assert (weights[1] > 1.1 * executed[1]).any()
 
 
+def test_importance_of_what_is_hardly_planned_but_done() -> None:
+    """The one arm is always active, as the budget is filled, though its plan has 1e-310 of that: weights stay in [0, 1]."""
+    view, counts = view_of(1, 2, 2), np.zeros((1, 2, 2, 2), dtype=int)
+    counts[0, :, 0, 0] = counts[0, :, 1, 1] = 9  # active moves to 1, passive to 0
+    share, hoped = np.full((1, 2, 2), 1e-310), np.full((1, 2, 2, 2), 0.25)
+    weights = importance(view, Pools.of(view), IndexPolicy(share, 1), share, counts, hoped, (0, 0))
+    hand = np.full((1, 2, 2, 2), 0.25)  # where no simulated episode came
+    hand[0, 0, 0] = hand[0, 1, 1] = [0.0, 1.0]
+    np.testing.assert_array_equal(weights, hand)
+
+
 def test_importance_treats_both_actions_alike() -> None:
     """An arm that plans to be active more often than it is has no better weights for being active."""
     view, counts = view_of(2, 2, 3), np.full((2, 2, 2, 2), 5)

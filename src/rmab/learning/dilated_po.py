@@ -12,7 +12,8 @@ budget, and every arm learns from its own trajectory. An arm's visits then depen
 the visits of the executed policy in simulated episodes, times what q-bar of a state is in units of its empirical occupancy;
 that of the bonus is the arm's own.
 Parameters: eta = min(1 / (24 H^3), 1 / sqrt(S H A H T)), gamma = 2 eta H (the paper's; with H = 50 and T = 50 nothing is
-learned). Tuned: eta = rate / H and the bonus scaled down, see TUNED, found by studies/tuning_rivals.py.
+learned). Tuned: eta = 0.3 / H, gamma and bonus a hundredth and a thousandth of the theory's (studies/tuning_rivals.py,
+docs/tuning.md).
 """
 
 from collections.abc import Mapping
@@ -42,7 +43,7 @@ __all__ = ["DilatedPo", "DilatedPoOptions"]
 class DilatedPoOptions(WeightedOptions):
     """Options of `dilated-po`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"rate": 0.1, "gamma": 0.1, "bonus": 0.01}
+    TUNED: ClassVar[Mapping[str, float]] = {"rate": 0.3, "gamma": 0.01, "bonus": 0.001}
     rate: float | None = Field(None, gt=0, le=1e6, description="eta times H; None: the theory's, or the tuned one")
     gamma: float | None = Field(None, gt=0, le=1e6, description="implicit exploration, in units of the theory's")
     bonus: float | None = Field(None, ge=0, le=1e6, description="the bonus, in units of the theory's")

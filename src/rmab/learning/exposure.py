@@ -109,10 +109,12 @@ def importance(
     """
     executed = of_blocks(pools, executed_occupancy(view, pools, policy, counts, seed))
     own, hoped, seen = (table.sum(axis=3) for table in (own_occupancy(view, pools, share, counts), optimistic, executed))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.minimum(np.maximum(hoped / own, 1.0), 1.0 / seen)
+    most = np.divide(1.0, seen, out=np.zeros_like(seen), where=seen > 0)
+    certain = hoped > own * most
+    factor = np.divide(hoped, own, out=np.ones_like(own), where=~certain & (own > 0))  # own can be too small to divide by
+    factor = np.where(certain, most, np.maximum(factor, 1.0))
     # A state that no simulated episode came to has the hoped mass.
-    return np.where(seen[..., np.newaxis] > 0, executed * np.nan_to_num(factor)[..., np.newaxis], optimistic)
+    return np.where(seen[..., np.newaxis] > 0, executed * factor[..., np.newaxis], optimistic)
 
 
 def step_visits(view: View, pools: Pools, feedback: Feedback) -> FloatArray:

@@ -10,7 +10,7 @@ Hard budget: given the prices every arm is by itself, and the plan may exceed th
 activated. `violation(state)` is the plan's own average excess.
 Parameters: eta_p = sqrt(ln(S^2 A) / T) / G, G the largest |r - price| so far (ours); eta_d = 1 / (H sqrt(T ln(T^2 /
 epsilon))) and prices within [0, T^(1/4)] (the paper's, in our reading: its rates are the least sure of all rivals here).
-Tuned: see TUNED, found by studies/tuning_rivals.py.
+Tuned: 64 eta_p and 1000 eta_d (studies/tuning_rivals.py, docs/tuning.md).
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ __all__ = ["PdgdOps", "PdgdOpsOptions"]
 class PdgdOpsOptions(PresetOptions):
     """Options of `pdgd-ops`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"primal": 1.0, "dual": 1.0}
+    TUNED: ClassVar[Mapping[str, float]] = {"primal": 64.0, "dual": 1000.0}
     primal: float | None = Field(None, gt=0, le=1e6, description="the learning rate, in units of the theory's")
     dual: float | None = Field(None, gt=0, le=1e6, description="the rate of the prices, in units of the theory's")
 

@@ -11,7 +11,7 @@ never seen to lose, and all take turns: the plan does not settle in the long run
 q is the visits of the executed policy in simulated episodes, times what the plan's mass of a state is in units of its
 empirical occupancy; no less than alpha / (S A), which the analysis counts on.
 Parameters: alpha = T^(-1/4), the published rate without its constant, which would be above 1 here, and eta = sqrt(ln(S^2 A)
-alpha / (S A T)), which balances the bound (both in our reading). Tuned: see TUNED, found by studies/tuning_rivals.py.
+alpha / (S A T)), which balances the bound (both in our reading). Tuned: 64 eta (studies/tuning_rivals.py, docs/tuning.md).
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ __all__ = ["ShiftedUcOReps", "ShiftedUcORepsOptions", "shifted_box"]
 class ShiftedUcORepsOptions(WeightedOptions):
     """Options of `shifted-uc-o-reps`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"rate": 1.0, "shift": 1.0}
+    TUNED: ClassVar[Mapping[str, float]] = {"rate": 64.0, "shift": 1.0}
     rate: float | None = Field(None, gt=0, le=1e6, description="the learning rate, in units of the theory's")
     shift: float | None = Field(None, gt=0, le=1e6, description="alpha, in units of the theory's; never above 1")
 

@@ -4,7 +4,7 @@ Knowledge: nothing of the kernels; L1 balls around the empirical ones, rebuilt w
 in bandit mode it is not defined. It is what `ucmd-armab` would be with the true rewards in the place of its estimates.
 Hard budget: the budget is a constraint of the projection, for all arms together; then the B highest indices are activated.
 Parameters: eta = sqrt(ln(S^2 A) / T), the minimiser of the regret bound (the constant of the paper in our reading). Tuned:
-4 eta (studies/tuning_rivals.py).
+64 eta (studies/tuning_rivals.py, docs/tuning.md).
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ __all__ = ["UcOReps", "UcORepsOptions"]
 class UcORepsOptions(PresetOptions):
     """Options of `uc-o-reps`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"rate": 4.0}
+    TUNED: ClassVar[Mapping[str, float]] = {"rate": 64.0}
     rate: float | None = Field(None, gt=0, le=1e6, description="the learning rate, in units of the theory's")
 
 

@@ -8,8 +8,8 @@ too.
 Hard budget: given the queues every arm is by itself, and the plan may exceed the budget; the B highest indices are
 activated. `violation(state)` is the plan's own average excess.
 Parameters: V = H sqrt(T), alpha = H T, lambda = 1 / T (the paper's, in our reading; that means over arms are taken is
-ours). Queues are slow: the plan keeps the budget when T is far above 16 H^2. Tuned: see TUNED, found by
-studies/tuning_rivals.py.
+ours). Queues are slow: the plan keeps the budget when T is far above 16 H^2. Tuned: 0.01 V and 0.0003 alpha, so that queues
+count for far more (studies/tuning_rivals.py, docs/tuning.md).
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ __all__ = ["Ucpd", "UcpdOptions"]
 class UcpdOptions(PresetOptions):
     """Options of `ucpd`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"v": 1.0, "alpha": 1.0}
+    TUNED: ClassVar[Mapping[str, float]] = {"v": 0.01, "alpha": 0.0003}
     v: float | None = Field(None, gt=0, le=1e6, description="V, the weight of the losses, in units of the theory's")
     alpha: float | None = Field(None, gt=0, le=1e6, description="alpha, the weight of staying, in units of the theory's")
 

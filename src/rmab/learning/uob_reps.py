@@ -8,8 +8,8 @@ of the plan's shares, within the budget. With the B highest indices instead (`ro
 never seen to lose, and all take turns: the plan does not settle in the long run. An arm's visits then depend on the others:
 u is the visits of the executed policy in simulated episodes, times what the upper bound of a state is in units of its
 empirical occupancy.
-Parameters: eta = gamma = sqrt(ln(S H^2 A / epsilon) / (T S A)) (the paper's, in our reading). Tuned: see TUNED, found by
-studies/tuning_rivals.py.
+Parameters: eta = gamma = sqrt(ln(S H^2 A / epsilon) / (T S A)) (the paper's, in our reading). Tuned: 16 eta
+(studies/tuning_rivals.py, docs/tuning.md).
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ __all__ = ["UobReps", "UobRepsOptions"]
 class UobRepsOptions(WeightedOptions):
     """Options of `uob-reps`."""
 
-    TUNED: ClassVar[Mapping[str, float]] = {"rate": 1.0, "gamma": 1.0}
+    TUNED: ClassVar[Mapping[str, float]] = {"rate": 16.0, "gamma": 1.0}
     rate: float | None = Field(None, gt=0, le=1e6, description="the learning rate, in units of the theory's")
     gamma: float | None = Field(None, gt=0, le=1e6, description="implicit exploration, in units of the theory's")
 
