@@ -14,6 +14,7 @@ that of the bonus is the arm's own.
 Parameters: eta = min(1 / (24 H^3), 1 / sqrt(S H A H T)), gamma = 2 eta H (the paper's; with H = 50 and T = 50 nothing is
 learned). Tuned: eta = 0.3 / H, gamma and bonus a hundredth and a thousandth of the theory's (studies/tuning_rivals.py,
 docs/tuning.md).
+Cost: as of `uob-reps`, for every node, twice.
 """
 
 from collections.abc import Mapping

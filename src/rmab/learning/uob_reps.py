@@ -10,6 +10,8 @@ u is the visits of the executed policy in simulated episodes, times what the upp
 empirical occupancy.
 Parameters: eta = gamma = sqrt(ln(S H^2 A / epsilon) / (T S A)) (the paper's, in our reading). Tuned: 16 eta
 (studies/tuning_rivals.py, docs/tuning.md).
+Cost: one backward induction per visited node. Few arms of many states are dear: with S = 120 and H = 100 (deadline) an
+episode takes most of a minute, nearly all of it in Comp-UOB.
 """
 
 from collections.abc import Mapping
