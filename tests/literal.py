@@ -62,6 +62,11 @@ def bernstein_width(mean: float, visits: int, log: float) -> float:
     return min(1.0, 2 * math.sqrt(mean * log / less) + 14 * log / (3 * less))
 
 
+def wide_bernstein_width(mean: float, visits: int, log: float) -> float:
+    """Return the width of Luo et al. 2021."""
+    return min(1.0, 4 * math.sqrt(mean * log / max(1, visits)) + 28 * log / (3 * max(1, visits)))
+
+
 def l1_radius(visits: int, log: float, states: int) -> float:
     """Return the radius of UC-O-REPS; two distributions are never farther apart than 2."""
     return min(2.0, math.sqrt(2 * states * log / max(1, visits)))

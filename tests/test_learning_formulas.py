@@ -137,12 +137,12 @@ def test_sets_are_those_of_the_literal_formulas(kind: str, episode: int) -> None
     kernels = Confidence(kind, 0.1).kernels(view, counts, support, episode)
     mean = literal.empirical(counts, support)
     np.testing.assert_allclose(empirical(counts, support), mean, rtol=1e-15)
-    widths = hoeffding_width(view, counts.sum(axis=3), episode, 0.1)
+    deltas = hoeffding_width(view, counts.sum(axis=3), episode, 0.1)
     log = literal.iota(states=3, blocks=2, horizon=5, episodes=8, epsilon=0.1)
     for g, s, a in np.ndindex(2, 3, 2):
         visits = int(counts[g, s, a].sum())
         delta = literal.hoeffding_delta(visits, episode + 1, states=3, arms=4, horizon=5, epsilon=0.1)
-        assert widths[g, s, a] == pytest.approx(delta, rel=1e-14)
+        assert deltas[g, s, a] == pytest.approx(delta, rel=1e-14)
         if kind == "l1":
             assert kernels.radius[g, s, a] == pytest.approx(literal.l1_radius(visits, log, 3), rel=1e-14)
             np.testing.assert_allclose(kernels.low[g, s, a], mean[g, s, a], rtol=1e-15)
@@ -156,7 +156,8 @@ def test_sets_are_those_of_the_literal_formulas(kind: str, episode: int) -> None
             elif kind == "kl":
                 hand = (0.0, 0.0)
             else:
-                width = delta if kind == "hoeffding" else literal.bernstein_width(p, visits, log)
+                widths = {"bernstein": literal.bernstein_width, "wide-bernstein": literal.wide_bernstein_width}
+                width = delta if kind == "hoeffding" else widths[kind](p, visits, log)
                 hand = literal.box(p, width, bool(support[g, s, a, y]))
             assert (kernels.low[g, s, a, y], kernels.high[g, s, a, y]) == pytest.approx(hand, abs=2e-15, rel=1e-13)
 

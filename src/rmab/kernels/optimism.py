@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rmab.arrays import BoolArray, FloatArray, IntArray
 from rmab.kernels.compile import compiled, compiled_inline
 
-__all__ = ["best_values", "rank"]
+__all__ = ["best_mean", "best_values", "rank"]
 
 
 @compiled_inline

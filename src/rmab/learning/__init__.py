@@ -9,13 +9,19 @@ from rmab.errors import ModelError
 from rmab.learning.base import Learner
 from rmab.learning.colored_ucrl2 import ColoredUcrl2, ColoredUcrl2Options
 from rmab.learning.descent import MirrorDescent, UcmdArmabOptions, UcmdOptions
+from rmab.learning.dilated_po import DilatedPo, DilatedPoOptions
 from rmab.learning.oracle import Chance, Oracle, OracleOptions
+from rmab.learning.pdgd_ops import PdgdOps, PdgdOpsOptions
 from rmab.learning.q_whittle import QWhittle, QWhittleOptions
 from rmab.learning.r2mab_ucb import R2mabUcb, R2mabUcbExplore, R2mabUcbGenerator, R2mabUcbOptions
 from rmab.learning.restless_ucb import RestlessUcb, RestlessUcbOptions
+from rmab.learning.shifted_uc_o_reps import ShiftedUcOReps, ShiftedUcORepsOptions
 from rmab.learning.thompson import Thompson, ThompsonOptions
+from rmab.learning.uc_o_reps import UcOReps, UcORepsOptions
 from rmab.learning.uc_whittle import UcWhittle, UcWhittleOptions
+from rmab.learning.ucpd import Ucpd, UcpdOptions
 from rmab.learning.ucrl import RmabUcrl, RmabUcrlGenerator, RmabUcrlOptions
+from rmab.learning.uob_reps import UobReps, UobRepsOptions
 
 __all__ = ["LEARNERS", "learner", "learners"]
 
@@ -74,6 +80,20 @@ LEARNERS: dict[str, Entry] = {
         QWhittleOptions,
         QWhittle,
     ),
+    "uc-o-reps": (
+        "mirror descent on all losses: full information (Rosenberg & Mansour, ICML 2019)",
+        UcORepsOptions,
+        UcOReps,
+    ),
+    "shifted-uc-o-reps": (
+        "its bandit version, with kernels mixed with chance (Rosenberg & Mansour, NeurIPS 2019)",
+        ShiftedUcORepsOptions,
+        ShiftedUcOReps,
+    ),
+    "uob-reps": ("losses over upper occupancy bounds, mirror descent (Jin et al., ICML 2020)", UobRepsOptions, UobReps),
+    "dilated-po": ("policy optimisation with dilated bonuses (Luo, Wei & Lee, NeurIPS 2021)", DilatedPoOptions, DilatedPo),
+    "ucpd": ("the budget on average, by queues: full information (Qiu et al., NeurIPS 2020)", UcpdOptions, Ucpd),
+    "pdgd-ops": ("the budget on average, by prices: full information (Germano et al. 2023)", PdgdOpsOptions, PdgdOps),
     "random": ("a random set of arms at every step", NoOptions, lambda _: Chance()),
     "oracle": ("fixed index policy of the true kernels and the summed rewards: privileged", OracleOptions, Oracle),
 }

@@ -10,8 +10,8 @@ from rmab.problem import View
 
 __all__ = ["KINDS", "Confidence", "Kernels", "Kind", "empirical", "hoeffding_width", "kl_interval"]
 
-Kind = Literal["hoeffding", "bernstein", "kl", "l1"]
-KINDS: tuple[Kind, ...] = ("hoeffding", "bernstein", "kl", "l1")
+Kind = Literal["hoeffding", "bernstein", "wide-bernstein", "kl", "l1"]
+KINDS: tuple[Kind, ...] = ("hoeffding", "bernstein", "wide-bernstein", "kl", "l1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,8 @@ class Confidence:
         if self.kind == "bernstein":
             less = np.maximum(visits - 1, 1)[..., np.newaxis]
             return _box(mean, np.minimum(2 * np.sqrt(mean * log / less) + 14 * log / (3 * less), 1.0), support)
+        if self.kind == "wide-bernstein":  # of Luo et al. 2021
+            return _box(mean, np.minimum(4 * np.sqrt(mean * log / many) + 28 * log / (3 * many), 1.0), support)
         if self.kind == "kl":
             # Two ends per next state are to hold at once; a pair that was never visited may do anything.
             low, high = kl_interval(mean, (log + np.log(2 * view.states)) / many)

@@ -1,18 +1,37 @@
-"""How often pairs are visited, for importance weights: the executed policy ranks all arms together, so an arm's own
-occupancy is not what it goes through. Its visits are counted in simulated episodes under the empirical kernels.
+"""How often pairs are visited, and estimators weighted by it.
+
+The executed policy ranks all arms together, so an arm's own occupancy is not what it goes through: its visits are counted in
+simulated episodes under the empirical kernels. Importance weights are those visits, times the optimism about an arm.
 """
 
 import numpy as np
 
 from rmab.arms import Arms
-from rmab.arrays import FloatArray, IntArray
-from rmab.learning.confidence import empirical
-from rmab.learning.pools import Pools
+from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.kernels.bounds import occupancy_bounds
+from rmab.kernels.dynamics import forward
+from rmab.learning.confidence import Kernels, empirical
+from rmab.learning.feedback import Feedback
+from rmab.learning.pools import Observed, Pools
+from rmab.planners.boxes import Boxes, Rows
 from rmab.policy import Policy
 from rmab.problem import Problem, View
 from rmab.simulation import visit_rates
 
-__all__ = ["ROUNDS", "executed_occupancy", "exploration", "of_blocks", "of_kinds"]
+__all__ = [
+    "ROUNDS",
+    "bounds",
+    "executed_occupancy",
+    "exploration",
+    "importance",
+    "of_blocks",
+    "of_kinds",
+    "own_occupancy",
+    "placed",
+    "rows_of",
+    "step_visits",
+    "weighted_losses",
+]
 
 ROUNDS = 200  # simulated episodes
 KEY = 7  # of the stream that they draw from
@@ -49,3 +68,70 @@ def exploration(view: View, epsilon: float) -> float:
     """Gamma = sqrt(L ln(L |X| |A| / epsilon) / (T |X| |A|)) of UOB-REPS, with L = H layers and |X| = S H states."""
     states, horizon = view.states, view.horizon
     return float(np.sqrt(np.log(states * horizon**2 * 2 / epsilon) / (view.episodes * states * 2)))
+
+
+def own_occupancy(view: View, pools: Pools, share: FloatArray, counts: IntArray) -> FloatArray:
+    """(C, H, S, 2) occupancy of a block that activates the share (C,H,S) of each state, under the empirical kernels."""
+    kernels = empirical(counts, pools.support)[pools.group][:, np.newaxis]
+    occupancy = np.empty((*share.shape, 2))
+    forward(kernels, np.eye(view.states)[pools.start], np.full(view.horizon, np.inf), share.copy(), occupancy)
+    return occupancy
+
+
+def rows_of(pools: Pools, kernels: Kernels) -> Rows:
+    """Boxes of every block, as the compiled code wants them."""
+    low, high = kernels.low[pools.group], kernels.high[pools.group]
+    nothing = np.zeros(0)
+    return Boxes(low, high, nothing, nothing).rows
+
+
+def bounds(pools: Pools, rows: Rows, share: FloatArray, wanted: BoolArray, *, most: bool) -> FloatArray:
+    """(C, H, S, 2) most or least mass of every pair of the wanted nodes (C,H,S), over all kernels of the boxes."""
+    bound = np.empty((*share.shape, 2))
+    occupancy_bounds(*rows, share, pools.start, wanted, 1.0 if most else -1.0, bound)
+    return bound
+
+
+def importance(
+    view: View,
+    pools: Pools,
+    policy: Policy,
+    share: FloatArray,
+    counts: IntArray,
+    optimistic: FloatArray,
+    seed: tuple[int, int],
+) -> FloatArray:
+    """(C, H, S, 2) importance weights: visits of the executed policy, times the optimism about its block's state.
+
+    share (C,H,S) is what each block plans by itself, optimistic (C,H,S,2) the masses that it hopes for. Their excess over
+    the block's own occupancy under the empirical kernels is taken as a factor, for both actions alike: a summand would make
+    the action that is planned more often than executed look better than it is. No state has more than mass 1.
+    """
+    executed = of_blocks(pools, executed_occupancy(view, pools, policy, counts, seed))
+    own, hoped, seen = (table.sum(axis=3) for table in (own_occupancy(view, pools, share, counts), optimistic, executed))
+    most = np.divide(1.0, seen, out=np.zeros_like(seen), where=seen > 0)
+    certain = hoped > own * most
+    factor = np.divide(hoped, own, out=np.ones_like(own), where=~certain & (own > 0))  # own can be too small to divide by
+    factor = np.where(certain, most, np.maximum(factor, 1.0))
+    # A state that no simulated episode came to has the hoped mass.
+    return np.where(seen[..., np.newaxis] > 0, executed * factor[..., np.newaxis], optimistic)
+
+
+def step_visits(view: View, pools: Pools, feedback: Feedback) -> FloatArray:
+    """(C, H, S, 2) the part of a block's arms that was in a state and active or passive there, step by step."""
+    return of_blocks(pools, placed(view, feedback, np.ones(feedback.actions.shape)))
+
+
+def placed(view: View, feedback: Feedback, values: FloatArray) -> FloatArray:
+    """(N, H, S, 2) values (H,N) of every arm and step, put where it was; 0 elsewhere."""
+    table = np.zeros((view.arms, view.horizon, view.states, 2))
+    arm, step = np.arange(view.arms), np.arange(view.horizon)[:, np.newaxis]
+    table[arm, step, feedback.states[:-1], feedback.actions.astype(np.int64)] = values
+    return table
+
+
+def weighted_losses(pools: Pools, observed: Observed, visits: FloatArray, weights: FloatArray) -> FloatArray:
+    """(C, H, S, 2) loss times visits over weights (both C,H,S,2); pairs known to pay nothing have their loss as it is."""
+    loss = np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values)[pools.kind][:, np.newaxis]
+    weighted = np.divide(loss * visits, weights, out=np.zeros(visits.shape), where=visits > 0)
+    return np.where(pools.zero[pools.kind][:, np.newaxis], loss, weighted)

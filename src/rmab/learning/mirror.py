@@ -15,7 +15,7 @@ from rmab.learning.pools import Pools
 from rmab.problem import View
 from rmab.projection import Projection, project, project_ball
 
-__all__ = ["STEPS", "StepKind", "active_step", "first_step", "lazy_step", "paper_rate", "reached_heat"]
+__all__ = ["STEPS", "StepKind", "active_step", "first_step", "lazy_step", "paper_rate", "reached_heat", "tilted_step"]
 
 StepKind = Literal["active", "lazy"]
 STEPS: tuple[StepKind, ...] = ("active", "lazy")
@@ -29,10 +29,10 @@ def paper_rate(view: View) -> float:
     return float(np.sqrt(np.log(view.states**2 * 2) / view.episodes))
 
 
-def first_step(view: View, pools: Pools, kernels: Kernels) -> Projection:
-    """Project the uniform reference: the first plan, before any reward is known."""
+def first_step(view: View, pools: Pools, kernels: Kernels, *, budget: float | None = None) -> Projection:
+    """Project the uniform reference: the first plan, before any reward is known; budget: another than the view's."""
     shape = (pools.start.size, view.horizon, view.states, 2, view.states)
-    return _projected(view, pools, kernels, np.full(shape, 1.0 / (view.states**2 * 2)), None)
+    return _projected(view, pools, kernels, np.full(shape, 1.0 / (view.states**2 * 2)), None, budget)
 
 
 def active_step(
@@ -41,6 +41,27 @@ def active_step(
     """Project z exp(rate * estimate), z (C,H,S,2,S) the last plan with masses (C,H,S,2), estimate (R,S,2)."""
     tilt = np.exp(rate * estimate[pools.kind])[:, np.newaxis, :, :, np.newaxis]
     return _projected(view, pools, kernels, np.maximum(flow, FLOOR) * tilt, mass)
+
+
+def tilted_step(
+    view: View,
+    pools: Pools,
+    kernels: Kernels,
+    flow: FloatArray,
+    mass: FloatArray,
+    exponent: FloatArray,
+    *,
+    fixed_share: float = 0.0,
+    budget: float | None = None,
+) -> Projection:
+    """Project z exp(exponent), exponent (C,H,S,2) of its own at every step.
+
+    fixed_share: this part of z is replaced by the uniform occupancy first. budget: another than the view's.
+    """
+    mixed = (1.0 - fixed_share) * flow + fixed_share / (view.states**2 * 2)
+    # What is added to all exponents of a step changes nothing: each step has mass 1.
+    tilt = np.maximum(exponent - exponent.max(axis=(2, 3), keepdims=True), -DEEPEST)
+    return _projected(view, pools, kernels, np.maximum(mixed, FLOOR) * np.exp(tilt)[..., np.newaxis], mass, budget)
 
 
 def lazy_step(
@@ -73,8 +94,16 @@ def reached_heat(view: View, pools: Pools, plan: Projection, direction: FloatArr
     return entropy / (part * gain) if gain > 0 else np.inf
 
 
-def _projected(view: View, pools: Pools, kernels: Kernels, reference: FloatArray, warm: FloatArray | None) -> Projection:
-    low, group, rest = kernels.low[pools.group], pools.group, (pools.start, view.budget)
+def _projected(
+    view: View,
+    pools: Pools,
+    kernels: Kernels,
+    reference: FloatArray,
+    warm: FloatArray | None,
+    budget: float | None = None,
+) -> Projection:
+    low, group = kernels.low[pools.group], pools.group
+    rest = (pools.start, view.budget if budget is None else budget)
     if kernels.radius is None:
         return project(reference, low, kernels.high[group], *rest, weights=pools.weights, warm=warm)
     possible = reference * pools.support[group][:, np.newaxis]

@@ -79,11 +79,15 @@ class Pools:
         """(N, S, 2) rewards of every arm, from values (R,S,2) that were mapped to [0, 1]."""
         return view.low + (view.high - view.low) * values[self.kind_of]
 
-    def index_of(self, mass: FloatArray) -> FloatArray:
-        """(N, H, S) eq. importance-index: the active part of each node's mass (C,H,S,2); 0 where there is none."""
+    def share_of(self, mass: FloatArray) -> FloatArray:
+        """(C, H, S) eq. importance-index: the active part of each node's mass (C,H,S,2); 0 where there is none."""
         total = mass.sum(axis=3)
         index = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), 0.0)
-        return np.clip(index, 0.0, 1.0)[self.block_of]
+        return np.clip(index, 0.0, 1.0)
+
+    def index_of(self, mass: FloatArray) -> FloatArray:
+        """(N, H, S) the same for every arm."""
+        return self.share_of(mass)[self.block_of]
 
     def observe(self, view: View, feedback: Feedback) -> Observed:
         """Count and pool what was seen."""
