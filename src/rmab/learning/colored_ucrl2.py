@@ -27,8 +27,9 @@ from rmab.errors import ModelError
 from rmab.kernels.balls import joint_plan
 from rmab.learning.base import Plan, State
 from rmab.learning.confidence import empirical
-from rmab.learning.indexed import Arrays, IndexLearner, TunableOptions
+from rmab.learning.indexed import Arrays, IndexLearner
 from rmab.learning.pools import Pools
+from rmab.learning.presets import TunableOptions
 from rmab.policy import check_place
 from rmab.problem import View
 

@@ -8,8 +8,9 @@ from pydantic import Field
 from rmab.arrays import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 from rmab.learning.base import Privileged
-from rmab.learning.indexed import IndexLearner, TunableOptions
+from rmab.learning.indexed import IndexLearner
 from rmab.learning.pools import Observed, Pools
+from rmab.learning.presets import TunableOptions
 from rmab.problem import Problem
 
 __all__ = ["FromGenerator", "GeneratorOptions", "drawn"]

@@ -2,11 +2,11 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
 from rmab.arrays import FloatArray, IntArray
 from rmab.learning.base import Learner, Plan, State
@@ -16,24 +16,9 @@ from rmab.learning.pools import Observed, Pools
 from rmab.policy import IndexPolicy
 from rmab.problem import View
 
-__all__ = ["Arrays", "ExploreThenCommit", "IndexLearner", "TunableOptions"]
+__all__ = ["Arrays", "ExploreThenCommit", "IndexLearner"]
 
 Arrays = Mapping[str, NDArray[Any]]
-
-
-class TunableOptions(BaseModel):
-    """Options with presets. Tunable parameters are in units of the theory's; None means: as the preset says."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    TUNED: ClassVar[Mapping[str, float]] = {}
-    preset: Literal["theory", "tuned"] = Field("theory", description="parameters of the theory, or of studies/tuning.py")
-
-    def chosen(self, name: str) -> float:
-        """Return a parameter: as it was set, or by the preset."""
-        given: float | None = getattr(self, name)
-        if given is not None:
-            return given
-        return self.TUNED[name] if self.preset == "tuned" else 1.0
 
 
 class IndexLearner(Learner):

@@ -7,19 +7,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rmab.policy import Rounding
 
-__all__ = ["Preset", "PresetOptions", "WeightedOptions"]
+__all__ = ["Preset", "PresetOptions", "TunableOptions", "WeightedOptions"]
 
 Preset = Literal["theory", "tuned"]
 
 
-class PresetOptions(BaseModel):
-    """What all rivals have. Their parameters are in units of the theory's, None meaning: as the preset says."""
+class TunableOptions(BaseModel):
+    """Options with presets. Tunable parameters are in units of the theory's; None means: as the preset says."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     TUNED: ClassVar[Mapping[str, float]] = {}
-    preset: Preset = Field("theory", description="parameters of the paper, or those that studies/tuning_rivals.py found")
-    epsilon: float = Field(0.05, gt=0, lt=1, description="probability with which a kernel may lie outside its set")
-    rounding: Rounding = Field("top", description="the highest indices, or dependent rounding")
+    preset: Preset = Field("theory", description="parameters of the theory, or tuned ones (docs/tuning.md)")
 
     def chosen(self, name: str) -> float:
         """Return a parameter: as it was set, or by the preset."""
@@ -27,6 +25,13 @@ class PresetOptions(BaseModel):
         if given is not None:
             return given
         return self.TUNED[name] if self.preset == "tuned" else 1.0
+
+
+class PresetOptions(TunableOptions):
+    """What the rivals in occupancies have."""
+
+    epsilon: float = Field(0.05, gt=0, lt=1, description="probability with which a kernel may lie outside its set")
+    rounding: Rounding = Field("top", description="the highest indices, or dependent rounding")
 
 
 class WeightedOptions(PresetOptions):

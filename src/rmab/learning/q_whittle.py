@@ -22,8 +22,8 @@ from pydantic import Field
 from rmab.arrays import FloatArray, IntArray
 from rmab.learning.base import Learner, Plan, State
 from rmab.learning.feedback import Feedback
-from rmab.learning.indexed import TunableOptions
 from rmab.learning.pools import Pools
+from rmab.learning.presets import TunableOptions
 from rmab.learning.tables import endless_discount
 from rmab.policy import IndexPolicy
 from rmab.problem import View

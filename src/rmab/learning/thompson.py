@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from rmab.arrays import BoolArray, FloatArray, IntArray
-from rmab.learning.indexed import Arrays, IndexLearner, TunableOptions
+from rmab.learning.indexed import Arrays, IndexLearner
 from rmab.learning.pools import Pools
+from rmab.learning.presets import TunableOptions
 from rmab.learning.tables import lagrangian_table
 from rmab.problem import View
 

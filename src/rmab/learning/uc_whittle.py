@@ -23,8 +23,9 @@ from rmab.kernels.balls import lifted_values
 from rmab.learning.base import State
 from rmab.learning.confidence import empirical
 from rmab.learning.feedback import Feedback
-from rmab.learning.indexed import Arrays, IndexLearner, TunableOptions
+from rmab.learning.indexed import Arrays, IndexLearner
 from rmab.learning.pools import Pools
+from rmab.learning.presets import TunableOptions
 from rmab.learning.tables import endless_discount, whittle_table
 from rmab.problem import View
 
