@@ -1,0 +1,145 @@
+"""Pages of docs/ from the folders of finished studies, for instance
+
+python studies/pages.py growth results/growth
+python studies/pages.py comparison results/rivals results/rivals-growth
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from rmab.report.statistics import Interval
+from rmab.report.summary import COLUMNS, Cell, Scaling, Summary, summarise
+from rmab.rewards import ADVERSARIES
+from rmab.study import Results
+
+DOCS = Path(__file__).parents[1] / "docs"
+# Table 1 of the paper, with its regret as printed: learner, paper, model, setting, feedback, constraint, algorithm, regret.
+TABLE = (
+    ("uc-o-reps", "Rosenberg & Mansour 2019", "MDP", "adversarial", "full", "none", "OMD", "H√T"),
+    ("shifted-uc-o-reps", "Rosenberg & Mansour 2019b", "MDP", "adversarial", "bandit", "none", "OMD", "H^(3/2) T^(3/4)"),
+    ("uob-reps", "Jin et al. 2020", "MDP", "adversarial", "bandit", "none", "OMD", "H√T"),
+    ("dilated-po", "Luo et al. 2021", "MDP", "adversarial", "bandit", "none", "policy optimisation", "H²√T"),
+    ("ucpd", "Qiu et al. 2020", "CMDP", "adversarial", "full", "average", "primal-dual", "H√T"),
+    ("pdgd-ops", "Germano et al. 2023", "CMDP", "adversarial", "full", "average", "primal-dual", "H T^(3/4)"),
+    ("colored-ucrl2", "Ortner et al. 2012", "RMAB", "stochastic", "bandit", "hard", "joint optimism", "√(HT)"),
+    ("restless-ucb", "Wang et al. 2020", "RMAB", "stochastic", "bandit", "hard", "explore, commit", "(HT)^(2/3)"),
+    ("r2mab-ucb", "Xiong et al. 2022 (AAAI)", "RMAB", "stochastic", "bandit", "hard", "index", "√(HT)"),
+    ("rmab-ucrl", "Xiong et al. 2022 (NeurIPS)", "RMAB", "stochastic", "bandit", "hard", "index", "√(HT)"),
+    ("uc-whittle", "Wang et al. 2023", "RMAB", "stochastic", "bandit", "hard", "Whittle index", "√T"),
+    ("thompson", "Jung & Tewari 2019", "RMAB", "stochastic", "bandit", "hard", "posterior sampling", "√T (Bayes)"),
+    ("q-whittle", "Avrachenkov & Borkar 2022", "RMAB", "stochastic", "bandit", "hard", "Q-learning", "none"),
+    ("ucmd-armab", "Xiong & Li 2024", "RMAB", "adversarial", "bandit", "hard", "index, OMD", "H√T"),
+    ("ucmd", "this library", "RMAB", "adversarial", "bandit", "hard", "index, dual averaging", "none"),
+)
+
+
+def summary_of(folder: Path) -> Summary:
+    """Return what a study found."""
+    results = Results.open(folder)
+    return summarise(results.study, results.table(COLUMNS))
+
+
+def exponent(scaling: Scaling | None) -> str:
+    """Return the exponent with its interval, in words where there is none."""
+    if scaling is None:
+        return "not run"
+    if scaling.fit is None:
+        return "none: not positive"
+    fit = scaling.fit.exponent
+    return f"{fit.mean:.2f} ({fit.low:.2f} to {fit.high:.2f})" if np.isfinite(fit.low) else f"{fit.mean:.2f}"
+
+
+def per_cent(found: Interval) -> str:
+    """Return a mean with the half width of its 95% interval, in per cent."""
+    return f"{100 * found.mean:.1f} ± {100 * found.half:.1f}"
+
+
+def rows(head: list[str], lines: list[list[str]], left: int) -> str:
+    """Return a table in Markdown."""
+    marks = ["---"] * left + ["---:"] * (len(head) - left)
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, marks, *lines]) + "\n"
+
+
+def growth(folder: Path) -> str:
+    """docs/growth.md: regret to O2 and its exponent."""
+    found = summary_of(folder)
+    sizes = sorted({int(size) for one in found.scalings for size in one.sizes})
+    lines = []
+    for one in found.scalings:
+        means = dict(zip(one.sizes.astype(int), one.values.mean(axis=1), strict=True))
+        cells = [f"{means[size]:.0f}" if size in means else "" for size in sizes]
+        lines.append([one.group, one.learner, exponent(one), str(one.values.shape[1]), *cells])
+    head = ["task", "learner", "alpha (95%)", "rounds", *(f"T={size}" for size in sizes)]
+    command = f"rmab study run growth --rounds {found.study.rounds} --out results/growth"
+    made = f"Made by `{command}` and `python studies/pages.py growth results/growth`: a CPAP instance of 4 arms, budget 2,\n"
+    text = (
+        "10 steps; mean accumulated regret to O2, the best executable fixed policy, and the exponent of T that fits it.\n\n"
+    )
+    return "# Growth of regret\n\n" + made + text + rows(head, lines, 3)
+
+
+def comparison(folder: Path, grown: Path) -> str:
+    """docs/comparison.md: the paper's Table 1 with what was measured, and regret on cpap."""
+    found, growing = summary_of(folder), summary_of(grown)
+    labels = [one.label for one in found.study.learners]
+    labels += [one.label for one in growing.study.learners if one.label not in labels]
+    powers = {one.learner: one for one in growing.scalings}
+    cells = {(cell.task, cell.learner): cell for page in found.pages for cell in page.cells}
+    small = {cell.learner: cell for page in growing.pages for cell in page.cells}  # of the largest T, which comes last
+    table = []
+    for name, *known in TABLE:
+        for label in (one for one in labels if one == name or one.startswith(f"{name},")):
+            here = [cell for (_, learner), cell in cells.items() if learner == label]
+            seconds = f"{1000 * np.mean([cell.seconds.mean for cell in here]):.1f}" if here else _small(small.get(label))
+            table.append([f"`{name}`{label.removeprefix(name)}", *known, exponent(powers.get(label)), seconds])
+    head = ["learner", "paper", "model", "setting", "feedback", "constraint", "algorithm", "regret as stated"]
+    tasks = [f"cpap@{against}" for against in ADVERSARIES]
+    lines = []
+    for label in (one for one in labels if any((task, one) in cells for task in tasks)):
+        mine = [cells.get((task, label)) for task in tasks]
+        lines.append([label, *("" if cell is None else per_cent(cell.relative("O1")) for cell in mine)])
+    first = rows([*head, "exponent of T (95%)", "ms / episode"], table, 8)
+    second = rows(["regret to O1, %", *ADVERSARIES], lines, 1)
+    counts = sorted({cell.rounds.size for cell in cells.values()})
+    return PAGE.format(first=first, second=second, rounds="-".join(map(str, counts)), grown=growing.study.rounds)
+
+
+def _small(cell: Cell | None) -> str:
+    return "" if cell is None else f"{1000 * cell.seconds.mean:.1f} (4 arms)"
+
+
+PAGE = """# Every system that the paper compares with
+
+The paper's Table 1, with two more columns: the exponent of T that fits the measured regret to O2 on a small instance
+with noisy rewards (4 arms, budget 2, 10 steps, T = 25 to 400, {grown} rounds), and the time of an episode of cpap (20
+arms, 50 steps). The regret stated by a paper is for its own model: an MDP or CMDP without a hard budget, or rewards
+that do not change. Each learner is brought under the hard budget as its docstring says. `theory` has the parameters
+of its paper, `tuned` those of [tuning.md](tuning.md). Learners with full feedback see all rewards of an episode, a
+generator draws from the true kernels: both are privileged.
+
+{first}
+## Regret on cpap
+
+In per cent of O1, the fluid bound of the summed rewards; means and 95% intervals over {rounds} rounds; negative is
+better than any fixed policy.
+
+{second}
+Made by `rmab study run rivals --out results/rivals`, `rmab study run rivals-growth --out results/rivals-growth` and
+`python studies/pages.py comparison results/rivals results/rivals-growth`.
+"""
+
+
+def main() -> None:
+    """Write a page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", choices=["growth", "comparison"])
+    parser.add_argument("folders", nargs="+", type=Path)
+    args = parser.parse_args()
+    text = growth(*args.folders) if args.page == "growth" else comparison(*args.folders)
+    (DOCS / f"{args.page}.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
