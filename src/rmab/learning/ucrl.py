@@ -2,8 +2,10 @@
 
 Made for rewards that do not change. Three versions: `stationary`, as published (average reward over an endless horizon, one
 index per state); `finite`, for episodes of H steps, so that it is not handicapped by the horizon; `window`, finite with
-rewards averaged over the last sqrt(T) episodes only, the obvious answer to rewards that change. The stationary LP often has
-many optimal plans; which one HiGHS returns depends on the order of the arms.
+rewards averaged over the last sqrt(T) episodes only, the obvious answer to rewards that change.
+
+The index of a state without mass is not defined as published. Stationary masses are in few states, so it matters: there, it
+is what the plan would do, 1 or 0 (`StationaryFluid.share`). The finite versions leave it at 0.
 """
 
 from typing import Any, Literal
@@ -16,7 +18,7 @@ from rmab.arrays import FloatArray
 from rmab.learning.base import Learner, Plan, State
 from rmab.learning.confidence import Confidence, Kernels, hoeffding_width
 from rmab.learning.feedback import Feedback
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Pools, share_of
 from rmab.planners.optimistic import optimistic_fluid
 from rmab.planners.stationary import stationary_fluid
 from rmab.policy import IndexPolicy
@@ -63,11 +65,11 @@ class RmabUcrl(Learner):
         past = {"seen": np.zeros((kept, *pools.zero.shape)), "paid": np.zeros((kept, *pools.zero.shape))}
         estimate = np.where(pools.zero, pools.floor, 1.0)
         kernels = self.confidence.kernels(view, counts, pools.support, 0)
-        return {"counts": counts, **past, "estimate": estimate, "mass": self._solve(view, pools, kernels, estimate)}
+        return {"counts": counts, **past, "estimate": estimate, **self._solve(view, pools, kernels, estimate)}
 
     def _plan(self, state: State) -> Plan:
-        mass, pools = state.arrays["mass"], Pools.of(state.view)
-        return Plan(IndexPolicy(pools.index_of(mass), state.view.budget), mass, pools.block_of)
+        arrays, block_of = state.arrays, Pools.of(state.view).block_of
+        return Plan(IndexPolicy(arrays["share"][block_of], state.view.budget), arrays["mass"], block_of)
 
     def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]:
         view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
@@ -84,16 +86,18 @@ class RmabUcrl(Learner):
         number, paid = past["seen"].sum(axis=0), past["paid"].sum(axis=0)
         mean = np.divide(paid, number, out=np.ones_like(paid), where=number > 0)
         estimate = np.where(pools.zero, pools.floor, np.minimum(mean + width, 1.0))
-        return {"counts": counts, **past, "estimate": estimate, "mass": self._solve(view, pools, kernels, estimate)}
+        return {"counts": counts, **past, "estimate": estimate, **self._solve(view, pools, kernels, estimate)}
 
     def _window(self, view: View) -> int:
         return max(1, round(view.episodes**0.5)) if self.settings.version == "window" else 1
 
-    def _solve(self, view: View, pools: Pools, kernels: Kernels, estimate: FloatArray) -> FloatArray:
-        """Return the masses (C,H,S,2) of the extended LP; a stationary plan is the same at every step."""
+    def _solve(self, view: View, pools: Pools, kernels: Kernels, estimate: FloatArray) -> dict[str, NDArray[Any]]:
+        """Return the masses (C,H,S,2) of the extended LP and the share (C,H,S) that is active; stationary: at every step."""
         low, high, reward = kernels.low[pools.group], kernels.high[pools.group], estimate[pools.kind]
         if self.settings.version != "stationary":
             plan = optimistic_fluid(low, high, reward, pools.start, view.budget, view.horizon, pools.weights, tolerance=1e-4)
-            return plan.mass
-        mass = stationary_fluid(low, high, reward, view.budget, pools.weights, pools.real[pools.group])
-        return np.repeat(mass[:, np.newaxis], view.horizon, axis=1)
+            return {"mass": plan.mass, "share": share_of(plan.mass)}
+        endless = stationary_fluid(low, high, reward, view.budget, pools.weights, pools.real[pools.group])
+        steps = (1, view.horizon, 1)
+        share = np.tile(endless.share[:, np.newaxis], steps)
+        return {"mass": np.tile(endless.mass[:, np.newaxis], (*steps, 1)), "share": share}
