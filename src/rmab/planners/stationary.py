@@ -89,9 +89,7 @@ def stationary_fluid(
 class Model:
     """What plans choose from, and what they are paid: boxes as given, the pairs that can be used (C,S,2)."""
 
-    def __init__(
-        self, low: FloatArray, high: FloatArray, reward: FloatArray, weights: FloatArray, real: BoolArray
-    ) -> None:
+    def __init__(self, low: FloatArray, high: FloatArray, reward: FloatArray, weights: FloatArray, real: BoolArray) -> None:
         least, most = np.where(low > LEAST, low, 0.0), np.where((high > LEAST) & real[:, np.newaxis, np.newaxis], high, 0.0)
         fits = (least.sum(axis=3) <= 1.0 + SLACK) & (most.sum(axis=3) >= 1.0 - SLACK) & (least <= most).all(axis=3)
         self.usable = fits & real[..., np.newaxis]
@@ -134,7 +132,7 @@ class Plans:
     def __init__(self, model: Model, reward: FloatArray) -> None:
         blocks, states = reward.shape[:2]
         self.model, self.reward = model, reward
-        self.action, self.rows = np.full((blocks, states), NEW), np.zeros((blocks, states, states))
+        self.action, self.rows = np.full((blocks, states), NEW, dtype=np.int64), np.zeros((blocks, states, states))
         self.law, self.values = np.zeros((blocks, states)), np.zeros((blocks, 1, states))
         self.advantage, self.bounds = np.zeros((blocks, states)), np.zeros(blocks)
         self.bound = np.inf
@@ -149,7 +147,9 @@ class Plans:
             if not jumping.any():
                 break
         else:
-            raise SolverError(f"stationary LP: block {int(jumping.argmax())} has no states to stay in, or leaves them too rarely")
+            raise SolverError(
+                f"stationary LP: block {int(jumping.argmax())} has no states to stay in, or leaves them too rarely"
+            )
         self.bound = math.fsum(model.weights * self.bounds)
         z = np.zeros((*self.reward.shape, self.reward.shape[1]))
         place = np.minimum(self.action, 1)[:, :, np.newaxis, np.newaxis]  # nobody jumps who has mass
