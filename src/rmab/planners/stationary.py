@@ -141,8 +141,10 @@ class Plans:
         """Plan every block for itself when activating costs this much."""
         model, scale = self.model, max(float(np.abs(self.reward).max()), price) or 1.0
         for cost in JUMPS:
-            result = (self.action, self.rows, self.law, self.values, self.advantage, self.bounds)
-            best_gains(*model.boxes.rows, model.usable, self.reward, price, cost * scale, *result)
+            best_gains(
+                *model.boxes.rows, model.usable, self.reward, price, cost * scale,
+                self.action, self.rows, self.law, self.values, self.advantage, self.bounds,
+            )  # fmt: skip
             jumping = ((self.law > 0.0) & (self.action == JUMP)).any(axis=1)
             if not jumping.any():
                 break
