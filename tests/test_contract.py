@@ -16,11 +16,6 @@ PARTS = [
     {"confidence": KINDS[i % len(KINDS)], "estimator": ESTIMATORS[i % len(ESTIMATORS)], "step": STEPS[i % len(STEPS)]}
     for i in range(max(len(KINDS), len(ESTIMATORS)))
 ]
-TIES = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a vertex of the stationary LP breaks ties by the order of the arms, as published",
-)
 DRAWING = [
     *[("ucmd", parts) for parts in PARTS if parts["estimator"] == "implicit"],
     ("shifted-uc-o-reps", {}),
@@ -28,6 +23,7 @@ DRAWING = [
     ("dilated-po", {"rate": 1.0, "bonus": 0.1}),
     ("r2mab-ucb", {"version": "generator"}),
     ("thompson", {}),
+    ("rmab-ucrl", {"version": "generator"}),
 ]
 DESCENDING = ["uc-o-reps", "shifted-uc-o-reps", "uob-reps", "dilated-po", "ucpd", "pdgd-ops"]
 CASES = [
@@ -38,10 +34,9 @@ CASES = [
     ("uc-o-reps", {}),
     ("ucpd", {"preset": "tuned"}),
     ("pdgd-ops", {"preset": "tuned"}),
-    pytest.param("rmab-ucrl", {"version": "stationary"}, marks=TIES),
+    ("rmab-ucrl", {"version": "stationary"}),
     ("rmab-ucrl", {"version": "finite"}),
     ("rmab-ucrl", {"version": "window"}),
-    pytest.param("rmab-ucrl", {"version": "generator"}, marks=TIES),
     ("restless-ucb", {}),
     ("restless-ucb", {"preset": "tuned"}),
     ("r2mab-ucb", {}),
@@ -84,7 +79,7 @@ def check_but_for_relabelling(learner, task, episodes):
 
 class TestLearners:
     def test_all_are_here(self):
-        names = {case[0] if type(case) is tuple else case.values[0] for case in CASES + DRAWING}
+        names = {case[0] for case in CASES + DRAWING}
         assert names == set(rmab.learners())
         for field, kinds in (("confidence", KINDS), ("estimator", ESTIMATORS), ("step", STEPS)):
             assert {parts[field] for parts in PARTS} == set(kinds)

@@ -216,7 +216,7 @@ def test_the_stationary_lp_has_the_optimum_of_cvxpy(budget: float, weights: list
     instance = instances.random_instance(seed, (3, 1, 3), budget=budget, weights=weights, support=0.8)
     reward = np.random.default_rng(seed).random((3, 3, 2))
     many = np.ones(3) if weights is None else np.array(weights, dtype=float)
-    mass = stationary_fluid(instance.low, instance.high, reward, budget, many)
+    mass = stationary_fluid(instance.low, instance.high, reward, budget, many).mass
     value = float((many[:, None, None] * mass * reward).sum())
     assert value == pytest.approx(stationary_lp(instance, reward), abs=1e-6)
     assert stationary_lp(instance, reward, mass) == pytest.approx(value, abs=1e-5)  # these very masses are feasible
@@ -232,7 +232,7 @@ def test_the_stationary_lp_of_one_known_arm_is_the_best_stationary_policy(seed: 
         moves = kernel[np.arange(3), list(policy)]
         law = np.linalg.lstsq(np.vstack([moves.T - np.eye(3), np.ones(3)]), np.array([0, 0, 0, 1.0]), rcond=None)[0]
         best = max(best, float(law @ reward[np.arange(3), list(policy)]))
-    mass = stationary_fluid(kernel[None], kernel[None], reward[None], 1.0, np.ones(1))
+    mass = stationary_fluid(kernel[None], kernel[None], reward[None], 1.0, np.ones(1)).mass
     assert (mass * reward).sum() == pytest.approx(best, abs=1e-8)
 
 

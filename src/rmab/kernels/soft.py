@@ -25,6 +25,31 @@ def tail(x: float) -> float:
 
 
 @compiled_inline
+def lift(values: FloatArray, n: int, h: int, order: IntArray, lifted: FloatArray) -> float:
+    """Write exp(v - middle) and exp(middle - v) of the values v of (n, h) into lifted (2,S), and return middle: so a row
+    needs one exponential, not one per entry. NaN, and nothing is written, where they lie too far apart for that.
+    """
+    most, least = values[n, h, order[0]], values[n, h, order[order.size - 1]]
+    if not most - least < 200.0:
+        return np.nan
+    middle = 0.5 * (most + least)
+    for y in range(order.size):
+        lifted[0, y] = np.exp(values[n, h, y] - middle)
+        lifted[1, y] = 1.0 / lifted[0, y]
+    return middle
+
+
+@compiled_inline
+def tail_of(x: float, y: int, lifted: FloatArray, level: float) -> float:
+    """Return `tail` of x = v(y) - theta, with level = exp(theta - middle); NaN where nothing was lifted."""
+    if np.isnan(level):
+        return tail(x)
+    if abs(x) >= 40.0:
+        return 0.0
+    return lifted[1, y] * level if x >= 0.0 else lifted[0, y] / level
+
+
+@compiled_inline
 def greedy_level(
     low: FloatArray, high: FloatArray, spare: FloatArray, n: int, s: int, a: int, values: FloatArray, h: int, order: IntArray
 ) -> tuple[float, float]:
@@ -63,21 +88,24 @@ def soft_row(
     a: int,
     values: FloatArray,
     order: IntArray,
+    middle: float,
+    lifted: FloatArray,
     chosen: FloatArray,
 ) -> float:
     """Write the row's softened choice into chosen[n,h,s,a] and return its mean value plus entropy.
 
-    theta solves sum (high - low) / (1 + exp(theta - value)) = spare: Newton, kept in a bracket. It is counted from the
-    value of one of the entries, because values grow with eta and their differences are what matters.
+    theta solves sum (high - low) / (1 + exp(theta - value)) = spare: Newton on its logarithm, which is nearly a straight
+    line where all shares are small, kept in a bracket. It is counted from the value of one of the entries, because values
+    grow with eta and their differences are what matters.
     """
     base, theta = greedy_level(low, high, spare, n, s, a, values, h + 1, order)
     below, above = -np.inf, np.inf
     for _ in range(60):
-        excess, slope = -spare[n, s, a], 0.0
+        excess, slope, level = -spare[n, s, a], 0.0, np.exp((base - middle) + theta)
         for k in range(counts[n, s, a]):
             y = successors[n, s, a, k]
             room, x = high[n, s, a, y] - low[n, s, a, y], values[n, h + 1, y] - base - theta
-            e = tail(x)
+            e = tail_of(x, y, lifted, level)
             upper = 1.0 / (1.0 + e)
             excess += room * (upper if x >= 0.0 else e * upper)
             slope += room * e * upper * upper
@@ -87,17 +115,19 @@ def soft_row(
             below = theta
         else:
             above = theta
-        new = theta + excess / slope if slope > 0.0 else np.inf
+        reached = excess + spare[n, s, a]
+        new = theta + np.log(reached / spare[n, s, a]) * reached / slope if slope > 0.0 else np.inf
         if not below < new < above:
             new = 0.5 * (below + above) if above - below < np.inf else theta + (4.0 if excess > 0.0 else -4.0)
         if new == theta:
             break
         theta = new
     total, summed, loosest, spread = spare[n, s, a] * (base + theta), 0.0, 0, -1.0
+    level = np.exp((base - middle) + theta)
     for k in range(counts[n, s, a]):
         y = successors[n, s, a, k]
         room, x = high[n, s, a, y] - low[n, s, a, y], values[n, h + 1, y] - base - theta
-        e = tail(x)
+        e = tail_of(x, y, lifted, level)
         part = (1.0 if x >= 0.0 else e) / (1.0 + e)
         total += low[n, s, a, y] * values[n, h + 1, y] + room * max(x, 0.0)
         if e > 0.0:
@@ -133,7 +163,7 @@ def soft_values(
     chosen.
     """
     blocks, horizon, states = share.shape
-    order = np.arange(states)
+    order, middle, lifted = np.arange(states), np.nan, np.empty((2, states))
     free = kernels.shape[1] > 1
     for n in range(blocks):
         for s in range(states):
@@ -141,6 +171,7 @@ def soft_values(
         for h in range(horizon - 1, -1, -1):
             if free:
                 rank(values, n, h + 1, order)
+                middle = lift(values, n, h + 1, order, lifted)
             for s in range(states):
                 passive, busy = 0.0, 0.0
                 for a in range(1 if idle[h] else 2):
@@ -148,7 +179,9 @@ def soft_values(
                     if h + 1 == horizon:
                         pass
                     elif free and spare[n, s, a] > 0.0:
-                        total += soft_row(low, high, spare, successors, counts, n, h, s, a, values, order, kernels)
+                        total += soft_row(
+                            low, high, spare, successors, counts, n, h, s, a, values, order, middle, lifted, kernels
+                        )
                     else:
                         for k in range(counts[n, s, a]):
                             y = successors[n, s, a, k]

@@ -9,7 +9,7 @@ from rmab.arrays import BoolArray, FloatArray, IntArray
 from rmab.learning.feedback import Feedback
 from rmab.problem import View
 
-__all__ = ["Observed", "Pools"]
+__all__ = ["Observed", "Pools", "share_of"]
 
 NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not defined there
 
@@ -79,15 +79,9 @@ class Pools:
         """(N, S, 2) rewards of every arm, from values (R,S,2) that were mapped to [0, 1]."""
         return view.low + (view.high - view.low) * values[self.kind_of]
 
-    def share_of(self, mass: FloatArray) -> FloatArray:
-        """(C, H, S) eq. importance-index: the active part of each node's mass (C,H,S,2); 0 where there is none."""
-        total = mass.sum(axis=3)
-        index = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), 0.0)
-        return np.clip(index, 0.0, 1.0)
-
     def index_of(self, mass: FloatArray) -> FloatArray:
-        """(N, H, S) the same for every arm."""
-        return self.share_of(mass)[self.block_of]
+        """(N, H, S) eq. importance-index: `share_of` the masses (C,H,S,2), arm by arm."""
+        return share_of(mass)[self.block_of]
 
     def observe(self, view: View, feedback: Feedback) -> Observed:
         """Count and pool what was seen."""
@@ -102,3 +96,10 @@ class Pools:
         np.fmax.at(values, self.kind_of, (feedback.rewards - view.low) / (view.high - view.low))
         values[self.zero] = self.floor
         return Observed(counts, np.clip(values, 0.0, 1.0), visits / np.bincount(self.kind_of)[:, np.newaxis, np.newaxis])
+
+
+def share_of(mass: FloatArray) -> FloatArray:
+    """(C, H, S) the active part of each node's mass (C,H,S,2); 0 where there is none."""
+    total = mass.sum(axis=3)
+    index = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), 0.0)
+    return np.asarray(np.clip(index, 0.0, 1.0))

@@ -26,7 +26,7 @@ from rmab.learning.confidence import Confidence, Kernels, Kind
 from rmab.learning.exposure import importance, step_visits, weighted_losses
 from rmab.learning.feedback import Feedback
 from rmab.learning.occupancy import Arrays, OccupancyLearner
-from rmab.learning.pools import Observed, Pools
+from rmab.learning.pools import Observed, Pools, share_of
 from rmab.learning.presets import WeightedOptions
 from rmab.problem import View
 
@@ -67,7 +67,7 @@ class ShiftedUcOReps(OccupancyLearner):
 
     def _tilt(self, state: State, feedback: Feedback, observed: Observed) -> tuple[FloatArray, Arrays]:
         view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
-        share, visits = pools.share_of(arrays["mass"]), step_visits(view, pools, feedback)
+        share, visits = share_of(arrays["mass"]), step_visits(view, pools, feedback)
         weights = importance(
             view, pools, self._plan(state).policy, share, arrays["epoch"], arrays["mass"], (state.seed, state.episode)
         )

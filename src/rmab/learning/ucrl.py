@@ -3,12 +3,14 @@
 Made for rewards that do not change. Versions: `stationary`, UC-R2MAB as published (average reward over an endless horizon,
 one index per state); `finite`, for episodes of H steps, so that it is not handicapped by the horizon; `window`, finite with
 rewards averaged over the last sqrt(T) episodes only, the obvious answer to rewards that change; `generator`, GM-R2MAB, the
-stationary LP on samples of a generator (privileged). The stationary LP often has many optimal plans; which one HiGHS returns
-depends on the order of the arms.
+stationary LP on samples of a generator (privileged).
 
 Knowledge: nothing of the kernels; Hoeffding boxes. Feedback: bandit. Hard budget: the LP's holds on average; the B highest
 indices are activated. Theory: kernels and rewards within delta; tuned: within optimism * delta (studies/tuning.py, held-out
 seeds).
+
+The index of a state without mass is not defined as published. Stationary masses are in few states, so it matters: there, it
+is what the plan would do, 1 or 0 (`StationaryFluid.share`). The finite versions leave it at 0.
 """
 
 from collections.abc import Mapping
@@ -23,7 +25,7 @@ from rmab.learning.base import Plan, State
 from rmab.learning.confidence import Confidence, Kernels, empirical, hoeffding_width
 from rmab.learning.generator import FromGenerator, GeneratorOptions
 from rmab.learning.indexed import Arrays, IndexLearner
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Pools, share_of
 from rmab.learning.tables import tightened
 from rmab.planners.optimistic import optimistic_fluid
 from rmab.planners.stationary import stationary_fluid
@@ -76,14 +78,16 @@ class RmabUcrl(IndexLearner):
     def _prepare(self, view: View, pools: Pools, arrays: Arrays, episode: int, seed: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
         kernels, estimate = optimistic_model(view, pools, arrays, self._means(pools, arrays), episode, self.settings)
         if self.settings.version in ("finite", "window"):
-            return {"estimate": estimate, "mass": finite_plan(view, pools, kernels, estimate)}
+            mass = finite_plan(view, pools, kernels, estimate)
+            return {"estimate": estimate, "mass": mass, "share": share_of(mass)}
         low, high = kernels.low[pools.group], kernels.high[pools.group]
-        mass = stationary_fluid(low, high, estimate[pools.kind], view.budget, pools.weights, pools.real[pools.group])
-        return {"estimate": estimate, "mass": np.repeat(mass[:, np.newaxis], view.horizon, axis=1)}
+        endless = stationary_fluid(low, high, estimate[pools.kind], view.budget, pools.weights, pools.real[pools.group])
+        mass, share = (np.repeat(one[:, np.newaxis], view.horizon, axis=1) for one in (endless.mass, endless.share))
+        return {"estimate": estimate, "mass": mass, "share": share}
 
     def _plan(self, state: State) -> Plan:
-        mass, pools = state.arrays["mass"], Pools.of(state.view)
-        return Plan(IndexPolicy(pools.index_of(mass), state.view.budget), mass, pools.block_of)
+        arrays, block_of = state.arrays, Pools.of(state.view).block_of
+        return Plan(IndexPolicy(arrays["share"][block_of], state.view.budget), arrays["mass"], block_of)
 
     def _window(self, view: View) -> int:
         return max(1, round(view.episodes**0.5)) if self.settings.version == "window" else 0

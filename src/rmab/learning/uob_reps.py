@@ -25,7 +25,7 @@ from rmab.learning.confidence import Kind
 from rmab.learning.exposure import bounds, exploration, importance, rows_of, step_visits, weighted_losses
 from rmab.learning.feedback import Feedback
 from rmab.learning.occupancy import Arrays, OccupancyLearner
-from rmab.learning.pools import Observed, Pools
+from rmab.learning.pools import Observed, Pools, share_of
 from rmab.learning.presets import WeightedOptions
 
 __all__ = ["UobReps", "UobRepsOptions"]
@@ -48,7 +48,7 @@ class UobReps(OccupancyLearner):
 
     def _tilt(self, state: State, feedback: Feedback, observed: Observed) -> tuple[FloatArray, Arrays]:
         view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
-        share, visits = pools.share_of(arrays["mass"]), step_visits(view, pools, feedback)
+        share, visits = share_of(arrays["mass"]), step_visits(view, pools, feedback)
         rows = rows_of(pools, self._kernels(view, pools, arrays["epoch"]))
         upper = bounds(pools, rows, share, visits.sum(axis=3) > 0, most=True)
         weights = importance(
