@@ -10,6 +10,7 @@ import rmab
 from rmab.arrays import FloatArray
 from rmab.errors import ModelError, SolverError
 from rmab.planners import newton
+from rmab.planners.optimistic import optimistic_fluid
 from rmab.problem import Arms, Problem
 from strategies import problems, random_problem, rewards
 
@@ -181,3 +182,15 @@ def test_an_unknown_method_is_refused() -> None:
     problem, reward = random_problem(6, count=2, states=2, horizon=2, budget=1)
     with pytest.raises(ModelError, match="method must be one of auto, highs, newton, got 'magic'"):
         rmab.fluid(problem, reward, method="magic")  # type: ignore[arg-type]
+
+
+def test_a_budget_that_is_worth_nothing_needs_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rewards alike, anything possible: every plan is optimal, and the answer is there without a step of Newton's."""
+    monkeypatch.setattr(newton, "ITERATIONS", -1)
+    anything = np.zeros((1, 4, 2, 4)), np.ones((1, 4, 2, 4))
+    plan = optimistic_fluid(*anything, np.ones((1, 4, 2)), [0], 3.0, 5, [9.0])
+    assert plan.value == pytest.approx(45.0, rel=1e-12)
+    assert (plan.prices == 0).all()
+    np.testing.assert_allclose(plan.mass[..., 1].sum(axis=2), 1 / 3, rtol=1e-9)  # it is spent all the same
+    with pytest.raises(SolverError, match="the path of softened plans was lost"):
+        optimistic_fluid(*anything, np.ones((1, 4, 2)) * [0.0, 1.0], [0], 3.0, 5, [9.0])

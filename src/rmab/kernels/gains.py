@@ -18,7 +18,8 @@ from rmab.kernels.optimism import best_mean, rank
 __all__ = ["JUMP", "LEAST", "NEW", "best_gains"]
 
 JUMP, NEW = 2, -1  # actions: the third one, and that of a policy that is still to be chosen
-ROUNDING = 1e-13  # an improvement that is no more than this, relative to the values, is none
+ROUNDING = 1e-13  # an improvement that is no more than this, relative to the values and to UNIT, is none
+UNIT = 1e-3  # of the cost of a jump: about the largest reward or price
 LEAST = 1e-14  # a chance that is no more than this is what rounding left, and would be a way out of a class without one
 FREQUENT = 10.0  # values are counted from a state that no other is visited so many times as often as
 ROUNDS = 200  # of policy iteration; what they leave undone shows in the certificate
@@ -35,7 +36,7 @@ def eliminate(
     class and one of its states: ref, unless another one is better by more than rounding.
     """
     states = paid.size
-    best, better, size = -np.inf, ref, cost * 1e-3
+    best, better, unit = -np.inf, ref, UNIT * cost
     for i in range(states):
         s = ref if i == 0 else (0 if i == ref else i)
         total[i], time[i] = paid[s], 1.0
@@ -64,7 +65,7 @@ def eliminate(
                 time[i] += into * time[k]
         work[k, k] = -1.0 if stuck else leaving
     gain = total[0] / time[0]
-    if best > gain + ROUNDING * size:
+    if best > gain + ROUNDING * unit:
         return best, better
     return gain, ref
 
@@ -176,7 +177,7 @@ def best_gains(
         for s in range(states):
             order[s] = s
         fresh, rounds = action[n, 0] == NEW, 0
-        gain, ref, unit = 0.0, int(np.argmax(law[n])), cost * 1e-3
+        gain, ref, unit = 0.0, int(np.argmax(law[n])), UNIT * cost
         if fresh:
             values[n, 0], ref = 0.0, 0
         changed = True

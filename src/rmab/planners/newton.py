@@ -8,7 +8,7 @@ smooth and convex without bounds on nu: the last term is what entropy makes of n
 budget less budget exp(-nu), so they are feasible. Newton's method finds it, and the next one from the tangent of the path
 nu(eta), which approaches a straight line exponentially fast, degenerate or not: steps in eta grow to a factor 100. At any
 point the prices nu / eta prove an upper bound by plain backward induction, and the soft plan, scaled into the budget, earns
-a lower one: the path ends when the two agree.
+a lower one: the path ends when the two agree. It is not even begun where they agree at no price at all.
 
 Masses are counted in units of all there is, rewards in units of the largest.
 """
@@ -78,6 +78,8 @@ class SoftPath:
 
     def solve(self, tolerance: float) -> None:
         """Work until bound and value agree to the tolerance, relative to the larger of the bound and the largest reward."""
+        if self.certify(self.unpriced(tolerance)) <= tolerance:
+            return
         share = np.full(self.budget.size, 0.5)
         share[self.open] = np.clip(self.limit, 1e-9, 0.4)
         prices, length, best = np.log((1.0 - share) / share), 4.0, np.inf
@@ -89,6 +91,12 @@ class SoftPath:
             best, length = min(best, gap), min(length, max(gap / (AIM * tolerance), 2.0))
             point, length = self.advance(point, length)
         raise SolverError(f"fluid LP: the path of softened plans was lost, at a gap of {best:.2e} where it was least")
+
+    def unpriced(self, tolerance: float) -> Point:
+        """Make the plans of a budget that is worth nothing: cheap to try, and right where little is known, or needed."""
+        nothing, eta = np.zeros(self.budget.size), 1.0 / max(AIM * tolerance, 1e-12)
+        self.evaluate(eta, nothing)
+        return Point(eta, nothing, nothing, 0)
 
     def advance(self, point: Point, length: float) -> tuple[Point | None, float]:
         """Go on to a larger eta, by a factor of `length` or less; return the new point and the factor to try next.
