@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from fnmatch import fnmatchcase
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -27,20 +28,8 @@ LEARNERS: dict[str, tuple[str, dict[str, str], str]] = {
     "rmab-ucrl": ("rmab-ucrl", {"version": "stationary"}, "bandit"),
     "rmab-ucrl, finite": ("rmab-ucrl", {"version": "finite"}, "bandit"),
     "rmab-ucrl, window": ("rmab-ucrl", {"version": "window"}, "bandit"),
-    "shifted-uc-o-reps": ("shifted-uc-o-reps", {}, "bandit"),
-    "shifted-uc-o-reps, tuned": ("shifted-uc-o-reps", {"preset": "tuned"}, "bandit"),
-    "uob-reps": ("uob-reps", {}, "bandit"),
-    "uob-reps, tuned": ("uob-reps", {"preset": "tuned"}, "bandit"),
-    "dilated-po": ("dilated-po", {}, "bandit"),
-    "dilated-po, tuned": ("dilated-po", {"preset": "tuned"}, "bandit"),
     "random": ("random", {}, "bandit"),
     "ucmd, full information (privileged)": ("ucmd", {}, "full"),
-    "uc-o-reps (full information)": ("uc-o-reps", {}, "full"),
-    "uc-o-reps, tuned (full information)": ("uc-o-reps", {"preset": "tuned"}, "full"),
-    "ucpd (full information)": ("ucpd", {}, "full"),
-    "ucpd, tuned (full information)": ("ucpd", {"preset": "tuned"}, "full"),
-    "pdgd-ops (full information)": ("pdgd-ops", {}, "full"),
-    "pdgd-ops, tuned (full information)": ("pdgd-ops", {"preset": "tuned"}, "full"),
     "oracle (privileged)": ("oracle", {}, "bandit"),
 }
 VARIANTS: dict[str, dict[str, str | float]] = {
@@ -114,7 +103,7 @@ def main() -> None:
     parser.add_argument("families", nargs="*", default=[], choices=[[], *SIZES])
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--learners", default="", help="only learners whose label contains this")
+    parser.add_argument("--learners", default="*", help="only learners whose label matches this, for instance 'ucmd*'")
     parser.add_argument("--results", type=Path, default=ROOT / "docs" / "learning.jsonl")
     args = parser.parse_args()
     done = [json.loads(line) for line in args.results.read_text().splitlines()] if args.results.exists() else []
@@ -125,7 +114,7 @@ def main() -> None:
         for seed in range(min(args.rounds, 5) if family == "deadline" else args.rounds)
         for against in ADVERSARIES
         for label in LEARNERS
-        if args.learners in label and not (label.startswith("variant") and (family != "cpap" or seed >= 4))
+        if fnmatchcase(label, args.learners) and not (label.startswith("variant") and (family != "cpap" or seed >= 4))
     ]
     jobs.sort(key=lambda job: (job[2].startswith("variant"), "finite" in job[2] or "window" in job[2]))  # the dear ones late
     todo = [job for job in jobs if job not in finished]

@@ -197,9 +197,9 @@ class TestIds:
 
 
 class TestBuiltIn:
-    def test_there_are_five(self) -> None:
+    def test_there_are_seven(self) -> None:
         assert set(BUILTIN) == set(builtin_names()) == {
-            "paper-cpap", "paper-deadline", "learning-table", "asymptotic", "growth",
+            "paper-cpap", "paper-deadline", "learning-table", "asymptotic", "growth", "rivals", "rivals-growth",
         }  # fmt: skip
 
     @pytest.mark.parametrize("name", builtin_names())
