@@ -150,3 +150,13 @@ def test_the_cache_follows_all_kernel_sources(tmp_path: Path) -> None:
     folder = run_python(code, XDG_CACHE_HOME=str(tmp_path))
     assert folder.startswith(str(tmp_path / "rmab" / "kernels-"))
     assert run_python(code, XDG_CACHE_HOME=str(tmp_path), NUMBA_BOUNDSCHECK="1") != folder
+
+
+@pytest.mark.parametrize(("allowed", "most"), [("1", 1), ("100000", None), ("", None), ("many", None), ("0", None)])
+def test_cores_are_those_given_and_allowed(monkeypatch: pytest.MonkeyPatch, allowed: str, most: int | None) -> None:
+    from rmab.cores import cores
+
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    given = cores()
+    monkeypatch.setenv("OMP_NUM_THREADS", allowed)
+    assert cores() == (given if most is None else most)

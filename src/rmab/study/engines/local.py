@@ -1,4 +1,4 @@
-"""Worker processes on this machine: each has one core, plays one run at a time, and writes its shard itself.
+"""Worker processes on this machine: each has one thread, plays one run at a time, and writes its shard itself.
 
 Workers are spawned, not forked (threads do not survive a fork), each with a pipe of its own. A worker that dies takes only
 its run with it: the pipe ends, a new worker takes its place, and the run is played again.
@@ -95,7 +95,7 @@ class _Worker:
 
     def start(self) -> None:
         self.pipe, theirs = get_context("spawn").Pipe()
-        arguments = (theirs, self.folder, self.number)
+        arguments = (theirs, self.folder)
         self.process = get_context("spawn").Process(target=_serve, args=arguments, daemon=True)
         with _environment_of_workers():
             self.process.start()
@@ -170,12 +170,9 @@ def _environment_of_workers() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
-def _serve(pipe: "connection.Connection[tuple[str, str], Job]", folder: Path, number: int) -> None:
+def _serve(pipe: "connection.Connection[tuple[str, str], Job]", folder: Path) -> None:
     """Play the jobs that come through the pipe until it ends, with the study or without a word from it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(os, "sched_setaffinity"):
-        free = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {free[number % len(free)]})
     try:
         pipe.send((READY, ""))
         while True:
