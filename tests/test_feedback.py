@@ -265,3 +265,8 @@ class TestOfSteps:
     def test_rewards_that_are_no_numbers(self):
         with pytest.raises(FeedbackError, match="rewards"):
             Feedback.of_steps(view(), 2, STATES, ACTIONS, [["a"] * 3] * 2)
+
+
+def test_rewards_of_another_shape_are_not_revealed():
+    with pytest.raises(FeedbackError, match=r"^reward must have shape \(N, S, 2\) = \(3, 2, 2\), got \(2, 2\)$"):
+        Feedback.reveal(view(), 0, trajectory(), REWARD[0])

@@ -46,6 +46,8 @@ class Feedback(ReadOnly):
     def reveal(cls, view: View, episode: int, trajectory: Trajectory, reward: FloatArray) -> "Feedback":
         """Keep of the reward (N, S, 2) what the view's feedback mode shows of this trajectory."""
         shown = _shown(view, trajectory.states, trajectory.actions)
+        if np.shape(reward) != shown.shape:
+            raise FeedbackError(f"reward must have shape (N, S, 2) = {shown.shape}, got {np.shape(reward)}")
         return cls(episode, trajectory.states, trajectory.actions, np.where(shown, reward, np.nan))
 
     @classmethod
