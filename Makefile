@@ -35,9 +35,12 @@ lint: $(READY) ## ruff and mypy (strict on src)
 boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto tests/test_kernels.py tests/test_simulate.py tests/test_exact.py tests/test_fluid.py tests/test_policy.py tests/test_soft.py tests/test_projection_thin.py tests/test_projection_derivatives.py tests/test_bounds.py
 
-bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about ten minutes)
+bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about twenty minutes)
 	@$(BIN)/python benchmarks/simulator.py
 	@$(BIN)/python benchmarks/projection.py
+	@$(BIN)/python benchmarks/whittle.py
+	@$(BIN)/python benchmarks/learners.py
+	@$(BIN)/python benchmarks/studies.py scaling overhead
 	@$(BIN)/python benchmarks/startup.py
 
 clean: ## remove the environment and what the tools left in this folder

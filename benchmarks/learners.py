@@ -1,6 +1,6 @@
 """One full CPAP run of every learner, and a deadline episode: what learning costs. One command, tables out.
 
-    python benchmarks/learners.py [cpap] [deadline] (and literal, which takes minutes and 10 GB)
+    python benchmarks/learners.py [cpap] [deadline] [every] (and literal, which takes minutes and 10 GB)
 
 The peer of the first table is the same loop with the projection done by CVXPY + Clarabel: its solver time on the projections
 of some episodes (those that it solves), extrapolated to all of them. Targets that are missed are named at the end, and the
@@ -111,6 +111,24 @@ def deadline(episodes: int = 4) -> list[str]:
     return missed
 
 
+def every(episodes: int = 10) -> list[str]:
+    """Seconds per episode of every learner, in those of `ucmd`; colored-ucrl2, and ucmd beside it, on a small task."""
+    small = {"arms": 4, "budget": 2, "horizon": 20}
+    rows = table("cpap@noisy, every learner", "learner", "task", "ms an episode", "times ucmd")
+    units = {}
+    for name in ("ucmd", *(one for one in rmab.learners() if one != "ucmd")):
+        sizes = [small] if name == "colored-ucrl2" else [{}, small] if name == "ucmd" else [{}]
+        for size in sizes:
+            learner = rmab.learner(name)
+            task = rmab.task("cpap@noisy", feedback=learner.feedback, episodes=episodes, **size)  # type: ignore[arg-type]
+            rmab.run(task, learner)
+            each = float(np.median(rmab.run(task, learner).seconds))
+            unit = units.setdefault(bool(size), each)
+            rows.add_row(name, "4 arms" if size else "20 arms", f"{1000 * each:.1f}", f"{each / unit:.2f}")
+    CONSOLE.print(rows)
+    return []
+
+
 def literal() -> list[str]:
     """One deadline episode as the paper has it, 100 separate spots: 288 million variables. Recorded, no target."""
     rows = table("deadline@noisy, 100 separate arms, one episode", "learner", "seconds", "iterations", "peak GB")
@@ -121,7 +139,7 @@ def literal() -> list[str]:
     return []
 
 
-PARTS = {part.__name__: part for part in (cpap, deadline, literal)}
+PARTS = {part.__name__: part for part in (cpap, deadline, every, literal)}
 USUAL = [name for name in PARTS if name != "literal"]
 
 if __name__ == "__main__":
