@@ -299,11 +299,41 @@ def test_thompson_plans_for_its_draw() -> None:
     view, pools = task.view(), Pools.of(task.view())
     states = played(rmab.learner("thompson", prior=0.7), task, seed=5)
     arrays = states[4].arrays
-    rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(4,)))
+    rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(101, 4)))
     draw = posterior_draw(arrays["counts"], pools.support, 0.7, rng)
     np.testing.assert_array_equal(arrays["table"], lagrangian_table(view, pools, draw, arrays["estimate"]))
     other = played(rmab.learner("thompson", prior=0.7), task, seed=6)
     assert not np.array_equal(other[3].arrays["table"], states[3].arrays["table"])
+
+
+# ---------------------------------------------------------------- luck of their own
+
+
+@pytest.mark.parametrize("name", ["thompson", "q-whittle"])
+def test_no_stream_is_one_that_made_the_task(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No stream that a run makes begins as one of the two that its task was made from, by the same seed."""
+    starts: list[str] = []
+    make = np.random.default_rng
+
+    def recorded(seed: Any) -> np.random.Generator:
+        made = make(seed)
+        starts.append(str(made.bit_generator.state["state"]))
+        return made
+
+    monkeypatch.setattr(np.random, "default_rng", recorded)
+    task = rmab.task("cpap@noisy", seed=3, arms=4, budget=2, horizon=5, episodes=3)
+    of_task = set(starts)
+    rmab.run(task, name, 3)
+    assert len(of_task) == 2
+    assert len(set(starts)) >= 2 + 3 + 3  # and one of the simulator's and one of the learner's every episode
+    assert not of_task & set(starts[2:])
+
+
+@pytest.mark.parametrize("name", ["thompson", "q-whittle", "colored-ucrl2", "uob-reps", "random"])
+def test_negative_seeds_are_refused(name: str) -> None:
+    view = rmab.task("cpap@noisy", arms=2, budget=1, horizon=5, episodes=3).view()
+    with pytest.raises(ModelError, match=r"^seed must be 0 or more, got -3$"):
+        rmab.learner(name).begin(view, -3)
 
 
 # ---------------------------------------------------------------- q-whittle

@@ -153,15 +153,11 @@ def test_importance_of_what_is_hardly_planned_but_done() -> None:
 
 def test_half_a_count_is_that_of_all_arms_of_a_block() -> None:
     """Four arms alike, of one state, all active: 800 chances to be passive, and none taken."""
-    view, counts = (
-        view_of(4, 1, 2, budget=4, groups=np.zeros(4, dtype=np.int64), pooled_rewards=True),
-        np.ones((1, 1, 2, 1), dtype=int),
-    )
-    share = np.ones((1, 2, 1))
-    weights = importance(
-        view, Pools.of(view), IndexPolicy(np.ones((4, 1)), 4), share, counts, np.zeros((1, 2, 1, 2)), (0, 0)
-    )
-    np.testing.assert_allclose(weights, np.broadcast_to([0.5 / 800, 1.0], weights.shape), rtol=1e-14)
+    view = view_of(4, 1, 2, budget=4, groups=np.zeros(4, dtype=np.int64), pooled_rewards=True)
+    policy, share, counts = IndexPolicy(np.ones((4, 1)), 4), np.ones((1, 2, 1)), np.ones((1, 1, 2, 1), dtype=int)
+    weights = importance(view, Pools.of(view), policy, share, counts, np.zeros((1, 2, 1, 2)), (0, 0))
+    half = 0.5 / 800
+    np.testing.assert_allclose(weights, np.broadcast_to([half / (1 + half), 1 / (1 + half)], (1, 2, 1, 2)), rtol=1e-14)
 
 
 def test_importance_treats_both_actions_alike() -> None:
