@@ -116,11 +116,11 @@ def test_the_learner_of_one_arm_is_ucrl2() -> None:
 def test_widths_by_hand() -> None:
     view = view_of(3, 2, 5)
     visits = np.zeros((3, 2, 2), dtype=np.int64)
-    visits[1, 0, 1], visits[2, 0, 0] = 10_000, 40
-    radius, width = color_widths(view, visits, 2, ColoredUcrl2Options(epsilon=0.1))
+    visits[1, 0, 1], visits[2, 0, 0] = 10_000, 400
+    radius, width = color_widths(view, visits, visits // 2, 2, ColoredUcrl2Options(epsilon=0.1))
     log = math.log(2 * 12 * 10 / 0.1)  # 12 colours, 10 steps so far
     assert radius[1, 0, 1] == pytest.approx(math.sqrt(56 * 2 * log / 10_000))
-    assert width[2, 0, 0] == pytest.approx(math.sqrt(7 * log / 80))
+    assert width[2, 0, 0] == pytest.approx(math.sqrt(7 * log / 400))  # half of the 400 were shown
     assert (radius[0] == 2).all()
     assert (width[0] == 1).all()
 

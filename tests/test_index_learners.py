@@ -13,8 +13,9 @@ from episodes import view_of
 from rmab.errors import ModelError
 from rmab.kernels.balls import lifted_rows
 from rmab.learning.confidence import Kernels
+from rmab.learning.feedback import Feedback
 from rmab.learning.generator import drawn
-from rmab.learning.means import add_to_means, begin_means, mean_reward
+from rmab.learning.means import add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.q_whittle import Tables, fast_rate, slow_rate
 from rmab.learning.restless_ucb import radius
@@ -116,6 +117,55 @@ def test_means_of_a_window_forget() -> None:
     for t, paid in enumerate((0.9, 0.4, 0.1)):
         memory = add_to_means(memory, observed([paid, np.nan], [t + 1.0, 0.0]), t, 2)
     np.testing.assert_allclose(mean_reward(memory), [[[(2 * 0.4 + 3 * 0.1) / 5, 1.0]]])
+
+
+def test_times_seen_are_whole_numbers_of_all_arms() -> None:
+    """Seven arms alike, paid alike or not; three visits per episode, a hundred episodes."""
+    for pooled in (True, False):
+        pools = Pools.of(view_of(7, 1, groups=np.zeros(7, dtype=np.int64), pooled_rewards=pooled))
+        memory: Any = begin_means(pools)
+        kinds = len(pools.zero)
+        values, visits = np.tile([0.5, np.nan], (kinds, 1, 1)), np.full((kinds, 1, 2), 3 / 7 if pooled else 3.0)
+        for t in range(100):
+            memory = add_to_means(memory, Observed(np.zeros((1, 1, 2, 1), dtype=np.int64), values, visits), t)
+        np.testing.assert_array_equal(times_seen(pools, memory), np.broadcast_to([300, 0], (kinds, 1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("rmab-ucrl", {"version": "finite"}), ("restless-ucb", {}), ("colored-ucrl2", {})]
+)
+def test_optimism_about_a_reward_is_for_the_visits_that_showed_it(name: str, options: dict[str, Any]) -> None:
+    """Two arms of one group that are not paid alike, one state: arm 0 is always active, and tells nothing of arm 1's pay."""
+    problem = rmab.Problem(rmab.Arms(np.ones((2, 1, 2, 1)), groups=[0, 0]), 0, 1, 50)
+    rewards = np.broadcast_to([[[0.0, 0.2]], [[0.0, 0.4]]], (8, 2, 1, 2))
+    task = rmab.Task.from_rewards(problem, rewards, low=0, high=1)
+    view = task.view()
+    assert not view.pooled_rewards
+    learner = rmab.learner(name, optimism=0.5, **({"exploration": 0.1} if name == "restless-ucb" else {}), **options)
+    states = np.zeros((51, 2), dtype=np.int64)
+    shown = np.array([[[np.nan, 0.2]], [[0.0, np.nan]]])
+    feedback = Feedback(0, states, np.tile([True, False], (50, 1)), shown)
+    estimate = learner.learn(learner.begin(view), feedback).arrays["estimate"]
+    assert 0.2 < estimate[0, 0, 1] < 0.6
+    assert 0.0 < estimate[1, 0, 0] < 0.4
+    assert estimate[1, 0, 1] == estimate[0, 0, 0] == 1.0
+    twice = learner.learn(
+        learner.begin(view), Feedback(0, states, np.tile([[True, False], [False, True]], (25, 1)), rewards[0])
+    )
+    # Seen half as often: the width is sqrt(2) times what it was.
+    assert twice.arrays["estimate"][0, 0, 1] - 0.2 == pytest.approx(math.sqrt(2) * (estimate[0, 0, 1] - 0.2), rel=1e-12)
+
+
+def test_the_width_of_a_window_is_that_of_all_visits() -> None:
+    task = rmab.task("cpap@noisy", arms=4, budget=2, horizon=10, episodes=16)
+    state = played(rmab.learner("rmab-ucrl", version="window", optimism=0.3), task)[-1]
+    mean, visits = mean_reward(state.arrays), state.arrays["counts"].sum(axis=3)
+    width = np.where(
+        visits > 0, np.minimum(np.sqrt(np.log(4 * 3 * 2 * 4 * 15 * 10 / 0.05) / 2 / np.maximum(visits, 1)), 1), 1
+    )
+    known = ~Pools.of(task.view()).zero
+    np.testing.assert_allclose(state.arrays["estimate"][known], np.minimum(mean + 0.3 * width, 1.0)[known], rtol=1e-12)
+    assert (state.arrays["estimate"][known] < 1).any()
 
 
 def test_tightened_sets() -> None:
@@ -299,11 +349,41 @@ def test_thompson_plans_for_its_draw() -> None:
     view, pools = task.view(), Pools.of(task.view())
     states = played(rmab.learner("thompson", prior=0.7), task, seed=5)
     arrays = states[4].arrays
-    rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(4,)))
+    rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(101, 4)))
     draw = posterior_draw(arrays["counts"], pools.support, 0.7, rng)
     np.testing.assert_array_equal(arrays["table"], lagrangian_table(view, pools, draw, arrays["estimate"]))
     other = played(rmab.learner("thompson", prior=0.7), task, seed=6)
     assert not np.array_equal(other[3].arrays["table"], states[3].arrays["table"])
+
+
+# ---------------------------------------------------------------- luck of their own
+
+
+@pytest.mark.parametrize("name", ["thompson", "q-whittle"])
+def test_no_stream_is_one_that_made_the_task(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No stream that a run makes begins as one of the two that its task was made from, by the same seed."""
+    starts: list[str] = []
+    make = np.random.default_rng
+
+    def recorded(seed: Any) -> np.random.Generator:
+        made = make(seed)
+        starts.append(str(made.bit_generator.state["state"]))
+        return made
+
+    monkeypatch.setattr(np.random, "default_rng", recorded)
+    task = rmab.task("cpap@noisy", seed=3, arms=4, budget=2, horizon=5, episodes=3)
+    of_task = set(starts)
+    rmab.run(task, name, 3)
+    assert len(of_task) == 2
+    assert len(set(starts)) >= 2 + 3 + 3  # and one of the simulator's and one of the learner's every episode
+    assert not of_task & set(starts[2:])
+
+
+@pytest.mark.parametrize("name", ["thompson", "q-whittle", "colored-ucrl2", "uob-reps", "random"])
+def test_negative_seeds_are_refused(name: str) -> None:
+    view = rmab.task("cpap@noisy", arms=2, budget=1, horizon=5, episodes=3).view()
+    with pytest.raises(ModelError, match=r"^seed must be 0 or more, got -3$"):
+        rmab.learner(name).begin(view, -3)
 
 
 # ---------------------------------------------------------------- q-whittle

@@ -84,7 +84,10 @@ def test_upper_bounds_make_estimates_optimistic(seed: int) -> None:
 
 
 def test_estimates_under_the_hard_budget_are_optimistic_too() -> None:
-    """Arms ranked together: the mean of loss-hat, over what truly happens, is at most the loss, sets holding the kernels."""
+    """Arms ranked together: the mean of loss-hat, over what truly happens, is at most the loss, sets holding the kernels.
+
+    That takes gamma: weights alone are below the true visits of some pairs. The factor of optimism makes these fewer.
+    """
     rng = np.random.default_rng(5)
     kernel, view = rng.dirichlet(np.ones(2), size=(3, 2, 2)), view_of(3, 2, 4, episodes=20)
     counts = np.stack([[[rng.multinomial(80, row) for row in state] for state in arm] for arm in kernel])
@@ -94,16 +97,25 @@ def test_estimates_under_the_hard_budget_are_optimistic_too() -> None:
     share = rng.random((3, 4, 2))
     policy = IndexPolicy(share, 1, rounding="dependent")
     upper = bounds(pools, rows_of(pools, sets), share, np.ones(share.shape, dtype=bool), most=True)
-    weights = importance(view, pools, policy, share, counts, upper, (1, 1)) + exploration(view, 0.05)
+    weights, gamma = importance(view, pools, policy, share, counts, upper, (1, 1)), exploration(view, 0.05)
     true = visit_rates(Problem(Arms(kernel), 0, 1, 4), policy, np.random.default_rng(9), 20_000)
-    assert (true / weights).max() < 1.0
-    assert (true / weights).max() > 0.5  # and not by far
+    assert (true / (weights + gamma)).max() < 1.0
+    assert (true / (weights + gamma)).max() > 0.5  # and not by far
+    plain = executed_occupancy(view, pools, policy, counts, (1, 1))
+    often = true > 0.02
+    assert (true > weights)[often].sum() < (true > plain)[often].sum() / 2
+    assert (true[often] / weights[often]).max() < (true[often] / plain[often]).max()
 
 
 def literal_weights(executed: FloatArray, own: FloatArray, hoped: FloatArray) -> FloatArray:
-    """Return executed visits times hoped over own mass of the state, at least 1 and at most what makes the state certain."""
-    weights = np.zeros(executed.shape)
+    """Return executed visits times hoped over own mass of the state, at least 1 and at most what makes the state certain.
+
+    Visits of a state that was seen are half of one in 200 at least.
+    """
+    weights, executed = np.zeros(executed.shape), executed.copy()
     for n, h, s in np.ndindex(executed.shape[:3]):
+        if executed[n, h, s].sum() > 0:
+            executed[n, h, s] = [max(visits, 0.0025) for visits in executed[n, h, s]]
         seen, mine, wanted = (float(table[n, h, s].sum()) for table in (executed, own, hoped))
         for a in (0, 1):
             if seen == 0:
@@ -129,14 +141,23 @@ def test_importance_is_executed_visits_times_the_optimism() -> None:
 
 
 def test_importance_of_what_is_hardly_planned_but_done() -> None:
-    """The one arm is always active, as the budget is filled, though its plan has 1e-310 of that: weights stay in [0, 1]."""
+    """The one arm is always active, as the budget is filled, though its plan has 1e-310 of that: weights stay in (0, 1]."""
     view, counts = view_of(1, 2, 2), np.zeros((1, 2, 2, 2), dtype=int)
     counts[0, :, 0, 0] = counts[0, :, 1, 1] = 9  # active moves to 1, passive to 0
     share, hoped = np.full((1, 2, 2), 1e-310), np.full((1, 2, 2, 2), 0.25)
     weights = importance(view, Pools.of(view), IndexPolicy(share, 1), share, counts, hoped, (0, 0))
     hand = np.full((1, 2, 2, 2), 0.25)  # where no simulated episode came
-    hand[0, 0, 0] = hand[0, 1, 1] = [0.0, 1.0]
-    np.testing.assert_array_equal(weights, hand)
+    hand[0, 0, 0] = hand[0, 1, 1] = [0.0025 / 1.0025, 1 / 1.0025]  # being passive, which never came up, has half a count
+    np.testing.assert_allclose(weights, hand, rtol=1e-14)
+
+
+def test_half_a_count_is_that_of_all_arms_of_a_block() -> None:
+    """Four arms alike, of one state, all active: 800 chances to be passive, and none taken."""
+    view = view_of(4, 1, 2, budget=4, groups=np.zeros(4, dtype=np.int64), pooled_rewards=True)
+    policy, share, counts = IndexPolicy(np.ones((4, 1)), 4), np.ones((1, 2, 1)), np.ones((1, 1, 2, 1), dtype=int)
+    weights = importance(view, Pools.of(view), policy, share, counts, np.zeros((1, 2, 1, 2)), (0, 0))
+    half = 0.5 / 800
+    np.testing.assert_allclose(weights, np.broadcast_to([half / (1 + half), 1 / (1 + half)], (1, 2, 1, 2)), rtol=1e-14)
 
 
 def test_importance_treats_both_actions_alike() -> None:

@@ -171,6 +171,38 @@ def test_where_a_range_of_prices_will_do_the_highest_is_the_finite_index() -> No
     assert 0.0 <= endless[0] <= 3.0  # any price in this range
 
 
+@pytest.mark.parametrize("unit", [1e10, 1e-12, 2.0**40, 2.0**-40])
+def test_indices_are_in_the_units_of_the_rewards(unit: float) -> None:
+    """Verdicts, too. In units that are powers of two, not a bit of an index is different."""
+    tolerance = {"rtol": 1e-9, "atol": 1e-11 * unit} if unit in (1e10, 1e-12) else {"rtol": 0.0, "atol": 0.0}
+    doubtful = 0
+    for seed in range(120):
+        kernel, reward = random_arm(3, seed, sparse=True)
+        for discount in (0.95, 1.0):
+            index, indexable = arm_whittle(kernel, reward, discount)
+            scaled, verdict = arm_whittle(kernel, unit * reward, discount)
+            np.testing.assert_allclose(scaled, unit * index, **tolerance)
+            assert verdict == indexable
+            doubtful += not indexable
+        if seed < 20:
+            index, indexable = arm_whittle_finite(kernel, reward, 6)
+            scaled, verdict = arm_whittle_finite(kernel, unit * reward, 6)
+            np.testing.assert_allclose(scaled, unit * index, **tolerance)
+            assert verdict == indexable
+    assert doubtful
+
+
+def test_a_steady_pay_has_index_0() -> None:
+    """Rewards without any difference, and the same on top of some: it changes no finite index."""
+    kernel, reward = random_arm(3, 1)
+    for steady in (0.0, 7.0, 1e-12, 1e10):
+        index, indexable = arm_whittle_finite(kernel, np.full((3, 2), steady), 5)
+        np.testing.assert_array_equal(index, 0.0)
+        assert indexable
+    plain, _ = arm_whittle_finite(kernel, reward, 5)
+    np.testing.assert_allclose(arm_whittle_finite(kernel, reward + 1024.0, 5)[0], plain, atol=1e-11)
+
+
 def test_padding_and_groups() -> None:
     other, pay = random_arm(3, 5)
     arms = Arms.of_sizes([KERNEL, other, KERNEL], groups=["a", "b", "a"])

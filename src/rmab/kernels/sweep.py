@@ -15,6 +15,7 @@ def sweep(
     slope: FloatArray,
     active: BoolArray,
     price: float,
+    flat: float,
     tolerance: float,
     columns: FloatArray,
     rows: FloatArray,
@@ -26,8 +27,8 @@ def sweep(
     is U M^-1: U the difference of the two kernels, M the system of the policy at the start of the call. Making i passive
     changes row i of M by row i of U, so that gain and slope move along column i of U M^-1, and U M^-1 by the product of its
     column and row i (Sherman and Morrison). These are left in columns, rows (B,S); the caller subtracts columns' rows from
-    response. The verdict is False where a state that was passive already gains from being active again, or none would become
-    passive.
+    response. The verdict is False where a state that was passive already gains from being active again, by more than the
+    tolerance, or none would become passive. Slopes up to `flat`, which has no unit, do not count as rising.
     """
     states, whole, least = gain.size, True, np.inf
     for k in range(columns.shape[0]):
@@ -36,7 +37,7 @@ def sweep(
             if active[j]:
                 any_left = True
                 room = max(gain[j] - price * slope[j], 0.0)
-                if slope[j] > tolerance and room / slope[j] < step:
+                if slope[j] > flat and room / slope[j] < step:
                     i, step = j, room / slope[j]
         if not any_left:
             columns[k:] = 0.0

@@ -21,7 +21,7 @@ from rmab.learning.feedback import Feedback
 from rmab.policy import Policy
 from rmab.problem import Problem, View
 
-__all__ = ["Learner", "Plan", "Privileged", "State"]
+__all__ = ["Learner", "Plan", "Privileged", "State", "stream"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +119,11 @@ class Learner(ABC):
             raise ModelError(f"a learner begins with a View, got {type(view).__name__}")
         if self.feedback == "full" and view.feedback != "full":
             raise ModelError(f"{self.name} needs full feedback, this task gives {view.feedback}: say feedback='full'")
-        arrays = {name: frozen(np.asarray(array)) for name, array in self._begin(view, as_integer(seed, "seed")).items()}
-        return State(self.signature, view, as_integer(seed, "seed"), 0, arrays)
+        number = as_integer(seed, "seed")
+        if number < 0:
+            raise ModelError(f"seed must be 0 or more, got {number}")
+        arrays = {name: frozen(np.asarray(array)) for name, array in self._begin(view, number).items()}
+        return State(self.signature, view, number, 0, arrays)
 
     def plan(self, state: State) -> Plan:
         """Return the plan of the coming episode."""
@@ -149,6 +152,11 @@ class Learner(ABC):
 
     @abstractmethod
     def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]: ...
+
+
+def stream(seed: int, key: int, episode: int = 0) -> np.random.Generator:
+    """Return a learner's own luck in an episode. Keys are 101 and up: the task spawns 0 and 1 of the same seed, a run has 100."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(key, episode)))
 
 
 class Privileged(Learner):

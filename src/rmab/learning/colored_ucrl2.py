@@ -81,9 +81,9 @@ class ColoredUcrl2(IndexLearner):
         visits = arrays["counts"].sum(axis=3)
         if episode and (visits < np.maximum(2 * arrays["epoch"], 1)).all():
             return {}
-        radius, width = color_widths(view, visits, episode, self.settings)
+        radius, width = color_widths(view, visits, self._times_seen(pools, arrays), episode, self.settings)
         means = self._means(pools, arrays)
-        estimate = np.where(pools.zero, pools.floor, np.minimum(means + width[pools.group_of_kind], 1.0))
+        estimate = np.where(pools.zero, pools.floor, np.minimum(means + width, 1.0))
         values = np.empty((view.horizon + 1, view.states**view.arms))
         choice = np.zeros((view.horizon, view.states**view.arms), dtype=np.int64)
         mean, support = empirical(arrays["counts"], pools.support), pools.support
@@ -96,14 +96,18 @@ class ColoredUcrl2(IndexLearner):
         return Plan(JointPolicy(state.arrays["choice"], sets, state.view.states))
 
 
-def color_widths(view: View, visits: IntArray, episode: int, settings: ColoredUcrl2Options) -> tuple[FloatArray, FloatArray]:
-    """(G, S, 2) L1 radius and width of the rewards before this episode (from 0); all is possible where nothing was seen."""
+def color_widths(
+    view: View, visits: IntArray, shown: IntArray, episode: int, settings: ColoredUcrl2Options
+) -> tuple[FloatArray, FloatArray]:
+    """L1 radius (G,S,2) of the visits, and width (R,S,2) of the rewards that were shown so often, before this episode (from
+    0); all is possible where nothing was seen.
+    """
     steps = max(episode * view.horizon, 1)
     log = np.log(2 * visits.size * steps / settings.epsilon)
-    many, optimism = np.maximum(visits, 1), settings.chosen("optimism")
-    radius = np.minimum(optimism * np.sqrt(56 * view.states * log / many), 2.0)
-    width = np.minimum(optimism * np.sqrt(7 * log / (2 * many)), 1.0)
-    return np.where(visits > 0, radius, 2.0), np.where(visits > 0, width, 1.0)
+    optimism = settings.chosen("optimism")
+    radius = np.minimum(optimism * np.sqrt(56 * view.states * log / np.maximum(visits, 1)), 2.0)
+    width = np.minimum(optimism * np.sqrt(7 * log / (2 * np.maximum(shown, 1))), 1.0)
+    return np.where(visits > 0, radius, 2.0), np.where(shown > 0, width, 1.0)
 
 
 def joint_sets(view: View, seed: int) -> BoolArray:
@@ -112,5 +116,5 @@ def joint_sets(view: View, seed: int) -> BoolArray:
     sets = np.zeros((len(every), view.arms), dtype=bool)
     for k, chosen in enumerate(every):
         sets[k, list(chosen)] = True
-    luck = np.random.default_rng(abs(seed)).random(len(every))
+    luck = np.random.default_rng(seed).random(len(every))
     return sets[np.lexsort((luck, -sets.sum(axis=1)))]

@@ -105,14 +105,18 @@ def importance(
 
     share (C,H,S) is what each block plans by itself, optimistic (C,H,S,2) the masses that it hopes for. Their excess over
     the block's own occupancy under the empirical kernels is taken as a factor, for both actions alike: a summand would make
-    the action that is planned more often than executed look better than it is. No state has more than mass 1.
+    the action that is planned more often than executed look better than it is. No state has more than mass 1. An action that
+    never came up in a state that did has half a count, as nothing says that it cannot. What is executed under other kernels
+    of the boxes is not bounded: under a hard budget, only the weights plus gamma are optimistic.
     """
     executed = of_blocks(pools, executed_occupancy(view, pools, policy, counts, seed))
+    half = (0.5 / (ROUNDS * pools.weights))[:, np.newaxis, np.newaxis, np.newaxis]
+    executed = np.where(executed.sum(axis=3, keepdims=True) > 0, np.maximum(executed, half), 0.0)
     own, hoped, seen = (table.sum(axis=3) for table in (own_occupancy(view, pools, share, counts), optimistic, executed))
     most = np.divide(1.0, seen, out=np.zeros_like(seen), where=seen > 0)
     certain = hoped > own * most
     factor = np.divide(hoped, own, out=np.ones_like(own), where=~certain & (own > 0))  # own can be too small to divide by
-    factor = np.where(certain, most, np.maximum(factor, 1.0))
+    factor = np.where(certain, most, np.minimum(np.maximum(factor, 1.0), most))
     # A state that no simulated episode came to has the hoped mass.
     return np.where(seen[..., np.newaxis] > 0, executed * factor[..., np.newaxis], optimistic)
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from rmab.arrays import FloatArray, IntArray
 from rmab.learning.base import Learner, Plan, State
 from rmab.learning.feedback import Feedback
-from rmab.learning.means import add_to_means, begin_means, mean_reward
+from rmab.learning.means import add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.pools import Observed, Pools
 from rmab.policy import IndexPolicy
 from rmab.problem import View
@@ -66,6 +66,14 @@ class IndexLearner(Learner):
 
     def _counted(self, counts: IntArray, observed: Observed) -> IntArray:
         return counts + observed.counts
+
+    def _counted_until(self, view: View, episode: int) -> int:  # noqa: ARG002
+        """Return the episode up to which the widths of the kernels' sets are to hold."""
+        return episode
+
+    def _times_seen(self, pools: Pools, arrays: Arrays) -> IntArray:
+        """(R, S, 2) the number of visits that the width of a mean reward is for."""
+        return times_seen(pools, arrays)
 
     def _means(self, pools: Pools, arrays: Arrays) -> FloatArray:
         """(R, S, 2) mean rewards, 1 where nothing was seen, known zeros where they are."""

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.arrays import FloatArray
+from rmab.arrays import FloatArray, IntArray
 from rmab.learning.pools import Observed, Pools
 
-__all__ = ["add_to_means", "begin_means", "mean_reward"]
+__all__ = ["add_to_means", "begin_means", "mean_reward", "times_seen"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -35,3 +35,9 @@ def mean_reward(memory: Arrays) -> FloatArray:
     """(R, S, 2) means in [0, 1]; 1 where nothing was seen."""
     number, paid = memory["seen"].sum(axis=0), memory["paid"].sum(axis=0)
     return np.asarray(np.divide(paid, number, out=np.ones_like(paid), where=number > 0))
+
+
+def times_seen(pools: Pools, memory: Arrays) -> IntArray:
+    """(R, S, 2) how many visits of all arms of a kind had their reward shown; the memory counts them per arm."""
+    arms = np.bincount(pools.kind_of)[:, np.newaxis, np.newaxis]
+    return np.rint(memory["seen"].sum(axis=0) * arms).astype(np.int64)

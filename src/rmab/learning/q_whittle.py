@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from rmab.arrays import FloatArray, IntArray
-from rmab.learning.base import Learner, Plan, State
+from rmab.learning.base import Learner, Plan, State, stream
 from rmab.learning.feedback import Feedback
 from rmab.learning.pools import Pools
 from rmab.learning.presets import TunableOptions
@@ -31,6 +31,7 @@ from rmab.problem import View
 __all__ = ["QWhittle", "QWhittleOptions", "Tables", "fast_rate", "slow_rate"]
 
 FAST, SLOW, PATIENCE, EXPLORATION = 0.1, 0.2, 500.0, 0.1
+KEY = 102  # of the stream that says which steps are for exploration
 
 
 class QWhittleOptions(TunableOptions):
@@ -108,8 +109,8 @@ class QWhittle(Learner):
 
     def _plan(self, state: State) -> Plan:
         view = state.view
-        rng = np.random.default_rng(np.random.SeedSequence(abs(state.seed), spawn_key=(state.episode,)))
-        greedy = rng.random(view.horizon) >= EXPLORATION * self.settings.chosen("exploration")
+        luck = stream(state.seed, KEY, state.episode).random(view.horizon)
+        greedy = luck >= EXPLORATION * self.settings.chosen("exploration")
         index = state.arrays["index"][Pools.of(view).kind_of]
         table = np.where(greedy[:, np.newaxis], index[:, np.newaxis], 0.0)  # equal indices: B arms at random
         return Plan(IndexPolicy(table, view.budget))

@@ -21,7 +21,7 @@ from rmab.learning.base import Plan, State
 from rmab.learning.generator import FromGenerator
 from rmab.learning.indexed import Arrays, ExploreThenCommit, IndexLearner
 from rmab.learning.pools import Pools
-from rmab.learning.ucrl import ExtendedOptions, finite_plan, optimistic_model
+from rmab.learning.ucrl import ExtendedLearner, ExtendedOptions, finite_plan
 from rmab.policy import IndexPolicy
 from rmab.problem import View
 
@@ -36,7 +36,7 @@ class R2mabUcbOptions(ExtendedOptions):
     index: Literal["share", "weighted"] = Field("share", description="chi, or chi times the reward")
 
 
-class R2mabUcb(IndexLearner):
+class R2mabUcb(ExtendedLearner):
     """The online version: the extended LP before every episode."""
 
     name: ClassVar[str] = "r2mab-ucb"
@@ -47,7 +47,7 @@ class R2mabUcb(IndexLearner):
         return self._solved(view, pools, arrays, episode)
 
     def _solved(self, view: View, pools: Pools, arrays: Arrays, episode: int) -> dict[str, NDArray[Any]]:
-        kernels, estimate = optimistic_model(view, pools, arrays, self._means(pools, arrays), episode, self.settings)
+        kernels, estimate = self._model(view, pools, arrays, episode)
         mass = finite_plan(view, pools, kernels, estimate)
         return {"estimate": estimate, "mass": mass, "table": self._table(pools, mass, estimate)}
 

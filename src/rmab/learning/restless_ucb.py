@@ -49,9 +49,10 @@ class RestlessUcb(ExploreThenCommit):
         return self.settings.chosen("exploration")
 
     def _commit(self, view: View, pools: Pools, arrays: Arrays, episode: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
-        reach = np.minimum(self.settings.chosen("optimism") * radius(view, arrays["counts"].sum(axis=3)), 1.0)
-        means = self._means(pools, arrays)
-        estimate = np.where(pools.zero, pools.floor, np.minimum(means + reach[pools.group_of_kind], 1.0))
+        optimism, means = self.settings.chosen("optimism"), self._means(pools, arrays)
+        reach = np.minimum(optimism * radius(view, arrays["counts"].sum(axis=3)), 1.0)
+        more = np.minimum(optimism * radius(view, self._times_seen(pools, arrays)), 1.0)
+        estimate = np.where(pools.zero, pools.floor, np.minimum(means + more, 1.0))
         mean, allowed = empirical(arrays["counts"], pools.support)[pools.group], pools.support[pools.group]
         worth = means[pools.kind].max(axis=2)
         kernels = lifted_rows(mean, 2 * reach[pools.group], allowed, worth)
@@ -59,6 +60,6 @@ class RestlessUcb(ExploreThenCommit):
 
 
 def radius(view: View, visits: IntArray) -> FloatArray:
-    """Rad (G,S,2) of the pairs' visits: sqrt(ln(T H) / 2m), at most 1, and 1 where there were none."""
+    """Rad of the visits (of pairs, any shape): sqrt(ln(T H) / 2m), at most 1, and 1 where there were none."""
     wide = np.sqrt(np.log(view.episodes * view.horizon) / (2 * np.maximum(visits, 1)))
     return np.where(visits > 0, np.minimum(wide, 1.0), 1.0)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.learning.base import stream
 from rmab.learning.indexed import Arrays, IndexLearner
 from rmab.learning.pools import Pools
 from rmab.learning.presets import TunableOptions
@@ -23,6 +24,8 @@ from rmab.learning.tables import lagrangian_table
 from rmab.problem import View
 
 __all__ = ["Thompson", "ThompsonOptions", "posterior_draw"]
+
+KEY = 101  # of the stream that draws come from
 
 
 class ThompsonOptions(TunableOptions):
@@ -40,8 +43,8 @@ class Thompson(IndexLearner):
     settings: ThompsonOptions
 
     def _prepare(self, view: View, pools: Pools, arrays: Arrays, episode: int, seed: int) -> dict[str, NDArray[Any]]:
-        rng = np.random.default_rng(np.random.SeedSequence(abs(seed), spawn_key=(episode,)))
-        kernels = posterior_draw(arrays["counts"], pools.support, self.settings.chosen("prior"), rng)
+        prior, rng = self.settings.chosen("prior"), stream(seed, KEY, episode)
+        kernels = posterior_draw(arrays["counts"], pools.support, prior, rng)
         means = self._means(pools, arrays)
         return {"table": lagrangian_table(view, pools, kernels[pools.group], means[pools.kind]), "estimate": means}
 

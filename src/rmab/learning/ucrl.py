@@ -11,6 +11,9 @@ seeds).
 
 The index of a state without mass is not defined as published. Stationary masses are in few states, so it matters: there, it
 is what the plan would do, 1 or 0 (`StationaryFluid.share`). The finite versions leave it at 0.
+
+The width of a mean reward is that of the visits whose reward was shown. That of `window` is deliberately that of all visits,
+not of the window's: with the few of those, every reward would be hoped to be 1 for ever.
 """
 
 from collections.abc import Mapping
@@ -20,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from rmab.arrays import FloatArray
+from rmab.arrays import FloatArray, IntArray
 from rmab.learning.base import Plan, State
 from rmab.learning.confidence import Confidence, Kernels, empirical, hoeffding_width
 from rmab.learning.generator import FromGenerator, GeneratorOptions
@@ -32,7 +35,7 @@ from rmab.planners.stationary import stationary_fluid
 from rmab.policy import IndexPolicy
 from rmab.problem import View
 
-__all__ = ["ExtendedOptions", "RmabUcrl", "RmabUcrlGenerator", "RmabUcrlOptions", "finite_plan", "optimistic_model"]
+__all__ = ["ExtendedLearner", "ExtendedOptions", "RmabUcrl", "RmabUcrlGenerator", "RmabUcrlOptions", "finite_plan"]
 
 
 class ExtendedOptions(GeneratorOptions):
@@ -51,15 +54,19 @@ class RmabUcrlOptions(ExtendedOptions):
     )
 
 
-def optimistic_model(
-    view: View, pools: Pools, arrays: Arrays, means: FloatArray, episode: int, settings: ExtendedOptions
-) -> tuple[Kernels, FloatArray]:
-    """Boxes (G,S,2,S) and rewards (R,S,2), min(mean + delta, 1), with `optimism` for the unit of both."""
-    counts, optimism = arrays["counts"], settings.chosen("optimism")
-    kernels = Confidence("hoeffding", settings.epsilon).kernels(view, counts, pools.support, episode)
-    kernels = tightened(kernels, empirical(counts, pools.support), optimism)
-    width = hoeffding_width(view, counts.sum(axis=3)[pools.group_of_kind], episode, settings.epsilon)
-    return kernels, np.where(pools.zero, pools.floor, np.minimum(means + optimism * width, 1.0))
+class ExtendedLearner(IndexLearner):
+    """Hoeffding boxes around kernels and rewards."""
+
+    settings: ExtendedOptions
+
+    def _model(self, view: View, pools: Pools, arrays: Arrays, episode: int) -> tuple[Kernels, FloatArray]:
+        """Boxes (G,S,2,S) and rewards (R,S,2), min(mean + delta, 1), with `optimism` for the unit of both."""
+        counts, epsilon, optimism = arrays["counts"], self.settings.epsilon, self.settings.chosen("optimism")
+        boxes = Confidence("hoeffding", epsilon).kernels(view, counts, pools.support, self._counted_until(view, episode))
+        kernels = tightened(boxes, empirical(counts, pools.support), optimism)
+        width = hoeffding_width(view, self._times_seen(pools, arrays), episode, epsilon)
+        means = self._means(pools, arrays)
+        return kernels, np.where(pools.zero, pools.floor, np.minimum(means + optimism * width, 1.0))
 
 
 def finite_plan(view: View, pools: Pools, kernels: Kernels, estimate: FloatArray) -> FloatArray:
@@ -68,7 +75,7 @@ def finite_plan(view: View, pools: Pools, kernels: Kernels, estimate: FloatArray
     return optimistic_fluid(low, high, estimate[pools.kind], *size, pools.weights, tolerance=1e-4).mass
 
 
-class RmabUcrl(IndexLearner):
+class RmabUcrl(ExtendedLearner):
     """Optimism about kernels and rewards; the reward of a pair is taken for min(mean + delta, 1)."""
 
     name: ClassVar[str] = "rmab-ucrl"
@@ -76,7 +83,7 @@ class RmabUcrl(IndexLearner):
     settings: RmabUcrlOptions
 
     def _prepare(self, view: View, pools: Pools, arrays: Arrays, episode: int, seed: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
-        kernels, estimate = optimistic_model(view, pools, arrays, self._means(pools, arrays), episode, self.settings)
+        kernels, estimate = self._model(view, pools, arrays, episode)
         if self.settings.version in ("finite", "window"):
             mass = finite_plan(view, pools, kernels, estimate)
             return {"estimate": estimate, "mass": mass, "share": share_of(mass)}
@@ -88,6 +95,12 @@ class RmabUcrl(IndexLearner):
     def _plan(self, state: State) -> Plan:
         arrays, block_of = state.arrays, Pools.of(state.view).block_of
         return Plan(IndexPolicy(arrays["share"][block_of], state.view.budget), arrays["mass"], block_of)
+
+    def _times_seen(self, pools: Pools, arrays: Arrays) -> IntArray:
+        if self.settings.version == "window":
+            visits: IntArray = arrays["counts"].sum(axis=3)[pools.group_of_kind]
+            return visits
+        return super()._times_seen(pools, arrays)
 
     def _window(self, view: View) -> int:
         return max(1, round(view.episodes**0.5)) if self.settings.version == "window" else 0

@@ -20,7 +20,7 @@ from rmab.simulation import checked_reward
 __all__ = ["Whittle", "arm_whittle", "arm_whittle_finite", "whittle", "whittle_finite"]
 
 BLOCK = 64  # states that become passive between two products of matrices
-ROUNDING = 1e-10  # of the largest difference of rewards: what is smaller says nothing about indexability
+ROUNDING = 1e-10  # of slopes, and of gains in units of the largest: what is smaller says nothing about indexability
 SINGULAR = 1e-11  # pivots below: the arm has two recurrent classes
 
 
@@ -98,7 +98,8 @@ def arm_whittle(kernel: FloatArray, reward: FloatArray, discount: float) -> tupl
     for done in range(0, states, block):
         if done:
             response -= columns.T @ rows
-        price, fits, pivot = sweep(response, gain, slope, active, price, ROUNDING * scale, columns, rows, index)
+        limits = (ROUNDING, ROUNDING * scale)
+        price, fits, pivot = sweep(response, gain, slope, active, price, *limits, columns, rows, index)
         indexable, least = indexable and fits, min(least, pivot)
     if not (np.isfinite(index).all() and least > SINGULAR):
         raise ModelError("it has more than one recurrent class under some policy: give a discount below 1")
@@ -111,12 +112,13 @@ def arm_whittle_finite(kernel: FloatArray, reward: FloatArray, horizon: int) -> 
     Values are linear in the price between the kinks found so far: on the grid of these kinks they are exact, and so are the
     roots of Q(s,1) - Q(s,0), which are the kinks that this step adds.
     """
-    reach = horizon * float(reward.max() - reward.min()) + 1.0  # beyond, everybody is passive, or active
+    above = reward - reward.min()  # what everybody is paid anyway changes no index
+    reach = (horizon + 1) * (float(above.max()) or 1.0)  # beyond, everybody is passive, or active
     prices, values = np.array([-reach, reach]), np.zeros((len(reward), 2))
     index, indexable, fuzz = np.empty((horizon, len(reward))), True, 1e-13 * reach
     for h in range(horizon - 1, -1, -1):
-        passive = reward[:, 0, np.newaxis] + kernel[:, 0] @ values
-        active = reward[:, 1, np.newaxis] - prices + kernel[:, 1] @ values
+        passive = above[:, 0, np.newaxis] + kernel[:, 0] @ values
+        active = above[:, 1, np.newaxis] - prices + kernel[:, 1] @ values
         better = active - passive
         state, cell = np.nonzero((better[:, :-1] > -fuzz) != (better[:, 1:] > -fuzz))
         left, right = better[state, cell], better[state, cell + 1]
