@@ -23,7 +23,7 @@ DRAWING = [
     ("dilated-po", {"rate": 1.0, "bonus": 0.1}),
     ("r2mab-ucb", {"version": "generator"}),
     ("thompson", {}),
-    ("rmab-ucrl", {"version": "generator"}),
+    ("rmab-ucrl", {"version": "generator", "optimism": 0.1}),
 ]
 DESCENDING = ["uc-o-reps", "shifted-uc-o-reps", "uob-reps", "dilated-po", "ucpd", "pdgd-ops"]
 CASES = [
@@ -301,7 +301,7 @@ class TakesAnyState(Counting):
 
 
 class Sly(Counting):
-    def informed(self, problem, rewards):
+    def informed(self, problem, rewards, seed=0):
         return self
 
 

@@ -25,7 +25,7 @@ from rmab.planners.whittle import arm_whittle
 from rmab.testing import check_learner
 from small import played
 from strategies import random_problem
-from test_contract import small_task
+from test_contract import check_but_for_relabelling, small_task
 
 OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("restless-ucb", {}),
@@ -62,10 +62,7 @@ def test_contract_on_other_tasks(name: str, options: dict[str, Any], declared: d
 def test_who_draws_at_random_breaks_relabelling_and_nothing_else(
     name: str, options: dict[str, Any], declared: dict[str, Any]
 ) -> None:
-    try:
-        check_learner(rmab.learner(name, **options), small_task(**declared), episodes=2)
-    except AssertionError as error:
-        assert str(error).startswith("relabelling: ")  # noqa: PT017
+    check_but_for_relabelling(rmab.learner(name, **options), small_task(**declared), episodes=2)
 
 
 @pytest.mark.parametrize("declared", [{"feedback": "full"}, {"passive_zero": True, "feedback": "active"}], ids=str)
@@ -287,6 +284,39 @@ def test_the_generator_s_samples_are_all_it_knows_of_the_kernels(name: str) -> N
         learner.begin(task.view())
 
 
+@pytest.mark.parametrize("name", ["rmab-ucrl", "r2mab-ucb"])
+def test_the_generator_s_luck_is_the_run_s(name: str) -> None:
+    task = rmab.task("cpap@noisy", arms=4, budget=2, horizon=5, episodes=2)
+    one, two = (rmab.run(task, rmab.learner(name, version="generator"), seed).state.arrays["counts"] for seed in (1, 2))
+    np.testing.assert_array_equal(one, drawn(task.problem, 200, 1))
+    assert not np.array_equal(one, two)
+    rows = task.problem.arms.kernels / task.problem.arms.kernels.sum(axis=3, keepdims=True)
+    assert not np.array_equal(one, np.random.default_rng(1).multinomial(200, rows))  # a stream of its own
+
+
+def test_the_width_of_samples_is_the_same_in_all_episodes() -> None:
+    task = rmab.task("cpap@noisy", arms=4, budget=2, horizon=10, episodes=9)
+    learner: Any = rmab.learner("rmab-ucrl", version="generator", samples=50)
+    view, pools = task.view(), Pools.of(task.view())
+    first, last = played(learner, task)[1], played(learner, task)[-1]
+    boxes = [learner._model(view, pools, state.arrays, state.episode)[0] for state in (first, last)]
+    np.testing.assert_array_equal(boxes[0].low, boxes[1].low)
+    np.testing.assert_array_equal(boxes[0].high, boxes[1].high)
+    reach = math.sqrt(math.log(4 * 3 * 2 * 4 * 9 * 10 / 0.05) / 100)
+    mean = first.arrays["counts"] / 50
+    np.testing.assert_allclose(boxes[0].high[mean > 0], np.minimum(mean + reach, 1)[mean > 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("rmab-ucrl", "stationary"), ("rmab-ucrl", "window"), ("r2mab-ucb", "explore")]
+)
+def test_samples_are_of_the_generator_only(name: str, version: str) -> None:
+    with pytest.raises(ModelError, match=f"samples are drawn by version 'generator' only, this is '{version}'"):
+        rmab.learner(name, version=version, samples=200)
+    for made in (rmab.learner(name, version=version), rmab.learner(name, version="generator", samples=200)):
+        assert rmab.learner(name, **made.options).options == made.options
+
+
 def test_the_generator_draws_from_the_kernels() -> None:
     problem, _ = random_problem(0, count=2, states=3, horizon=2, budget=1)
     many = 200_000
@@ -305,7 +335,7 @@ def test_samples_of_another_task_are_refused() -> None:
 def test_many_samples_give_the_plan_of_the_true_kernels() -> None:
     problem, reward = random_problem(4, count=4, states=3, horizon=6, budget=2)
     task = rmab.Task.from_rewards(problem, np.repeat(reward[np.newaxis], 30, axis=0), feedback="full")
-    learner = rmab.learner("r2mab-ucb", version="generator", samples=10**8)
+    learner = rmab.learner("r2mab-ucb", version="generator", samples=10**8, optimism=1e-3)  # rewards were seen less
     mass = played(learner, task)[-1].arrays["mass"]
     assert (mass * reward[:, np.newaxis]).sum() == pytest.approx(rmab.fluid(problem, reward).value, rel=1e-3)
 

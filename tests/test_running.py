@@ -76,6 +76,11 @@ class TestReport:
             assert np.isnan(table[term]).all() == (not honest)
         assert bool(run.privileged) == (name == "oracle")
 
+    def test_full_feedback_is_a_privilege(self):
+        assert rmab.run(small_task(feedback="full"), "random").privileged == "sees all rewards of an episode"
+        assert rmab.run(small_task(feedback="full"), "oracle").privileged.startswith("knows the kernels")
+        assert rmab.run(small_task(), "random").summary()["privileged"] == ""
+
     def test_chosen_comparators(self):
         table = rmab.run(small_task(), "random").to_table(["O3"])
         assert [key for key in table if key.startswith("regret")] == ["regret_O3"]

@@ -23,6 +23,7 @@ from rmab.simulation import Trajectory, simulate
 
 __all__ = ["Run", "run"]
 
+FULL_INFORMATION = "sees all rewards of an episode"
 SIMULATOR = 100  # key of the run's own stream; the task spawns its own from the same seed
 
 
@@ -36,6 +37,7 @@ class Run(ReadOnly):
     planned     what the plan's occupancy earns under the true rewards, NaN for learners without occupancies.
     believed    what it earns under the learner's own estimates.
     estimates   (T, N, S, 2) these estimates, or None.  state        the learner's state after the last episode.
+    privileged  what the learner was given that no real programme has, full feedback included; empty if nothing.
     """
 
     task: Task
@@ -135,7 +137,7 @@ def run(
         kinds = f"{type(game).__name__} and {type(player).__name__}"
         raise ModelError(f"a run needs a task and a learner, or their names, got {kinds}")
     if isinstance(player, Privileged):
-        player = player.informed(game.problem, _known_rewards(game))
+        player = player.informed(game.problem, _known_rewards(game), number)
     view, loop = game.view(), _Loop(game, number)
     begin = time.perf_counter()
     state = player.begin(view, number)
@@ -197,7 +199,8 @@ class _Loop:
     def finished(self, player: Learner, state: State) -> Run:
         arrays = {name: frozen(array) for name, array in {**self.floats, **self.whole}.items()}
         estimates = None if self.estimates is None else frozen(self.estimates)
-        head = (self.task, player.signature, player.privileged, self.seed)
+        privileged = player.privileged or (FULL_INFORMATION if self.task.feedback == "full" else "")
+        head = (self.task, player.signature, privileged, self.seed)
         return Run(*head, rewards=frozen(self.rewards), estimates=estimates, state=state, **arrays)  # type: ignore[arg-type]
 
 

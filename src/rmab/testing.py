@@ -41,7 +41,7 @@ def check_learner(learner: Learner, task: Task | None = None, *, episodes: int =
     relabelling    another order of the arms gives the same indices in that order (index policies only).
 
     Without a task of yours, a small one is made: 5 arms of 3 states. At most `episodes` episodes of it are played, again and
-    again. A learner that must be told the problem has `informed(problem, summed rewards)` and says so in `privileged`.
+    again. A learner that must be told the problem has `informed(problem, summed rewards, seed)` and says so in `privileged`.
     """
     if as_integer(episodes, "episodes") < 2:
         raise ModelError(f"episodes must be at least 2, got {episodes}")
@@ -124,7 +124,7 @@ def _told(learner: Learner, game: _Game) -> Learner:
     if inform is None:
         return learner
     _require(bool(learner.privileged), "privileged: a learner with `informed` must say in `privileged` what it is told")
-    told = inform(game.problem, game.rewards.sum(axis=0))
+    told = inform(game.problem, game.rewards.sum(axis=0), SEED)
     _require(isinstance(told, Learner), "privileged: `informed` must return a learner")
     return told  # type: ignore[no-any-return]
 

@@ -155,7 +155,7 @@ class Learner(ABC):
 
 
 def stream(seed: int, key: int, episode: int = 0) -> np.random.Generator:
-    """Return a learner's own luck in an episode. Keys are 101 and up: the task spawns 0 and 1 of the same seed, a run has 100."""
+    """Return a learner's own luck in an episode. Keys are 101 and up: the seed's 0 and 1 make the task, 100 is the run's."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(key, episode)))
 
 
@@ -163,5 +163,8 @@ class Privileged(Learner):
     """A learner that is told, before it begins, what no real programme knows. `run` does so; nothing else can."""
 
     @abstractmethod
-    def informed(self, problem: Problem, rewards: FloatArray) -> Learner:
-        """Return the learner that knows what it may of this problem and of the summed rewards (N,S,2) of all episodes."""
+    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Learner:
+        """Return the learner that knows what it may of this problem and of the summed rewards (N,S,2) of all episodes.
+
+        seed: of the run, for what it is told by chance.
+        """

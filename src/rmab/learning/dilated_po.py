@@ -8,12 +8,13 @@ bandit. With L the losses of an episode from step h on, and q-bar, q-low the mos
     pi(a|s,h) ~ exp(-eta sum of (Q - B))
 Hard budget: activating at step h costs a price in [0, 1], counted as a loss, that follows the arms' own active mass under
 the empirical kernels with rate 1 / sqrt(T); arms are activated by dependent rounding of pi(active), scaled down to the
-budget, and every arm learns from its own trajectory. An arm's visits then depend on the others: the q-bar that divides L is
+budget, while slots that it leaves free go to the highest indices (rule `fill`); every arm learns from its own trajectory.
+An arm's visits then depend on the others: the q-bar that divides L is
 the visits of the executed policy in simulated episodes, times what q-bar of a state is in units of its empirical occupancy;
 that of the bonus is the arm's own.
 Parameters: eta = min(1 / (24 H^3), 1 / sqrt(S H A H T)), gamma = 2 eta H (the paper's; with H = 50 and T = 50 nothing is
-learned). Tuned: eta = 0.3 / H, gamma and bonus a hundredth and a thousandth of the theory's (studies/tuning_rivals.py,
-docs/tuning.md).
+learned). Tuned: eta = 0.3 / H, gamma a hundredth of 2 eta H with the eta in use, not the theory's, and the bonus a
+thousandth of the theory's (studies/tuning_rivals.py, docs/tuning.md).
 Cost: as of `uob-reps`, for every node, twice.
 """
 
@@ -46,7 +47,7 @@ class DilatedPoOptions(WeightedOptions):
 
     TUNED: ClassVar[Mapping[str, float]] = {"rate": 0.3, "gamma": 0.01, "bonus": 0.001}
     rate: float | None = Field(None, gt=0, le=1e6, description="eta times H; None: the theory's, or the tuned one")
-    gamma: float | None = Field(None, gt=0, le=1e6, description="implicit exploration, in units of the theory's")
+    gamma: float | None = Field(None, gt=0, le=1e6, description="implicit exploration, in units of 2 eta H")
     bonus: float | None = Field(None, ge=0, le=1e6, description="the bonus, in units of the theory's")
 
 

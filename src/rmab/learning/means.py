@@ -40,4 +40,4 @@ def mean_reward(memory: Arrays) -> FloatArray:
 def times_seen(pools: Pools, memory: Arrays) -> IntArray:
     """(R, S, 2) how many visits of all arms of a kind had their reward shown; the memory counts them per arm."""
     arms = np.bincount(pools.kind_of)[:, np.newaxis, np.newaxis]
-    return np.rint(memory["seen"].sum(axis=0) * arms).astype(np.int64)
+    return np.asarray(np.rint(memory["seen"].sum(axis=0) * arms), dtype=np.int64)

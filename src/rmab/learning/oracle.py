@@ -49,7 +49,7 @@ class Oracle(Privileged):
         """The options, by name."""
         return self.settings.model_dump()
 
-    def informed(self, problem: Problem, rewards: FloatArray) -> "Oracle":
+    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> "Oracle":  # noqa: ARG002
         """Return the oracle of this problem and these summed rewards (N,S,2): the only way to tell it."""
         make = lagrangian_index if self.settings.index == "lagrangian" else occupancy_index
         return Oracle(self.settings, make(problem, rewards, plan=fluid(problem, rewards)).table)

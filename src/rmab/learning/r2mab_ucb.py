@@ -7,7 +7,7 @@ and commits to the index that it then finds.
 Knowledge: nothing of the kernels; Hoeffding boxes around the empirical ones. Feedback: bandit. Hard budget: the LP's holds
 on average; the B highest indices are activated. The index is chi, the share of a state's mass that is active; `weighted` is
 chi times the reward of being active, which the paper's name for it suggests (our reading). Theory: kernels and rewards
-within delta; tuned: within optimism * delta (studies/tuning.py, held-out seeds).
+within delta; tuned: within 0.3 delta (studies/tuning.py, held-out seeds, version `online`; docs/tuning.md).
 """
 
 from collections.abc import Mapping

@@ -8,7 +8,8 @@ Knowledge: nothing of the kernels. Feedback: bandit; that of the exploration onl
 all seen, under a hard budget of B: the horizon is T H steps; m = (T H)^(2/3) is out of reach for rare states, so exploration
 also ends after T^(2/3) episodes, and rad is that of each pair's own visits; a row moves rad of its mass from the states of
 lowest to those of highest mean reward; the oracle is the Lagrangian index of the fluid LP, of which the B highest are
-active. Tuned: length of the exploration and rad in units of these (studies/tuning.py, held-out seeds).
+active. Tuned: exploration of 0.15 T^(2/3) episodes, rad 0: no optimism is left, it is plain explore-then-commit
+(studies/tuning.py, held-out seeds; docs/tuning.md).
 """
 
 from collections.abc import Mapping

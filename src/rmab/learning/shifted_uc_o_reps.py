@@ -6,7 +6,8 @@ divide by: the loss of a pair at a step is loss * visited / q, q the plan's occu
 Sets: the paper's L1 ball, shifted, has a lower bound on every entry that a ball has not; we take the smallest box around
 it, entries within half the radius, which shifts to a box.
 Hard budget: the budget is a constraint of the projection, for all arms together; arms are activated by dependent rounding
-of the plan's shares, within the budget. With the B highest indices instead (`rounding="top"`) an arm that is left out is
+of the plan's shares, as far as they fill the budget; free slots go to the highest indices (rule `fill`).
+With the B highest indices instead (`rounding="top"`) an arm that is left out is
 never seen to lose, and all take turns: the plan does not settle in the long run. An arm's visits then depend on the others:
 q is the visits of the executed policy in simulated episodes, times what the plan's mass of a state is in units of its
 empirical occupancy; no less than alpha / (S A), which the analysis counts on.

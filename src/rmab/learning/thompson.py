@@ -5,7 +5,7 @@ possible. The policy is the Lagrangian index of the fluid LP of this draw.
 
 Knowledge: nothing of the kernels; a Dirichlet prior. Feedback: bandit. The paper has rewards that are known functions of the
 states; ours are running means, 1 where nothing was seen. Hard budget: the paper takes any policy map that keeps it; ours
-activates the B highest indices. Theory: prior 1, uniform; tuned: in units of it (studies/tuning.py, held-out seeds).
+activates the B highest indices. Theory: prior 1, uniform; tuned: 0.05 (studies/tuning.py, held-out seeds; docs/tuning.md).
 """
 
 from collections.abc import Mapping

@@ -6,8 +6,8 @@ rewards averaged over the last sqrt(T) episodes only, the obvious answer to rewa
 stationary LP on samples of a generator (privileged).
 
 Knowledge: nothing of the kernels; Hoeffding boxes. Feedback: bandit. Hard budget: the LP's holds on average; the B highest
-indices are activated. Theory: kernels and rewards within delta; tuned: within optimism * delta (studies/tuning.py, held-out
-seeds).
+indices are activated. Theory: kernels and rewards within delta; tuned: within 0.1 delta (studies/tuning.py, held-out seeds,
+version `stationary`; docs/tuning.md).
 
 The index of a state without mass is not defined as published. Stationary masses are in few states, so it matters: there, it
 is what the plan would do, 1 or 0 (`StationaryFluid.share`). The finite versions leave it at 0.

@@ -4,7 +4,8 @@ Knowledge: nothing of the kernels; Bernstein boxes around the empirical ones, re
 bandit. The loss of a pair at a step is estimated by loss * visited / (u + gamma), u the most mass that a kernel of the
 boxes can bring there (Comp-UOB): too low on average, so it explores (implicit exploration).
 Hard budget: the budget is a constraint of the projection, for all arms together; arms are activated by dependent rounding
-of the plan's shares, within the budget. With the B highest indices instead (`rounding="top"`) an arm that is left out is
+of the plan's shares, as far as they fill the budget; free slots go to the highest indices (rule `fill`).
+With the B highest indices instead (`rounding="top"`) an arm that is left out is
 never seen to lose, and all take turns: the plan does not settle in the long run. An arm's visits then depend on the others:
 u is the visits of the executed policy in simulated episodes, times what the upper bound of a state is in units of its
 empirical occupancy.

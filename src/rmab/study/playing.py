@@ -19,8 +19,6 @@ from rmab.study.spec import Job
 
 __all__ = ["attempt", "play"]
 
-FULL_INFORMATION = "sees all rewards of an episode"
-
 
 def play(job: Job, engine: str = "none") -> pa.Table:
     """Return the run of a job, one row per episode; what happened where and when is in the schema's metadata."""
@@ -42,13 +40,12 @@ def attempt(job: Job, engine: str) -> tuple[bytes | None, str]:
 
 def _tidy(job: Job, played: Run) -> pa.Table:
     game, view = played.task, played.task.view()
-    privileged = played.privileged or (FULL_INFORMATION if game.feedback == "full" else "")
     constant: dict[str, Any] = {
         "id": job.id,
         "task": job.task.label,
         "learner": job.learner.label,
         "feedback": game.feedback,
-        "privileged": privileged,
+        "privileged": played.privileged,
         "round": job.round,
         "seed": job.seed,
         "arms": view.arms,
