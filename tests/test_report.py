@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 import report_data
+from report_data import cell, page
 from rmab.errors import FileError, ModelError, RmabError
 from rmab.report import Report, write_report
 from rmab.report.figures import draw
 from rmab.report.page import downsampled, payload, render
-from rmab.report.statistics import Interval, holm, interval, paired
-from rmab.report.summary import COLUMNS, Cell, Page, Summary, summarise
+from rmab.report.statistics import Interval, interval
+from rmab.report.summary import COLUMNS, Summary, summarise
 from rmab.report.words import coverage, headline, number, page_words, percent, scaling_words, share, spread
 from rmab.study import Results, Study
 
@@ -50,32 +51,10 @@ def grown(folder: Path) -> Summary:
     return summarise(found.study, found.table(COLUMNS))
 
 
-def cell(learner: str, totals: list[float], *, privileged: str = "", published: bool = False, bound: float = 10.0) -> Cell:
-    """One episode, one round for each total, against a comparator that earns the bound."""
-    reward = np.array(totals)[:, None]
-    columns = {f"regret_{to}": bound - reward for to in ("O1", "O2", "O3")} | {
-        f"term{k}": np.full_like(reward, np.nan) for k in range(4)
-    }
-    columns |= {
-        "reward": reward,
-        "bound": np.full_like(reward, bound),
-        "seconds": reward * 0,
-        "theory": np.full_like(reward, 5.0),
-    }
-    return Cell(
-        "task", learner, privileged, published, np.arange(len(totals)), columns, {"arms": 2, "budget": 1, "horizon": 3}
-    )
-
-
-def page(*cells: Cell) -> Page:
-    pairs = [paired(a.learner, b.learner, a.totals, b.totals) for k, a in enumerate(cells) for b in cells[k + 1 :]]
-    return Page("task", cells, tuple(holm(pairs)))
-
-
 def test_cells_have_what_the_runs_had(results: Results, summary: Summary) -> None:
     frame = results.to_pandas()
     assert [one.task for one in summary.pages] == ["cpap@noisy", "cpap@switching"]
-    for one in (one for page in summary.pages for one in page.cells):
+    for one in (one for found in summary.pages for one in found.cells):
         own = frame[(frame["task"] == one.task) & (frame["learner"] == one.learner)]
         assert one.columns["reward"].shape == (4, 12)
         assert one.totals == pytest.approx(own.groupby("round")["reward"].sum().to_numpy())

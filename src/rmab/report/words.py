@@ -224,10 +224,10 @@ def _tasks_headline(summary: Summary) -> list[str]:
     """Say who leads on how many tasks, and between which regrets it runs."""
     pages = [page for page in summary.pages if len(page.rivals) > 1]
     if not pages:
-        return [
-            f"{_many(len(summary.pages), 'task')} with one learner each: there is nothing to compare.",
-            *_extremes(summary),
-        ]
+        only = summary.pages[0].rivals[0]
+        who = "one learner" if only.privileged else "one learner without privileges"
+        first = f"{_many(len(summary.pages), 'task')} with {who} each: there is nothing to compare."
+        return [first, *_extremes(summary, only.learner)]
     firsts = [page.rivals[0].learner for page in pages]
     leader = max(summary.learners, key=firsts.count)
     alone = sum(page.rivals[0].learner == leader and not any(page.level(cell) for cell in page.rivals[1:]) for page in pages)
@@ -236,8 +236,9 @@ def _tasks_headline(summary: Summary) -> list[str]:
     return [f"{first}; on {alone} of them it can be told from all others.", *_extremes(summary, leader)]
 
 
-def _extremes(summary: Summary, leader: str = "") -> list[str]:
-    cells = [cell for page in summary.pages for cell in page.cells if cell.learner == (leader or summary.learners[0])]
+def _extremes(summary: Summary, leader: str) -> list[str]:
+    """Say between which tasks the regret of a learner runs."""
+    cells = [cell for page in summary.pages for cell in page.cells if cell.learner == leader]
     found = sorted(((cell.relative("O1"), cell.task) for cell in cells), key=lambda one: one[0].mean)
     found = [one for one in found if math.isfinite(one[0].mean)]
     if not found:
@@ -245,7 +246,7 @@ def _extremes(summary: Summary, leader: str = "") -> list[str]:
     (low, calm), (high, hard) = found[0], found[-1]
     ends = f"{share(low)} on {calm} to {share(high)} on {hard}"
     note = "; negative is more than any fixed policy can be sure of" if low.high < 0 else ""
-    return [f"Its regret to O1 runs from {ends} of what that bound earns (95% intervals in brackets){note}."]
+    return [f"The regret of {leader} to O1 runs from {ends} of what that bound earns (95% intervals in brackets){note}."]
 
 
 def scaling_words(one: Scaling, kind: str) -> str:
