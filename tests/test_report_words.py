@@ -1,7 +1,40 @@
 """What the report says of small results made by hand."""
 
+from dataclasses import replace
+
+import numpy as np
+
 from report_data import cell, page, summary
-from rmab.report.words import headline
+from rmab.report.page import render
+from rmab.report.statistics import power
+from rmab.report.summary import Scaling, Summary
+from rmab.report.words import headline, scaling_caution
+
+
+def scaling(learner: str, exponent: float, *, group: str = "family", rounds: int = 3) -> Scaling:
+    """A loss that grows with this power, and a little luck of each round."""
+    sizes = np.array([10.0, 20, 40])
+    values = np.outer(sizes**exponent, np.ones(rounds)) * (1 + 0.01 * np.arange(3 * rounds).reshape(3, rounds) % 2)
+    return Scaling(group, learner, sizes, values, power(sizes, values))
+
+
+def grown(*scalings: Scaling, privileged: tuple[str, ...] = ()) -> Summary:
+    """A study of growth, of which `paper` is the paper's learner."""
+    names = dict.fromkeys(one.learner for one in scalings)
+    cells = [
+        cell(name, [5.0, 5.1], privileged="knows all" if name in privileged else "", published=name == "paper")
+        for name in names
+    ]
+    found = summary(page(*cells))
+    return replace(found, scalings=scalings, study=found.study.model_copy(update={"kind": "growth"}))
+
+
+def test_few_rounds_are_a_caution_for_exponents_too() -> None:
+    few, many = grown(scaling("ucmd", 0.5)), grown(scaling("ucmd", 0.5, rounds=10))
+    assert scaling_caution(few)[0].startswith("Only 3 rounds: ")
+    assert scaling_caution(few)[0] in headline(few)
+    assert f'<p class="warning">{scaling_caution(few)[0]}</p>' in render(few, [])
+    assert scaling_caution(many) == []
 
 
 def test_one_learner_and_a_yardstick_are_not_compared() -> None:

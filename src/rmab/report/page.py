@@ -15,7 +15,7 @@ import rmab
 from rmab.arrays import FloatArray
 from rmab.report.statistics import Interval, Paired, band, interval
 from rmab.report.summary import COMPARATORS, TERMS, Cell, Page, Scaling, Summary
-from rmab.report.words import coverage, headline, number, page_words, scaling_words, share, spread
+from rmab.report.words import coverage, headline, number, page_words, scaling_caution, scaling_words, share, spread
 
 __all__ = ["downsampled", "payload", "render"]
 
@@ -140,6 +140,7 @@ def _scaling_rows(summary: Summary) -> dict[str, Any]:
     return {
         "rows": rows,
         "words": [scaling_words(one, summary.study.kind) for one in summary.scalings],
+        "caution": scaling_caution(summary),
         "sizes": sorted({int(size) for one in summary.scalings for size in one.sizes}),
     }
 

@@ -8,7 +8,7 @@ import numpy as np
 from rmab.report.statistics import Interval, Paired, interval
 from rmab.report.summary import TERMS, Cell, Page, Scaling, Summary
 
-__all__ = ["coverage", "headline", "number", "page_words", "percent", "scaling_words", "share", "spread"]
+__all__ = ["coverage", "headline", "number", "page_words", "percent", "scaling_caution", "scaling_words", "share", "spread"]
 
 FEW = 10  # fewer rounds than this, and the text warns
 
@@ -178,7 +178,15 @@ def _theory_words(page: Page) -> list[str]:
 
 def _caution(page: Page) -> list[str]:
     """Warn of few rounds."""
-    fewest = min(cell.rounds.size for cell in page.cells)
+    return _few(min(cell.rounds.size for cell in page.cells))
+
+
+def scaling_caution(summary: Summary) -> list[str]:
+    """Warn of few rounds behind the exponents."""
+    return _few(min(one.values.shape[1] for one in summary.scalings)) if summary.scalings else []
+
+
+def _few(fewest: int) -> list[str]:
     if fewest == 1:
         return ["With one round there are no intervals, and no difference can be told."]
     if fewest < FEW:
@@ -204,7 +212,7 @@ def _many(count: int, word: str) -> str:
 def headline(summary: Summary) -> list[str]:
     """Three sentences: what was found, how sure it is, and how much of it has been run."""
     if summary.scalings:
-        return [*_scaling_headline(summary), coverage(summary)]
+        return [*_scaling_headline(summary), coverage(summary), *scaling_caution(summary)][:3]
     if len(summary.pages) == 1:
         page = summary.pages[0]
         theory = _theory_words(page) if summary.finished == summary.expected else []
@@ -260,7 +268,7 @@ def scaling_words(one: Scaling, kind: str) -> str:
         return f"{one.group}: no power fits the {what} of {one.learner}, {why} ({ends})."
     fitted = one.fit.exponent
     if not math.isfinite(fitted.half):
-        why = "one round only" if fitted.count < 2 else "too near zero in too many resamples"
+        why = "because there is one round only" if fitted.count < 2 else "because a mean is too near zero for its spread"
         return f"{one.group}: the {what} of {one.learner} has no exponent with an interval, {why} ({ends})."
     sure = f"{letter}^{fitted.mean:.2f} (95%: {fitted.low:.2f} to {fitted.high:.2f})"
     if fitted.low <= 0 <= fitted.high:
