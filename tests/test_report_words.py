@@ -8,7 +8,7 @@ from report_data import cell, page, summary
 from rmab.report.page import render
 from rmab.report.statistics import power
 from rmab.report.summary import Scaling, Summary
-from rmab.report.words import headline, scaling_caution
+from rmab.report.words import headline, page_words, scaling_caution
 
 
 def scaling(learner: str, exponent: float, *, group: str = "family", rounds: int = 3) -> Scaling:
@@ -51,3 +51,21 @@ def test_one_learner_and_a_yardstick_are_not_compared() -> None:
     assert " on calm to 39.5% " in said[1]
     alone = [page(cell("oracle", [9.0, 9.1], task=task, privileged="knows all")) for task in ("calm", "hard")]
     assert headline(summary(*alone))[0] == "2 tasks with one learner each: there is nothing to compare."
+
+
+def test_no_regret_is_as_much_not_more() -> None:
+    equal = "one earned as much as O1, the fluid bound on every fixed policy."
+    assert page_words(page(cell("one", [10.0])))[0] == equal
+    assert page_words(page(cell("one", [10.0 + 1e-12])))[0] == equal
+    assert page_words(page(cell("one", [10.0 + 1e-12, 10.0 + 2e-12])))[0] == equal
+    assert "cannot be told from zero" in page_words(page(cell("one", [9.0, 11.0])))[0]
+    assert "negative regret is no error" in page_words(page(cell("one", [10.1])))[0]
+
+
+def test_negative_regret_over_tasks_is_explained_where_there_is_some() -> None:
+    def said(total: float) -> str:
+        pages = [page(cell("one", [total, total], task=task)) for task in ("calm", "hard")]
+        return headline(summary(*pages))[1]
+
+    assert said(12.0).endswith("; negative is more than any fixed policy can earn on average.")
+    assert "negative" not in said(10.0 + 1e-12)

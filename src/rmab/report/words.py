@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from rmab.report.statistics import Interval, Paired, interval
-from rmab.report.summary import TERMS, Cell, Page, Scaling, Summary
+from rmab.report.summary import ROUNDING, TERMS, Cell, Page, Scaling, Summary
 
 __all__ = ["coverage", "headline", "number", "page_words", "percent", "scaling_caution", "scaling_words", "share", "spread"]
 
@@ -124,6 +124,8 @@ def _lost(cell: Cell, found: Interval) -> str:
     bound = "O1, the fluid bound on every fixed policy"
     if not math.isfinite(found.mean):
         return f"Regret of {cell.learner} to O1 is no part of anything: {bound}, earns nothing."
+    if abs(found.mean) < ROUNDING and not found.half >= ROUNDING:  # one round has no half
+        return f"{cell.learner} earned as much as {bound}."
     if math.isfinite(found.half) and found.low <= 0 <= found.high:
         return f"Regret of {cell.learner} to {bound}, cannot be told from zero: {percent(found.mean)}{_sure(found)}."
     if found.mean > 0:
@@ -253,7 +255,7 @@ def _extremes(summary: Summary, leader: str) -> list[str]:
         return []
     (low, calm), (high, hard) = found[0], found[-1]
     ends = f"{share(low)} on {calm} to {share(high)} on {hard}"
-    note = "; negative is more than any fixed policy can be sure of" if low.high < 0 else ""
+    note = "; negative is more than any fixed policy can earn on average" if low.high < -ROUNDING else ""
     return [f"The regret of {leader} to O1 runs from {ends} of what that bound earns (95% intervals in brackets){note}."]
 
 
