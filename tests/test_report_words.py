@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from report_data import cell, page, summary
+from rmab.report.figures import _Slugs, draw
 from rmab.report.page import render
 from rmab.report.statistics import power
 from rmab.report.summary import Scaling, Summary
@@ -69,3 +70,11 @@ def test_negative_regret_over_tasks_is_explained_where_there_is_some() -> None:
 
     assert said(12.0).endswith("; negative is more than any fixed policy can earn on average.")
     assert "negative" not in said(10.0 + 1e-12)
+
+
+def test_figures_of_different_tasks_have_different_names() -> None:
+    tasks = ["ρ = 1", "σ = 1", "a b", "A-b", "a-b-2", "!"]
+    pages = [page(cell("one", [5.0], task=task)) for task in tasks]
+    names = [name.removesuffix("-reward.png") for name, _ in draw(summary(*pages)) if name.endswith("-reward.png")]
+    assert names == ["ρ-1", "σ-1", "a-b", "A-b-2", "a-b-2-2", "task"]
+    assert _Slugs().new("温" * 99) == "温" * 50
