@@ -83,7 +83,7 @@ def test_pairs_are_made_of_common_rounds_only(folder: Path) -> None:
     part = report_data.results(study, folder / "part", without=2)  # oracle and full feedback miss the last task's last round
     found = summarise(study, part.table(COLUMNS))
     assert (found.finished, found.expected) == (38, 40)
-    assert found.missing == [("cpap@switching", "ucmd, full feedback", 1), ("cpap@switching", "oracle", 1)]
+    assert found.missing == [("cpap@switching", "ucmd, full feedback", 1, 4), ("cpap@switching", "oracle", 1, 4)]
     counts = {(one.first, one.second): one.difference.count for one in found.pages[1].pairs}
     assert counts["ucmd", "oracle"] == 3
     assert counts["ucmd-armab", "ucmd"] == 4

@@ -9,7 +9,7 @@ from rmab.report.figures import _Slugs, draw
 from rmab.report.page import render
 from rmab.report.statistics import power
 from rmab.report.summary import Scaling, Summary
-from rmab.report.words import headline, page_words, scaling_caution
+from rmab.report.words import coverage, headline, page_words, scaling_caution
 
 
 def scaling(learner: str, exponent: float, *, group: str = "family", rounds: int = 3) -> Scaling:
@@ -78,3 +78,15 @@ def test_figures_of_different_tasks_have_different_names() -> None:
     names = [name.removesuffix("-reward.png") for name, _ in draw(summary(*pages)) if name.endswith("-reward.png")]
     assert names == ["ρ-1", "σ-1", "a-b", "A-b-2", "a-b-2-2", "task"]
     assert _Slugs().new("温" * 99) == "温" * 50
+
+
+def test_a_task_may_have_fewer_rounds_than_the_study() -> None:
+    found = summary(page(cell("one", [5.0] * 8, task="full")), page(cell("one", [5.0], task="short")))
+    full, short = found.study.tasks
+    study = found.study.model_copy(update={"tasks": (full, short.model_copy(update={"rounds": 5}))})
+    part = replace(found, study=study, pages=found.pages[:1], expected=13, finished=8)
+    assert part.missing == [("short", "one", 5, 5)]
+    assert "<td>5 of 5</td>" in render(part, [])
+    assert "(2 tasks, 1 learner, up to 8 rounds)" in coverage(part)
+    both = [task.model_copy(update={"rounds": 5}) for task in study.tasks]
+    assert "(2 tasks, 1 learner, 5 rounds)" in coverage(replace(part, study=study.model_copy(update={"tasks": both})))

@@ -198,7 +198,8 @@ def _few(fewest: int) -> list[str]:
 
 def coverage(summary: Summary) -> str:
     """Say how much of the study has been run."""
-    rounds = f"{summary.study.rounds} {_rounds(summary.study.rounds)}"
+    counts = {summary.study.rounds_of(task) for task in summary.study.tasks}
+    rounds = f"{'up to ' if len(counts) > 1 else ''}{_many(max(counts), 'round')}"
     grid = f"{_many(len(summary.study.tasks), 'task')}, {_many(len(summary.study.learners), 'learner')}, {rounds}"
     if summary.finished == summary.expected:
         return f"All {summary.expected} runs are finished ({grid})."
