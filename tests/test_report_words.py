@@ -15,7 +15,7 @@ from rmab.report.words import coverage, headline, page_words, scaling_caution
 def scaling(learner: str, exponent: float, *, group: str = "family", rounds: int = 3) -> Scaling:
     """A loss that grows with this power, and a little luck of each round."""
     sizes = np.array([10.0, 20, 40])
-    values = np.outer(sizes**exponent, np.ones(rounds)) * (1 + 0.01 * np.arange(3 * rounds).reshape(3, rounds) % 2)
+    values = sizes[:, np.newaxis] ** exponent * (1 + np.outer([1, 0, -1], np.linspace(-0.01, 0.01, rounds)))
     return Scaling(group, learner, sizes, values, power(sizes, values))
 
 
@@ -90,3 +90,24 @@ def test_a_task_may_have_fewer_rounds_than_the_study() -> None:
     assert "(2 tasks, 1 learner, up to 8 rounds)" in coverage(part)
     both = [task.model_copy(update={"rounds": 5}) for task in study.tasks]
     assert "(2 tasks, 1 learner, 5 rounds)" in coverage(replace(part, study=study.model_copy(update={"tasks": both})))
+
+
+def test_the_headline_shows_the_largest_exponent_of_learners_without_privileges() -> None:
+    def powers(*names: tuple[str, float]) -> list[Scaling]:
+        return [scaling(name, found - k / 5, group=group) for name, found in names for k, group in enumerate("ab")]
+
+    said = headline(grown(*powers(("oracle", 0.1), ("paper", 0.9), ("good", 0.5), ("bad", 1.0)), privileged=("oracle",)))
+    assert said[0].startswith("a: the regret to O2 of paper grows as T^0.90 ")
+    assert said[0].endswith("; its exponents run from 0.70 to 0.90 over all 2 families.")
+    assert said[1].startswith("a: the regret to O2 of good grows as T^0.50 ")
+    without = headline(grown(*powers(("oracle", 0.1), ("good", 0.5), ("bad", 1.0)), privileged=("oracle",)))
+    assert [line.partition(" grows")[0].split()[-1] for line in without[:2]] == ["good", "bad"]
+    assert " T^1.00 " in without[1]
+
+
+def test_the_headline_says_which_families_have_no_exponent() -> None:
+    negative = replace(scaling("one", 0.5, group="b"), fit=None)
+    said = headline(grown(scaling("one", 0.5, group="a"), negative))[0]
+    assert said.endswith("; no other of its 2 families has an exponent with an interval.")
+    several = headline(grown(scaling("one", 0.5, group="a"), scaling("one", 0.4, group="c"), negative))[0]
+    assert several.endswith("; its exponents run from 0.40 to 0.50 over the 2 of 3 families with one.")

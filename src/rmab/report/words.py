@@ -280,14 +280,36 @@ def scaling_words(one: Scaling, kind: str) -> str:
 
 
 def _scaling_headline(summary: Summary) -> list[str]:
-    """Say the power of the paper's learner and the smallest one of others, or the smallest and the largest of all."""
-    published = {cell.learner for page in summary.pages for cell in page.cells if cell.published and not cell.privileged}
-    sure = sorted((one for one in summary.scalings if one.sure), key=_exponent)
-    papers = [one for one in sure if one.learner in published]
-    others = [one for one in sure if one.learner not in published]
-    ends = [papers[0], *others[:1]] if papers else [*others[:1], *others[1:][-1:]]
-    rest = [one for one in summary.scalings if one not in ends]
-    return [scaling_words(one, summary.study.kind) for one in (*ends, *rest)][:2]
+    """Say the power of the paper's learner and that of the best of the others, or the smallest and the largest of all.
+
+    A learner has the power of the family where it does worst; learners with privileges count where all have some.
+    """
+    cells = [cell for page in summary.pages for cell in page.cells]
+    published = {cell.learner for cell in cells if cell.published and not cell.privileged}
+    honest = {cell.learner for cell in cells if not cell.privileged} or {cell.learner for cell in cells}
+    rivals = [one for one in summary.scalings if one.learner in honest]
+    worst = {one.learner: one for one in sorted((one for one in rivals if one.sure), key=_exponent)}  # the last one stays
+    found = sorted(worst.values(), key=_exponent)
+    papers = [one for one in found if one.learner in published]
+    others = [one for one in found if one.learner not in published]
+    ends = [*papers[:1], *others[:1]] if papers else [*others[:1], *others[1:][-1:]]
+    rest = [one for one in rivals if one.learner not in worst]
+    said = [_among_families(one, summary) for one in ends] + [scaling_words(one, summary.study.kind) for one in rest]
+    return said[:2]
+
+
+def _among_families(one: Scaling, summary: Summary) -> str:
+    """Say a learner's largest power, and where it has several families, how small its powers get."""
+    own = [other for other in summary.scalings if other.learner == one.learner]
+    powers = [_exponent(other) for other in own if other.sure]
+    said = scaling_words(one, summary.study.kind)
+    if len(own) == 1:
+        return said
+    if len(powers) == 1:
+        return f"{said[:-1]}; no other of its {len(own)} families has an exponent with an interval."
+    ends = f"from {min(powers):.2f} to {max(powers):.2f}"
+    over = f"all {len(own)} families" if len(powers) == len(own) else f"the {len(powers)} of {len(own)} families with one"
+    return f"{said[:-1]}; its exponents run {ends} over {over}."
 
 
 def _exponent(one: Scaling) -> float:
