@@ -111,3 +111,12 @@ def test_the_headline_says_which_families_have_no_exponent() -> None:
     assert said.endswith("; no other of its 2 families has an exponent with an interval.")
     several = headline(grown(scaling("one", 0.5, group="a"), scaling("one", 0.4, group="c"), negative))[0]
     assert several.endswith("; its exponents run from 0.40 to 0.50 over the 2 of 3 families with one.")
+
+
+def test_learners_without_a_common_round_are_not_told_apart() -> None:
+    early, late = cell("early", [8.0, 8.1, 8.2]), cell("late", [5.0, 5.1, 5.2], first=3)
+    found = page(early, late)
+    assert found.level(late)
+    assert page_words(found)[0] == "No difference can be told between early and late: they have no common round."
+    other = replace(found, task="other")
+    assert headline(summary(found, other))[0].endswith("; on 0 of them it can be told from all others.")

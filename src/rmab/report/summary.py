@@ -123,9 +123,9 @@ class Page:
         return None if turned is None else replace(turned, adjusted=found.adjusted)
 
     def level(self, cell: Cell) -> bool:
-        """Whether this learner cannot be told from the best rival."""
+        """Whether this learner cannot be told from the best rival; without a common round nothing can be told."""
         found = self.pair(self.rivals[0], cell)
-        return self.rivals[0] is cell or (found is not None and not found.told)
+        return self.rivals[0] is cell or found is None or not found.told
 
 
 @dataclass(frozen=True, eq=False)

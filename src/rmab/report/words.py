@@ -107,12 +107,18 @@ def _best_words(page: Page) -> list[str]:
         return []
     best, following = page.rivals[0], page.rivals[1]
     others = [following] + ([page.papers] if page.papers not in (None, best, following) else [])
-    found = [page.pair(best, cell) for cell in others if cell is not None]
-    said = [_compared(pair) for pair in found if pair is not None]
+    said = [_against(page, best, cell) for cell in others if cell is not None]
     level = [cell.learner for cell in page.rivals[2:] if page.level(cell)]
     if level:
         said.append(f"Nor can {best.learner} be told from {_list(level)}.")
     return said
+
+
+def _against(page: Page, first: Cell, second: Cell) -> str:
+    pair = page.pair(first, second)
+    if pair is None:
+        return f"No difference can be told between {first.learner} and {second.learner}: they have no common round."
+    return _compared(pair)
 
 
 def _regret_words(page: Page) -> list[str]:
@@ -143,8 +149,7 @@ def _privilege_words(page: Page) -> list[str]:
     for cell in page.cells:
         if not cell.privileged:
             continue
-        pair = page.pair(cell, page.rivals[0]) if cell not in page.rivals else None
-        rest = f" {_compared(pair)}" if pair is not None else ""
+        rest = f" {_against(page, cell, page.rivals[0])}" if cell not in page.rivals else ""
         said.append(f"{cell.learner} is privileged ({cell.privileged}): a yardstick, not a rival.{rest}")
     return said
 
