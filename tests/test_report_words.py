@@ -120,3 +120,14 @@ def test_learners_without_a_common_round_are_not_told_apart() -> None:
     assert page_words(found)[0] == "No difference can be told between early and late: they have no common round."
     other = replace(found, task="other")
     assert headline(summary(found, other))[0].endswith("; on 0 of them it can be told from all others.")
+
+
+def test_runs_of_different_versions_are_a_warning() -> None:
+    found = summary(page(cell("one", [5.0, 5.1])))
+    runs = [{"version": "1.0", "revision": "aaa"}, {"version": "1.0", "revision": "bbb"}]
+    text = render(found, iter(runs))
+    assert '<p class="warning"><strong>The runs are of 2 revisions of rmab (aaa, bbb).</strong>' in text
+    assert "2 revisions of rmab (aaa, bbb): what looks like a difference" in text
+    both = render(found, [*runs, {"version": "1.1"}])
+    assert "The runs are of 2 versions of rmab (1.0, 1.1) and 3 revisions of rmab (aaa, bbb, unknown).</strong>" in both
+    assert "The runs are of" not in render(found, runs[:1] * 2)
