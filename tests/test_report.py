@@ -119,7 +119,7 @@ def test_negative_regret_is_explained_and_zero_is_not_claimed() -> None:
 def test_the_theorem_is_held_against_the_paper_s_learner_only() -> None:
     below = page_words(page(cell("paper", [8.0, 9.0], published=True)))
     assert (
-        "After 1 episodes the regret of paper to O1 is 30.0% of the theorem's bound, and stayed below it in all 2 rounds."
+        "After 1 episode the regret of paper to O1 is 30.0% of the theorem's bound, and stayed below it in all 2 rounds."
         in below
     )
     above = page_words(page(cell("paper", [4.0, 9.0], published=True)))

@@ -131,3 +131,28 @@ def test_runs_of_different_versions_are_a_warning() -> None:
     both = render(found, [*runs, {"version": "1.1"}])
     assert "The runs are of 2 versions of rmab (1.0, 1.1) and 3 revisions of rmab (aaa, bbb, unknown).</strong>" in both
     assert "The runs are of" not in render(found, runs[:1] * 2)
+
+
+def test_one_of_a_thing_is_not_many() -> None:
+    one = summary(page(cell("paper", [8.0], published=True)))
+    theory = (
+        "After 1 episode the regret of paper to O1 is 40.0% of the theorem's bound, and stayed below it in the one round."
+    )
+    assert theory in headline(one)
+    assert coverage(one) == "The one run is finished (1 task, 1 learner, 1 round)."
+    assert "2 arms, budget 1, 3 steps, 1 episode." in render(one, [])
+    above = page_words(page(cell("paper", [2.0], published=True)))
+    assert any(line.endswith("and went above it in the one round.") for line in above)
+    part = summary(page(cell("one", [5.0])), rounds=2)
+    assert coverage(part).startswith("1 of 2 runs is finished (1 task, 1 learner, 2 rounds): ")
+    assert "<strong>1 run is missing.</strong>" in render(part, [])
+    assert "correction for 1 pair<" in render(summary(page(cell("one", [5.0, 6.0]), cell("two", [6.0, 6.5]))), [])
+
+
+def test_brackets_are_announced_where_there_are_some() -> None:
+    def said(*totals: float) -> str:
+        pages = [page(cell("one", list(totals), task=task)) for task in ("calm", "hard")]
+        return headline(summary(*pages))[1]
+
+    assert "bracket" not in said(5.0)
+    assert said(5.0, 6.0).endswith(" (95% intervals in brackets).")

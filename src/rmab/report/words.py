@@ -91,10 +91,6 @@ def _compared(pair: Paired) -> str:
     return f"{pair.first} earned {_size(shown)} {more}{_sure(shown, counted)}."
 
 
-def _rounds(count: int) -> str:
-    return "round" if count == 1 else "rounds"
-
-
 def page_words(page: Page) -> list[str]:
     """Say what one task shows."""
     said = [*_best_words(page), *_regret_words(page), *_privilege_words(page), *_term_words(page), *_theory_words(page)]
@@ -178,9 +174,10 @@ def _theory_words(page: Page) -> list[str]:
     over = int((cell.regret("O1") > cell.theory).any(axis=1).sum())
     part = float(cell.regret("O1")[:, -1].mean() / cell.theory[-1])
     total = cell.rounds.size
-    held = f"stayed below it in all {total}" if over == 0 else f"went above it in {over} of {total}"
-    said = f"After {cell.episodes} episodes the regret of {cell.learner} to O1 is {percent(part)} of the theorem's bound"
-    return [f"{said}, and {held} {_rounds(total)}."]
+    held = "stayed below it" if over == 0 else "went above it"
+    where = "in the one round" if total == 1 else f"in all {total} rounds" if over == 0 else f"in {over} of {total} rounds"
+    said = f"the regret of {cell.learner} to O1 is {percent(part)} of the theorem's bound"
+    return [f"After {_many(cell.episodes, 'episode')} {said}, and {held} {where}."]
 
 
 def _caution(page: Page) -> list[str]:
@@ -207,10 +204,9 @@ def coverage(summary: Summary) -> str:
     rounds = f"{'up to ' if len(counts) > 1 else ''}{_many(max(counts), 'round')}"
     grid = f"{_many(len(summary.study.tasks), 'task')}, {_many(len(summary.study.learners), 'learner')}, {rounds}"
     if summary.finished == summary.expected:
-        return f"All {summary.expected} runs are finished ({grid})."
-    return (
-        f"{summary.finished} of {summary.expected} runs are finished ({grid}): what is said here may change with the rest."
-    )
+        return f"{'The one run is' if summary.expected == 1 else f'All {summary.expected} runs are'} finished ({grid})."
+    part = f"{summary.finished} of {summary.expected} runs {'is' if summary.finished == 1 else 'are'} finished"
+    return f"{part} ({grid}): what is said here may change with the rest."
 
 
 def _many(count: int, word: str) -> str:
@@ -248,7 +244,7 @@ def _tasks_headline(summary: Summary) -> list[str]:
     leader = max(summary.learners, key=firsts.count)
     alone = sum(page.rivals[0].learner == leader and not any(page.level(cell) for cell in page.rivals[1:]) for page in pages)
     rivals = "learners" if all(cell.privileged for page in pages for cell in page.cells) else "learners without privileges"
-    first = f"{leader} earned the most of the {rivals} on {firsts.count(leader)} of {len(pages)} tasks"
+    first = f"{leader} earned the most of the {rivals} on {firsts.count(leader)} of {_many(len(pages), 'task')}"
     return [f"{first}; on {alone} of them it can be told from all others.", *_extremes(summary, leader)]
 
 
@@ -261,8 +257,9 @@ def _extremes(summary: Summary, leader: str) -> list[str]:
         return []
     (low, calm), (high, hard) = found[0], found[-1]
     ends = f"{share(low)} on {calm} to {share(high)} on {hard}"
+    sure = " (95% intervals in brackets)" if math.isfinite(low.half) or math.isfinite(high.half) else ""
     note = "; negative is more than any fixed policy can earn on average" if low.high < -ROUNDING else ""
-    return [f"The regret of {leader} to O1 runs from {ends} of what that bound earns (95% intervals in brackets){note}."]
+    return [f"The regret of {leader} to O1 runs from {ends} of what that bound earns{sure}{note}."]
 
 
 def scaling_words(one: Scaling, kind: str) -> str:
