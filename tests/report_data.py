@@ -1,9 +1,12 @@
-"""Small studies that were really played, as folders of results. Runs are played here, one after the other, and kept."""
+"""Small studies that were really played, as folders of results (played once and kept), and cells made by hand."""
 
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from rmab.report.summary import Cell, Page, Summary, _page
 from rmab.study import Results, Study, play
 from rmab.study.shards import encoded, write_shard
 
@@ -42,6 +45,47 @@ def asymptotic() -> Study:
         for k in (1, 2, 4)
     ]
     return _study("larger", 3, tasks, [{"name": "oracle"}, {"name": "random"}], kind="asymptotic")
+
+
+def cell(
+    learner: str,
+    totals: list[float],
+    *,
+    task: str = "task",
+    privileged: str = "",
+    published: bool = False,
+    bound: float = 10.0,
+    first: int = 0,
+) -> Cell:
+    """One episode, one round for each total (the first has this number), against a comparator that earns the bound."""
+    reward = np.array(totals)[:, None]
+    columns = {f"regret_{to}": bound - reward for to in ("O1", "O2", "O3")} | {
+        f"term{k}": np.full_like(reward, np.nan) for k in range(4)
+    }
+    columns |= {
+        "reward": reward,
+        "bound": np.full_like(reward, bound),
+        "seconds": reward * 0,
+        "theory": np.full_like(reward, 5.0),
+    }
+    rounds = first + np.arange(len(totals))
+    return Cell(task, learner, privileged, published, rounds, columns, {"arms": 2, "budget": 1, "horizon": 3})
+
+
+def page(*cells: Cell) -> Page:
+    """One task, as the summary of a study has it."""
+    return _page(cells[0].task, list(cells))
+
+
+def summary(*pages: Page, rounds: int | None = None) -> Summary:
+    """A study of which these pages are all that has been played."""
+    cells = [one for found in pages for one in found.cells]
+    most = max(one.rounds.size for one in cells)
+    tasks = [{"name": "cpap", "label": found.task, "options": {"arms": 4 + k}} for k, found in enumerate(pages)]
+    learners = [{"name": "random", "label": label} for label in dict.fromkeys(one.learner for one in cells)]
+    study = _study("made", rounds or most, tasks, learners)
+    expected = sum(map(study.rounds_of, study.tasks)) * len(learners)
+    return Summary(study, pages, (), expected, sum(one.rounds.size for one in cells))
 
 
 def _study(name: str, rounds: int, tasks: list[dict[str, Any]], learners: list[dict[str, Any]], **rest: Any) -> Study:

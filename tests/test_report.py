@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 import report_data
+from report_data import cell, page
 from rmab.errors import FileError, ModelError, RmabError
 from rmab.report import Report, write_report
 from rmab.report.figures import draw
 from rmab.report.page import downsampled, payload, render
-from rmab.report.statistics import Interval, holm, interval, paired
-from rmab.report.summary import COLUMNS, Cell, Page, Summary, summarise
+from rmab.report.statistics import Interval, interval
+from rmab.report.summary import COLUMNS, Summary, summarise
 from rmab.report.words import coverage, headline, number, page_words, percent, scaling_words, share, spread
 from rmab.study import Results, Study
 
@@ -50,32 +51,10 @@ def grown(folder: Path) -> Summary:
     return summarise(found.study, found.table(COLUMNS))
 
 
-def cell(learner: str, totals: list[float], *, privileged: str = "", published: bool = False, bound: float = 10.0) -> Cell:
-    """One episode, one round for each total, against a comparator that earns the bound."""
-    reward = np.array(totals)[:, None]
-    columns = {f"regret_{to}": bound - reward for to in ("O1", "O2", "O3")} | {
-        f"term{k}": np.full_like(reward, np.nan) for k in range(4)
-    }
-    columns |= {
-        "reward": reward,
-        "bound": np.full_like(reward, bound),
-        "seconds": reward * 0,
-        "theory": np.full_like(reward, 5.0),
-    }
-    return Cell(
-        "task", learner, privileged, published, np.arange(len(totals)), columns, {"arms": 2, "budget": 1, "horizon": 3}
-    )
-
-
-def page(*cells: Cell) -> Page:
-    pairs = [paired(a.learner, b.learner, a.totals, b.totals) for k, a in enumerate(cells) for b in cells[k + 1 :]]
-    return Page("task", cells, tuple(holm(pairs)))
-
-
 def test_cells_have_what_the_runs_had(results: Results, summary: Summary) -> None:
     frame = results.to_pandas()
     assert [one.task for one in summary.pages] == ["cpap@noisy", "cpap@switching"]
-    for one in (one for page in summary.pages for one in page.cells):
+    for one in (one for found in summary.pages for one in found.cells):
         own = frame[(frame["task"] == one.task) & (frame["learner"] == one.learner)]
         assert one.columns["reward"].shape == (4, 12)
         assert one.totals == pytest.approx(own.groupby("round")["reward"].sum().to_numpy())
@@ -104,7 +83,7 @@ def test_pairs_are_made_of_common_rounds_only(folder: Path) -> None:
     part = report_data.results(study, folder / "part", without=2)  # oracle and full feedback miss the last task's last round
     found = summarise(study, part.table(COLUMNS))
     assert (found.finished, found.expected) == (38, 40)
-    assert found.missing == [("cpap@switching", "ucmd, full feedback", 1), ("cpap@switching", "oracle", 1)]
+    assert found.missing == [("cpap@switching", "ucmd, full feedback", 1, 4), ("cpap@switching", "oracle", 1, 4)]
     counts = {(one.first, one.second): one.difference.count for one in found.pages[1].pairs}
     assert counts["ucmd", "oracle"] == 3
     assert counts["ucmd-armab", "ucmd"] == 4
@@ -140,7 +119,7 @@ def test_negative_regret_is_explained_and_zero_is_not_claimed() -> None:
 def test_the_theorem_is_held_against_the_paper_s_learner_only() -> None:
     below = page_words(page(cell("paper", [8.0, 9.0], published=True)))
     assert (
-        "After 1 episodes the regret of paper to O1 is 30.0% of the theorem's bound, and stayed below it in all 2 rounds."
+        "After 1 episode the regret of paper to O1 is 30.0% of the theorem's bound, and stayed below it in all 2 rounds."
         in below
     )
     above = page_words(page(cell("paper", [4.0, 9.0], published=True)))

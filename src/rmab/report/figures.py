@@ -5,6 +5,7 @@ Fonts are those of the page's text (STIX, a Times), 8 points at the printed size
 
 import io
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ COLUMN, WHOLE, HEIGHT = 3.25, 6.75, 2.3  # inches
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b65a93", "#d18f00", "#3fa3e0", "#6b5ca5", "#6f747a")
 MARKERS = "osD^vPX*"
 WIDE = 0.047  # inches of a letter in a legend
+LONGEST = 150  # bytes of a task's part of a file name
 DEPTH = 1e-6  # of the highest value: what is lower is left out of logarithmic axes
 STYLE: dict[Any, Any] = {  # matplotlib's own type lists all its settings by name
     "font.family": "serif",
@@ -54,14 +56,16 @@ SHORT_TERMS = ("Term 0\nover-estimation", "Term 1\nplan", "Term 2\nestimator", "
 
 def draw(summary: Summary) -> Iterator[tuple[str, bytes]]:
     """Yield every figure as (file name, content), PNG and PDF."""
-    styles = _Styles(summary)
+    styles, slugs = _Styles(summary), _Slugs()
     if summary.scalings:
         for group in dict.fromkeys(one.group for one in summary.scalings):
             members = [one for one in summary.scalings if one.group == group]
-            yield from _saved(f"{summary.study.kind}-{_slug(group)}", partial(_scaling, members, summary.study.kind, styles))
+            yield from _saved(
+                f"{summary.study.kind}-{slugs.new(group)}", partial(_scaling, members, summary.study.kind, styles)
+            )
         return
     for page in summary.pages:
-        name = _slug(page.task)
+        name = slugs.new(page.task)
         yield from _saved(f"{name}-reward", partial(_curves, page, "reward", styles))
         yield from _saved(f"{name}-regret", partial(_curves, page, "regret", styles))
         if page.papers is not None:
@@ -93,8 +97,21 @@ class _Styles:
         return f"{learner} (privileged)" if told else learner
 
 
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-")
+class _Slugs:
+    """Names of files: letters and digits of any script, cut to a length that all file systems take, no name twice."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+
+    def new(self, text: str) -> str:
+        plain = re.sub(r"[^\w.]+", "-", unicodedata.normalize("NFC", text)).encode()[:LONGEST].decode(errors="ignore")
+        name = stem = plain.strip("-.") or "task"
+        number = 1
+        while name.casefold() in self.taken:  # some file systems do not tell A from a
+            number += 1
+            name = f"{stem}-{number}"
+        self.taken.add(name.casefold())
+        return name
 
 
 def _saved(name: str, make: Callable[[], Figure]) -> Iterator[tuple[str, bytes]]:

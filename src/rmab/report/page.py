@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -15,7 +15,7 @@ import rmab
 from rmab.arrays import FloatArray
 from rmab.report.statistics import Interval, Paired, band, interval
 from rmab.report.summary import COMPARATORS, TERMS, Cell, Page, Scaling, Summary
-from rmab.report.words import coverage, headline, number, page_words, scaling_words, share, spread
+from rmab.report.words import coverage, headline, number, page_words, scaling_caution, scaling_words, share, spread
 
 __all__ = ["downsampled", "payload", "render"]
 
@@ -27,6 +27,7 @@ SAMPLES = 6  # rows of a curve's table
 
 def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
     """Return the whole report as HTML."""
+    runs = list(provenance)
     folder = files("rmab.report") / "assets"
     script = (folder / "uPlot.iife.min.js").read_text("utf-8") + "\n" + (folder / "report.js").read_text("utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -45,7 +46,8 @@ def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
         pages=[_page(page) for page in summary.pages],
         scaling=_scaling_rows(summary),
         missing=summary.missing,
-        provenance=_origins(provenance),
+        provenance=_origins(runs),
+        mixed=_mixed(runs),
         version=rmab.__version__,
     )
 
@@ -140,6 +142,7 @@ def _scaling_rows(summary: Summary) -> dict[str, Any]:
     return {
         "rows": rows,
         "words": [scaling_words(one, summary.study.kind) for one in summary.scalings],
+        "caution": scaling_caution(summary),
         "sizes": sorted({int(size) for one in summary.scalings for size in one.sizes}),
     }
 
@@ -249,12 +252,21 @@ def _samples(page: Page) -> dict[str, Any]:
     return {"episodes": [k + 1 for k in at], "rows": rows}
 
 
-def _origins(provenance: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Gather what the runs say of themselves; more than one version or revision is worth a warning."""
-    runs = list(provenance)
+def _distinct(runs: Sequence[Mapping[str, Any]], key: str) -> list[str]:
+    return sorted({str(run.get(key) or "unknown") for run in runs})
+
+
+def _mixed(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Name what the runs differ in, of the library's versions and revisions; empty where all are of one."""
+    found = [(f"{word}s of rmab", _distinct(runs, word)) for word in ("version", "revision")]
+    return " and ".join(f"{len(several)} {name} ({', '.join(several)})" for name, several in found if len(several) > 1)
+
+
+def _origins(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Gather what the runs say of themselves."""
 
     def distinct(key: str) -> str:
-        return ", ".join(sorted({str(run.get(key) or "unknown") for run in runs})) or "unknown"
+        return ", ".join(_distinct(runs, key)) or "unknown"
 
     rows = [("runs", f"{len(runs):,}")]
     rows += [(name, distinct(key)) for name, key in (("version of rmab", "version"), ("revision", "revision"))]

@@ -16,8 +16,7 @@ from rmab.arrays import FloatArray
 __all__ = ["Interval", "Paired", "Power", "band", "holm", "interval", "paired", "power", "ratio"]
 
 LEVEL = 0.95
-RESAMPLES = 2000
-LEAST_SHARE = 0.975  # of the resamples that must have a power, or its interval would be of the lucky ones only
+NEAR = 0.5  # standard error of a mean, as a part of it, from which on its logarithm is far from linear
 
 
 @dataclass(frozen=True)
@@ -65,14 +64,10 @@ class Paired:
 
 @dataclass(frozen=True)
 class Power:
-    """mean ~ factor size^exponent, with the exponent's bootstrap interval (NaN where too few resamples have a power).
-
-    share  of the resamples in which all means are positive.
-    """
+    """mean ~ factor size^exponent, with the exponent's interval (NaN where there is one round, or a mean is near zero)."""
 
     exponent: Interval
     factor: float
-    share: float
 
 
 def band(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -135,26 +130,20 @@ def holm(pairs: Sequence[Paired]) -> list[Paired]:
     return corrected
 
 
-def power(sizes: FloatArray, values: FloatArray, seed: int = 0) -> Power | None:
-    """(L,), (L, R) -> least squares of ln(mean) on ln(size), bootstrap over rounds; None where some mean is not positive.
+def power(sizes: FloatArray, values: FloatArray) -> Power | None:
+    """(L,), (L, R) -> least squares of ln(mean) on ln(size); None where some mean is not positive.
 
-    All sizes of a resample have the same rounds, because the same round is the same seed.
+    The slope is lean @ ln(means). To first order it moves as the mean over rounds of lean @ (values / means), one number for
+    every round: its interval is Student's of these. A round is one number at all sizes, because it is the same seed.
     """
     if sizes.size < 2 or values.shape[1] == 0 or (values.mean(axis=1) <= 0).any():
         return None
-    logs = np.log(sizes)
-    lean = (logs - logs.mean()) / ((logs - logs.mean()) ** 2).sum()  # slope = lean @ y
+    logs, means = np.log(sizes), values.mean(axis=1)
+    lean = (logs - logs.mean()) / ((logs - logs.mean()) ** 2).sum()
+    slope = float(lean @ np.log(means))
+    factor = float(np.exp(np.log(means).mean() - slope * logs.mean()))
     rounds = values.shape[1]
-    heights = np.log(values.mean(axis=1))
-    slope = float(lean @ heights)
-    factor = float(np.exp(heights.mean() - slope * logs.mean()))
-    if rounds < 2:
-        return Power(Interval(slope, np.nan, np.nan, rounds), factor, np.nan)
-    drawn = np.random.default_rng(seed).integers(0, rounds, (RESAMPLES, rounds))
-    means = values[:, drawn].mean(axis=2)
-    good = (means > 0).all(axis=0)
-    share = float(good.mean())
-    if share < LEAST_SHARE:
-        return Power(Interval(slope, np.nan, np.nan, rounds), factor, share)
-    low, high = np.percentile(lean @ np.log(means[:, good]), [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
-    return Power(Interval(slope, float(low), float(high), rounds), factor, share)
+    if rounds < 2 or (stats.sem(values, axis=1) > NEAR * means).any():
+        return Power(Interval(slope, np.nan, np.nan, rounds), factor)
+    half = interval(lean @ (values / means[:, np.newaxis])).half
+    return Power(Interval(slope, slope - half, slope + half, rounds), factor)

@@ -123,9 +123,9 @@ class Page:
         return None if turned is None else replace(turned, adjusted=found.adjusted)
 
     def level(self, cell: Cell) -> bool:
-        """Whether this learner cannot be told from the best rival."""
+        """Whether this learner cannot be told from the best rival; without a common round nothing can be told."""
         found = self.pair(self.rivals[0], cell)
-        return self.rivals[0] is cell or (found is not None and not found.told)
+        return self.rivals[0] is cell or found is None or not found.told
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +166,12 @@ class Summary:
         return [spec.label for spec in self.study.learners if spec.label in found]
 
     @property
-    def missing(self) -> list[tuple[str, str, int]]:
-        """(task, learner, rounds missing), where there are any."""
+    def missing(self) -> list[tuple[str, str, int, int]]:
+        """(task, learner, rounds missing, of so many), where any are missing."""
         there = {(cell.task, cell.learner): cell.rounds.size for page in self.pages for cell in page.cells}
         keys = [(task.label, learner.label) for task in self.study.tasks for learner in self.study.learners]
         most = {task.label: self.study.rounds_of(task) for task in self.study.tasks}
-        left = [(*key, most[key[0]] - there.get(key, 0)) for key in keys]
+        left = [(*key, most[key[0]] - there.get(key, 0), most[key[0]]) for key in keys]
         return [one for one in left if one[2] > 0]
 
 

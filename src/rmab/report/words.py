@@ -6,9 +6,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from rmab.report.statistics import Interval, Paired, interval
-from rmab.report.summary import TERMS, Cell, Page, Scaling, Summary
+from rmab.report.summary import ROUNDING, TERMS, Cell, Page, Scaling, Summary
 
-__all__ = ["coverage", "headline", "number", "page_words", "percent", "scaling_words", "share", "spread"]
+__all__ = ["coverage", "headline", "number", "page_words", "percent", "scaling_caution", "scaling_words", "share", "spread"]
 
 FEW = 10  # fewer rounds than this, and the text warns
 
@@ -91,10 +91,6 @@ def _compared(pair: Paired) -> str:
     return f"{pair.first} earned {_size(shown)} {more}{_sure(shown, counted)}."
 
 
-def _rounds(count: int) -> str:
-    return "round" if count == 1 else "rounds"
-
-
 def page_words(page: Page) -> list[str]:
     """Say what one task shows."""
     said = [*_best_words(page), *_regret_words(page), *_privilege_words(page), *_term_words(page), *_theory_words(page)]
@@ -107,12 +103,18 @@ def _best_words(page: Page) -> list[str]:
         return []
     best, following = page.rivals[0], page.rivals[1]
     others = [following] + ([page.papers] if page.papers not in (None, best, following) else [])
-    found = [page.pair(best, cell) for cell in others if cell is not None]
-    said = [_compared(pair) for pair in found if pair is not None]
+    said = [_against(page, best, cell) for cell in others if cell is not None]
     level = [cell.learner for cell in page.rivals[2:] if page.level(cell)]
     if level:
         said.append(f"Nor can {best.learner} be told from {_list(level)}.")
     return said
+
+
+def _against(page: Page, first: Cell, second: Cell) -> str:
+    pair = page.pair(first, second)
+    if pair is None:
+        return f"No difference can be told between {first.learner} and {second.learner}: they have no common round."
+    return _compared(pair)
 
 
 def _regret_words(page: Page) -> list[str]:
@@ -124,6 +126,8 @@ def _lost(cell: Cell, found: Interval) -> str:
     bound = "O1, the fluid bound on every fixed policy"
     if not math.isfinite(found.mean):
         return f"Regret of {cell.learner} to O1 is no part of anything: {bound}, earns nothing."
+    if abs(found.mean) < ROUNDING and not found.half >= ROUNDING:  # one round has no half
+        return f"{cell.learner} earned as much as {bound}."
     if math.isfinite(found.half) and found.low <= 0 <= found.high:
         return f"Regret of {cell.learner} to {bound}, cannot be told from zero: {percent(found.mean)}{_sure(found)}."
     if found.mean > 0:
@@ -141,8 +145,7 @@ def _privilege_words(page: Page) -> list[str]:
     for cell in page.cells:
         if not cell.privileged:
             continue
-        pair = page.pair(cell, page.rivals[0]) if cell not in page.rivals else None
-        rest = f" {_compared(pair)}" if pair is not None else ""
+        rest = f" {_against(page, cell, page.rivals[0])}" if cell not in page.rivals else ""
         said.append(f"{cell.learner} is privileged ({cell.privileged}): a yardstick, not a rival.{rest}")
     return said
 
@@ -171,14 +174,23 @@ def _theory_words(page: Page) -> list[str]:
     over = int((cell.regret("O1") > cell.theory).any(axis=1).sum())
     part = float(cell.regret("O1")[:, -1].mean() / cell.theory[-1])
     total = cell.rounds.size
-    held = f"stayed below it in all {total}" if over == 0 else f"went above it in {over} of {total}"
-    said = f"After {cell.episodes} episodes the regret of {cell.learner} to O1 is {percent(part)} of the theorem's bound"
-    return [f"{said}, and {held} {_rounds(total)}."]
+    held = "stayed below it" if over == 0 else "went above it"
+    where = "in the one round" if total == 1 else f"in all {total} rounds" if over == 0 else f"in {over} of {total} rounds"
+    said = f"the regret of {cell.learner} to O1 is {percent(part)} of the theorem's bound"
+    return [f"After {_many(cell.episodes, 'episode')} {said}, and {held} {where}."]
 
 
 def _caution(page: Page) -> list[str]:
     """Warn of few rounds."""
-    fewest = min(cell.rounds.size for cell in page.cells)
+    return _few(min(cell.rounds.size for cell in page.cells))
+
+
+def scaling_caution(summary: Summary) -> list[str]:
+    """Warn of few rounds behind the exponents."""
+    return _few(min(one.values.shape[1] for one in summary.scalings)) if summary.scalings else []
+
+
+def _few(fewest: int) -> list[str]:
     if fewest == 1:
         return ["With one round there are no intervals, and no difference can be told."]
     if fewest < FEW:
@@ -188,13 +200,13 @@ def _caution(page: Page) -> list[str]:
 
 def coverage(summary: Summary) -> str:
     """Say how much of the study has been run."""
-    rounds = f"{summary.study.rounds} {_rounds(summary.study.rounds)}"
+    counts = {summary.study.rounds_of(task) for task in summary.study.tasks}
+    rounds = f"{'up to ' if len(counts) > 1 else ''}{_many(max(counts), 'round')}"
     grid = f"{_many(len(summary.study.tasks), 'task')}, {_many(len(summary.study.learners), 'learner')}, {rounds}"
     if summary.finished == summary.expected:
-        return f"All {summary.expected} runs are finished ({grid})."
-    return (
-        f"{summary.finished} of {summary.expected} runs are finished ({grid}): what is said here may change with the rest."
-    )
+        return f"{'The one run is' if summary.expected == 1 else f'All {summary.expected} runs are'} finished ({grid})."
+    part = f"{summary.finished} of {summary.expected} runs {'is' if summary.finished == 1 else 'are'} finished"
+    return f"{part} ({grid}): what is said here may change with the rest."
 
 
 def _many(count: int, word: str) -> str:
@@ -204,7 +216,7 @@ def _many(count: int, word: str) -> str:
 def headline(summary: Summary) -> list[str]:
     """Three sentences: what was found, how sure it is, and how much of it has been run."""
     if summary.scalings:
-        return [*_scaling_headline(summary), coverage(summary)]
+        return [*_scaling_headline(summary), coverage(summary), *scaling_caution(summary)][:3]
     if len(summary.pages) == 1:
         page = summary.pages[0]
         theory = _theory_words(page) if summary.finished == summary.expected else []
@@ -224,28 +236,30 @@ def _tasks_headline(summary: Summary) -> list[str]:
     """Say who leads on how many tasks, and between which regrets it runs."""
     pages = [page for page in summary.pages if len(page.rivals) > 1]
     if not pages:
-        return [
-            f"{_many(len(summary.pages), 'task')} with one learner each: there is nothing to compare.",
-            *_extremes(summary),
-        ]
+        only = summary.pages[0].rivals[0]
+        who = "one learner" if only.privileged else "one learner without privileges"
+        first = f"{_many(len(summary.pages), 'task')} with {who} each: there is nothing to compare."
+        return [first, *_extremes(summary, only.learner)]
     firsts = [page.rivals[0].learner for page in pages]
     leader = max(summary.learners, key=firsts.count)
     alone = sum(page.rivals[0].learner == leader and not any(page.level(cell) for cell in page.rivals[1:]) for page in pages)
     rivals = "learners" if all(cell.privileged for page in pages for cell in page.cells) else "learners without privileges"
-    first = f"{leader} earned the most of the {rivals} on {firsts.count(leader)} of {len(pages)} tasks"
+    first = f"{leader} earned the most of the {rivals} on {firsts.count(leader)} of {_many(len(pages), 'task')}"
     return [f"{first}; on {alone} of them it can be told from all others.", *_extremes(summary, leader)]
 
 
-def _extremes(summary: Summary, leader: str = "") -> list[str]:
-    cells = [cell for page in summary.pages for cell in page.cells if cell.learner == (leader or summary.learners[0])]
+def _extremes(summary: Summary, leader: str) -> list[str]:
+    """Say between which tasks the regret of a learner runs."""
+    cells = [cell for page in summary.pages for cell in page.cells if cell.learner == leader]
     found = sorted(((cell.relative("O1"), cell.task) for cell in cells), key=lambda one: one[0].mean)
     found = [one for one in found if math.isfinite(one[0].mean)]
     if not found:
         return []
     (low, calm), (high, hard) = found[0], found[-1]
     ends = f"{share(low)} on {calm} to {share(high)} on {hard}"
-    note = "; negative is more than any fixed policy can be sure of" if low.high < 0 else ""
-    return [f"Its regret to O1 runs from {ends} of what that bound earns (95% intervals in brackets){note}."]
+    sure = " (95% intervals in brackets)" if math.isfinite(low.half) or math.isfinite(high.half) else ""
+    note = "; negative is more than any fixed policy can earn on average" if low.high < -ROUNDING else ""
+    return [f"The regret of {leader} to O1 runs from {ends} of what that bound earns{sure}{note}."]
 
 
 def scaling_words(one: Scaling, kind: str) -> str:
@@ -259,7 +273,7 @@ def scaling_words(one: Scaling, kind: str) -> str:
         return f"{one.group}: no power fits the {what} of {one.learner}, {why} ({ends})."
     fitted = one.fit.exponent
     if not math.isfinite(fitted.half):
-        why = "one round only" if fitted.count < 2 else "too near zero in too many resamples"
+        why = "because there is one round only" if fitted.count < 2 else "because a mean is too near zero for its spread"
         return f"{one.group}: the {what} of {one.learner} has no exponent with an interval, {why} ({ends})."
     sure = f"{letter}^{fitted.mean:.2f} (95%: {fitted.low:.2f} to {fitted.high:.2f})"
     if fitted.low <= 0 <= fitted.high:
@@ -268,14 +282,36 @@ def scaling_words(one: Scaling, kind: str) -> str:
 
 
 def _scaling_headline(summary: Summary) -> list[str]:
-    """Say the power of the paper's learner and the smallest one of others, or the smallest and the largest of all."""
-    published = {cell.learner for page in summary.pages for cell in page.cells if cell.published and not cell.privileged}
-    sure = sorted((one for one in summary.scalings if one.sure), key=_exponent)
-    papers = [one for one in sure if one.learner in published]
-    others = [one for one in sure if one.learner not in published]
-    ends = [papers[0], *others[:1]] if papers else [*others[:1], *others[1:][-1:]]
-    rest = [one for one in summary.scalings if one not in ends]
-    return [scaling_words(one, summary.study.kind) for one in (*ends, *rest)][:2]
+    """Say the power of the paper's learner and that of the best of the others, or the smallest and the largest of all.
+
+    A learner has the power of the family where it does worst; learners with privileges count where all have some.
+    """
+    cells = [cell for page in summary.pages for cell in page.cells]
+    published = {cell.learner for cell in cells if cell.published and not cell.privileged}
+    honest = {cell.learner for cell in cells if not cell.privileged} or {cell.learner for cell in cells}
+    rivals = [one for one in summary.scalings if one.learner in honest]
+    worst = {one.learner: one for one in sorted((one for one in rivals if one.sure), key=_exponent)}  # the last one stays
+    found = sorted(worst.values(), key=_exponent)
+    papers = [one for one in found if one.learner in published]
+    others = [one for one in found if one.learner not in published]
+    ends = [*papers[:1], *others[:1]] if papers else [*others[:1], *others[1:][-1:]]
+    rest = [one for one in rivals if one.learner not in worst]
+    said = [_among_families(one, summary) for one in ends] + [scaling_words(one, summary.study.kind) for one in rest]
+    return said[:2]
+
+
+def _among_families(one: Scaling, summary: Summary) -> str:
+    """Say a learner's largest power, and where it has several families, how small its powers get."""
+    own = [other for other in summary.scalings if other.learner == one.learner]
+    powers = [_exponent(other) for other in own if other.sure]
+    said = scaling_words(one, summary.study.kind)
+    if len(own) == 1:
+        return said
+    if len(powers) == 1:
+        return f"{said[:-1]}; no other of its {len(own)} families has an exponent with an interval."
+    ends = f"from {min(powers):.2f} to {max(powers):.2f}"
+    over = f"all {len(own)} families" if len(powers) == len(own) else f"the {len(powers)} of {len(own)} families with one"
+    return f"{said[:-1]}; its exponents run {ends} over {over}."
 
 
 def _exponent(one: Scaling) -> float:
