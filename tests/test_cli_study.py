@@ -34,6 +34,15 @@ name = "oracle"
 """
 
 
+CHATTY = """
+import os
+from rmab.learning.oracle import Chance
+class Chatty(Chance):
+    def __init__(self):
+        print("I am made", flush=True)
+"""
+
+
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tiny study; the current folder, which commands put on the path, is its own."""
@@ -170,6 +179,16 @@ def test_ctrl_c_leaves_a_folder_in_which_the_printed_command_goes_on(file: Path)
     outcome = subprocess.run(command, capture_output=True, text=True, check=True)
     assert outcome.stderr.startswith(f"tiny: {finished} of 16\n")
     assert counts("status", "my results") == [16, 16, 0, 0]
+
+
+def test_what_learners_print_is_not_on_standard_output(file: Path) -> None:
+    Path("chatty.py").write_text(CHATTY)
+    file.write_text(TINY.replace('"oracle"', '"chatty:Chatty"'))
+    for words in (["study", "run", file, "--out", "results"], ["run", "cpap", "chatty:Chatty", "--episodes", "1"]):
+        command = [sys.executable, "-m", "rmab", *words, "--json"]
+        outcome = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "I am made" in outcome.stderr
+        assert isinstance(json.loads(outcome.stdout), dict)
 
 
 def test_built_in_studies_are_listed_and_shown_as_they_are() -> None:

@@ -9,7 +9,7 @@ import click
 
 from rmab.cli.names import BUILTIN_STUDY, STUDY
 from rmab.cli.program import FAILED, Failure, examples
-from rmab.cli.screen import print_json, print_table, progress
+from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from rmab.study import Engine, Results, Status, Study
@@ -69,11 +69,12 @@ def run(
     from rmab.study import Study
 
     runner = _engine(engine, workers, scheduler)
-    plan = Study.load(name)
-    if rounds is not None:
-        plan = plan.with_rounds(rounds)
     try:
-        status = _played(plan, folder, runner, adopt)
+        with alone_on_stdout(machine):
+            plan = Study.load(name)
+            if rounds is not None:
+                plan = plan.with_rounds(rounds)
+            status = _played(plan, folder, runner, adopt)
     except KeyboardInterrupt:
         click.echo(f"\nWhat is finished is kept in {folder}; go on with:\n  {_same_command(ctx)}", err=True)
         raise

@@ -6,6 +6,7 @@ its run with it: the pipe ends, a new worker takes its place, and the run is pla
 
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
@@ -173,6 +174,7 @@ def _environment_of_workers() -> Iterator[None]:
 def _serve(pipe: "connection.Connection[tuple[str, str], Job]", folder: Path) -> None:
     """Play the jobs that come through the pipe until it ends, with the study or without a word from it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _print_to_stderr()
     try:
         pipe.send((READY, ""))
         while True:
@@ -187,3 +189,10 @@ def _serve(pipe: "connection.Connection[tuple[str, str], Job]", folder: Path) ->
             pipe.send((FAILED if failure else DONE, failure))
     except (EOFError, OSError):
         return  # the study is gone: what was finished is written
+
+
+def _print_to_stderr() -> None:
+    """Leave standard output to the study: what learners and solvers print, from Python or C, goes to standard error."""
+    sys.stdout = sys.stderr
+    with suppress(OSError):  # where there is no standard error, there is nobody to read it
+        os.dup2(2, 1)
