@@ -242,8 +242,8 @@ class TestDask:
         job = STUDY.jobs()[0]
         content, _ = rmab.study.playing.attempt(job, "dask")
         monkeypatch.setattr(rmab, "__version__", "99.0")
-        with pytest.raises(rmab.StudyError, match=r"a worker of tcp://somewhere has rmab .*, here is 99\.0"):
-            DaskEngine("tcp://somewhere")._check(job, content, tmp_path)
+        with pytest.raises(rmab.StudyError, match=r"a worker of tcp://somewhere:1 has rmab .*, here is 99\.0"):
+            DaskEngine("tcp://somewhere:1")._check(job, content, tmp_path)
 
     def test_without_the_extra(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)
@@ -251,8 +251,11 @@ class TestDask:
             run_study(STUDY, tmp_path, engine=DaskEngine("tcp://127.0.0.1:9"))
 
     def test_no_address(self) -> None:
-        with pytest.raises(rmab.ModelError, match="needs the address of a Dask scheduler"):
-            DaskEngine("")
+        for wrong in ("", None, "here", "tcp://here", "udp://here:8786", "tcp://here:99999", "tcp://:8786", "tcp://a b:1"):
+            with pytest.raises(rmab.ModelError, match="needs the address of a Dask scheduler"):
+                DaskEngine(wrong)  # type: ignore[arg-type]
+        for right in ("tcp://10.0.0.1:8786", "head:8786", "tls://[::1]:8786", "inproc://10.0.0.1/7/1"):
+            assert DaskEngine(right).scheduler == right
 
 
 def test_importing_the_library_stays_light() -> None:
