@@ -186,6 +186,15 @@ class TestIds:
             play(studies[1].jobs()[0])
         assert Study.load(tmp_path / "two" / "study.toml").hash != studies[0].hash
 
+    def test_task_files_have_whole_paths(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        rmab.task("cpap@iid", **TINY).save(tmp_path / "own.npz")
+        written(tmp_path, 'name = "own"\nrounds = 1\ntasks = [{name = "own.npz"}]\nlearners = [{name = "random"}]')
+        monkeypatch.chdir(tmp_path)
+        study = Study.load("study.toml")
+        monkeypatch.chdir("/")
+        study.check()
+        assert study.tasks[0].name == str(tmp_path / "own.npz")
+
     def test_are_names_of_files(self) -> None:
         for study in BUILTIN.values():
             for job in study.with_rounds(1).jobs():

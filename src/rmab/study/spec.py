@@ -216,14 +216,14 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
 
 
 def _from_here(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the table with the paths of task files, which are meant from where the study's file lies."""
+    """Return the table with the whole paths of task files, which are meant from where the study's file lies."""
     if not isinstance(raw.get("tasks"), list):
         return raw
 
     def placed(one: Any) -> Any:
         name = one.get("name") if isinstance(one, dict) else None
         file = isinstance(name, str) and Path(name).suffix in SUFFIXES
-        return {**one, "name": str(folder / str(name))} if file else one
+        return {**one, "name": str((folder / str(name)).absolute())} if file else one
 
     return {**raw, "tasks": [placed(one) for one in raw["tasks"]]}
 
