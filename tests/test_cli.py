@@ -232,7 +232,7 @@ def test_tasks_lists_every_family_and_what_json_says_can_be_made() -> None:
 def test_copies_are_an_option_of_every_task() -> None:
     assert "copies=1" in call("tasks").stdout
     outcome = call("run", "split", "oracle", "-t", "copies=4", "--episodes", 1)
-    assert (outcome.exit_code, "24 arms, budget 16" in outcome.stdout) == (0, True), outcome.output
+    assert (outcome.exit_code, "96 arms, budget 40" in outcome.stdout) == (0, True), outcome.output
 
 
 def test_learners_lists_all_with_feedback_privilege_and_paper() -> None:
