@@ -15,7 +15,7 @@ import pytest
 
 import rmab
 from rmab.report import Report
-from rmab.study import BUILTIN, Results
+from rmab.study import BUILTIN, Results, origin
 from test_cli import call, refused
 
 TINY = """
@@ -64,6 +64,9 @@ def test_a_study_is_run_extended_looked_at_and_mended(file: Path) -> None:
     run = ("run", file, "--out", "results", "--workers", 1)
     assert counts(*run, "--rounds", 1) == [2, 2, 0, 0]
     assert counts(*run) == [4, 4, 0, 0]
+    fewer = call("study", *run, "--rounds", 1).stderr
+    assert "results is for 2 rounds, of which only the first 1 were asked for" in fewer
+    assert "warning" not in fewer
     rewards = Results.open("results").table(["id", "episode", "reward", "regret_O1"])
     shard = min(Path("results/runs").iterdir())
     shard.write_bytes(shard.read_bytes()[:100])
@@ -123,9 +126,14 @@ def test_runs_that_fail_are_named_and_the_exit_code_is_1(file: Path) -> None:
     file.write_text(TINY.replace('"oracle"', '"broken:Broken"'))
     outcome = call("study", "run", file, "--out", "results", "--rounds", 1, "--workers", 1, "--json")
     assert outcome.exit_code == 1
-    assert json.loads(outcome.stdout)["missing"] == 1
+    found = json.loads(outcome.stdout)
+    assert found["missing"] == 1
+    assert [("broken" in one["id"], one["message"]) for one in found["failures"]] == [(True, "SolverError: no plan")]
+    assert "Traceback" not in outcome.stderr
     assert re.search(r"^failed: \S*broken\S*: .*no plan", outcome.stderr, re.M)
     assert "rmab study run" in outcome.stderr.splitlines()[-1]
+    traced = call("--debug", "study", "run", file, "--out", "results", "--rounds", 1, "--workers", 1)
+    assert re.search(r"Traceback(.*\n)+.*broken\.py.*in _plan", traced.stderr)
     alone = call("run", "cpap", "broken:Broken", "-t", "episodes=1")
     assert (alone.exit_code, alone.stderr) == (1, "Error: no plan\n")
 
@@ -179,6 +187,24 @@ def test_ctrl_c_leaves_a_folder_in_which_the_printed_command_goes_on(file: Path)
     outcome = subprocess.run(command, capture_output=True, text=True, check=True)
     assert outcome.stderr.startswith(f"tiny: {finished} of 16\n")
     assert counts("status", "my results") == [16, 16, 0, 0]
+
+
+def test_another_library_or_learner_than_that_of_finished_runs_is_warned_of(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("changing.py").write_text("from rmab.learning.oracle import Chance\nclass Mine(Chance):\n    pass\n")
+    file.write_text(TINY.replace('"oracle"', '"changing:Mine"'))
+    run = ("study", "run", file, "--out", "results", "--workers", 1, "--rounds", 1)
+    assert "warning" not in call(*run).stderr
+    assert "warning" not in call(*run).stderr
+    with Path("changing.py").open("a") as text:
+        text.write("# changed\n")
+    monkeypatch.setattr(rmab, "__version__", "99.0")
+    origin._source.cache_clear()
+    warnings = [line for line in call(*run).stderr.splitlines() if line.startswith("warning: results: ")]
+    assert len(warnings) == 2
+    assert re.search(r"finished runs are of rmab \S+ .*here is rmab 99\.0.*: results may differ", warnings[0])
+    assert "the source of learner changing:Mine has changed" in warnings[1]
 
 
 def test_what_learners_print_is_not_on_standard_output(file: Path) -> None:

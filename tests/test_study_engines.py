@@ -62,6 +62,10 @@ def gone(process: int) -> bool:
         return True
 
 
+def _children() -> list[object]:
+    return list(multiprocessing.active_children())
+
+
 class TestLocal:
     @pytest.mark.parametrize("workers", [1, 2])
     def test_results_do_not_depend_on_the_workers(self, tmp_path: Path, truth: bytes, workers: int) -> None:
@@ -103,6 +107,13 @@ class TestLocal:
         failed = sorted(status.failures, key=lambda one: one.id)
         assert [one.id for one in failed] == sorted(job.id for job in study.jobs() if job.learner.name != "random")
         assert {one.message for one in failed} == {"SolverError: no answer at all"}
+        assert all("in _plan" in one.trace and one.trace.endswith("SolverError: no answer\nat all\n") for one in failed)
+
+    def test_no_more_workers_than_jobs(self, tmp_path: Path) -> None:
+        crews = list[int]()
+        study = small_study(1, ("random",))
+        run_study(study, tmp_path, engine=LocalEngine(3), on_progress=lambda *_: crews.append(len(_children())))
+        assert max(crews) == 1
 
     def test_workers_that_do_not_start(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("rmab.study.engines.local._serve", sys.exit)
@@ -240,7 +251,7 @@ class TestDask:
 
     def test_another_version_on_a_worker(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         job = STUDY.jobs()[0]
-        content, _ = rmab.study.playing.attempt(job, "dask")
+        content, *_ = rmab.study.playing.attempt(job, "dask")
         monkeypatch.setattr(rmab, "__version__", "99.0")
         with pytest.raises(rmab.StudyError, match=r"a worker of tcp://somewhere:1 has rmab .*, here is 99\.0"):
             DaskEngine("tcp://somewhere:1")._check(job, content, tmp_path)

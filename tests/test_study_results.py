@@ -48,7 +48,9 @@ class TestResume:
     def test_another_study_is_refused_unless_told(self, finished: Path) -> None:
         other = small_study(names=("random", "oracle"), name="other")
         before = sorted(path.read_bytes() for path in finished.rglob("*.*"))
-        message = r"study: belongs to study 'small' \(\w+\), not to 'other' \(\w+\): take another folder, or adopt it \(--adopt\)$"
+        message = (
+            r"study: belongs to study 'small' \(\w+\), not to 'other' \(\w+\): take another folder, or adopt it \(--adopt\)$"
+        )
         with pytest.raises(rmab.FileError, match=message):
             run_study(other, finished, engine=Inline())
         assert sorted(path.read_bytes() for path in finished.rglob("*.*")) == before

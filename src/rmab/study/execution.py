@@ -28,8 +28,9 @@ def run_study(
     """Run what is missing of a study in its folder, and return how it stands; `failures` names the runs that failed.
 
     A folder of another study is refused, unless it is to be adopted: then its runs count where they have the ids of this
-    one. A finished run of a study that counts for nothing here is never overwritten: FileError names it. on_progress is called with (finished, total), at the beginning and after every run. An interrupt, a full disk or a
-    crash leave a folder in which the same call goes on.
+    one. A finished run of a study that does not count here is never overwritten: FileError names it. on_progress is called
+    with (finished, total), at the beginning and after every run. An interrupt, a full disk or a crash leave a folder in
+    which the same call goes on.
     """
     study.check()
     place = Path(folder)
@@ -48,7 +49,7 @@ def run_study(
             with closing(engine.run(todo, place)) as outcomes:
                 for outcome in outcomes if todo else ():
                     if outcome.failure:
-                        failures.append(Failure(outcome.job.id, outcome.failure))
+                        failures.append(Failure(outcome.job.id, outcome.failure, outcome.trace))
                         (on_failure or (lambda _: None))(failures[-1])
                     else:
                         finished += 1

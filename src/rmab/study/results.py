@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +17,7 @@ import rmab
 from rmab.cores import cores
 from rmab.errors import FileError, ModelError
 from rmab.files import write_atomically
-from rmab.study.shards import SCHEMA, OtherStudy, provenance_of, read_shard, shard_path
+from rmab.study.shards import SCHEMA, OtherStudyError, provenance_of, read_shard, shard_path
 from rmab.study.spec import Job, Study
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that could not be finished: its id, and one line on why."""
+    """A run that could not be finished: its id, one line on why, and the trace of what it raised, if it did."""
 
     id: str
     message: str
+    trace: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -94,12 +95,12 @@ class Results:
         return Status(len(marks), finished, missing, len(marks) - finished - missing)
 
     def checked(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str]]:
-        """Yield every job with `finished`, `missing`, `damaged` or `foreign`; the data of every shard is read and checked."""
+        """Yield every job with `finished`, `missing`, `damaged` or `foreign`; all data is read and checked."""
 
         def mark(job: Job) -> str:
             try:
                 return "missing" if self._read(job) is None else "finished"
-            except OtherStudy:
+            except OtherStudyError:
                 return "foreign"
             except FileError:
                 return "damaged"

@@ -16,7 +16,17 @@ import pyarrow.parquet as pq
 from rmab.errors import FileError
 from rmab.files import write_atomically
 
-__all__ = ["SCHEMA", "OtherStudy", "encoded", "provenance_of", "read_shard", "shard_path", "sweep", "with_provenance", "write_shard"]
+__all__ = [
+    "SCHEMA",
+    "OtherStudyError",
+    "encoded",
+    "provenance_of",
+    "read_shard",
+    "shard_path",
+    "sweep",
+    "with_provenance",
+    "write_shard",
+]
 
 KEY = b"rmab"
 _TEXT, _WHOLE = ("id", "task", "learner", "feedback", "privileged"), ("round", "seed", "episode")
@@ -30,7 +40,7 @@ SCHEMA = pa.schema(
 )
 
 
-class OtherStudy(FileError):
+class OtherStudyError(FileError):
     """A shard that is whole, but of a study that does not count."""
 
 
@@ -72,7 +82,8 @@ def write_shard(folder: Path, run_id: str, content: bytes) -> None:
 def read_shard(path: Path, run_id: str, studies: Collection[str], content: bytes | None = None) -> pa.Table | None:
     """Return the table of a shard, or None where there is no file; FileError where it is not what it should be.
 
-    studies: the hashes of the studies whose runs count; a whole shard of another one raises OtherStudy. content: look at these bytes in place of the file's.
+    studies: the hashes of the studies whose runs count; a whole shard of another one raises OtherStudyError.
+    content: look at these bytes in place of the file's.
     """
     try:
         source = pa.BufferReader(path.read_bytes() if content is None else content)
@@ -92,7 +103,7 @@ def read_shard(path: Path, run_id: str, studies: Collection[str], content: bytes
     if table.num_rows != known["episodes"]:
         raise FileError(f"{path}: damaged (rows are missing)")
     if known.get("study") not in studies:
-        raise OtherStudy(f"{path}: a finished run of study {known.get('study')}, not of {' or '.join(studies)}")
+        raise OtherStudyError(f"{path}: a finished run of study {known.get('study')}, not of {' or '.join(studies)}")
     return with_provenance(table, known)  # the file has it twice, and only one of them was checked
 
 

@@ -1,6 +1,7 @@
 """A Dask cluster: runs are played wherever its workers are, and their shards come back to be written here.
 
-Workers need the library, and task files at the same path as here; no other disk in common with us. Dask itself plays the run of a worker that dies once more.
+Workers need the library, and the task files of a study at the same paths as here; results need no disk in common with us.
+Dask itself plays the run of a worker that dies once more.
 """
 
 import asyncio
@@ -93,13 +94,13 @@ class DaskEngine:
         from distributed import KilledWorker  # noqa: PLC0415
 
         try:
-            content, failure = future.result()
+            content, failure, trace = future.result()
         except KilledWorker as error:
             return Outcome(job, f"its workers died ({error})".replace("\n", " "))
         except (CancelledError, OSError, asyncio.CancelledError) as error:
             raise StudyError(f"the Dask scheduler at {self.scheduler} is lost ({type(error).__name__})") from error
         if content is None:
-            return Outcome(job, failure)
+            return Outcome(job, failure, trace)
         self._check(job, content, folder)
         write_shard(folder, job.id, content)
         return Outcome(job)
