@@ -17,6 +17,7 @@ import rmab
 from rmab.report import Report
 from rmab.study import BUILTIN, Results, origin
 from test_cli import call, refused
+from test_study_engines import cluster
 
 TINY = """
 name = "tiny"
@@ -101,6 +102,10 @@ def test_the_folder_of_another_study_is_refused_unless_adopted(file: Path) -> No
         (["run", "tiny.toml", "--out", "x", "--engine", "dask"], "--engine dask needs --scheduler"),
         (["run", "tiny.toml", "--out", "x", "--scheduler", "tcp://127.0.0.1:1"], "--scheduler is for --engine dask"),
         (["run", "tiny.toml", "--out", "x", "--engine", "dask", "--scheduler", "a", "--workers", "2"], "--workers is for"),
+        (
+            ["run", "tiny.toml", "--out", "x", "--engine", "dask", "--scheduler", "a"],
+            "needs the address of a Dask scheduler",
+        ),
         (["status", "nowhere"], "not the folder of a study"),
         (["report", "nowhere"], "not the folder of a study"),
         (["run", "tiny.toml", "--out", "tiny.toml"], "Directory 'tiny.toml' is a file"),
@@ -205,6 +210,26 @@ def test_another_library_or_learner_than_that_of_finished_runs_is_warned_of(
     assert len(warnings) == 2
     assert re.search(r"finished runs are of rmab \S+ .*here is rmab 99\.0.*: results may differ", warnings[0])
     assert "the source of learner changing:Mine has changed" in warnings[1]
+
+
+def test_a_pipe_that_knows_fewer_letters(file: Path) -> None:
+    Path("病人").mkdir()
+    counts("run", file, "--out", "病人", "--workers", 1, "--rounds", 1)
+    command = [sys.executable, "-m", "rmab", "study", "status", "病人"]
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+    outcome = subprocess.run(command, capture_output=True, check=False, env=environment)
+    assert (outcome.returncode, outcome.stderr) == (0, b"")
+    assert b"??: runs" in outcome.stdout
+
+
+def test_on_a_dask_cluster(file: Path, tmp_path: Path) -> None:
+    with cluster(tmp_path, workers=1) as running:
+        words = ["study", "run", file, "--out", "results", "--engine", "dask", "--scheduler", running.address, "--json"]
+        command = [sys.executable, "-m", "rmab", *words]
+        outcome = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert outcome.returncode == 0, outcome.stderr
+    assert (json.loads(outcome.stdout)["finished"], "Traceback" in outcome.stderr) == (4, False)
+    assert {one["engine"] for one in Results.open("results").provenance()} == {"dask"}
 
 
 def test_what_learners_print_is_not_on_standard_output(file: Path) -> None:

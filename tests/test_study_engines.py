@@ -179,9 +179,9 @@ class TestTheWholeProcess:
 
 
 class Cluster:
-    """A Dask scheduler and two workers, each a process of its own, on loopback."""
+    """A Dask scheduler and some workers, each a process of its own, on loopback."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, workers: int) -> None:
         self.folder, self.stack = folder, stack
         self.scheduler, lines = self.started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         address = re.compile(r"tcp://127\.0\.0\.1:\d+")
@@ -190,9 +190,9 @@ class Cluster:
         assert found
         self.address = found[0]
         options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--death-timeout", "60")
-        self.workers = [self.started("worker", self.address, *options)[0] for _ in range(2)]
+        self.workers = [self.started("worker", self.address, *options)[0] for _ in range(workers)]
         with Client(self.address, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)
+            client.wait_for_workers(workers, timeout=60)
 
     def started(self, kind: str, *options: str) -> tuple[subprocess.Popen[bytes], Path]:
         lines = self.folder / f"{kind}-{time.monotonic_ns()}.log"
@@ -210,9 +210,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
+def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
     with ExitStack() as stack:
-        yield Cluster(folder, stack)
+        yield Cluster(folder, stack, workers)
 
 
 class TestDask:
