@@ -41,10 +41,10 @@ class Inline:
             if len(self.played) >= self.most:
                 raise KeyboardInterrupt
             self.played.append(job.id)
-            content, failure = attempt(job, self.name)
+            content, failure, trace = attempt(job, self.name)
             if content is not None:
                 write_shard(folder, job.id, content)
-            yield Outcome(job, failure)
+            yield Outcome(job, failure, trace)
 
 
 class Failing(Chance):

@@ -225,8 +225,14 @@ def test_tasks_lists_every_family_and_what_json_says_can_be_made() -> None:
     listed = json.loads(call("tasks", "--json").stdout)
     assert [one["task"] for one in listed] == list(rmab.tasks())
     small = next(one for one in listed if one["task"] == "cpap@iid")
-    assert small["options"] == {"arms": 20, "budget": 10, "horizon": 50, "episodes": 50}
+    assert small["options"] == {"arms": 20, "budget": 10, "horizon": 50, "episodes": 50, "copies": 1}
     assert rmab.task(small["task"], **small["options"]).episodes == 50
+
+
+def test_copies_are_an_option_of_every_task() -> None:
+    assert "copies=1" in call("tasks").stdout
+    outcome = call("run", "split", "oracle", "-t", "copies=4", "--episodes", 1)
+    assert (outcome.exit_code, "96 arms, budget 40" in outcome.stdout) == (0, True), outcome.output
 
 
 def test_learners_lists_all_with_feedback_privilege_and_paper() -> None:

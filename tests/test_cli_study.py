@@ -15,8 +15,9 @@ import pytest
 
 import rmab
 from rmab.report import Report
-from rmab.study import BUILTIN, Results
+from rmab.study import BUILTIN, Results, origin
 from test_cli import call, refused
+from test_study_engines import cluster
 
 TINY = """
 name = "tiny"
@@ -31,6 +32,15 @@ name = "random"
 
 [[learners]]
 name = "oracle"
+"""
+
+
+CHATTY = """
+import os
+from rmab.learning.oracle import Chance
+class Chatty(Chance):
+    def __init__(self):
+        print("I am made", flush=True)
 """
 
 
@@ -55,6 +65,9 @@ def test_a_study_is_run_extended_looked_at_and_mended(file: Path) -> None:
     run = ("run", file, "--out", "results", "--workers", 1)
     assert counts(*run, "--rounds", 1) == [2, 2, 0, 0]
     assert counts(*run) == [4, 4, 0, 0]
+    fewer = call("study", *run, "--rounds", 1).stderr
+    assert "results is for 2 rounds, of which only the first 1 were asked for" in fewer
+    assert "warning" not in fewer
     rewards = Results.open("results").table(["id", "episode", "reward", "regret_O1"])
     shard = min(Path("results/runs").iterdir())
     shard.write_bytes(shard.read_bytes()[:100])
@@ -89,6 +102,10 @@ def test_the_folder_of_another_study_is_refused_unless_adopted(file: Path) -> No
         (["run", "tiny.toml", "--out", "x", "--engine", "dask"], "--engine dask needs --scheduler"),
         (["run", "tiny.toml", "--out", "x", "--scheduler", "tcp://127.0.0.1:1"], "--scheduler is for --engine dask"),
         (["run", "tiny.toml", "--out", "x", "--engine", "dask", "--scheduler", "a", "--workers", "2"], "--workers is for"),
+        (
+            ["run", "tiny.toml", "--out", "x", "--engine", "dask", "--scheduler", "a"],
+            "needs the address of a Dask scheduler",
+        ),
         (["status", "nowhere"], "not the folder of a study"),
         (["report", "nowhere"], "not the folder of a study"),
         (["run", "tiny.toml", "--out", "tiny.toml"], "Directory 'tiny.toml' is a file"),
@@ -114,9 +131,14 @@ def test_runs_that_fail_are_named_and_the_exit_code_is_1(file: Path) -> None:
     file.write_text(TINY.replace('"oracle"', '"broken:Broken"'))
     outcome = call("study", "run", file, "--out", "results", "--rounds", 1, "--workers", 1, "--json")
     assert outcome.exit_code == 1
-    assert json.loads(outcome.stdout)["missing"] == 1
+    found = json.loads(outcome.stdout)
+    assert found["missing"] == 1
+    assert [("broken" in one["id"], one["message"]) for one in found["failures"]] == [(True, "SolverError: no plan")]
+    assert "Traceback" not in outcome.stderr
     assert re.search(r"^failed: \S*broken\S*: .*no plan", outcome.stderr, re.M)
     assert "rmab study run" in outcome.stderr.splitlines()[-1]
+    traced = call("--debug", "study", "run", file, "--out", "results", "--rounds", 1, "--workers", 1)
+    assert re.search(r"Traceback(.*\n)+.*broken\.py.*in _plan", traced.stderr)
     alone = call("run", "cpap", "broken:Broken", "-t", "episodes=1")
     assert (alone.exit_code, alone.stderr) == (1, "Error: no plan\n")
 
@@ -170,6 +192,54 @@ def test_ctrl_c_leaves_a_folder_in_which_the_printed_command_goes_on(file: Path)
     outcome = subprocess.run(command, capture_output=True, text=True, check=True)
     assert outcome.stderr.startswith(f"tiny: {finished} of 16\n")
     assert counts("status", "my results") == [16, 16, 0, 0]
+
+
+def test_another_library_or_learner_than_that_of_finished_runs_is_warned_of(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("changing.py").write_text("from rmab.learning.oracle import Chance\nclass Mine(Chance):\n    pass\n")
+    file.write_text(TINY.replace('"oracle"', '"changing:Mine"'))
+    run = ("study", "run", file, "--out", "results", "--workers", 1, "--rounds", 1)
+    assert "warning" not in call(*run).stderr
+    assert "warning" not in call(*run).stderr
+    with Path("changing.py").open("a") as text:
+        text.write("# changed\n")
+    monkeypatch.setattr(rmab, "__version__", "99.0")
+    origin._source.cache_clear()
+    warnings = [line for line in call(*run).stderr.splitlines() if line.startswith("warning: results: ")]
+    assert len(warnings) == 2
+    assert re.search(r"finished runs are of rmab \S+ .*here is rmab 99\.0.*: results may differ", warnings[0])
+    assert "the source of learner changing:Mine has changed" in warnings[1]
+
+
+def test_a_pipe_that_knows_fewer_letters(file: Path) -> None:
+    Path("病人").mkdir()
+    counts("run", file, "--out", "病人", "--workers", 1, "--rounds", 1)
+    command = [sys.executable, "-m", "rmab", "study", "status", "病人"]
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+    outcome = subprocess.run(command, capture_output=True, check=False, env=environment)
+    assert (outcome.returncode, outcome.stderr) == (0, b"")
+    assert b"??: runs" in outcome.stdout
+
+
+def test_on_a_dask_cluster(file: Path, tmp_path: Path) -> None:
+    with cluster(tmp_path, workers=1) as running:
+        words = ["study", "run", file, "--out", "results", "--engine", "dask", "--scheduler", running.address, "--json"]
+        command = [sys.executable, "-m", "rmab", *words]
+        outcome = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert outcome.returncode == 0, outcome.stderr
+    assert (json.loads(outcome.stdout)["finished"], "Traceback" in outcome.stderr) == (4, False)
+    assert {one["engine"] for one in Results.open("results").provenance()} == {"dask"}
+
+
+def test_what_learners_print_is_not_on_standard_output(file: Path) -> None:
+    Path("chatty.py").write_text(CHATTY)
+    file.write_text(TINY.replace('"oracle"', '"chatty:Chatty"'))
+    for words in (["study", "run", file, "--out", "results"], ["run", "cpap", "chatty:Chatty", "--episodes", "1"]):
+        command = [sys.executable, "-m", "rmab", *words, "--json"]
+        outcome = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "I am made" in outcome.stderr
+        assert isinstance(json.loads(outcome.stdout), dict)
 
 
 def test_built_in_studies_are_listed_and_shown_as_they_are() -> None:

@@ -62,6 +62,10 @@ def gone(process: int) -> bool:
         return True
 
 
+def _children() -> list[object]:
+    return list(multiprocessing.active_children())
+
+
 class TestLocal:
     @pytest.mark.parametrize("workers", [1, 2])
     def test_results_do_not_depend_on_the_workers(self, tmp_path: Path, truth: bytes, workers: int) -> None:
@@ -103,6 +107,13 @@ class TestLocal:
         failed = sorted(status.failures, key=lambda one: one.id)
         assert [one.id for one in failed] == sorted(job.id for job in study.jobs() if job.learner.name != "random")
         assert {one.message for one in failed} == {"SolverError: no answer at all"}
+        assert all("in _plan" in one.trace and one.trace.endswith("SolverError: no answer\nat all\n") for one in failed)
+
+    def test_no_more_workers_than_jobs(self, tmp_path: Path) -> None:
+        crews = list[int]()
+        study = small_study(1, ("random",))
+        run_study(study, tmp_path, engine=LocalEngine(3), on_progress=lambda *_: crews.append(len(_children())))
+        assert max(crews) == 1
 
     def test_workers_that_do_not_start(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("rmab.study.engines.local._serve", sys.exit)
@@ -168,9 +179,9 @@ class TestTheWholeProcess:
 
 
 class Cluster:
-    """A Dask scheduler and two workers, each a process of its own, on loopback."""
+    """A Dask scheduler and some workers, each a process of its own, on loopback."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, workers: int) -> None:
         self.folder, self.stack = folder, stack
         self.scheduler, lines = self.started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         address = re.compile(r"tcp://127\.0\.0\.1:\d+")
@@ -179,9 +190,9 @@ class Cluster:
         assert found
         self.address = found[0]
         options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--death-timeout", "60")
-        self.workers = [self.started("worker", self.address, *options)[0] for _ in range(2)]
+        self.workers = [self.started("worker", self.address, *options)[0] for _ in range(workers)]
         with Client(self.address, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)
+            client.wait_for_workers(workers, timeout=60)
 
     def started(self, kind: str, *options: str) -> tuple[subprocess.Popen[bytes], Path]:
         lines = self.folder / f"{kind}-{time.monotonic_ns()}.log"
@@ -199,9 +210,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
+def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
     with ExitStack() as stack:
-        yield Cluster(folder, stack)
+        yield Cluster(folder, stack, workers)
 
 
 class TestDask:
@@ -240,10 +251,10 @@ class TestDask:
 
     def test_another_version_on_a_worker(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         job = STUDY.jobs()[0]
-        content, _ = rmab.study.playing.attempt(job, "dask")
+        content, *_ = rmab.study.playing.attempt(job, "dask")
         monkeypatch.setattr(rmab, "__version__", "99.0")
-        with pytest.raises(rmab.StudyError, match=r"a worker of tcp://somewhere has rmab .*, here is 99\.0"):
-            DaskEngine("tcp://somewhere")._check(job, content, tmp_path)
+        with pytest.raises(rmab.StudyError, match=r"a worker of tcp://somewhere:1 has rmab .*, here is 99\.0"):
+            DaskEngine("tcp://somewhere:1")._check(job, content, tmp_path)
 
     def test_without_the_extra(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)
@@ -251,8 +262,11 @@ class TestDask:
             run_study(STUDY, tmp_path, engine=DaskEngine("tcp://127.0.0.1:9"))
 
     def test_no_address(self) -> None:
-        with pytest.raises(rmab.ModelError, match="needs the address of a Dask scheduler"):
-            DaskEngine("")
+        for wrong in ("", None, "here", "tcp://here", "udp://here:8786", "tcp://here:99999", "tcp://:8786", "tcp://a b:1"):
+            with pytest.raises(rmab.ModelError, match="needs the address of a Dask scheduler"):
+                DaskEngine(wrong)  # type: ignore[arg-type]
+        for right in ("tcp://10.0.0.1:8786", "head:8786", "tls://[::1]:8786", "inproc://10.0.0.1/7/1"):
+            assert DaskEngine(right).scheduler == right
 
 
 def test_importing_the_library_stays_light() -> None:

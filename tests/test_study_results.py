@@ -1,6 +1,7 @@
 """The folder of a study: what is finished stays, what is damaged is found, and nothing is believed unseen."""
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rmab
-from rmab.study import LocalEngine, Results, Status, run_study
+from rmab.study import LocalEngine, Results, Status, Study, run_study
 from rmab.study.shards import SCHEMA, encoded, read_shard, shard_path
 from studies import HERE, Inline, data, small_study
 
@@ -47,7 +48,9 @@ class TestResume:
     def test_another_study_is_refused_unless_told(self, finished: Path) -> None:
         other = small_study(names=("random", "oracle"), name="other")
         before = sorted(path.read_bytes() for path in finished.rglob("*.*"))
-        message = r"study: belongs to study 'small' \(\w+\), not to 'other' \(\w+\): take another folder, or adopt it"
+        message = (
+            r"study: belongs to study 'small' \(\w+\), not to 'other' \(\w+\): take another folder, or adopt it \(--adopt\)$"
+        )
         with pytest.raises(rmab.FileError, match=message):
             run_study(other, finished, engine=Inline())
         assert sorted(path.read_bytes() for path in finished.rglob("*.*")) == before
@@ -56,6 +59,28 @@ class TestResume:
         assert len(engine.played) == 3  # the runs of `random` are those of the first study
         assert all("oracle" in one for one in engine.played)
         assert Results.open(finished).status() == run_study(other, finished, engine=Inline(0)) == Status(6, 6, 0, 0)
+
+    def test_a_folder_made_under_another_hash_keeps_its_runs(self, finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As after a version that gives a study one more field."""
+        before = {path: path.read_bytes() for path in (finished / "runs").iterdir()}
+        monkeypatch.setattr(Study, "hash", "0123456789abcdef")
+        assert Results.open(finished).status() == Status(6, 6, 0, 0)
+        assert run_study(small_study(4), finished, engine=Inline(2)) == Status(8, 8, 0, 0)
+        assert Results.open(finished).status() == Status(8, 8, 0, 0)
+        assert all(path.read_bytes() == content for path, content in before.items())
+
+    def test_a_finished_run_of_another_study_is_never_overwritten(self, finished: Path) -> None:
+        (finished / "study.json").unlink()
+        before = {path: path.read_bytes() for path in (finished / "runs").iterdir()}
+        other = small_study(names=("random",), title="other")
+        path = shard_path(finished, other.jobs()[0].id)
+        with pytest.raises(rmab.FileError, match=rf"^{re.escape(str(path))}: a finished run of another study"):
+            run_study(other, finished, engine=Inline())
+        assert {path: path.read_bytes() for path in (finished / "runs").iterdir()} == before
+        assert not (finished / "study.json").exists()
+        path.write_bytes(before[path][:100])  # one that is damaged has nothing to lose
+        with pytest.raises(rmab.FileError, match=re.escape(other.jobs()[1].id)):
+            run_study(other, finished, engine=Inline())
 
     def test_only_one_process_at_a_time(self, finished: Path) -> None:
         def second(*_: object) -> None:

@@ -67,17 +67,44 @@ class TestErrors:
             "rounds: Input should be greater than or equal to 1 (got 0)",
             "colour: Extra inputs are not permitted (got 'red')",
             "tasks[0].options: arms must be even",
-            "tasks[1]: unknown task 'cpop'",
+            "tasks[1].name: unknown task 'cpop'",
             "tasks[2].options: task cpap: unknown option doctors, patients",
             "learners[0].options.epsilon: Input should be less than 1 (got 2.0)",
             "learners[0].options.speed: Extra inputs are not permitted (options: epsilon,",
             "learners[0].options.rounding: Input should be 'top' or 'dependent' (got 'up')",
             "learners[1].name: unknown learner 'genius'",
             "learners[2].feedback: Input should be 'bandit', 'active' or 'full' (got 'some')",
-            "learners[3].options: Value error, dependent rounding needs index 'occupancy'",
+            "learners[3].options: dependent rounding needs index 'occupancy'",
             "learners[4].name: learner nowhere:Learner: cannot be made (No module named 'nowhere')",
         ):
             assert part in message
+
+    @pytest.mark.parametrize(
+        ("learner", "faults"),
+        [
+            ({"name": "ucmd", "options": {"epsilon": [1]}}, ["learners[0].options.epsilon: Input should be true, false,"]),
+            ({"options": {}}, ["learners[0].name: Field required"]),
+            ({"name": 3}, ["learners[0].name: Input should be a valid string (got 3)"]),
+        ],
+    )
+    def test_one_mistake_is_one_fault(self, learner: dict[str, object], faults: list[str]) -> None:
+        raw = {"name": "x", "rounds": 1, "tasks": [{"name": "cpap"}], "learners": [learner]}
+        with pytest.raises(rmab.ModelError) as caught:
+            Study._checked(raw, "here")
+        said = str(caught.value).removeprefix("here: ").split("; ")
+        assert len(said) == len(faults)
+        assert all(map(str.startswith, said, faults))
+
+    def test_equal_labels_in_a_file(self, tmp_path: Path) -> None:
+        path = written(tmp_path, 'name="x"\nrounds=1\ntasks=[{name="cpap"}, {name="cpap"}]\nlearners=[{name="random"}]')
+        with pytest.raises(rmab.ModelError, match=r"study.toml: tasks: two have the label 'cpap'$"):
+            Study.load(path)
+
+    def test_of_modules_of_ones_own_are_one_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "explosive.py").write_text("raise RuntimeError('bang\\nand smoke')\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        with pytest.raises(rmab.ModelError, match=r"^learner explosive:Bomb: cannot be made \(bang and smoke\)$"):
+            rmab.learner("explosive:Bomb")
 
     @pytest.mark.parametrize(
         ("text", "message"),
@@ -91,7 +118,7 @@ class TestErrors:
             ('name = "x"\nrounds = 1\ntasks = [1]\nlearners = [{name = "ucmd"}]', r"tasks\[0\]: Input should be a valid"),
             (
                 'name = "x"\nrounds = 1\ntasks = [{name = "no.npz"}]\nlearners = [{name = "ucmd"}]',
-                r"tasks\[0\]: .*no.npz: cannot",
+                r"tasks\[0\]: /.*no.npz: cannot",
             ),
         ],
     )
@@ -185,6 +212,20 @@ class TestIds:
         with pytest.raises(rmab.FileError, match=r"own.npz: the task file has changed since"):
             play(studies[1].jobs()[0])
         assert Study.load(tmp_path / "two" / "study.toml").hash != studies[0].hash
+
+    def test_task_files_have_whole_paths(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        rmab.task("cpap@iid", **TINY).save(tmp_path / "own.npz")
+        written(tmp_path, 'name = "own"\nrounds = 1\ntasks = [{name = "own.npz"}]\nlearners = [{name = "random"}]')
+        monkeypatch.chdir(tmp_path)
+        study = Study.load("study.toml")
+        monkeypatch.chdir("/")
+        study.check()
+        assert study.tasks[0].name == str(tmp_path / "own.npz")
+
+    def test_of_labels_in_other_letters_are_no_hidden_files(self) -> None:
+        tasks = [{"name": "cpap@noisy", "options": TINY, "label": "病人"}]
+        (job,) = small_study(1, ("random",), tasks=tasks).jobs()
+        assert job.id.startswith("x.random.r00000.")
 
     def test_are_names_of_files(self) -> None:
         for study in BUILTIN.values():

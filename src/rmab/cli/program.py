@@ -1,6 +1,7 @@
 """How every command ends: the exit code, and one line for an error."""
 
 import errno
+import io
 import sys
 import traceback
 from typing import Any
@@ -45,6 +46,8 @@ class Program(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run and exit, as click does, but with our exit codes and errors of one line."""
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a pipe may know fewer letters than the names that are printed
         try:
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.exceptions.NoArgsIsHelpError as error:

@@ -9,7 +9,7 @@ import click
 
 from rmab.cli.names import LEARNER, MODEL_FILES, TASK, check_known, key_values
 from rmab.cli.program import examples
-from rmab.cli.screen import number, print_json, print_table, progress
+from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from rmab.families import Task
@@ -88,13 +88,14 @@ def run(
 
     if learner in LEARNERS:  # one's own says itself what is wrong with its options
         check_known(f"learner {learner}", options, LEARNERS[learner][1].model_fields)
-    player = make_learner(learner, **options)
     if episodes is not None:
         task_option = {**task_option, "episodes": episodes}
-    game = _chosen_task(task, seed, task_option, feedback, player.feedback)
-    with progress(f"{learner} on {game.name}") as done:
-        played = play(game, player, seed, progress=done)
-        summary = played.summary()  # under the bar, too: it solves for the comparators
+    with alone_on_stdout(machine):
+        player = make_learner(learner, **options)
+        game = _chosen_task(task, seed, task_option, feedback, player.feedback)
+        with progress(f"{learner} on {game.name}") as done:
+            played = play(game, player, seed, progress=done)
+            summary = played.summary()  # under the bar, too: it solves for the comparators
     if save is not None:
         _save(played, summary, save)
     if machine:

@@ -3,8 +3,9 @@
 import json
 import math
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["as_json", "number", "print_json", "print_table", "progress"]
+__all__ = ["alone_on_stdout", "as_json", "number", "print_json", "print_table", "progress"]
 
 WIDTH = 120  # of a table that goes into a file or a pipe
 TENTHS = 10
@@ -23,6 +24,11 @@ SHORT = 24  # characters up to which a cell is not broken into lines
 def print_json(value: object) -> None:
     """Print as JSON; what is not a number becomes null, as JSON has no word for it."""
     click.echo(json.dumps(as_json(value), indent=2))
+
+
+def alone_on_stdout(machine: bool) -> AbstractContextManager[object]:
+    """Keep standard output for the JSON, if there will be one: what learners print inside goes to standard error."""
+    return redirect_stdout(sys.stderr) if machine else nullcontext()
 
 
 def as_json(value: object) -> object:

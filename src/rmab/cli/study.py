@@ -9,7 +9,7 @@ import click
 
 from rmab.cli.names import BUILTIN_STUDY, STUDY
 from rmab.cli.program import FAILED, Failure, examples
-from rmab.cli.screen import print_json, print_table, progress
+from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from rmab.study import Engine, Results, Status, Study
@@ -69,15 +69,18 @@ def run(
     from rmab.study import Study
 
     runner = _engine(engine, workers, scheduler)
-    plan = Study.load(name)
-    if rounds is not None:
-        plan = plan.with_rounds(rounds)
     try:
-        status = _played(plan, folder, runner, adopt)
+        with alone_on_stdout(machine):
+            plan = Study.load(name)
+            if rounds is not None:
+                plan = plan.with_rounds(rounds)
+            _warn_of_changes(plan, folder)
+            status = _played(plan, folder, runner, adopt, ctx.find_root().params["debug"])
     except KeyboardInterrupt:
         click.echo(f"\nWhat is finished is kept in {folder}; go on with:\n  {_same_command(ctx)}", err=True)
         raise
-    _print_status(folder, status, machine)
+    _print_status(folder, status, machine, failures=[{"id": one.id, "message": one.message} for one in status.failures])
+    _say_if_fewer_rounds(plan, folder)
     if not status.complete:
         click.echo(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
         ctx.exit(FAILED)
@@ -149,7 +152,7 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
     click.echo(f"report: {written.html}")
 
 
-def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool) -> "Status":
+def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, debug: bool) -> "Status":
     """Run what is missing. Once runs are on their way, a file that cannot be written is no longer wrong input."""
     from rmab.errors import FileError, StudyError
     from rmab.study import run_study
@@ -161,8 +164,13 @@ def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool) -> "Stat
             begun.append(True)
             bar(finished, total)
 
+        def failed(failure: "RunFailure") -> None:
+            click.echo(f"failed: {failure.id}: {failure.message}", err=True)
+            if debug and failure.trace:
+                click.echo(failure.trace, err=True, nl=False)
+
         try:
-            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=_say_failure, adopt=adopt)
+            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=failed, adopt=adopt)
         except (FileError, StudyError) as error:
             if not begun:
                 raise
@@ -189,16 +197,26 @@ def _opened(folder: Path) -> "Results":
     return Results.open(folder)
 
 
-def _print_status(folder: Path, status: "Status", machine: bool) -> None:
+def _warn_of_changes(plan: "Study", folder: Path) -> None:
+    from rmab.study import changes_since
+
+    for line in changes_since(plan, folder):
+        click.echo(f"warning: {folder}: {line}", err=True)
+
+
+def _say_if_fewer_rounds(plan: "Study", folder: Path) -> None:
+    there = _opened(folder).study.rounds
+    if plan.rounds < there:
+        words = f"{folder} is for {there:,} rounds, of which only the first {plan.rounds:,} were asked for"
+        click.echo(f"{words}; `study status` and `study report` speak of all {there:,}", err=True)
+
+
+def _print_status(folder: Path, status: "Status", machine: bool, **more: object) -> None:
     counts = {name: getattr(status, name) for name in ("total", "finished", "missing", "damaged")}
     if machine:
-        print_json({"folder": str(folder), **counts})
+        print_json({"folder": str(folder), **counts, **more})
         return
     print_table(f"{folder}: runs", tuple(counts), [tuple(f"{value:,}" for value in counts.values())], left=0)
-
-
-def _say_failure(failure: "RunFailure") -> None:
-    click.echo(f"failed: {failure.id}: {failure.message}", err=True)
 
 
 def _program(ctx: click.Context) -> str:

@@ -37,7 +37,8 @@ def tasks() -> dict[str, str]:
 def family_options(family: str) -> dict[str, int | bool]:
     """Return the options of a family, by name, with what they are unless given."""
     parameters = inspect.signature(FAMILIES[family]).parameters.values()
-    return {one.name: one.default for one in parameters if one.kind == one.KEYWORD_ONLY}
+    own = {one.name: one.default for one in parameters if one.kind == one.KEYWORD_ONLY}
+    return {**own, "copies": 1}  # which all tasks have
 
 
 def task(

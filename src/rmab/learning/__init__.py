@@ -119,7 +119,8 @@ def learner(name: str, **options: object) -> Learner:
     except ValidationError as error:
         known = ", ".join(schema.model_fields) or "none"
         faults = "; ".join(
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']} (got {one['input']!r})" for one in error.errors()
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']} (got {one['input']!r})".removeprefix(": Value error, ")
+            for one in error.errors()
         )
         raise ModelError(f"learner {name}: {faults} [options: {known}]") from error
 
@@ -128,8 +129,9 @@ def _own(name: str, options: dict[str, object]) -> Learner:
     module, _, maker = name.partition(":")
     try:
         made = getattr(import_module(module), maker)(**options)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise ModelError(f"learner {name}: cannot be made ({error})") from error
+    except Exception as error:  # the module is the user's, and may raise anything
+        reason = " ".join(f"{error or type(error).__name__}".split())
+        raise ModelError(f"learner {name}: cannot be made ({reason})") from error
     if not isinstance(made, Learner):
         raise ModelError(f"learner {name}: made a {type(made).__name__}, not a Learner")
     return made

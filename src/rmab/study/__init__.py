@@ -4,6 +4,7 @@ from rmab.study.engines import Engine, Outcome
 from rmab.study.engines.dask import DaskEngine
 from rmab.study.engines.local import LocalEngine
 from rmab.study.execution import run_study
+from rmab.study.origin import changes_since
 from rmab.study.playing import play
 from rmab.study.results import Failure, Results, Status
 from rmab.study.spec import Job, LearnerSpec, Study, TaskSpec, builtin_names, builtin_table
@@ -21,6 +22,7 @@ __all__ = [
     "Status",
     "Study",
     "TaskSpec",
+    "changes_since",
     "play",
     "run_study",
 ]

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from operator import le
 from pathlib import Path
@@ -10,8 +10,8 @@ from pathlib import Path
 from rmab.errors import FileError, StudyError
 from rmab.study.engines import Engine
 from rmab.study.results import Failure, Results, Status
-from rmab.study.shards import sweep
-from rmab.study.spec import Study
+from rmab.study.shards import shard_path, sweep
+from rmab.study.spec import Job, Study
 
 __all__ = ["run_study"]
 
@@ -28,17 +28,20 @@ def run_study(
     """Run what is missing of a study in its folder, and return how it stands; `failures` names the runs that failed.
 
     A folder of another study is refused, unless it is to be adopted: then its runs count where they have the ids of this
-    one. on_progress is called with (finished, total), at the beginning and after every run. An interrupt, a full disk or a
-    crash leave a folder in which the same call goes on.
+    one. A finished run of a study that does not count here is never overwritten: FileError names it. on_progress is called
+    with (finished, total), at the beginning and after every run. An interrupt, a full disk or a crash leave a folder in
+    which the same call goes on.
     """
     study.check()
     place = Path(folder)
     _make_folder(place)
     with _alone_in(place):
-        results = _claimed(study, place, adopt)
-        sweep(place)
+        results, changed = _claimed(study, place, adopt)
         jobs = study.jobs()
-        todo = [job for job, mark in results.checked(jobs) if mark != "finished"]
+        todo = _to_play(results, jobs)
+        if changed:
+            results.save()
+        sweep(place)
         finished, failures = len(jobs) - len(todo), list[Failure]()
         report = on_progress or (lambda *_: None)
         report(finished, len(jobs))
@@ -46,7 +49,7 @@ def run_study(
             with closing(engine.run(todo, place)) as outcomes:
                 for outcome in outcomes if todo else ():
                     if outcome.failure:
-                        failures.append(Failure(outcome.job.id, outcome.failure))
+                        failures.append(Failure(outcome.job.id, outcome.failure, outcome.trace))
                         (on_failure or (lambda _: None))(failures[-1])
                     else:
                         finished += 1
@@ -63,24 +66,33 @@ def _make_folder(folder: Path) -> None:
         raise FileError(f"{folder}: cannot be used as the folder of a study ({error.strerror or error})") from error
 
 
-def _claimed(study: Study, folder: Path, adopt: bool) -> Results:
-    """Say in the folder that it is this study's, unless it is another's. More rounds extend it, fewer leave it as it is."""
+def _to_play(results: Results, jobs: Sequence[Job]) -> list[Job]:
+    """Return the jobs that are missing or damaged."""
+    marks = list(results.checked(jobs))
+    for job, mark in marks:
+        if mark == "foreign":
+            path = shard_path(results.folder, job.id)
+            raise FileError(f"{path}: a finished run of another study, which is not overwritten: take another folder")
+    return [job for job, mark in marks if mark != "finished"]
+
+
+def _claimed(study: Study, folder: Path, adopt: bool) -> tuple[Results, bool]:
+    """Return the folder as this study's, unless it is another's, and whether that is still to be said in it.
+
+    More rounds extend it, fewer leave it as it is.
+    """
     if not (folder / "study.json").exists():
-        mine = Results(folder, study)
-        mine.save()
-        return mine
+        return Results(folder, study), True
     there = Results.open(folder)
     same = there.study.hash == study.hash
     if same and all(map(le, _rounds(study), _rounds(there.study))):
-        return there
+        return there, False
     if not same and not adopt:
         other = f"study {there.study.name!r} ({there.study.hash})"
         raise FileError(
-            f"{folder}: belongs to {other}, not to {study.name!r} ({study.hash}): take another folder, or adopt it"
+            f"{folder}: belongs to {other}, not to {study.name!r} ({study.hash}): take another folder, or adopt it (--adopt)"
         )
-    mine = Results(folder, study, there.adopted if same else (*there.adopted, there.study.hash))
-    mine.save()
-    return mine
+    return Results(folder, study, there.adopted if same else (*there.adopted, there.study.hash)), True
 
 
 def _rounds(study: Study) -> list[int]:

@@ -52,8 +52,8 @@ def task_faults(spec: "TaskSpec") -> Iterator[Fault]:
     try:
         made_task(spec, 0)
     except (ModelError, FileError, TypeError) as error:
-        known = not isinstance(error, FileError) and not str(error).startswith("unknown task")
-        yield (("options",) if known and spec.options else ()), str(error)
+        of_name = isinstance(error, FileError) or str(error).startswith("unknown task")
+        yield (("name",) if of_name else ("options",) if spec.options else ()), str(error)
 
 
 def learner_faults(spec: "LearnerSpec") -> Iterator[Fault]:
@@ -66,7 +66,7 @@ def learner_faults(spec: "LearnerSpec") -> Iterator[Fault]:
             known = ", ".join(schema.model_fields) or "none"
             for one in error.errors():
                 hint = f" (options: {known})" if one["type"] == "extra_forbidden" else f" (got {one['input']!r:.40})"
-                yield ("options", *map(str, one["loc"])), f"{one['msg']}{hint}"
+                yield ("options", *map(str, one["loc"])), f"{one['msg'].removeprefix('Value error, ')}{hint}"
             return
     try:
         player = made_learner(spec)

@@ -1,19 +1,17 @@
 """Playing one job: a run becomes a table with its provenance."""
 
-import subprocess
 import time
+import traceback
 from datetime import UTC, datetime
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-import rmab
 from rmab.regret import theory_curve
 from rmab.running import Run, run
 from rmab.study.making import fitted, made_learner, made_task
+from rmab.study.origin import origin
 from rmab.study.shards import SCHEMA, encoded, with_provenance
 from rmab.study.spec import Job
 
@@ -30,12 +28,12 @@ def play(job: Job, engine: str = "none") -> pa.Table:
     return with_provenance(table, {**_origin(job), "episodes": table.num_rows, "engine": engine, **times})
 
 
-def attempt(job: Job, engine: str) -> tuple[bytes | None, str]:
-    """Play a job for an engine: the content of its shard; or None, and one line on what the task or learner raised."""
+def attempt(job: Job, engine: str) -> tuple[bytes | None, str, str]:
+    """Play a job for an engine: the content of its shard; or None, one line on what task or learner raised, its trace."""
     try:
-        return encoded(play(job, engine)), ""
+        return encoded(play(job, engine)), "", ""
     except Exception as error:  # noqa: BLE001  (learners of one's own may raise anything: it is recorded, and the study goes on)
-        return None, f"{type(error).__name__}: {error}".replace("\n", " ")
+        return None, f"{type(error).__name__}: {error}".replace("\n", " "), traceback.format_exc()
 
 
 def _tidy(job: Job, played: Run) -> pa.Table:
@@ -59,19 +57,4 @@ def _tidy(job: Job, played: Run) -> pa.Table:
 
 def _origin(job: Job) -> dict[str, Any]:
     own = {"task": job.task.model_dump(), "learner": job.learner.model_dump(), "round": job.round}
-    program = {"version": rmab.__version__, "revision": _revision()}
-    return {"id": job.id, "study": job.study_hash, "seed": job.seed, "job": own, **program}
-
-
-@lru_cache(maxsize=1)
-def _revision() -> str | None:
-    """Return the git revision of the library's own source; None where it is installed, or has no git around it."""
-    here = Path(__file__)
-    try:
-        for command in (["ls-files", "--error-unmatch", here.name], ["rev-parse", "HEAD"]):
-            answer = subprocess.run(
-                ["git", *command], cwd=here.parent, capture_output=True, text=True, check=True, timeout=10
-            ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.strip()
+    return {"id": job.id, "study": job.study_hash, "seed": job.seed, "job": own, **origin(job.learner)}

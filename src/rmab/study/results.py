@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +17,7 @@ import rmab
 from rmab.cores import cores
 from rmab.errors import FileError, ModelError
 from rmab.files import write_atomically
-from rmab.study.shards import SCHEMA, provenance_of, read_shard, shard_path
+from rmab.study.shards import SCHEMA, OtherStudyError, provenance_of, read_shard, shard_path
 from rmab.study.spec import Job, Study
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that could not be finished: its id, and one line on why."""
+    """A run that could not be finished: its id, one line on why, and the trace of what it raised, if it did."""
 
     id: str
     message: str
+    trace: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class Status:
 class Results:
     """What a study's folder holds. Nothing is kept in memory: every call reads the folder as it is now.
 
-    adopted  hashes of other studies whose runs count here, too, where their ids are those of this study.
+    adopted  hashes of other studies whose runs count here, too, where their ids are those of this study. The hash that
+             the folder was made under is one of them, should this version of the library compute another.
     """
 
     folder: Path
@@ -72,7 +74,8 @@ class Results:
         try:
             whole = json.loads(path.read_text(encoding="utf-8"))
             study = Study.model_validate(whole["study"])
-            return cls(Path(folder), study, tuple(str(one) for one in whole["adopted"]))
+            known = (*map(str, whole["adopted"]), str(whole["hash"]))
+            return cls(Path(folder), study, tuple(one for one in dict.fromkeys(known) if one != study.hash))
         except OSError as error:
             raise FileError(f"{path}: cannot be read ({error.strerror or error}): not the folder of a study") from error
         except (ValueError, KeyError, TypeError, ValidationError) as error:
@@ -88,14 +91,17 @@ class Results:
     def status(self) -> Status:
         """Return how far the study is, from a look into every shard."""
         marks = [mark for _, mark in self.checked(self.study.jobs())]
-        return Status(len(marks), marks.count("finished"), marks.count("missing"), marks.count("damaged"))
+        finished, missing = marks.count("finished"), marks.count("missing")
+        return Status(len(marks), finished, missing, len(marks) - finished - missing)
 
     def checked(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str]]:
-        """Yield every job with `finished`, `missing` or `damaged`; the data of every shard is read and checked."""
+        """Yield every job with `finished`, `missing`, `damaged` or `foreign`; all data is read and checked."""
 
         def mark(job: Job) -> str:
             try:
                 return "missing" if self._read(job) is None else "finished"
+            except OtherStudyError:
+                return "foreign"
             except FileError:
                 return "damaged"
 
@@ -152,6 +158,7 @@ class Results:
         return xarray.Dataset(data, {**names, "round": np.arange(shape[2]), "episode": np.arange(longest)})
 
     def _read(self, job: Job) -> pa.Table | None:
+        """Return the shard of a job, or None where there is none; FileError where it cannot be believed."""
         return read_shard(shard_path(self.folder, job.id), job.id, (self.study.hash, *self.adopted))
 
     def _read_if_whole(self, job: Job) -> pa.Table | None:

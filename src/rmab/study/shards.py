@@ -16,7 +16,17 @@ import pyarrow.parquet as pq
 from rmab.errors import FileError
 from rmab.files import write_atomically
 
-__all__ = ["SCHEMA", "encoded", "provenance_of", "read_shard", "shard_path", "sweep", "with_provenance", "write_shard"]
+__all__ = [
+    "SCHEMA",
+    "OtherStudyError",
+    "encoded",
+    "provenance_of",
+    "read_shard",
+    "shard_path",
+    "sweep",
+    "with_provenance",
+    "write_shard",
+]
 
 KEY = b"rmab"
 _TEXT, _WHOLE = ("id", "task", "learner", "feedback", "privileged"), ("round", "seed", "episode")
@@ -28,6 +38,10 @@ _NAMES = (
 SCHEMA = pa.schema(
     [(name, pa.string() if name in _TEXT else pa.int64() if name in _WHOLE + _COUNTS else pa.float64()) for name in _NAMES]
 )
+
+
+class OtherStudyError(FileError):
+    """A shard that is whole, but of a study that does not count."""
 
 
 def shard_path(folder: Path, run_id: str) -> Path:
@@ -68,13 +82,14 @@ def write_shard(folder: Path, run_id: str, content: bytes) -> None:
 def read_shard(path: Path, run_id: str, studies: Collection[str], content: bytes | None = None) -> pa.Table | None:
     """Return the table of a shard, or None where there is no file; FileError where it is not what it should be.
 
-    studies: the hashes of the studies whose runs count. content: look at these bytes in place of the file's.
+    studies: the hashes of the studies whose runs count; a whole shard of another one raises OtherStudyError.
+    content: look at these bytes in place of the file's.
     """
     try:
         source = pa.BufferReader(path.read_bytes() if content is None else content)
         file = pq.ParquetFile(source, page_checksum_verification=True)
         known = provenance_of(file.schema_arrow)
-        if (known.get("id"), known.get("study") in studies) != (run_id, True):
+        if known.get("id") != run_id:
             raise FileError(f"{path}: is run {known.get('id')} of study {known.get('study')}, not run {run_id}")
         if file.schema_arrow.remove_metadata() != SCHEMA or file.metadata.num_rows != known.get("episodes"):
             raise FileError(f"{path}: its columns or rows are not those of a run")
@@ -87,6 +102,8 @@ def read_shard(path: Path, run_id: str, studies: Collection[str], content: bytes
         raise FileError(f"{path}: damaged ({error})".replace("\n", " ")) from error
     if table.num_rows != known["episodes"]:
         raise FileError(f"{path}: damaged (rows are missing)")
+    if known.get("study") not in studies:
+        raise OtherStudyError(f"{path}: a finished run of study {known.get('study')}, not of {' or '.join(studies)}")
     return with_provenance(table, known)  # the file has it twice, and only one of them was checked
 
 

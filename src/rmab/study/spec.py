@@ -50,8 +50,10 @@ class TaskSpec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _completed(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+        if not isinstance(given, dict):
             return given
+        if not isinstance(given.get("name"), str):
+            return {"label": "?", **given}  # what is wrong is the name
         name, found = given["name"], {}
         if Path(name).suffix in SUFFIXES and not given.get("digest"):
             try:
@@ -77,8 +79,10 @@ class LearnerSpec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _completed(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+        if not isinstance(given, dict):
             return given
+        if not isinstance(given.get("name"), str):
+            return {"label": "?", **given}  # what is wrong is the name
         options = given.get("options")
         parts = [f"{key}={value}" for key, value in options.items()] if isinstance(options, dict) else []
         parts += [f"{given['feedback']} feedback"] if isinstance(given.get("feedback"), str) else []
@@ -137,7 +141,7 @@ class Study(BaseModel):
         try:
             study, faults = cls.model_validate(raw), []
         except ValidationError as error:
-            study, faults = None, [_fault(one["loc"], one["msg"], one["input"]) for one in error.errors()]
+            study, faults = None, _faults(error)
         for place, task in _valid(TaskSpec, raw.get("tasks")):
             faults += [_fault(("tasks", place, *where), message) for where, message in task_faults(task)]
         for place, learner in _valid(LearnerSpec, raw.get("learners")):
@@ -155,7 +159,7 @@ class Study(BaseModel):
         try:
             return type(self).model_validate({**self.model_dump(), "rounds": rounds})
         except ValidationError as error:
-            raise ModelError(_fault(("rounds",), error.errors()[0]["msg"], rounds)) from error
+            raise ModelError(_faults(error)[0]) from error
 
     @cached_property
     def hash(self) -> str:
@@ -195,8 +199,8 @@ def builtin_table(name: str) -> dict[str, Any]:
 
 def _slug(task: TaskSpec, learner: LearnerSpec) -> tuple[str, str]:
     """Return the readable part of the id of their runs, and a digest of all that decides on their results."""
-    readable = ".".join(re.sub(r"[^A-Za-z0-9]+", "-", one.label)[:LONGEST].strip("-") for one in (task, learner))
-    return readable, _digest([_identity(task), learner.model_dump()])
+    parts = (re.sub(r"[^A-Za-z0-9]+", "-", one.label)[:LONGEST].strip("-") for one in (task, learner))
+    return ".".join(part or "x" for part in parts), _digest([_identity(task), learner.model_dump()])
 
 
 def _identity(task: TaskSpec) -> dict[str, Any]:
@@ -216,14 +220,14 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
 
 
 def _from_here(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the table with the paths of task files, which are meant from where the study's file lies."""
+    """Return the table with the whole paths of task files, which are meant from where the study's file lies."""
     if not isinstance(raw.get("tasks"), list):
         return raw
 
     def placed(one: Any) -> Any:
         name = one.get("name") if isinstance(one, dict) else None
         file = isinstance(name, str) and Path(name).suffix in SUFFIXES
-        return {**one, "name": str(folder / str(name))} if file else one
+        return {**one, "name": str((folder / str(name)).absolute())} if file else one
 
     return {**raw, "tasks": [placed(one) for one in raw["tasks"]]}
 
@@ -233,6 +237,17 @@ def _valid(kind: type[Spec], items: object) -> Iterator[tuple[int, Spec]]:
     for place, one in enumerate(items if isinstance(items, list) else []):
         with suppress(ValidationError):
             yield place, kind.model_validate(one)
+
+
+def _faults(error: ValidationError) -> list[str]:
+    """Return one line per fault. An option that is of no kind it may be has one, not one per kind."""
+    found = {}
+    for one in error.errors():
+        place, message = one["loc"], one["msg"].removeprefix("Value error, ")
+        if "options" in place[:-2]:
+            place, message = place[:-1], "Input should be true, false, a number or text"
+        found.setdefault(place, _fault(place, message, one["input"]))
+    return list(found.values())
 
 
 def _fault(place: tuple[int | str, ...], message: str, given: object = None) -> str:

@@ -1,7 +1,7 @@
 """Engines play jobs somewhere. To add one is to write one class with a name and `run`."""
 
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -14,10 +14,11 @@ ATTEMPTS = 3  # how many workers may die over one job
 
 @dataclass(frozen=True)
 class Outcome:
-    """A job that is over: its shard is written, or `failure` says in one line why there is none."""
+    """A job that is over: its shard is written, or `failure` says in one line why not, and `trace` where it was raised."""
 
     job: Job
     failure: str = ""
+    trace: str = field(default="", compare=False, repr=False)
 
 
 class Engine(Protocol):

@@ -1,9 +1,11 @@
 """A Dask cluster: runs are played wherever its workers are, and their shards come back to be written here.
 
-Workers need the library, but no disk in common with us. Dask itself plays the run of a worker that dies once more.
+Workers need the library, and the task files of a study at the same paths as here; results need no disk in common with us.
+Dask itself plays the run of a worker that dies once more.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Generator, Iterable
 from concurrent.futures import CancelledError
@@ -25,6 +27,7 @@ __all__ = ["DaskEngine"]
 
 PATIENCE = 30.0  # seconds to find the scheduler, and to see a first worker
 AHEAD = 2  # jobs per thread of the cluster that are on their way
+ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})/?|inproc://\S+")
 REFRESH = 5.0  # seconds between looks at the size of the cluster
 
 
@@ -34,7 +37,8 @@ class DaskEngine:
     name = "dask"
 
     def __init__(self, scheduler: str) -> None:
-        if not scheduler or not isinstance(scheduler, str):
+        found = ADDRESS.fullmatch(scheduler) if isinstance(scheduler, str) else None
+        if found is None or not 0 < int(found["port"] or 1) < 2**16:
             raise ModelError(f"the engine needs the address of a Dask scheduler, such as tcp://host:8786, got {scheduler!r}")
         self.scheduler = scheduler
 
@@ -69,8 +73,10 @@ class DaskEngine:
             raise StudyError(f"no Dask scheduler answers at {self.scheduler} ({str(error).splitlines()[0]})") from error
         try:
             client.wait_for_workers(1, timeout=PATIENCE)
-        except TimeoutError as error:
+        except BaseException as error:
             client.close()
+            if not isinstance(error, TimeoutError):
+                raise
             raise StudyError(
                 f"the Dask scheduler at {self.scheduler} has no workers: start some with `dask worker`"
             ) from error
@@ -88,13 +94,13 @@ class DaskEngine:
         from distributed import KilledWorker  # noqa: PLC0415
 
         try:
-            content, failure = future.result()
+            content, failure, trace = future.result()
         except KilledWorker as error:
             return Outcome(job, f"its workers died ({error})".replace("\n", " "))
         except (CancelledError, OSError, asyncio.CancelledError) as error:
             raise StudyError(f"the Dask scheduler at {self.scheduler} is lost ({type(error).__name__})") from error
         if content is None:
-            return Outcome(job, failure)
+            return Outcome(job, failure, trace)
         self._check(job, content, folder)
         write_shard(folder, job.id, content)
         return Outcome(job)

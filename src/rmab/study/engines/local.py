@@ -6,9 +6,10 @@ its run with it: the pipe ends, a new worker takes its place, and the run is pla
 
 import os
 import signal
+import sys
 import threading
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sized
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from multiprocessing import connection, get_context
@@ -29,7 +30,7 @@ READY, DONE, FAILED, UNWRITABLE = "ready", "done", "failed", "unwritable"
 
 
 class LocalEngine:
-    """So many worker processes; by default as many as there are cores."""
+    """So many worker processes, by default as many as there are cores; no more than there are jobs."""
 
     name = "local"
 
@@ -40,7 +41,8 @@ class LocalEngine:
 
     def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
         """Play all jobs; see Engine."""
-        queue, crew = _Queue(jobs), [_Worker(number, folder) for number in range(self.workers)]
+        most = min(self.workers, len(jobs)) if isinstance(jobs, Sized) else self.workers
+        queue, crew = _Queue(jobs), [_Worker(number, folder) for number in range(most)]
         try:
             for worker in crew:
                 worker.start()
@@ -105,18 +107,18 @@ class _Worker:
     def answers(self) -> bool:
         """Return whether there is a message; False where the process is gone."""
         try:
-            self.message: tuple[str, str] = self.pipe.recv()
+            self.message: tuple[str, str, str] = self.pipe.recv()
         except (EOFError, OSError):
             return False
         return True
 
     def heard(self) -> Outcome | None:
-        kind, text = self.message
+        kind, text, trace = self.message
         job, self.job = self.job, None
         if kind == UNWRITABLE:
             raise FileError(text)
         self.ready, self.false_starts = True, 0
-        return None if job is None else Outcome(job, text)
+        return None if job is None else Outcome(job, text, trace)
 
     def hand(self, job: Job | None) -> None:
         """Give it a job; or, when there are none, let it go."""
@@ -170,20 +172,28 @@ def _environment_of_workers() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
-def _serve(pipe: "connection.Connection[tuple[str, str], Job]", folder: Path) -> None:
+def _serve(pipe: "connection.Connection[tuple[str, str, str], Job]", folder: Path) -> None:
     """Play the jobs that come through the pipe until it ends, with the study or without a word from it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _print_to_stderr()
     try:
-        pipe.send((READY, ""))
+        pipe.send((READY, "", ""))
         while True:
             job = pipe.recv()
-            content, failure = attempt(job, LocalEngine.name)
+            content, failure, trace = attempt(job, LocalEngine.name)
             try:
                 if content is not None:
                     write_shard(folder, job.id, content)
             except FileError as error:
-                pipe.send((UNWRITABLE, str(error)))
+                pipe.send((UNWRITABLE, str(error), ""))
                 return
-            pipe.send((FAILED if failure else DONE, failure))
+            pipe.send((FAILED if failure else DONE, failure, trace))
     except (EOFError, OSError):
         return  # the study is gone: what was finished is written
+
+
+def _print_to_stderr() -> None:
+    """Leave standard output to the study: what learners and solvers print, from Python or C, goes to standard error."""
+    sys.stdout = sys.stderr
+    with suppress(OSError):  # where there is no standard error, there is nobody to read it
+        os.dup2(2, 1)
