@@ -100,6 +100,10 @@ class TestErrors:
         with pytest.raises(rmab.ModelError, match=r"study.toml: tasks: two have the label 'cpap'$"):
             Study.load(path)
 
+    def test_of_a_learner_as_a_whole_are_said_plainly(self) -> None:
+        with pytest.raises(rmab.ModelError, match=r"^learner oracle: dependent rounding needs"):
+            rmab.learner("oracle", rounding="dependent")
+
     def test_of_modules_of_ones_own_are_one_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "explosive.py").write_text("raise RuntimeError('bang\\nand smoke')\n")
         monkeypatch.syspath_prepend(tmp_path)

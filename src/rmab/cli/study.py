@@ -69,12 +69,13 @@ def run(
     from rmab.study import Study
 
     runner = _engine(engine, workers, scheduler)
+    with alone_on_stdout(machine):
+        plan = Study.load(name)
+        if rounds is not None:
+            plan = plan.with_rounds(rounds)
+        _warn_of_changes(plan, folder)
     try:
         with alone_on_stdout(machine):
-            plan = Study.load(name)
-            if rounds is not None:
-                plan = plan.with_rounds(rounds)
-            _warn_of_changes(plan, folder)
             status = _played(plan, folder, runner, adopt, ctx.find_root().params["debug"])
     except KeyboardInterrupt:
         click.echo(f"\nWhat is finished is kept in {folder}; go on with:\n  {_same_command(ctx)}", err=True)

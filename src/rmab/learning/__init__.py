@@ -118,9 +118,10 @@ def learner(name: str, **options: object) -> Learner:
         return make(schema.model_validate(options))
     except ValidationError as error:
         known = ", ".join(schema.model_fields) or "none"
+        places = [".".join(map(str, one["loc"])) for one in error.errors()]
         faults = "; ".join(
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']} (got {one['input']!r})".removeprefix(": Value error, ")
-            for one in error.errors()
+            f"{place}{': ' if place else ''}{one['msg'].removeprefix('Value error, ')} (got {one['input']!r})"
+            for place, one in zip(places, error.errors(), strict=True)
         )
         raise ModelError(f"learner {name}: {faults} [options: {known}]") from error
 

@@ -241,7 +241,7 @@ def _valid(kind: type[Spec], items: object) -> Iterator[tuple[int, Spec]]:
 
 def _faults(error: ValidationError) -> list[str]:
     """Return one line per fault. An option that is of no kind it may be has one, not one per kind."""
-    found = {}
+    found: dict[tuple[int | str, ...], str] = {}
     for one in error.errors():
         place, message = one["loc"], one["msg"].removeprefix("Value error, ")
         if "options" in place[:-2]:
