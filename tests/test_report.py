@@ -18,10 +18,11 @@ from report_data import cell, page
 from rmab.errors import FileError, ModelError, RmabError
 from rmab.report import Report, write_report
 from rmab.report.figures import draw
+from rmab.report.numbers import number, percent, share, spread
 from rmab.report.page import downsampled, payload, render
 from rmab.report.statistics import Interval, interval
 from rmab.report.summary import COLUMNS, Summary, summarise
-from rmab.report.words import coverage, headline, number, page_words, percent, scaling_words, share, spread
+from rmab.report.words import coverage, headline, page_words, scaling_words
 from rmab.study import Results, Study
 
 

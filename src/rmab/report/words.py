@@ -5,74 +5,27 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from rmab.report.numbers import percent, places_of, plain, share, spread
 from rmab.report.statistics import Interval, Paired, interval
 from rmab.report.summary import ROUNDING, TERMS, Cell, Page, Scaling, Summary
 
-__all__ = ["coverage", "headline", "number", "page_words", "percent", "scaling_caution", "scaling_words", "share", "spread"]
+__all__ = ["coverage", "headline", "page_words", "scaling_caution", "scaling_words"]
 
 FEW = 10  # fewer rounds than this, and the text warns
-
-
-def number(value: float, digits: int = 4) -> str:
-    """Return a number with about so many digits, thousands set apart."""
-    if not math.isfinite(value):
-        return "-"
-    if value == 0:
-        return "0"
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    return f"{value:,.{min(max(places, 0), 9)}f}"
-
-
-def _places(half: float, least: int) -> int:
-    """Return the decimals that a number with this uncertainty deserves."""
-    if not math.isfinite(half) or half <= 0:
-        return max(least, 1)
-    return min(max(least, -math.floor(math.log10(half / 2))), 6)  # one digit of the half width, two where it is 1.
-
-
-def spread(found: Interval, *, unit: str = "", least: int = 0) -> str:
-    """Return "12.3 (11.9 to 12.7)", with as many decimals as the interval deserves; the mean alone without an interval."""
-    if not math.isfinite(found.mean):
-        return "-"
-    if not math.isfinite(found.half):
-        return f"{number(found.mean)}{unit}"
-    places = _places(found.half, least)
-    mean, low, high = (_plain(value, places) for value in (found.mean, found.low, found.high))
-    return f"{mean}{unit} ({low} to {high})"
-
-
-def share(found: Interval) -> str:
-    """Return a part of one as per cent, with its interval."""
-    scaled = Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.count)
-    return spread(scaled, unit="%", least=1) if math.isfinite(found.half) else percent(found.mean)
-
-
-def percent(value: float) -> str:
-    """Return a part of one as per cent, one decimal or two digits."""
-    size = abs(100 * value)
-    if not math.isfinite(size):
-        return "-"
-    return f"{_plain(100 * value, 1 if size >= 1 or size == 0 else min(1 - math.floor(math.log10(size)), 6))}%"
-
-
-def _plain(value: float, places: int) -> str:
-    """Return a decimal number; one that rounds to nothing is 0, never -0.0."""
-    text = f"{value:,.{places}f}"
-    return "0" if float(text.replace(",", "")) == 0 else text
 
 
 def _sure(found: Interval, extra: str = "") -> str:
     """Return the bracket after a percentage: its interval, if it has one, and what else belongs there."""
     parts = [extra] if extra else []
     if math.isfinite(found.half):
-        places = _places(100 * found.half, 1)
-        parts.insert(0, f"95%: {_plain(100 * found.low, places)} to {_plain(100 * found.high, places)}")
+        places = places_of(100 * found.half, 1)
+        parts.insert(0, f"95%: {plain(100 * found.low, places)} to {plain(100 * found.high, places)}")
     return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _size(found: Interval) -> str:
-    places = _places(100 * found.half, 1)
-    return f"{_plain(abs(100 * found.mean), places)}%"
+    places = places_of(100 * found.half, 1)
+    return f"{plain(abs(100 * found.mean), places)}%"
 
 
 def _compared(pair: Paired) -> str:

@@ -1,0 +1,55 @@
+"""Numbers as text: as many digits as their uncertainty deserves."""
+
+import math
+
+from rmab.report.statistics import Interval
+
+__all__ = ["number", "percent", "places_of", "plain", "share", "spread"]
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number with about so many digits, thousands set apart."""
+    if not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:,.{min(max(places, 0), 9)}f}"
+
+
+def places_of(half: float, least: int) -> int:
+    """Return the decimals that a number with this uncertainty deserves."""
+    if not math.isfinite(half) or half <= 0:
+        return max(least, 1)
+    return min(max(least, -math.floor(math.log10(half / 2))), 6)  # one digit of the half width, two where it is 1.
+
+
+def spread(found: Interval, *, unit: str = "", least: int = 0) -> str:
+    """Return "12.3 (11.9 to 12.7)", with as many decimals as the interval deserves; the mean alone without an interval."""
+    if not math.isfinite(found.mean):
+        return "-"
+    if not math.isfinite(found.half):
+        return f"{number(found.mean)}{unit}"
+    places = places_of(found.half, least)
+    mean, low, high = (plain(value, places) for value in (found.mean, found.low, found.high))
+    return f"{mean}{unit} ({low} to {high})"
+
+
+def share(found: Interval) -> str:
+    """Return a part of one as per cent, with its interval."""
+    scaled = Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.count)
+    return spread(scaled, unit="%", least=1) if math.isfinite(found.half) else percent(found.mean)
+
+
+def percent(value: float) -> str:
+    """Return a part of one as per cent, one decimal or two digits."""
+    size = abs(100 * value)
+    if not math.isfinite(size):
+        return "-"
+    return f"{plain(100 * value, 1 if size >= 1 or size == 0 else min(1 - math.floor(math.log10(size)), 6))}%"
+
+
+def plain(value: float, places: int) -> str:
+    """Return a decimal number; one that rounds to nothing is 0, never -0.0."""
+    text = f"{value:,.{places}f}"
+    return "0" if float(text.replace(",", "")) == 0 else text
