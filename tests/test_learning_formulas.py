@@ -327,7 +327,8 @@ def test_ucrl_takes_the_mean_of_what_it_saw_plus_delta(version: str) -> None:
         for n, s, a in np.ndindex(3, 2, 2):
             count = int(state.arrays["counts"][GROUPS[n], s, a].sum())
             assert count == t * sum(visits[m, s, a] for m in range(3) if GROUPS[m] == GROUPS[n])
-            delta = literal.hoeffding_delta(count, t + 1, states=2, arms=3, horizon=3, epsilon=0.999)
+            width_of = count if version == "window" else t * int(visits[n, s, a])  # rewards are not pooled: the arm's own
+            delta = literal.hoeffding_delta(width_of, t + 1, states=2, arms=3, horizon=3, epsilon=0.999)
             past = [((float(r[n, s, a]) + 2) / 5 if visits[n, s, a] else None, visits[n, s, a]) for r in rewards[first:t]]
             assert estimate[n, s, a] == pytest.approx(-2 + 5 * literal.ucrl_estimate(past, delta), rel=1e-12)
 
