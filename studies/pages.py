@@ -73,7 +73,8 @@ def growth(folder: Path) -> str:
         cells = [f"{means[size]:.0f}" if size in means else "" for size in sizes]
         lines.append([one.group, one.learner, exponent(one), str(one.values.shape[1]), *cells])
     head = ["task", "learner", "alpha (95%)", "rounds", *(f"T={size}" for size in sizes)]
-    command = f"rmab study run growth --rounds {found.study.rounds} --out results/growth"
+    rounds = max(one.values.shape[1] for one in found.scalings)
+    command = f"rmab study run growth --rounds {rounds} --out results/growth"
     made = f"Made by `{command}` and `python studies/pages.py growth results/growth`: a CPAP instance of 4 arms, budget 2,\n"
     text = (
         "10 steps; mean accumulated regret to O2, the best executable fixed policy, and the exponent of T that fits it.\n\n"
