@@ -134,7 +134,9 @@ def literal() -> list[str]:
     rows = table("deadline@noisy, 100 separate arms, one episode", "learner", "seconds", "iterations", "peak GB")
     run = rmab.run(rmab.task("deadline@noisy", episodes=1, grouped=False), "ucmd-armab")
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    rows.add_row("ucmd-armab", f"{run.seconds[0]:.0f}", str(int(run.iterations[0] + run.state.arrays["iterations"])), f"{most:.1f}")
+    rows.add_row(
+        "ucmd-armab", f"{run.seconds[0]:.0f}", str(int(run.iterations[0] + run.state.arrays["iterations"])), f"{most:.1f}"
+    )
     CONSOLE.print(rows)
     return []
 
