@@ -128,54 +128,56 @@ class TestMaking:
             Feedback(0, STATES, changed(ACTIONS, (0, 0), action), REWARD)
 
 
-class TestCheck:
-    def refused(self, seen, feedback, line, episode=2):
-        with pytest.raises(FeedbackError) as caught:
-            feedback.check(seen, episode)
-        assert str(caught.value) == line
+def refusal(seen, feedback, episode=2):
+    """Return the line with which the feedback is refused."""
+    with pytest.raises(FeedbackError) as caught:
+        feedback.check(seen, episode)
+    return str(caught.value)
 
+
+class TestCheck:
     @pytest.mark.parametrize("episode", [0, 1, 3])
     def test_episode(self, episode):
-        self.refused(*good(), f"feedback of episode 2 where that of episode {episode} is due", episode)
+        assert refusal(*good(), episode) == f"feedback of episode 2 where that of episode {episode} is due"
 
     def test_lengths(self):
         seen, one = good()
         short = Feedback(2, STATES[:-1], ACTIONS, one.rewards)
-        self.refused(seen, short, "states must have shape (H+1, N) = (3, 3), got (2, 3)")
+        assert refusal(seen, short) == "states must have shape (H+1, N) = (3, 3), got (2, 3)"
         short = Feedback(2, STATES, ACTIONS[:-1], one.rewards)
-        self.refused(seen, short, "actions must have shape (H, N) = (2, 3), got (1, 3)")
+        assert refusal(seen, short) == "actions must have shape (H, N) = (2, 3), got (1, 3)"
         short = Feedback(2, STATES, ACTIONS, one.rewards[1:])
-        self.refused(seen, short, "rewards must have shape (3, 2, 2), got (2, 2, 2)")
+        assert refusal(seen, short) == "rewards must have shape (3, 2, 2), got (2, 2, 2)"
 
     @pytest.mark.parametrize("state", [-1, 2])
     def test_unknown_state(self, state):
         seen, one = good()
         wrong = Feedback(2, changed(STATES, (1, 0), state), ACTIONS, one.rewards)
-        self.refused(seen, wrong, f"step 1: arm 0 is in state {state}, it has states 0..1")
+        assert refusal(seen, wrong) == f"step 1: arm 0 is in state {state}, it has states 0..1"
 
     def test_padding_is_no_state(self):
         kernels = np.full((3, 2, 2, 2), 0.5)
         kernels[2] = np.eye(2)[:, np.newaxis]
         seen = view(kernels=kernels, sizes=[2, 2, 1])
         wrong = Feedback(2, STATES, ACTIONS, good()[1].rewards)
-        self.refused(seen, wrong, "step 2: arm 2 is in state 1, it has states 0..0")
+        assert refusal(seen, wrong) == "step 2: arm 2 is in state 1, it has states 0..0"
 
     def test_start(self):
         seen, one = good()
         wrong = Feedback(2, changed(STATES, (0, 1), 0), ACTIONS, one.rewards)
-        self.refused(seen, wrong, "arm 1 starts in state 0, not 1")
+        assert refusal(seen, wrong) == "arm 1 starts in state 0, not 1"
 
     def test_budget(self):
         seen, one = good()
         wrong = Feedback(2, STATES, changed(ACTIONS, (1, 2), 1), one.rewards)
-        self.refused(seen, wrong, "step 1: 2 arms are active, the budget is 1")
+        assert refusal(seen, wrong) == "step 1: 2 arms are active, the budget is 1"
 
     def test_support(self):
         support, kernels = np.ones((3, 2, 2, 2), dtype=bool), np.full((3, 2, 2, 2), 0.5)
         support[2, 0, 0, 1], kernels[2, 0, 0] = False, [1.0, 0.0]
         seen = view(kernels=kernels, support=support)
         wrong = Feedback(2, STATES, ACTIONS, good()[1].rewards)
-        self.refused(seen, wrong, "step 1: arm 2 moves from state 0 to 1, which was declared impossible")
+        assert refusal(seen, wrong) == "step 1: arm 2 moves from state 0 to 1, which was declared impossible"
         Feedback.reveal(seen, 2, trajectory([*STATES[:2], [0, 1, 0]]), REWARD).check(seen, 2)
 
     @pytest.mark.parametrize("place", sorted(VISITED))
@@ -183,20 +185,20 @@ class TestCheck:
         seen, one = good()
         wrong = Feedback(2, STATES, ACTIONS, changed(one.rewards, place, np.nan))
         n, s, a = place
-        self.refused(seen, wrong, f"rewards: arm {n}, state {s}, action {a} was visited, but its reward is missing")
+        assert refusal(seen, wrong) == f"rewards: arm {n}, state {s}, action {a} was visited, but its reward is missing"
 
     @pytest.mark.parametrize(("mode", "place"), [("bandit", (2, 0, 1)), ("active", (1, 1, 0)), ("active", (0, 1, 1))])
     def test_not_revealed(self, mode, place):
         seen, one = good(mode)
         wrong = Feedback(2, STATES, ACTIONS, changed(one.rewards, place, 0.5))
         n, s, a = place
-        self.refused(seen, wrong, f"rewards: arm {n}, state {s}, action {a} is not revealed under {mode} feedback")
+        assert refusal(seen, wrong) == f"rewards: arm {n}, state {s}, action {a} is not revealed under {mode} feedback"
 
     @pytest.mark.parametrize("value", [-0.6, 1.6, np.inf, -np.inf])
     def test_range(self, value):
         seen, one = good()
         wrong = Feedback(2, STATES, ACTIONS, changed(one.rewards, (1, 1, 1), value))
-        self.refused(seen, wrong, f"rewards: arm 1, state 1, action 1 paid {value}, outside [-0.5, 1.5]")
+        assert refusal(seen, wrong) == f"rewards: arm 1, state 1, action 1 paid {value}, outside [-0.5, 1.5]"
 
     @pytest.mark.parametrize("value", [-0.5, 1.5, 1.5 + 1e-10])
     def test_both_ends_belong_to_the_range(self, value):
@@ -210,7 +212,7 @@ class TestCheck:
         fine = Feedback.reveal(seen, 2, trajectory(), zero)
         fine.check(seen, 2)
         wrong = Feedback(2, STATES, ACTIONS, changed(fine.rewards, (0, 1, 0), 0.5))
-        self.refused(seen, wrong, "rewards: arm 0, state 1, action 0 paid 0.5, outside [0, 0]")
+        assert refusal(seen, wrong) == "rewards: arm 0, state 1, action 0 paid 0.5, outside [0, 0]"
 
     def test_arms_that_are_paid_alike(self):
         problem = rmab.Problem(rmab.Arms(np.full((3, 1, 2, 1), 1.0), groups=[0, 0, 1]), 0, 1, 1)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from rmab.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.checks import as_integer
@@ -21,7 +22,10 @@ from rmab.learning.feedback import Feedback
 from rmab.policy import Policy
 from rmab.problem import Problem, View
 
-__all__ = ["Learner", "Plan", "Privileged", "State", "stream"]
+__all__ = ["Arrays", "Learner", "Plan", "Privileged", "State", "stream"]
+
+
+Arrays = Mapping[str, NDArray[Any]]  # what a learner keeps, by name
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +36,7 @@ class State(ReadOnly):
     view: View
     seed: int
     episode: int
-    arrays: Mapping[str, NDArray[Any]]
+    arrays: Arrays
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({**state, "arrays": {name: frozen(array) for name, array in state["arrays"].items()}})
@@ -96,17 +100,19 @@ class Learner(ABC):
     paper       where it comes from; empty where it is ours.
     feedback    the feedback mode that it is made for: `bandit`, or `full`, without which it is not defined.
     privileged  what it is given that no real programme has, in words; empty for an honest learner.
+    settings    its options; None where it has none.
     """
 
     name: ClassVar[str]
     paper: ClassVar[str] = ""
     feedback: ClassVar[Literal["bandit", "full"]] = "bandit"
     privileged: ClassVar[str] = ""
+    settings: BaseModel | None = None
 
     @property
     def options(self) -> dict[str, Any]:
         """The options, by name."""
-        return {}
+        return {} if self.settings is None else self.settings.model_dump()
 
     @property
     def signature(self) -> str:
@@ -145,13 +151,13 @@ class Learner(ABC):
             raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}")
 
     @abstractmethod
-    def _begin(self, view: View, seed: int) -> dict[str, NDArray[Any]]: ...
+    def _begin(self, view: View, seed: int) -> Arrays: ...
 
     @abstractmethod
     def _plan(self, state: State) -> Plan: ...
 
     @abstractmethod
-    def _learn(self, state: State, feedback: Feedback) -> dict[str, NDArray[Any]]: ...
+    def _learn(self, state: State, feedback: Feedback) -> Arrays: ...
 
 
 def stream(seed: int, key: int, episode: int = 0) -> np.random.Generator:

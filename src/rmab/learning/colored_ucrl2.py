@@ -26,9 +26,9 @@ from pydantic import Field
 from rmab.arrays import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.kernels.balls import joint_plan
-from rmab.learning.base import Plan, State
+from rmab.learning.base import Arrays, Plan, State
 from rmab.learning.confidence import empirical
-from rmab.learning.indexed import Arrays, IndexLearner
+from rmab.learning.indexed import IndexLearner
 from rmab.learning.pools import Pools
 from rmab.learning.presets import TunableOptions
 from rmab.policy import check_place

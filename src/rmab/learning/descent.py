@@ -46,6 +46,7 @@ class MirrorDescent(Learner):
     """All learners of this family; `name` and the options say which."""
 
     paper: ClassVar[str] = "Xiong & Li, ICML 2024"
+    settings: UcmdArmabOptions
 
     def __init__(self, name: str, options: UcmdArmabOptions) -> None:
         self.name = name  # type: ignore[misc]
@@ -54,11 +55,6 @@ class MirrorDescent(Learner):
         self.confidence = Confidence(parts.confidence if parts else "hoeffding", options.epsilon)
         self.estimator: EstimatorKind = parts.estimator if parts else "paper"
         self.step: StepKind = parts.step if parts else "active"
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options, by name."""
-        return self.settings.model_dump()
 
     def estimate(self, state: State) -> FloatArray | None:
         """(N, S, 2) r-hat of the last episode, in the rewards' own units; None before the first."""

@@ -28,11 +28,11 @@ from scipy.special import expit
 
 from rmab.arrays import FloatArray
 from rmab.kernels.bounds import dilated_bonus
-from rmab.learning.base import Learner, Plan, State
+from rmab.learning.base import Arrays, Learner, Plan, State
 from rmab.learning.confidence import Confidence
 from rmab.learning.exposure import bounds, importance, of_blocks, own_occupancy, placed, rows_of
 from rmab.learning.feedback import Feedback
-from rmab.learning.occupancy import Arrays, doubled
+from rmab.learning.occupancy import doubled
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.presets import WeightedOptions
 from rmab.planners.boxes import Rows
@@ -56,14 +56,10 @@ class DilatedPo(Learner):
 
     name = "dilated-po"
     paper = "Luo, Wei & Lee, NeurIPS 2021"
+    settings: DilatedPoOptions
 
     def __init__(self, options: DilatedPoOptions) -> None:
         self.settings = options
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options, by name."""
-        return self.settings.model_dump()
 
     def eta(self, view: View) -> float:
         """Return the learning rate."""

@@ -1,7 +1,6 @@
 """Learners that count transitions, average rewards, and make both into a table of indices before every episode."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,28 +8,23 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from rmab.arrays import FloatArray, IntArray
-from rmab.learning.base import Learner, Plan, State
+from rmab.learning.base import Arrays, Learner, Plan, State
 from rmab.learning.feedback import Feedback
 from rmab.learning.means import add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.pools import Observed, Pools
 from rmab.policy import IndexPolicy
 from rmab.problem import View
 
-__all__ = ["Arrays", "ExploreThenCommit", "IndexLearner"]
-
-Arrays = Mapping[str, NDArray[Any]]
+__all__ = ["ExploreThenCommit", "IndexLearner"]
 
 
 class IndexLearner(Learner):
     """Keeps counts (G,S,2,S) and means of rewards; what it makes of them, `_prepare` says."""
 
+    settings: BaseModel
+
     def __init__(self, options: BaseModel) -> None:
         self.settings = options
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options, by name."""
-        return self.settings.model_dump()
 
     def estimate(self, state: State) -> FloatArray | None:
         """(N, S, 2) what it takes rewards for after the last episode, in their own units; None before the first."""

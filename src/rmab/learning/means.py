@@ -1,17 +1,15 @@
 """Running means of rewards: all that was seen, one value per visit; or only what the last episodes showed."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmab.arrays import FloatArray, IntArray
+from rmab.learning.base import Arrays
 from rmab.learning.pools import Observed, Pools
 
 __all__ = ["add_to_means", "begin_means", "mean_reward", "times_seen"]
-
-Arrays = Mapping[str, NDArray[Any]]
 
 
 def begin_means(pools: Pools, window: int = 0) -> dict[str, NDArray[Any]]:

@@ -1,13 +1,12 @@
 """What the rivals that descend in occupancies share: doubling epochs, a projection with or without the budget, the index."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rmab.arrays import FloatArray, IntArray
-from rmab.learning.base import Learner, Plan, State
+from rmab.learning.base import Arrays, Learner, Plan, State
 from rmab.learning.confidence import Confidence, Kernels, Kind
 from rmab.learning.feedback import Feedback
 from rmab.learning.mirror import first_step, tilted_step
@@ -17,9 +16,7 @@ from rmab.policy import IndexPolicy
 from rmab.problem import View
 from rmab.projection import Projection
 
-__all__ = ["Arrays", "FullInformation", "OccupancyLearner", "doubled"]
-
-Arrays = dict[str, NDArray[Any]]
+__all__ = ["FullInformation", "OccupancyLearner", "doubled"]
 
 
 def doubled(epoch: IntArray, counts: IntArray) -> bool:
@@ -36,14 +33,10 @@ class OccupancyLearner(Learner):
 
     sets: ClassVar[Kind]
     coupled: ClassVar[bool] = True
+    settings: PresetOptions
 
     def __init__(self, options: PresetOptions) -> None:
         self.settings = options
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options, by name."""
-        return self.settings.model_dump()
 
     def _begin(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         pools = Pools.of(view)

@@ -40,14 +40,10 @@ class Oracle(Privileged):
 
     name = "oracle"
     privileged = "knows the kernels and the rewards of all episodes"
+    settings: OracleOptions
 
     def __init__(self, options: OracleOptions, table: FloatArray | None = None) -> None:
         self.settings, self.table = options, table
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options, by name."""
-        return self.settings.model_dump()
 
     def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> "Oracle":  # noqa: ARG002
         """Return the oracle of this problem and these summed rewards (N,S,2): the only way to tell it."""

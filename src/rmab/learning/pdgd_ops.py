@@ -20,9 +20,8 @@ import numpy as np
 from pydantic import Field
 
 from rmab.arrays import FloatArray
-from rmab.learning.base import State
+from rmab.learning.base import Arrays, State
 from rmab.learning.mirror import paper_rate
-from rmab.learning.occupancy import Arrays
 from rmab.learning.pools import Pools
 from rmab.learning.presets import PresetOptions
 from rmab.learning.primal_dual import PrimalDual, priced

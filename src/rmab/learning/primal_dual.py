@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from rmab.arrays import FloatArray
-from rmab.learning.base import State
-from rmab.learning.occupancy import Arrays, FullInformation
+from rmab.learning.base import Arrays, State
+from rmab.learning.occupancy import FullInformation
 from rmab.learning.pools import Pools
 from rmab.problem import View
 

@@ -93,14 +93,10 @@ class QWhittle(Learner):
 
     name: ClassVar[str] = "q-whittle"
     paper: ClassVar[str] = "Avrachenkov & Borkar, Automatica 2022; Robledo, Borkar, Ayesta & Avrachenkov, 2022"
+    settings: QWhittleOptions
 
     def __init__(self, options: QWhittleOptions) -> None:
         self.settings = options
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options, by name."""
-        return self.settings.model_dump()
 
     def _begin(self, view: View, seed: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002
         kinds, states = len(Pools.of(view).zero), view.states

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from rmab.arrays import FloatArray
-from rmab.learning.base import Plan, State
+from rmab.learning.base import Arrays, Plan, State
 from rmab.learning.generator import FromGenerator
-from rmab.learning.indexed import Arrays, ExploreThenCommit, IndexLearner
+from rmab.learning.indexed import ExploreThenCommit, IndexLearner
 from rmab.learning.pools import Pools
 from rmab.learning.ucrl import ExtendedLearner, ExtendedOptions, finite_plan
 from rmab.policy import IndexPolicy

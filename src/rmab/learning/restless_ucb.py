@@ -21,8 +21,9 @@ from pydantic import Field
 
 from rmab.arrays import FloatArray, IntArray
 from rmab.kernels.balls import lifted_rows
+from rmab.learning.base import Arrays
 from rmab.learning.confidence import empirical
-from rmab.learning.indexed import Arrays, ExploreThenCommit
+from rmab.learning.indexed import ExploreThenCommit
 from rmab.learning.pools import Pools
 from rmab.learning.presets import TunableOptions
 from rmab.learning.tables import lagrangian_table

@@ -22,11 +22,11 @@ import numpy as np
 from pydantic import Field
 
 from rmab.arrays import FloatArray, IntArray
-from rmab.learning.base import State
+from rmab.learning.base import Arrays, State
 from rmab.learning.confidence import Confidence, Kernels, Kind
 from rmab.learning.exposure import importance, step_visits, weighted_losses
 from rmab.learning.feedback import Feedback
-from rmab.learning.occupancy import Arrays, OccupancyLearner
+from rmab.learning.occupancy import OccupancyLearner
 from rmab.learning.pools import Observed, Pools, share_of
 from rmab.learning.presets import WeightedOptions
 from rmab.problem import View

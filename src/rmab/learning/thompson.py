@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from rmab.arrays import BoolArray, FloatArray, IntArray
-from rmab.learning.base import stream
-from rmab.learning.indexed import Arrays, IndexLearner
+from rmab.learning.base import Arrays, stream
+from rmab.learning.indexed import IndexLearner
 from rmab.learning.pools import Pools
 from rmab.learning.presets import TunableOptions
 from rmab.learning.tables import lagrangian_table

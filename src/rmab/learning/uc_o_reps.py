@@ -13,9 +13,9 @@ from typing import ClassVar
 from pydantic import Field
 
 from rmab.arrays import FloatArray
-from rmab.learning.base import State
+from rmab.learning.base import Arrays, State
 from rmab.learning.mirror import paper_rate
-from rmab.learning.occupancy import Arrays, FullInformation
+from rmab.learning.occupancy import FullInformation
 from rmab.learning.presets import PresetOptions
 
 __all__ = ["UcOReps", "UcORepsOptions"]

@@ -20,10 +20,10 @@ from pydantic import Field
 from rmab.arrays import FloatArray, IntArray
 from rmab.errors import SolverError
 from rmab.kernels.balls import lifted_values
-from rmab.learning.base import State
+from rmab.learning.base import Arrays, State
 from rmab.learning.confidence import empirical
 from rmab.learning.feedback import Feedback
-from rmab.learning.indexed import Arrays, IndexLearner
+from rmab.learning.indexed import IndexLearner
 from rmab.learning.pools import Pools
 from rmab.learning.presets import TunableOptions
 from rmab.learning.tables import endless_discount, whittle_table

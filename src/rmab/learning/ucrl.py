@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from rmab.arrays import FloatArray, IntArray
-from rmab.learning.base import Plan, State
+from rmab.learning.base import Arrays, Plan, State
 from rmab.learning.confidence import Confidence, Kernels, empirical, hoeffding_width
 from rmab.learning.generator import FromGenerator, GeneratorOptions
-from rmab.learning.indexed import Arrays, IndexLearner
+from rmab.learning.indexed import IndexLearner
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.tables import tightened
 from rmab.planners.optimistic import optimistic_fluid
