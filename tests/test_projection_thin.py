@@ -30,7 +30,7 @@ def newton_step(instance: Instance) -> tuple[FloatArray, FloatArray, int]:
     """Return the first Newton step, of the potentials and of the prices, and how many pairs of states are joined."""
     program = instance.program
     state = DualNewton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
-    price_step, _ = state.newton_step()
+    price_step, _ = state.newton_step(state.mass)
     return state.step[program.reach], price_step, state.thin.ends.size
 
 

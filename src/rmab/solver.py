@@ -1,4 +1,4 @@
-"""Newton's method on the dual of the KL projection, arm by arm, and the way round for references that it is lost on."""
+"""Newton's method on the dual of the KL projection, arm by arm, with steps that fit masses far from their place."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +12,7 @@ from rmab.cores import cores
 from rmab.errors import SolverError
 from rmab.kernels.assembly import SMALL
 from rmab.kernels.curvature import curvature, direction, direction_joint
-from rmab.kernels.dual import dual, fit_step, open_step, opening
+from rmab.kernels.dual import dual, fit_step, open_step, opening, settle
 from rmab.kernels.dynamics import forward
 from rmab.kernels.linear import solve_positive
 from rmab.kernels.program import Program
@@ -23,8 +23,7 @@ __all__ = ["DualNewton", "solved"]
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
 MEETING = 50  # chunks from which threads are worth their meeting at every step of the first pass
 ITERATIONS = 200
-PATIENCE, STALLED = 25, 0.1  # iterations after which a residual of more than this means that the start was bad
-MILD, NEAR = 10.0, 1e-2  # spread of logarithms at which references are tame; residual at which the path may go on
+CLOSE, LOOSE = 1e-3, 0.1  # how much of the uniform distribution goes into marginals to start from, lest a mass be lost
 ARMIJO = 1e-4
 WEAK = 1e-6  # a price that has lost all but so little of its diagonal entry is eliminated after all nodes
 FARTHEST = 50.0  # masses change by exp(50) at most in one step: beyond that, a model of second order says nothing
@@ -52,7 +51,9 @@ class DualNewton:
         self.link = np.empty((arms, horizon, states, states) if states <= SMALL else (0, 0, 0, 0))
         self.leave, self.enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
         self.kernel = np.zeros(program.reference.shape)
-        self.mass, self.phi, self.sigma, self.constant = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
+        self.mass, self.settled, self.phi, self.sigma, self.constant = (
+            np.zeros((arms, horizon, states, 2)) for _ in range(5)
+        )
         self.open(marginals)
         self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)
 
@@ -83,12 +84,14 @@ class DualNewton:
         value = sum(one[0] for one in parts) + float(self.budget @ prices)
         return value, np.sum([one[2] for one in parts], axis=0), max(one[1] for one in parts)
 
-    def move(self, v: FloatArray, prices: FloatArray) -> None:
-        """Go to these potentials (N,H+1,S) and prices (H,) if the dual function is lower there."""
-        gradient, here = np.empty_like(self.gradient), (self.v, self.prices, self.gradient)
-        value, _, _ = self.evaluate(v, prices, gradient)
-        self.v, self.prices, self.gradient = (v, prices, gradient) if np.isfinite(value) and value < self.value else here
-        self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)  # once more, for the rows
+    def reopen(self, marginals: FloatArray) -> None:
+        """Start at these marginals (N,H,S) instead, if the dual function is lower there."""
+        value, here = self.value, (self.v.copy(), self.prices.copy())
+        self.open(marginals)
+        self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)
+        if not self.value < value:
+            self.v, self.prices = here
+            self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)
 
     @property
     def residual(self) -> float:
@@ -97,9 +100,13 @@ class DualNewton:
         prices = np.where(self.program.idle, 0.0, np.minimum(self.prices, slack))
         return max(self.flow, float(np.abs(prices).max()))
 
-    def improve(self) -> None:
-        """Take one Newton step, shortened until the dual function has come down enough; SolverError where it cannot."""
-        price_step, slope_v = self.newton_step()
+    def improve(self) -> float:
+        """Take one Newton step, shortened until the dual function has come down enough; SolverError where it cannot.
+
+        Returns the part of the step that was taken.
+        """
+        settle(self.mass, self.gradient, self.settled)
+        price_step, slope_v = self.newton_step(self.settled)
         slack = self.budget - self.used
         longest = max(float(np.abs(self.step).max()), float(np.abs(price_step).max()))
         length = min(1.0, FARTHEST / longest) if np.isfinite(longest) and longest > 0 else 1.0
@@ -115,7 +122,7 @@ class DualNewton:
             if np.isfinite(value) and value <= self.value + ARMIJO * expected + noise:
                 self.v, self.prices, self.gradient = v, prices, gradient
                 self.value, self.used, self.flow = value, used, flow
-                return
+                return length
             length *= 0.5
         raise SolverError(f"projection: the line search failed at residual {self.residual:.2e}")
 
@@ -129,8 +136,11 @@ class DualNewton:
         mass /= program.weights[:, np.newaxis, np.newaxis, np.newaxis]
         return mass
 
-    def newton_step(self) -> tuple[FloatArray, float]:
-        """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials."""
+    def newton_step(self, mass: FloatArray) -> tuple[FloatArray, float]:
+        """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials.
+
+        mass (N,H,S,2): the masses that the Hessian is made of: the point's own, or settled ones.
+        """
         slack = self.budget - self.used
         free = self.program.binds & ((self.prices > 0) | (slack < 0))
         column = np.where(free, np.cumsum(free) - 1, -1)
@@ -138,25 +148,25 @@ class DualNewton:
 
         def factored(first: int, last: int) -> tuple[FloatArray, float]:
             schur = np.empty((1 + columns, 1 + columns))
-            point = (self.kernel, self.mass, self.sigma, self.gradient, column, columns)
+            point = (self.kernel, mass, self.sigma, self.gradient, column, columns)
             factors = (self.upper, self.link, self.leave, self.enter)
             return schur, curvature(self.program, self.thin, first, last, *point, *factors, schur)
 
         parts = self.each(factored)
         if self.thin.joint and not parts[0][1] >= WEAK:
             self.thin = self.thin._replace(joint=False)
-            return self.newton_step()
+            return self.newton_step(mass)
         schur = np.sum([one[0] for one in parts], axis=0)
         price_step = np.zeros_like(self.prices)
         if self.thin.joint:
             steps = (self.upper, self.enter, price_step, self.step)
             return price_step, direction_joint(self.program, self.thin, self.gradient, slack, column, *steps)
         if columns:
-            matrix = np.diag(self.used[free]) - schur[1:, 1:]
+            used = (self.program.weights @ mass[..., 1].sum(axis=2))[free]
             step = schur[0, 1:] - slack[free]
-            solve_positive(matrix, step, np.full(columns, 1e-15 * float(self.used[free].max()) + 1e-300))
+            solve_positive(np.diag(used) - schur[1:, 1:], step, np.full(columns, 1e-15 * float(used.max()) + 1e-300))
             price_step[free] = step
-        point = (self.kernel, self.mass, self.gradient, column)
+        point = (self.kernel, mass, self.gradient, column)
         factors = (self.upper, self.link, self.leave, self.enter, price_step, self.step)
         slopes = self.each(lambda first, last: direction(self.program, self.thin, first, last, *point, *factors))
         return price_step, float(sum(slopes))
@@ -167,75 +177,20 @@ def solved(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualN
 
     warm (N,H,S,2): masses to start from.
     """
-    newton, iterations = DualNewton(program, _first_marginals(program, warm)), 0
-    try:
-        iterations = _iterate(newton, tol, PATIENCE)
-        lost = newton.residual > STALLED
-    except SolverError:
-        lost = True
-    if lost:
-        newton, more = _tempered(program)
-        iterations += more
-    iterations += _iterate(newton, tol, ITERATIONS - PATIENCE)
-    if not newton.residual <= tol:
-        raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tol:.0e}")
-    return newton, iterations
-
-
-def _iterate(newton: DualNewton, tol: float, most: int) -> int:
-    """Take Newton steps until the residual is at most tol, or there have been `most`; return how many."""
-    for iterations in range(most):
-        if newton.residual <= tol or not np.isfinite(newton.value):
-            return iterations
-        newton.improve()
-    return most
-
-
-def _tempered(program: Program) -> tuple[DualNewton, int]:
-    """Come from afar: project reference^heat, from a heat at which all entries are alike up to the reference itself.
-
-    For references that are lost from any other start: steep, with sets wide enough for mass to go anywhere. Each point
-    starts from the masses of the last, or on the line through the last two, which the dual points approach as the heat
-    grows; steps in heat shrink where one fails. Returns a state near the answer, and the iterations it took.
-    """
-    positive = program.reference[program.reference > 0]
-    heat = min(1.0, MILD / max(float(np.log(positive.max()) - np.log(positive.min())), 1e-300))
-    newton, solved, factor, total = None, 0.0, 2.0, 0
-    mass: FloatArray | None = None
-    past: list[tuple[float, FloatArray, FloatArray]] = []  # heat, potentials and prices of the points that were reached
-    while solved < 1.0:
-        milder = program._replace(reference=program.reference**heat)
-        try:
-            newton = DualNewton(milder, _first_marginals(program, mass))
-            if len(past) > 1:
-                newton.move(*_extrapolated(past, heat))
-            total += _iterate(newton, NEAR, PATIENCE)
-            if newton.residual > NEAR:
-                raise SolverError(f"projection: residual {newton.residual:.2e} at heat {heat:.3g}")
-        except SolverError:
-            if factor < 1.01 or solved == 0.0:
-                raise
-            factor = factor**0.5
-        else:
-            solved, mass = heat, newton.flow_masses()
-            past.append((heat, newton.v, newton.prices))
-        heat = min(1.0, solved * factor)
-    assert newton is not None
-    return newton, total
-
-
-def _extrapolated(past: list[tuple[float, FloatArray, FloatArray]], heat: float) -> tuple[FloatArray, FloatArray]:
-    """Return potentials (N,H+1,S) and prices (H,) at this heat, on the line through the last two points."""
-    (before, old_v, old_prices), (last, v, prices) = past[-2:]
-    part = (heat - last) / (last - before)
-    return v + part * (v - old_v), np.maximum(prices + part * (prices - old_prices), 0.0)
-
-
-def _first_marginals(program: Program, mass: FloatArray | None) -> FloatArray:
-    """State marginals (N,H,S) to start from: those of these masses (N,H,S,2), or uniform."""
-    reach = program.reach
-    marginals: FloatArray = reach / reach.sum(axis=2, keepdims=True)
-    if mass is None:
-        return marginals
-    mixed: FloatArray = 0.999 * mass.sum(axis=3) + 0.001 * marginals
-    return mixed
+    uniform: FloatArray = program.reach / program.reach.sum(axis=2, keepdims=True)
+    marginals = uniform if warm is None else (1.0 - CLOSE) * warm.sum(axis=3) + CLOSE * uniform
+    newton = DualNewton(program, marginals)
+    followed = newton.flow_masses().sum(axis=3)
+    for iterations in range(ITERATIONS + 1):
+        if newton.residual <= tol:
+            return newton, iterations
+        if not np.isfinite(newton.value):
+            break
+        short = newton.improve() < 1.0
+        if short and iterations == 0:
+            # Far from the answer. What flows from a point, and what flows from that in turn, tend to lie on two sides of
+            # it; the dual function tells where it is nearest.
+            followed = (1.0 - LOOSE) * followed + LOOSE * uniform
+            newton.reopen(0.5 * (marginals + followed))
+            newton.reopen(followed)
+    raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tol:.0e}")

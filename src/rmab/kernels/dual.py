@@ -16,8 +16,10 @@ from rmab.kernels.compile import compiled
 from rmab.kernels.program import Program
 from rmab.kernels.rows import ahead, any_row, nearest_row, same_rows
 
-__all__ = ["dual", "fit_step", "open_step", "opening"]
+__all__ = ["dual", "fit_step", "open_step", "opening", "settle"]
 
+SOONEST = 0.1  # part of a node's mass that is left to it where next to nothing comes in
+NEGLIGIBLE = 1e-25  # masses below this are taken for this: what becomes of them matters to nobody, and rounding would rule
 TRIALS = 100
 FITTED = 1e-3  # how well the first prices keep to the budget: Newton does the rest
 
@@ -84,6 +86,29 @@ def dual(
                 if not abs(gradient[n, h, s]) <= worst:
                     worst = abs(gradient[n, h, s])
     return total, worst
+
+
+@compiled
+def settle(mass: FloatArray, gradient: FloatArray, settled: FloatArray) -> None:
+    """Write the masses (N,H,S,2) that the Hessian is to be made of: at every node, the logarithmic mean of `in` and `out`.
+
+    A node by itself, all others held, has f(x) = out exp(-x) + in x, with in = out + gradient. Newton's step, 1 - in / out,
+    is lost where out is small; the right one, ln(out / in), is Newton's with (in - out) / ln(in / out) for a mass. As the
+    gradient vanishes this is `out` itself, so that the last steps are Newton's own.
+    """
+    arms, horizon, states, _ = mass.shape
+    for n in range(arms):
+        for h in range(horizon):
+            for s in range(states):
+                out, part = mass[n, h, s, 0] + mass[n, h, s, 1], 1.0
+                excess = gradient[n, h, s] / out if out > 0.0 else 0.0
+                if abs(excess) > 1e-6 and excess < np.inf:
+                    part = excess / np.log1p(excess) if excess > -1.0 else 0.0
+                for a in range(2):
+                    if mass[n, h, s, a] > 0.0:
+                        settled[n, h, s, a] = max(max(part, SOONEST) * mass[n, h, s, a], NEGLIGIBLE)
+                    else:
+                        settled[n, h, s, a] = 0.0
 
 
 @compiled
