@@ -139,6 +139,12 @@ def test_runs_that_fail_are_named_and_the_exit_code_is_1(file: Path) -> None:
     assert "rmab study run" in outcome.stderr.splitlines()[-1]
     traced = call("--debug", "study", "run", file, "--out", "results", "--rounds", 1, "--workers", 1)
     assert re.search(r"Traceback(.*\n)+.*broken\.py.*in _plan", traced.stderr)
+    later = call("study", "status", "results")  # why is kept
+    assert re.search(r"^failed: \S*broken\S*: .*no plan", later.stderr, re.M)
+    assert "Traceback" not in later.stderr
+    assert "in _plan" in call("--debug", "study", "status", "results").stderr
+    told = json.loads(call("study", "status", "results", "--json").stdout)
+    assert told == found
     alone = call("run", "cpap", "broken:Broken", "-t", "episodes=1")
     assert (alone.exit_code, alone.stderr) == (1, "Error: no plan\n")
 

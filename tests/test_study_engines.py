@@ -98,7 +98,10 @@ class TestLocal:
         assert status.failures == tuple(seen) == (
             Failure(study.jobs()[0].id, "its worker died 3 times (the last one: signal 9)"),
         )  # fmt: skip
+        assert Results.open(tmp_path / "out").status() == status
         assert run_study(study, tmp_path / "out", engine=LocalEngine(1)).complete  # it has no lives left to take
+        assert Results.open(tmp_path / "out").status().failures == ()
+        assert not list((tmp_path / "out" / "failures").iterdir())
 
     def test_a_learner_that_raises_is_reported_and_not_played_again(self, tmp_path: Path) -> None:
         study = small_study(2, ("studies:Failing", "random"))

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import rmab
-from rmab.study import LocalEngine, Results, Status, Study, run_study
+from rmab.study import Failure, LocalEngine, Results, Status, Study, run_study
+from rmab.study.failures import forget, keep, kept
 from rmab.study.shards import SCHEMA, encoded, read_shard, shard_path
 from studies import HERE, Inline, data, small_study
 
@@ -265,3 +266,18 @@ if __name__ == "__main__":
         assert list((finished / "runs").iterdir()) == [kept]
         assert run_study(small_study(), finished, engine=Inline()).complete
         assert data(finished) == content
+
+
+def test_what_is_kept_of_failures(tmp_path: Path) -> None:
+    first, again = Failure("a", "no plan", "Traceback\n"), Failure("a", "no plan at all", "Traceback\n")
+    assert kept(tmp_path, ["a"]) == ()
+    keep(tmp_path, first)
+    keep(tmp_path, again)  # the last try counts
+    keep(tmp_path, Failure("b", "another"))
+    assert kept(tmp_path, ["a", "c"]) == (again,)
+    assert kept(tmp_path, ["a"])[0].trace == "Traceback\n"
+    forget(tmp_path, "a")
+    forget(tmp_path, "a")
+    assert [one.id for one in kept(tmp_path, ["a", "b"])] == ["b"]
+    (tmp_path / "failures" / "b.json").write_text("{")
+    assert "b.json: cannot be read" in kept(tmp_path, ["b"])[0].message

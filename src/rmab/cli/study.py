@@ -80,7 +80,7 @@ def run(
     except KeyboardInterrupt:
         click.echo(f"\nWhat is finished is kept in {folder}; go on with:\n  {_same_command(ctx)}", err=True)
         raise
-    _print_status(folder, status, machine, failures=[{"id": one.id, "message": one.message} for one in status.failures])
+    _print_status(folder, status, machine)
     _say_if_fewer_rounds(plan, folder)
     if not status.complete:
         click.echo(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
@@ -122,9 +122,13 @@ def show(name: str) -> None:
 )
 @click.argument("folder", type=FOLDER)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def status(folder: Path, machine: bool) -> None:
-    """Say how much of the study in FOLDER is finished, missing or damaged."""
-    _print_status(folder, _opened(folder).status(), machine)
+@click.pass_context
+def status(ctx: click.Context, folder: Path, machine: bool) -> None:
+    """Say how much of the study in FOLDER is finished, missing or damaged, and why runs failed."""
+    found = _opened(folder).status()
+    _print_status(folder, found, machine)
+    for one in () if machine else found.failures:
+        _print_failure(one, ctx.find_root().params["debug"])
 
 
 @study.command(
@@ -166,9 +170,7 @@ def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, debug: b
             bar(finished, total)
 
         def failed(failure: "RunFailure") -> None:
-            click.echo(f"failed: {failure.id}: {failure.message}", err=True)
-            if debug and failure.trace:
-                click.echo(failure.trace, err=True, nl=False)
+            _print_failure(failure, debug)
 
         try:
             return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=failed, adopt=adopt)
@@ -212,10 +214,17 @@ def _say_if_fewer_rounds(plan: "Study", folder: Path) -> None:
         click.echo(f"{words}; `study status` and `study report` speak of all {there:,}", err=True)
 
 
-def _print_status(folder: Path, status: "Status", machine: bool, **more: object) -> None:
+def _print_failure(failure: "RunFailure", debug: bool) -> None:
+    click.echo(f"failed: {failure.id}: {failure.message}", err=True)
+    if debug and failure.trace:
+        click.echo(failure.trace, err=True, nl=False)
+
+
+def _print_status(folder: Path, status: "Status", machine: bool) -> None:
     counts = {name: getattr(status, name) for name in ("total", "finished", "missing", "damaged")}
     if machine:
-        print_json({"folder": str(folder), **counts, **more})
+        failures = [{"id": one.id, "message": one.message} for one in status.failures]
+        print_json({"folder": str(folder), **counts, "failures": failures})
         return
     print_table(f"{folder}: runs", tuple(counts), [tuple(f"{value:,}" for value in counts.values())], left=0)
 

@@ -4,9 +4,10 @@ from rmab.study.engines import Engine, Outcome
 from rmab.study.engines.dask import DaskEngine
 from rmab.study.engines.local import LocalEngine
 from rmab.study.execution import run_study
+from rmab.study.failures import Failure
 from rmab.study.origin import changes_since
 from rmab.study.playing import play
-from rmab.study.results import Failure, Results, Status
+from rmab.study.results import Results, Status
 from rmab.study.spec import Job, LearnerSpec, Study, TaskSpec, builtin_names, builtin_table
 
 __all__ = [

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rmab.errors import FileError, StudyError
 from rmab.study.engines import Engine
-from rmab.study.results import Failure, Results, Status
+from rmab.study.failures import Failure, forget, keep
+from rmab.study.results import Results, Status
 from rmab.study.shards import shard_path, sweep
 from rmab.study.spec import Job, Study
 
@@ -25,7 +26,8 @@ def run_study(
     on_failure: Callable[[Failure], None] | None = None,
     adopt: bool = False,
 ) -> Status:
-    """Run what is missing of a study in its folder, and return how it stands; `failures` names the runs that failed.
+    """Run what is missing of a study in its folder, and return how it stands; `failures` names the runs that failed now.
+    Why they did is kept in the folder, too, until they are finished.
 
     A folder of another study is refused, unless it is to be adopted: then its runs count where they have the ids of this
     one. A finished run of a study that does not count here is never overwritten: FileError names it. on_progress is called
@@ -51,7 +53,9 @@ def run_study(
                     if outcome.failure:
                         failures.append(Failure(outcome.job.id, outcome.failure, outcome.trace))
                         (on_failure or (lambda _: None))(failures[-1])
+                        keep(place, failures[-1])
                     else:
+                        forget(place, outcome.job.id)
                         finished += 1
                     report(finished, len(jobs))
         finally:

@@ -1,10 +1,10 @@
-"""The folder of a study: `study.json` says which study it is, `runs/` has one shard per finished run."""
+"""The folder of a study: `study.json` says which it is, `runs/` has a shard per run, `failures/` why some have none."""
 
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +17,7 @@ import rmab
 from rmab.cores import cores
 from rmab.errors import FileError, ModelError
 from rmab.files import write_atomically
+from rmab.study.failures import Failure, kept
 from rmab.study.shards import SCHEMA, OtherStudyError, provenance_of, read_shard, shard_path
 from rmab.study.spec import Job, Study
 
@@ -24,24 +25,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["Failure", "Results", "Status"]
+__all__ = ["Results", "Status"]
 
 PIECE = 256  # shards that are looked at in one go
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A run that could not be finished: its id, one line on why, and the trace of what it raised, if it did."""
-
-    id: str
-    message: str
-    trace: str = field(default="", compare=False, repr=False)
-
-
-@dataclass(frozen=True)
 class Status:
-    """How many runs a study has, how many of them are finished, missing and damaged; and which failed just now."""
+    """How many runs a study has, how many of them are finished, missing and damaged; and which failed when last tried."""
 
     total: int
     finished: int
@@ -90,9 +82,11 @@ class Results:
 
     def status(self) -> Status:
         """Return how far the study is, from a look into every shard."""
-        marks = [mark for _, mark in self.checked(self.study.jobs())]
+        found = list(self.checked(self.study.jobs()))
+        marks = [mark for _, mark in found]
         finished, missing = marks.count("finished"), marks.count("missing")
-        return Status(len(marks), finished, missing, len(marks) - finished - missing)
+        failures = kept(self.folder, (job.id for job, mark in found if mark == "missing"))
+        return Status(len(marks), finished, missing, len(marks) - finished - missing, failures)
 
     def checked(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str]]:
         """Yield every job with `finished`, `missing`, `damaged` or `foreign`; all data is read and checked."""

@@ -1,0 +1,57 @@
+"""Runs that could not be finished: why, kept in the study's folder until they are."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rmab.errors import FileError
+from rmab.files import write_atomically
+
+__all__ = ["Failure", "forget", "keep", "kept"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that could not be finished: its id, one line on why, and the trace of what it raised, if it did."""
+
+    id: str
+    message: str
+    trace: str = field(default="", compare=False, repr=False)
+
+
+def keep(folder: Path, failure: Failure) -> None:
+    """Write down why a run failed, in place of what was said of an earlier try."""
+    path = _path(folder, failure.id)
+    try:
+        path.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path.parent}: cannot be made ({error.strerror or error})") from error
+    write_atomically(path, json.dumps(asdict(failure), indent=1).encode() + b"\n")
+
+
+def forget(folder: Path, run_id: str) -> None:
+    """Remove what was said of a run that is finished by now."""
+    path = _path(folder, run_id)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be removed ({error.strerror or error})") from error
+
+
+def kept(folder: Path, run_ids: Iterable[str]) -> tuple[Failure, ...]:
+    """Return why these runs failed when they were last tried; nothing of those that were not, or were cut short."""
+    found = []
+    for run_id in run_ids:
+        path = _path(folder, run_id)
+        try:
+            found.append(Failure(**json.loads(path.read_text(encoding="utf-8"))))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, TypeError) as error:
+            found.append(Failure(run_id, f"{path}: cannot be read ({error})".replace("\n", " ")))
+    return tuple(found)
+
+
+def _path(folder: Path, run_id: str) -> Path:
+    return folder / "failures" / f"{run_id}.json"
