@@ -1,5 +1,5 @@
-"""The learning table: every learner against every adversary, with intervals. Writes docs/learning.md; can be stopped and
-started again: finished runs are kept in the results file.
+"""The learning table: every learner against every adversary, with intervals. Writes docs/learning_tables.md; can be stopped
+and started again: finished runs are kept in the results file.
 
     python studies/learning_table.py [cpap] [cpap-adherence] [deadline] [--rounds 20] [--workers 2]
 
@@ -97,6 +97,25 @@ def section(family: str, labels: list[str], results: list[dict[str, object]], to
     return "\n".join(lines)
 
 
+def paired(family: str, results: list[dict[str, object]]) -> str:
+    """One table: by how much others with bandit feedback lose more than `ucmd` in the same rounds, in per cent of O1."""
+    regret = {tuple(one["job"]): 100 * float(one["O1"]) for one in results}  # type: ignore[arg-type]
+    lines = ["| above `ucmd`, in the same rounds | " + " | ".join(ADVERSARIES) + " |", "| --- |" + " ---: |" * 6]
+    for label, (name, _, feedback) in LEARNERS.items():
+        if label.startswith("variant") or label == "ucmd" or feedback == "full" or name == "oracle":
+            continue
+        cells = []
+        for against in ADVERSARIES:
+            rounds = [job[3] for job in regret if job[:3] == (family, against, label)]
+            both = [seed for seed in rounds if (family, against, "ucmd", seed) in regret]
+            more = [regret[family, against, label, seed] - regret[family, against, "ucmd", seed] for seed in both]
+            mean, half = interval(more) if len(more) > 1 else (np.nan, np.nan)
+            cells.append(f"{mean:.1f} ± {half:.1f}" if more else "")
+        if any(cells):
+            lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Run what is missing, then write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -140,6 +159,7 @@ def tables(results: list[dict[str, object]]) -> str:
         if any(one["job"][0] == family for one in results):  # type: ignore[index]
             parts.append(f"## {family}\n")
             parts += [section(family, main_labels, results, to) + "\n" for to in ("O1", "O2")]
+            parts.append(paired(family, results) + "\n")
     variants = [label for label in LEARNERS if label.startswith("variant")]
     parts.append("## Parts of `ucmd`, exchanged one by one (cpap, 4 rounds)\n")
     parts.append(section("cpap", variants, results, "O1") + "\n")
