@@ -2,9 +2,12 @@
 
 python studies/pages.py growth results/growth
 python studies/pages.py comparison results/rivals results/rivals-growth
+python studies/pages.py case results/paper-cpap     (prints the tables of docs/reproduction.md)
 """
 
 import argparse
+import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +85,33 @@ def growth(folder: Path) -> str:
     return "# Growth of regret\n\n" + made + text + rows(head, lines, 3)
 
 
+def case(folder: Path) -> str:
+    """Tables of docs/reproduction.md: what was earned, and what was lost to O1, over the run and by fifths of it."""
+    parts = []
+    for page in summary_of(folder).pages:
+        lines = []
+        for cell in page.cells:
+            whole, steps = cell.relative("O1"), np.linspace(0, cell.episodes, 6).astype(int)
+            lost = np.diff(cell.regret("O1"), axis=1, prepend=0.0)
+            by_fifths = [
+                100 * lost[:, first:last].sum() / np.abs((cell.columns["reward"] + lost)[:, first:last].sum())
+                for first, last in pairwise(steps)
+            ]
+            regret = f"{100 * whole.mean:.2f} ({100 * whole.low:.2f} to {100 * whole.high:.2f})"
+            known = [f"`{cell.learner}`", str(cell.rounds.size), f"{cell.totals.mean():,.0f}", regret]
+            lines.append([*known, ", ".join(f"{one:.1f}" for one in by_fifths), _milliseconds([cell])])
+        head = [
+            "learner",
+            "rounds",
+            "reward in all",
+            "regret to O1, % of its size",
+            "by fifths of the run, %",
+            "ms / episode",
+        ]
+        parts.append(rows(head, lines, 1))
+    return "\n".join(parts)
+
+
 def comparison(folder: Path, grown: Path) -> str:
     """docs/comparison.md: the paper's Table 1 with what was measured, and regret on cpap."""
     found, growing = summary_of(folder), summary_of(grown)
@@ -148,9 +178,12 @@ results/rivals-growth` and `python studies/pages.py comparison results/rivals re
 def main() -> None:
     """Write a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("page", choices=["growth", "comparison"])
+    parser.add_argument("page", choices=["growth", "comparison", "case"])
     parser.add_argument("folders", nargs="+", type=Path)
     args = parser.parse_args()
+    if args.page == "case":
+        sys.stdout.write(case(*args.folders))
+        return
     text = growth(*args.folders) if args.page == "growth" else comparison(*args.folders)
     (DOCS / f"{args.page}.md").write_text(text, encoding="utf-8")
 
