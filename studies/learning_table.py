@@ -100,7 +100,10 @@ def section(family: str, labels: list[str], results: list[dict[str, object]], to
 def paired(family: str, results: list[dict[str, object]]) -> str:
     """One table: by how much others with bandit feedback lose more than `ucmd` in the same rounds, in per cent of O1."""
     regret = {tuple(one["job"]): 100 * float(one["O1"]) for one in results}  # type: ignore[arg-type]
-    lines = ["| above `ucmd`, in the same rounds | " + " | ".join(ADVERSARIES) + " |", "| --- |" + " ---: |" * 6]
+    lines = [
+        "| regret to O1 above `ucmd`'s in the same rounds, points | " + " | ".join(ADVERSARIES) + " |",
+        "| --- |" + " ---: |" * 6,
+    ]
     for label, (name, _, feedback) in LEARNERS.items():
         if label.startswith("variant") or label == "ucmd" or feedback == "full" or name == "oracle":
             continue
@@ -109,8 +112,8 @@ def paired(family: str, results: list[dict[str, object]]) -> str:
             rounds = [job[3] for job in regret if job[:3] == (family, against, label)]
             both = [seed for seed in rounds if (family, against, "ucmd", seed) in regret]
             more = [regret[family, against, label, seed] - regret[family, against, "ucmd", seed] for seed in both]
-            mean, half = interval(more) if len(more) > 1 else (np.nan, np.nan)
-            cells.append(f"{mean:.1f} ± {half:.1f}" if more else "")
+            mean, half = interval(more) if more else (np.nan, np.nan)
+            cells.append(f"{mean:.1f} ± {half:.1f}" if np.isfinite(half) else f"{mean:.1f}" if more else "")
         if any(cells):
             lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -153,7 +156,8 @@ def tables(results: list[dict[str, object]]) -> str:
     main_labels = [label for label in LEARNERS if not label.startswith("variant")]
     parts = [
         "# Learning tables\n",
-        "Made by `python studies/learning_table.py`: means and 95% intervals over rounds. Negative is better.\n",
+        "Made by `python studies/learning_table.py`: means and 95% intervals over rounds. Negative is better; in\n"
+        "the tables of differences to `ucmd`, positive means that `ucmd` is better.\n",
     ]
     for family in SIZES:
         if any(one["job"][0] == family for one in results):  # type: ignore[index]

@@ -80,8 +80,8 @@ def growth(folder: Path) -> str:
     command = f"rmab study run growth --rounds {rounds} --out results/growth"
     made = f"Made by `{command}` and `python studies/pages.py growth results/growth`:\n"
     text = (
-        "a CPAP instance of 4 arms, budget 2, 10 steps; mean accumulated regret to O2, the best executable fixed policy, and the\n"
-        "exponent of T that fits it.\n\n"
+        "a CPAP instance of 4 arms, budget 2, 10 steps; mean accumulated regret to O2, the best executable fixed policy,\n"
+        "and the exponent of T that fits it.\n\n"
     )
     return "# Growth of regret\n\n" + made + text + rows(head, lines, 3)
 

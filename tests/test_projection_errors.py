@@ -8,6 +8,7 @@ import pytest
 import rmab
 from instances import Instance, random_instance
 from rmab.errors import ModelError, SolverError
+from rmab.solver import DualNewton
 
 BOX = random_instance(0, (2, 3, 3), support=0.7)
 BALL = random_instance(0, (2, 3, 3), support=0.7, radius=0.2)
@@ -195,8 +196,12 @@ def test_a_tolerance_that_is_none(tol: Any) -> None:
 
 def test_too_few_iterations_are_said_with_the_residual_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rmab.solver.ITERATIONS", 1)
+    steps = list[float]()
+    improve = DualNewton.improve
+    monkeypatch.setattr(DualNewton, "improve", lambda self: steps.append(improve(self)) or steps[-1])
     with pytest.raises(SolverError, match=r"residual \d\.\d\de-0\d after 1 iterations") as caught:
         BOX.solve()
+    assert len(steps) == 1
     reached = float(str(caught.value).split("residual ")[1].split()[0])
     assert 1e-8 < reached < 1
     loose = BOX.solve(tol=1.0)

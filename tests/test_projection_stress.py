@@ -13,7 +13,6 @@ from instances import Instance, certify, infeasibility, random_instance
 from rmab.arrays import FloatArray
 from rmab.errors import SolverError
 from rmab.families.deadline import kernel as deadline_kernel
-from rmab.kernels.dual import settle
 
 FILES = sorted(corpus.FOLDER.glob("*.npz"))
 
@@ -262,21 +261,3 @@ def test_a_warm_start_from_another_world() -> None:
     cold, warm = other.solve(), other.solve(warm=one.solve())
     certify(other, warm)
     np.testing.assert_allclose(warm.mass, cold.mass, atol=1e-7)
-
-
-def test_masses_in_the_hessian_are_those_that_solve_a_node_by_itself() -> None:
-    """One node: f(x) = out exp(-x) + in x is least at ln(out / in), and Newton gets there in one step with this mass."""
-    out, into = np.array([1e-20, 1e-3, 0.5, 0.3, 0.25]), np.array([0.5, 0.5, 0.5, 0.2, 0.25])
-    mass = np.stack([0.25 * out, 0.75 * out], axis=1)[None, None]
-    settled = np.empty_like(mass)
-    settle(mass, (into - out)[None, None], settled)
-    np.testing.assert_allclose((out - into) / settled.sum(axis=3)[0, 0], np.log(out / into), rtol=1e-12)
-    np.testing.assert_allclose(settled[..., 1], 3 * settled[..., 0])
-
-
-def test_masses_in_the_hessian_at_the_edges() -> None:
-    mass = np.array([[0.2, 0.2], [0.0, 0.0], [1e-60, 0.0], [1e-320, 0.0]])[None, None]
-    settled = np.empty_like(mass)
-    settle(mass, np.array([-0.4, 0.0, 0.0, 0.1])[None, None], settled)  # nothing in; no way there; negligible; beyond floats
-    np.testing.assert_allclose(settled[0, 0, :3], [[0.02, 0.02], [0.0, 0.0], [1e-25, 0.0]])
-    assert np.isfinite(settled).all()

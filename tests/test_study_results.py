@@ -14,7 +14,7 @@ import pytest
 import rmab
 from rmab.study import Failure, LocalEngine, Results, Status, Study, run_study
 from rmab.study.failures import forget, keep, kept
-from rmab.study.shards import SCHEMA, encoded, read_shard, shard_path
+from rmab.study.shards import SCHEMA, encoded, read_shard, shard_path, sweep
 from studies import HERE, Inline, data, small_study
 
 SOURCE = str(Path(rmab.__file__).parents[1])
@@ -268,6 +268,14 @@ if __name__ == "__main__":
         assert data(finished) == content
 
 
+def test_a_damaged_run_that_fails_again_says_why(finished: Path) -> None:
+    job = small_study().jobs()[0]
+    shard_path(finished, job.id).write_bytes(b"half of a file")
+    keep(finished, Failure(job.id, "no plan"))
+    status = Results.open(finished).status()
+    assert (status.damaged, status.failures) == (1, (Failure(job.id, "no plan"),))
+
+
 def test_what_is_kept_of_failures(tmp_path: Path) -> None:
     first, again = Failure("a", "no plan", "Traceback\n"), Failure("a", "no plan at all", "Traceback\n")
     assert kept(tmp_path, ["a"]) == ()
@@ -279,5 +287,8 @@ def test_what_is_kept_of_failures(tmp_path: Path) -> None:
     forget(tmp_path, "a")
     forget(tmp_path, "a")
     assert [one.id for one in kept(tmp_path, ["a", "b"])] == ["b"]
+    (tmp_path / "failures" / ".b.json.tmp").touch()  # of a writer that was killed
+    sweep(tmp_path)
+    assert [one.name for one in (tmp_path / "failures").iterdir()] == ["b.json"]
     (tmp_path / "failures" / "b.json").write_text("{")
     assert "b.json: cannot be read" in kept(tmp_path, ["b"])[0].message

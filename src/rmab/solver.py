@@ -184,13 +184,22 @@ def solved(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualN
     for iterations in range(ITERATIONS + 1):
         if newton.residual <= tol:
             return newton, iterations
-        if not np.isfinite(newton.value):
+        if iterations == ITERATIONS or not np.isfinite(newton.value):
             break
-        short = newton.improve() < 1.0
-        if short and iterations == 0:
-            # Far from the answer. What flows from a point, and what flows from that in turn, tend to lie on two sides of
-            # it; the dual function tells where it is nearest.
+        if iterations > 0:
+            newton.improve()
+        elif not _first_step_is_whole(newton):
+            # Far from the answer, which tends to lie between a point and what flows from there; the dual function tells
+            # which is nearest.
             followed = (1.0 - LOOSE) * followed + LOOSE * uniform
             newton.reopen(0.5 * (marginals + followed))
             newton.reopen(followed)
     raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tol:.0e}")
+
+
+def _first_step_is_whole(newton: DualNewton) -> bool:
+    """Take the first step, and say whether it could be taken as a whole; where there is none, other starts may have one."""
+    try:
+        return newton.improve() == 1.0
+    except SolverError:
+        return False

@@ -5,8 +5,8 @@ distribution p and a cost phi, hence the mass m = exp(-prices[h] a - v[n,h,s] - 
 
     f(v, prices) = sum over n of weights[n] (sum m + v[n,0,start]) + sum over h of budget[h] prices[h],
 
-convex; its gradient is the violation of flow and budget. Given the prices the arms are independent: kernels work on arms
-first..last-1 and write their own parts only, so that chunks of arms can run side by side.
+convex; its gradient is the violation of flow and budget. Given the prices the arms are independent: kernels that take
+first and last work on arms first..last-1 and write their own parts only, so that chunks of arms can run side by side.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from rmab.kernels.rows import ahead, any_row, nearest_row, same_rows
 
 __all__ = ["dual", "fit_step", "open_step", "opening", "settle"]
 
-SOONEST = 0.1  # part of a node's mass that is left to it where next to nothing comes in
+LEAST_PART = 0.1  # of a node's mass is left to it where next to nothing comes in
 NEGLIGIBLE = 1e-25  # masses below this are taken for this: what becomes of them matters to nobody, and rounding would rule
 TRIALS = 100
 FITTED = 1e-3  # how well the first prices keep to the budget: Newton does the rest
@@ -92,9 +92,10 @@ def dual(
 def settle(mass: FloatArray, gradient: FloatArray, settled: FloatArray) -> None:
     """Write the masses (N,H,S,2) that the Hessian is to be made of: at every node, the logarithmic mean of `in` and `out`.
 
-    A node by itself, all others held, has f(x) = out exp(-x) + in x, with in = out + gradient. Newton's step, 1 - in / out,
+    A node by itself, what comes in held, has f(x) = out exp(-x) + in x, with in = out + gradient. Newton's step, 1 - in/out,
     is lost where out is small; the right one, ln(out / in), is Newton's with (in - out) / ln(in / out) for a mass. As the
-    gradient vanishes this is `out` itself, so that the last steps are Newton's own.
+    gradient vanishes this is `out` itself, so that the last steps are Newton's own. A mean of less than LEAST_PART of `out`,
+    or than NEGLIGIBLE, is raised to that.
     """
     arms, horizon, states, _ = mass.shape
     for n in range(arms):
@@ -106,7 +107,7 @@ def settle(mass: FloatArray, gradient: FloatArray, settled: FloatArray) -> None:
                     part = excess / np.log1p(excess) if excess > -1.0 else 0.0
                 for a in range(2):
                     if mass[n, h, s, a] > 0.0:
-                        settled[n, h, s, a] = max(max(part, SOONEST) * mass[n, h, s, a], NEGLIGIBLE)
+                        settled[n, h, s, a] = max(max(part, LEAST_PART) * mass[n, h, s, a], NEGLIGIBLE)
                     else:
                         settled[n, h, s, a] = 0.0
 

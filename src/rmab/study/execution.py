@@ -52,8 +52,8 @@ def run_study(
                 for outcome in outcomes if todo else ():
                     if outcome.failure:
                         failures.append(Failure(outcome.job.id, outcome.failure, outcome.trace))
-                        (on_failure or (lambda _: None))(failures[-1])
                         keep(place, failures[-1])
+                        (on_failure or (lambda _: None))(failures[-1])
                     else:
                         forget(place, outcome.job.id)
                         finished += 1

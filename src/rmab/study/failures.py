@@ -40,7 +40,7 @@ def forget(folder: Path, run_id: str) -> None:
 
 
 def kept(folder: Path, run_ids: Iterable[str]) -> tuple[Failure, ...]:
-    """Return why these runs failed when they were last tried; nothing of those that were not, or were cut short."""
+    """Return why these runs failed the last time that they came to an end; nothing of those that never did."""
     found = []
     for run_id in run_ids:
         path = _path(folder, run_id)

@@ -85,7 +85,7 @@ class Results:
         found = list(self.checked(self.study.jobs()))
         marks = [mark for _, mark in found]
         finished, missing = marks.count("finished"), marks.count("missing")
-        failures = kept(self.folder, (job.id for job, mark in found if mark == "missing"))
+        failures = kept(self.folder, (job.id for job, mark in found if mark in ("missing", "damaged")))
         return Status(len(marks), finished, missing, len(marks) - finished - missing, failures)
 
     def checked(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str]]:

@@ -109,5 +109,5 @@ def read_shard(path: Path, run_id: str, studies: Collection[str], content: bytes
 
 def sweep(folder: Path) -> None:
     """Remove what writers that were killed left behind: files that never got their name."""
-    for stray in (folder / "runs").glob(".*.parquet.*"):
+    for stray in (*(folder / "runs").glob(".*.parquet.*"), *(folder / "failures").glob(".*.json.*")):
         stray.unlink(missing_ok=True)

@@ -1,0 +1,59 @@
+"""The steps of the projection's solver: the masses in its Hessian, and where it starts."""
+
+import numpy as np
+import pytest
+
+from instances import certify, random_instance
+from rmab.errors import SolverError
+from rmab.kernels.dual import settle
+from rmab.solver import DualNewton
+
+
+def test_masses_in_the_hessian_are_those_that_solve_a_node_by_itself() -> None:
+    """One node: f(x) = out exp(-x) + in x is least at ln(out / in), and Newton gets there in one step with this mass."""
+    out, into = np.array([1e-20, 1e-3, 0.5, 0.3, 0.25]), np.array([0.5, 0.5, 0.5, 0.2, 0.25])
+    mass = np.stack([0.25 * out, 0.75 * out], axis=1)[None, None]
+    settled = np.empty_like(mass)
+    settle(mass, (into - out)[None, None], settled)
+    np.testing.assert_allclose((out - into) / settled.sum(axis=3)[0, 0], np.log(out / into), rtol=1e-12)
+    np.testing.assert_allclose(settled[..., 1], 3 * settled[..., 0])
+
+
+def test_masses_in_the_hessian_at_the_edges() -> None:
+    mass = np.array([[0.2, 0.2], [0.0, 0.0], [1e-60, 0.0], [1e-320, 0.0]])[None, None]
+    settled = np.empty_like(mass)
+    settle(mass, np.array([-0.4, 0.0, 0.0, 0.1])[None, None], settled)  # nothing in; no way there; negligible; beyond floats
+    np.testing.assert_allclose(settled[0, 0, :3], [[0.02, 0.02], [0.0, 0.0], [1e-25, 0.0]])
+    assert np.isfinite(settled).all()
+
+
+def test_another_start_is_taken_only_where_the_dual_function_is_lower() -> None:
+    program = random_instance(0, (3, 5, 3), spread=20.0, budget=0.4).program
+    uniform = program.reach / program.reach.sum(axis=2, keepdims=True)
+    skewed = uniform * np.array([1.0, 1e-6, 1e-3])
+    skewed /= np.maximum(skewed.sum(axis=2, keepdims=True), 1e-300)
+    points = [DualNewton(program, marginals) for marginals in (uniform, skewed)]
+    better, worse = sorted(points, key=lambda one: one.value)
+    assert better.value < worse.value
+    low, high = (uniform, skewed) if better is points[0] else (skewed, uniform)
+    stays, moves = DualNewton(program, low), DualNewton(program, high)
+    stays.reopen(high)
+    moves.reopen(low)
+    for one in (stays, moves):
+        assert (one.value, one.flow) == (better.value, better.flow)
+        for name in ("v", "prices", "gradient", "used", "mass", "kernel", "phi"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(better, name))
+
+
+def test_other_starts_help_where_the_first_has_no_step_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance, improve, calls = random_instance(0, (2, 4, 3)), DualNewton.improve, []
+
+    def stuck(newton: DualNewton) -> float:
+        calls.append(newton.value)
+        if len(calls) == 1:
+            raise SolverError("projection: the line search failed")
+        return improve(newton)
+
+    monkeypatch.setattr(DualNewton, "improve", stuck)
+    certify(instance, instance.solve())
+    assert len(calls) > 1
