@@ -3,8 +3,8 @@
 The best policy over all episodes cannot be computed. O1 bounds it from above: the fluid LP of the summed rewards, whose gap
 to any executable policy stays. O2 is the best fixed policy that we can execute with the true kernels and the summed rewards
 at hand: the better one of occupancy and Lagrangian index, simulated. (On cpap, cpap-adherence and deadline the finite
-Whittle index was never better, and O2 is within 1% of O1: LP-update has nothing left to find there.) O3 knows the rewards of each
-episode before it begins: the fluid LP, episode by episode. Regret is signed, and negative where a learner beats the
+Whittle index was never better, and O2 is within 1% of O1: LP-update has nothing left to find there.) O3 knows the rewards of
+each episode before it begins: the fluid LP, episode by episode. Regret is signed, and negative where a learner beats the
 comparator.
 """
 
