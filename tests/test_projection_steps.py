@@ -40,9 +40,9 @@ def test_another_start_is_taken_only_where_the_dual_function_is_lower() -> None:
     stays.reopen(high)
     moves.reopen(low)
     for one in (stays, moves):
-        assert (one.value, one.flow) == (better.value, better.flow)
+        np.testing.assert_allclose([one.value, one.flow], [better.value, better.flow], rtol=1e-9)
         for name in ("v", "prices", "gradient", "used", "mass", "kernel", "phi"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(better, name))
+            np.testing.assert_allclose(getattr(one, name), getattr(better, name), rtol=1e-9, atol=1e-12, err_msg=name)
 
 
 def test_other_starts_help_where_the_first_has_no_step_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
