@@ -203,7 +203,10 @@ class TestCheck:
     @pytest.mark.parametrize("value", [-0.5, 1.5, 1.5 + 1e-10])
     def test_both_ends_belong_to_the_range(self, value):
         seen, one = good()
-        Feedback(2, STATES, ACTIONS, changed(one.rewards, (1, 1, 1), value)).check(seen, 2)
+        edge = Feedback(2, STATES, ACTIONS, changed(one.rewards, (1, 1, 1), value))
+        edge.check(seen, 2)
+        assert edge.rewards[1, 1, 1] == value
+        assert "outside" in refusal(seen, Feedback(2, STATES, ACTIONS, changed(one.rewards, (1, 1, 1), 1.001 * value)))
 
     def test_passive_zero(self):
         seen = view(passive_zero=True)

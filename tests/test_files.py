@@ -1,6 +1,7 @@
 import gc
 import json
 import os
+import re
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -33,14 +34,15 @@ def write(path, fields):
     return path
 
 
-def refused(path, kind, message):
-    """Loading `path` is refused with an error of this kind whose message is the path, then `message`."""
-    with pytest.raises(kind, match=message) as caught:
+def refusal(path, kind):
+    """Return why `path` is refused, with an error of this kind, in one line after the path."""
+    with pytest.raises(kind) as caught:
         Problem.load(path)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value)
+    place, why = str(caught.value)[: len(str(path)) + 2], str(caught.value)[len(str(path)) + 2 :]
+    assert (place, "\n" in why) == (f"{path}: ", False)
     del caught
     gc.collect()  # a file left open complains here
+    return why
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -72,29 +74,29 @@ def test_json_written_by_hand(tmp_path):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 class TestLoad:
     def test_missing_file(self, tmp_path, suffix):
-        refused(tmp_path / f"none{suffix}", FileError, r"cannot be read \(No such file or directory\)$")
+        assert re.search(r"cannot be read \(No such file or directory\)$", refusal(tmp_path / f"none{suffix}", FileError))
 
     def test_folder(self, tmp_path, suffix):
         (tmp_path / f"folder{suffix}").mkdir()
-        refused(tmp_path / f"folder{suffix}", FileError, r"cannot be read \(Is a directory\)$")
+        assert re.search(r"cannot be read \(Is a directory\)$", refusal(tmp_path / f"folder{suffix}", FileError))
 
     @pytest.mark.parametrize("kind", ["rmab task", 3, ""])
     def test_wrong_kind(self, tmp_path, suffix, kind):
         path = write(tmp_path / f"p{suffix}", {**FIELDS, "kind": kind})
-        refused(path, FileError, f"expected kind 'rmab problem', found {kind!r}$")
+        assert re.search(f"expected kind 'rmab problem', found {kind!r}$", refusal(path, FileError))
 
     def test_no_kind(self, tmp_path, suffix):
         path = write(tmp_path / f"p{suffix}", {key: value for key, value in FIELDS.items() if key != "kind"})
-        refused(path, FileError, "expected kind 'rmab problem', found None$")
+        assert re.search("expected kind 'rmab problem', found None$", refusal(path, FileError))
 
     @pytest.mark.parametrize("names", [["kernels"], ["start"], ["budget"], ["horizon"], ["budget", "start"]])
     def test_missing_field(self, tmp_path, suffix, names):
         path = write(tmp_path / f"p{suffix}", {key: value for key, value in FIELDS.items() if key not in names})
-        refused(path, FileError, f"missing {', '.join(names)}$")
+        assert re.search(f"missing {', '.join(names)}$", refusal(path, FileError))
 
     def test_unknown_field(self, tmp_path, suffix):
         path = write(tmp_path / f"p{suffix}", {**FIELDS, "bugdet": 2})
-        refused(path, FileError, r"unknown bugdet \(known: budget, groups, horizon")
+        assert re.search(r"unknown bugdet \(known: budget, groups, horizon", refusal(path, FileError))
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -111,38 +113,34 @@ class TestLoad:
         ],
     )
     def test_invalid_model(self, tmp_path, suffix, change, message):
-        refused(write(tmp_path / f"p{suffix}", {**FIELDS, **change}), ModelError, message)
+        assert re.search(message, refusal(write(tmp_path / f"p{suffix}", {**FIELDS, **change}), ModelError))
 
     @pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe", b"kernels = 3"])
     def test_rubbish(self, tmp_path, suffix, content):
         path = tmp_path / f"p{suffix}"
         path.write_bytes(content)
-        refused(path, FileError, "not JSON" if suffix == ".json" else "not a readable .npz archive")
+        assert re.search("not JSON" if suffix == ".json" else "not a readable .npz archive", refusal(path, FileError))
 
 
-def cut_off(path, problem, message):
+@pytest.mark.parametrize(("suffix", "message"), [(".json", "not JSON"), (".npz", "not a readable .npz archive")])
+def test_cut_off(tmp_path, problem, suffix, message):
+    path = tmp_path / f"p{suffix}"
     problem.save(path)
     whole = path.read_bytes()
     for length in range(0, len(whole) - 2, 97):
         path.write_bytes(whole[:length])
-        refused(path, FileError, message)
-
-
-def test_json_cut_off(tmp_path, problem):
-    cut_off(tmp_path / "p.json", problem, "not JSON")
-
-
-def test_npz_cut_off(tmp_path, problem):
-    cut_off(tmp_path / "p.npz", problem, "not a readable .npz archive")
+        assert message in refusal(path, FileError)
 
 
 def test_json_that_is_no_object(tmp_path):
-    refused(write(tmp_path / "p.json", [1, 2]), FileError, "expected an object with named fields, found list$")
+    assert re.search(
+        "expected an object with named fields, found list$", refusal(write(tmp_path / "p.json", [1, 2]), FileError)
+    )
 
 
 def test_npz_with_pickled_objects_is_refused(tmp_path):
     path = write(tmp_path / "p.npz", {**FIELDS, "groups": np.array([{}, {}], dtype=object)})
-    refused(path, FileError, "not a readable .npz archive")
+    assert re.search("not a readable .npz archive", refusal(path, FileError))
 
 
 def test_npz_with_any_byte_wrong(tmp_path, problem):
@@ -158,19 +156,19 @@ def test_npz_with_any_byte_wrong(tmp_path, problem):
 def test_npy_under_the_name_npz(tmp_path):
     with (tmp_path / "p.npz").open("wb") as stream:
         np.save(stream, KERNEL)
-    refused(tmp_path / "p.npz", FileError, "not a readable .npz archive")
+    assert re.search("not a readable .npz archive", refusal(tmp_path / "p.npz", FileError))
 
 
 @pytest.mark.parametrize(
     "change", [{"groups": 5}, {"state_names": 5}, {"support": [[1], [1, 2]]}, {"horizon": 10**400}, {"start": 10**400}]
 )
 def test_json_with_malformed_fields(tmp_path, change):
-    refused(write(tmp_path / "p.json", {**FIELDS, **change}), ModelError, next(iter(change)))
+    assert re.search(next(iter(change)), refusal(write(tmp_path / "p.json", {**FIELDS, **change}), ModelError))
 
 
 @pytest.mark.parametrize("name", ["p", "p.txt", "p.npy", "npz", "p.json.gz"])
 def test_wrong_suffix(tmp_path, problem, name):
-    refused(tmp_path / name, FileError, r"the name must end in \.npz or \.json$")
+    assert re.search(r"the name must end in \.npz or \.json$", refusal(tmp_path / name, FileError))
     with pytest.raises(FileError, match=r"the name must end in \.npz or \.json$"):
         problem.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
