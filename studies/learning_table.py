@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 from rich.progress import track
-from scipy import stats
 
 import rmab
+from rmab.report.statistics import interval
 from rmab.rewards import ADVERSARIES
 
 ROOT = Path(__file__).parents[1]
@@ -69,11 +69,10 @@ def play(job: tuple[str, str, str, int]) -> dict[str, object]:
     return {"job": list(job), **to, "seconds": float(run.seconds.sum() / run.reward.size), "reward": float(run.reward.sum())}
 
 
-def interval(values: list[float]) -> tuple[float, float]:
-    """Mean and half width of its 95% interval (Student)."""
-    sample = np.asarray(values)
-    half = stats.t.ppf(0.975, sample.size - 1) * sample.std(ddof=1) / np.sqrt(sample.size) if sample.size > 1 else np.inf
-    return float(sample.mean()), float(half)
+def shown(values: list[float]) -> str:
+    """Mean of the rounds, with the half width of its 95% interval where there are two or more; nothing without rounds."""
+    found = interval(np.asarray(values))
+    return "" if not values else f"{found.mean:.1f} ± {found.half:.1f}" if found.count > 1 else f"{found.mean:.1f}"
 
 
 def section(family: str, labels: list[str], results: list[dict[str, object]], to: str) -> str:
@@ -85,11 +84,7 @@ def section(family: str, labels: list[str], results: list[dict[str, object]], to
             mine = [one for one in results if one["job"][:3] == [family, against, label]]  # type: ignore[index]
             seconds += [float(one["seconds"]) for one in mine]  # type: ignore[arg-type]
             rounds.add(len(mine))
-            if not mine:
-                cells.append("")
-                continue
-            mean, half = interval([100 * float(one[to]) for one in mine])  # type: ignore[arg-type]
-            cells.append(f"{mean:.1f} ± {half:.1f}" if np.isfinite(half) else f"{mean:.1f}")
+            cells.append(shown([100 * float(one[to]) for one in mine]))  # type: ignore[arg-type]
         if any(cells):
             lines.append(
                 f"| {label} | " + " | ".join(cells) + f" | {'-'.join(map(str, sorted(rounds)))} | {np.mean(seconds):.2f} |"
@@ -112,8 +107,7 @@ def paired(family: str, results: list[dict[str, object]]) -> str:
             rounds = [job[3] for job in regret if job[:3] == (family, against, label)]
             both = [seed for seed in rounds if (family, against, "ucmd", seed) in regret]
             more = [regret[family, against, label, seed] - regret[family, against, "ucmd", seed] for seed in both]
-            mean, half = interval(more) if more else (np.nan, np.nan)
-            cells.append(f"{mean:.1f} ± {half:.1f}" if np.isfinite(half) else f"{mean:.1f}" if more else "")
+            cells.append(shown(more))
         if any(cells):
             lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

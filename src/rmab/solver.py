@@ -55,6 +55,10 @@ class DualNewton:
             np.zeros((arms, horizon, states, 2)) for _ in range(5)
         )
         self.open(marginals)
+        self.look()
+
+    def look(self) -> None:
+        """Evaluate the point where we are: its rows, gradient, value, active mass and violation."""
         self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)
 
     def open(self, marginals: FloatArray) -> None:
@@ -88,10 +92,10 @@ class DualNewton:
         """Start at these marginals (N,H,S) instead, if the dual function is lower there."""
         value, here = self.value, (self.v.copy(), self.prices.copy())
         self.open(marginals)
-        self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)
+        self.look()
         if not self.value < value:
             self.v, self.prices = here
-            self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)
+            self.look()
 
     @property
     def residual(self) -> float:
