@@ -16,7 +16,7 @@ import numpy as np
 
 import rmab
 from rmab.learning import mirror
-from rmab.posing import box_program
+from rmab.solvers.projection.program import box_program
 
 sys.path += [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 

@@ -22,10 +22,11 @@ from scipy import sparse
 import rmab
 from rmab.families.deadline import kernel as deadline_kernel
 from rmab.families.deadline import reward_parts
-from rmab.planners.blocks import Blocks
-from rmab.planners.fluid_lp import FluidProgram
-from rmab.posing import box_program
-from rmab.problem import Arms, Problem
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.fluid.highs import FluidProgram
+from rmab.solvers.projection.program import box_program
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 

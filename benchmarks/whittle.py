@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from rmab.planners.whittle import arm_whittle
+from rmab.solvers.whittle.index import arm_whittle
 
 REPEATS = {10: 30, 100: 10, 1000: 2}
 

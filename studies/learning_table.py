@@ -18,8 +18,8 @@ import numpy as np
 from rich.progress import track
 
 import rmab
+from rmab.model.adversaries import ADVERSARIES
 from rmab.report.statistics import interval
-from rmab.rewards import ADVERSARIES
 
 ROOT = Path(__file__).parents[1]
 LEARNERS: dict[str, tuple[str, dict[str, str], str]] = {

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from rmab.model.adversaries import ADVERSARIES
 from rmab.report.statistics import Interval
 from rmab.report.summary import COLUMNS, Cell, Scaling, Summary, summarise
-from rmab.rewards import ADVERSARIES
 from rmab.study import Results
 
 DOCS = Path(__file__).parents[1] / "docs"

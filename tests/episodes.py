@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 import literal
-from rmab.learning.feedback import Feedback
 from rmab.learning.pools import Observed, Pools
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
 
 
 def view_of(arms: int = 1, states: int = 2, horizon: int = 3, **changes: Any) -> View:

@@ -9,10 +9,10 @@ from scipy.special import kl_div, rel_entr
 
 import reference
 import rmab
-from rmab.arrays import BoolArray, FloatArray
-from rmab.kernels.program import Program
-from rmab.posing import ball_program, box_program, checked_budget
-from rmab.projection import Projection
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.solvers.projection.compiled.program import Program
+from rmab.solvers.projection.program import ball_program, box_program, checked_budget
+from rmab.solvers.projection.project import Projection
 
 
 @dataclass(frozen=True)

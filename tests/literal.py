@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
 
 
 def pair_visits(states: IntArray, actions: IntArray, count: int) -> IntArray:

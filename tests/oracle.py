@@ -9,8 +9,8 @@ import cvxpy as cp
 import numpy as np
 from scipy import sparse
 
-from rmab.arrays import FloatArray
-from rmab.kernels.program import Program
+from rmab.common.arrays import FloatArray
+from rmab.solvers.projection.compiled.program import Program
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.arrays import BoolArray, FloatArray
-from rmab.kernels.program import Program
-from rmab.problem import Problem
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.model.problem import Problem
+from rmab.solvers.projection.compiled.program import Program
 
 WORD = 2**64 - 1
 

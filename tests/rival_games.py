@@ -8,10 +8,12 @@ import instances
 import literal
 import oracle
 import rmab
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.learning.base import Learner, State
-from rmab.learning.feedback import Feedback
-from rmab.problem import Arms, Problem, View
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
 
 ARMS, STATES, HORIZON, EPISODES, BUDGET = 2, 2, 3, 4, 1
 EPSILON = 0.9  # so that sets bind after few episodes

@@ -4,8 +4,8 @@ import numpy as np
 
 import rmab
 from rmab.learning.base import Learner, State
-from rmab.learning.feedback import Feedback
-from rmab.policy import IndexPolicy
+from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy
 
 EPISODES = 5
 

@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rmab.arrays import FloatArray
-from rmab.policy import IndexPolicy
-from rmab.problem import Arms, Problem
+from rmab.common.arrays import FloatArray
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.play.policy import IndexPolicy
 
 RULES = ("fill", "at-most")
 ROUNDINGS = ("top", "dependent")

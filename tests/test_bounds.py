@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from rmab.arrays import FloatArray
-from rmab.kernels.bounds import dilated_bonus, occupancy_bounds
-from rmab.planners.boxes import Boxes
+from rmab.common.arrays import FloatArray
+from rmab.solvers.compiled.bounds import dilated_bonus, occupancy_bounds
+from rmab.solvers.fluid.boxes import Boxes
 
 
 def boxes(seed: int, blocks: int, states: int, width: float = 0.3) -> tuple[FloatArray, FloatArray]:

@@ -151,7 +151,7 @@ def test_errors_of_the_work_have_their_exit_codes(
     def fails(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("rmab.running.run", fails)
+    monkeypatch.setattr("rmab.runs.running.run", fails)
     outcome = call("run", "cpap", "random")
     assert outcome.exit_code == code
     assert outcome.stderr.strip().removeprefix("Error: ") == line
@@ -166,7 +166,7 @@ def test_a_full_disk_is_a_failure_and_a_wrong_place_wrong_input(monkeypatch: pyt
         def fails(path: Path, content: bytes) -> None:
             raise rmab.FileError(f"{path}: cannot be written") from OSError(number, os.strerror(number))
 
-        monkeypatch.setattr("rmab.files.write_atomically", fails)
+        monkeypatch.setattr("rmab.common.files.write_atomically", fails)
 
     short = ("run", "cpap", "random", "--episodes", "1", "--save", tmp_path / "x.csv")
     for number, code in ((28, 1), (13, 2)):
@@ -176,7 +176,7 @@ def test_a_full_disk_is_a_failure_and_a_wrong_place_wrong_input(monkeypatch: pyt
 
 def test_ctrl_c_ends_a_run_with_130() -> None:
     code = """
-import rmab.running
+import rmab.runs.running
 from rmab.cli import main
 print("ready", flush=True)
 main(["run", "cpap", "random", "-t", "episodes=1000000"])

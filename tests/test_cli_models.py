@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 import rmab
-from rmab.selfbench import Pair, numpy_episode
+from rmab.cli.selfbench import Pair, numpy_episode
 from test_cli import call, refused
 
 KERNEL = [[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]
@@ -166,7 +166,7 @@ def test_what_a_plan_cannot_use_is_refused(problem_file: Path, tmp_path: Path) -
 def test_the_benchmark_reports_each_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
     pair = Pair("ours", lambda: called.append("ours"), 2, "theirs", lambda: called.append("theirs"), 1)
-    monkeypatch.setattr("rmab.selfbench.measures", lambda: iter([pair]))
+    monkeypatch.setattr("rmab.cli.selfbench.measures", lambda: iter([pair]))
     (one,) = json.loads(call("bench", "--json").stdout)
     assert one["ratio"] == pytest.approx(one["peer_seconds"] / one["seconds"])
     assert called.count("ours") == called.count("theirs") == 4
@@ -174,7 +174,7 @@ def test_the_benchmark_reports_each_pair(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_all_pairs_of_the_benchmark_run_and_the_numpy_peer_earns_the_same() -> None:
-    from rmab.selfbench import measures
+    from rmab.cli.selfbench import measures
 
     for pair in measures():
         pair.call()

@@ -11,12 +11,13 @@ import pytest
 import reference
 import rmab
 from episodes import view_of
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError, PolicyError
-from rmab.kernels.balls import joint_plan
 from rmab.learning.colored_ucrl2 import ColoredUcrl2Options, JointPolicy, color_widths, joint_sets
-from rmab.learning.feedback import Feedback
-from rmab.problem import Arms, Problem
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.play.feedback import Feedback
+from rmab.solvers.compiled.balls import joint_plan
 from strategies import random_problem
 
 

@@ -9,7 +9,7 @@ import rmab
 from rmab.learning.confidence import KINDS
 from rmab.learning.estimators import ESTIMATORS
 from rmab.learning.mirror import STEPS
-from rmab.policy import IndexPolicy
+from rmab.play.policy import IndexPolicy
 from rmab.testing import check_learner
 
 PARTS = [

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from reference import backward, expected_reward, occupancy, optimal_value
-from rmab.policy import IndexPolicy
-from rmab.problem import Arms, Problem
-from rmab.simulation import simulate, simulate_many
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.play.policy import IndexPolicy
+from rmab.play.simulation import simulate, simulate_many
 from strategies import MODES, RULES, distinct, random_problem
 
 ROUNDS = 4000

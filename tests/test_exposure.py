@@ -10,8 +10,8 @@ from episodes import tiny, view_of
 from rmab.learning.estimators import implicit_estimate
 from rmab.learning.exposure import executed_occupancy, exploration, of_blocks, of_kinds
 from rmab.learning.pools import Pools
-from rmab.policy import IndexPolicy
-from rmab.simulation import visit_rates
+from rmab.play.policy import IndexPolicy
+from rmab.play.simulation import visit_rates
 
 
 def test_visit_rates_are_those_of_the_episodes_one_by_one() -> None:

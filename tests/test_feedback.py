@@ -7,8 +7,8 @@ import pytest
 
 import rmab
 from rmab.errors import FeedbackError
-from rmab.learning.feedback import Feedback
-from rmab.simulation import Trajectory
+from rmab.play.feedback import Feedback
+from rmab.play.simulation import Trajectory
 
 # Three arms with two states, two steps, budget 1.
 STATES = [[0, 1, 0], [1, 1, 0], [0, 1, 1]]

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from rmab.common.files import write_atomically
 from rmab.errors import FileError, ModelError, RmabError
-from rmab.files import write_atomically
-from rmab.problem import Arms, Problem
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
 from strategies import problems
 
 KERNEL = [[[0.1, 0.9], [1.0, 0.0]], [[1 / 3, 2 / 3], [0.5, 0.5]]]

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 import reference
 import rmab
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.errors import SolverError
-from rmab.planners import fluid as fluid_module
-from rmab.planners.blocks import Blocks
-from rmab.planners.fluid import certified
-from rmab.planners.fluid_lp import FluidProgram
-from rmab.problem import Arms, Problem
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.solvers.fluid import fluid as fluid_module
+from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.fluid.fluid import certified
+from rmab.solvers.fluid.highs import FluidProgram
 from strategies import problems, random_problem, rewards
 
 
@@ -235,7 +236,7 @@ def test_only_large_programmes_use_the_interior_point_method(monkeypatch: pytest
     blocks, columns = Blocks.of(problem, reward), 3 * 2 * (1 + 2 * 3)  # one start state, then both
     chosen = []
     for large in (columns, columns - 1):
-        monkeypatch.setattr("rmab.planners.fluid_lp.LARGE", large)
+        monkeypatch.setattr("rmab.solvers.fluid.highs.LARGE", large)
         chosen.append(FluidProgram(blocks, 1, 4).highs.getOptionValue("solver")[1])
     assert chosen == ["choose", "ipm"]
 
@@ -250,6 +251,6 @@ def test_a_refused_solver_option_is_an_error() -> None:
 def test_interior_point_and_simplex_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, reward = random_problem(7, count=6, states=4, horizon=8, budget=2)
     simplex = rmab.fluid(problem, reward)
-    monkeypatch.setattr("rmab.planners.fluid_lp.LARGE", 0)
+    monkeypatch.setattr("rmab.solvers.fluid.highs.LARGE", 0)
     interior = rmab.fluid(problem, reward)
     assert interior.value == pytest.approx(simplex.value, rel=1e-8)

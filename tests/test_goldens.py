@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.families.deadline import STATES
-from rmab.policy import IndexPolicy
-from rmab.rewards import ADVERSARIES
+from rmab.model.adversaries import ADVERSARIES
+from rmab.play.policy import IndexPolicy
 
 DIGITS = 1e-10  # exp and sin may differ in the last bits between machines
 

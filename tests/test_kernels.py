@@ -8,10 +8,10 @@ from hypothesis.extra.numpy import arrays
 
 from reference import successor as slow_successor
 from reference import systematic, top, xoshiro
-from rmab.arrays import frozen
-from rmab.kernels.episodes import step, successor
-from rmab.kernels.randomness import uniform, whole
-from rmab.kernels.selection import add_highest, add_sampled, kth_smallest, select
+from rmab.common.arrays import frozen
+from rmab.play.compiled.episodes import step, successor
+from rmab.play.compiled.randomness import uniform, whole
+from rmab.play.compiled.selection import add_highest, add_sampled, kth_smallest, select
 from strategies import MODES, some_arms
 
 TIED = st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0, 2.0])

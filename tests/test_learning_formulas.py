@@ -15,9 +15,9 @@ import rmab
 from episodes import ACTIONS, GROUPS, REWARD, STATES, tiny, view_of
 from rmab.learning.confidence import KINDS, Confidence, empirical, hoeffding_width, kl_interval
 from rmab.learning.estimators import ESTIMATORS, begin_memory, paper_estimate, update_memory
-from rmab.learning.feedback import Feedback
 from rmab.learning.pools import Observed, Pools
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
 
 # ---------------------------------------------------------------- counts and pools
 

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.arrays import BoolArray, FloatArray
+from rmab.common.arrays import BoolArray, FloatArray
 from rmab.errors import PolicyError
-from rmab.planners.blocks import Blocks
-from rmab.planners.fluid_lp import FluidProgram
-from rmab.policy import Policy
-from rmab.problem import Arms, Problem
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.play.policy import Policy
+from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.fluid.highs import FluidProgram
 from strategies import random_problem
 
 

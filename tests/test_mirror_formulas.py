@@ -16,12 +16,14 @@ import rmab
 from episodes import view_of
 from rmab.learning.confidence import Confidence
 from rmab.learning.estimators import begin_memory, update_memory
-from rmab.learning.feedback import Feedback
 from rmab.learning.mirror import active_step, first_step, paper_rate, reached_heat
 from rmab.learning.pools import Observed, Pools
-from rmab.planners.stationary import stationary_fluid
-from rmab.problem import Arms, Problem, View
-from rmab.projection import Projection
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.solvers.projection.project import Projection
+from rmab.solvers.stationary.stationary import stationary_fluid
 
 # ---------------------------------------------------------------- the mirror step, and the whole learner
 

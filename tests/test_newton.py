@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import rmab
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError, SolverError
-from rmab.planners import newton
-from rmab.planners.optimistic import optimistic_fluid
-from rmab.problem import Arms, Problem
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.solvers.fluid import path as newton
+from rmab.solvers.fluid.optimistic import optimistic_fluid
 from strategies import problems, random_problem, rewards
 
 
@@ -129,10 +130,10 @@ def test_auto_follows_the_path_but_for_small_programmes(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(newton.SoftPath, "solve", noted)
     variables = 3 * 3 * 2 * 4
-    monkeypatch.setattr("rmab.planners.fluid.SMALL", variables)
+    monkeypatch.setattr("rmab.solvers.fluid.fluid.SMALL", variables)
     rmab.fluid(problem, reward)
     assert calls == []
-    monkeypatch.setattr("rmab.planners.fluid.SMALL", variables - 1)
+    monkeypatch.setattr("rmab.solvers.fluid.fluid.SMALL", variables - 1)
     rmab.fluid(problem, reward)
     assert calls == ["path"]
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 import reference
 import rmab
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError
-from rmab.policy import Policy, Rule
-from rmab.problem import Arms, Problem
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.play.policy import Policy, Rule
 from strategies import ROUNDINGS, RULES, problems, random_problem, rewards
 
 

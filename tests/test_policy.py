@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reference import top
 from rmab.errors import PolicyError
-from rmab.policy import IndexPolicy, Policy
+from rmab.play.policy import IndexPolicy, Policy
 from strategies import MODES, RULES, distinct, policies, problems
 
 TABLE = np.arange(24).reshape(2, 3, 4) / 24

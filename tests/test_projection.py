@@ -10,7 +10,7 @@ import pytest
 import rmab
 from instances import Instance, certify, possible, random_instance, row_violation
 from oracle import clarabel
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 
 SEEDS = range(3)
 
@@ -205,7 +205,7 @@ def test_answer_is_read_only_and_can_be_sent_to_another_process() -> None:
 
 
 def test_many_callers_at_once_do_not_disturb_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rmab.solver.CHUNK", 1)
+    monkeypatch.setattr("rmab.solvers.projection.newton.CHUNK", 1)
     instances = [random_instance(seed, (3, 4, 3)) for seed in range(8)]
     alone = [instance.solve() for instance in instances]
     with ThreadPoolExecutor(4) as pool:

@@ -1,6 +1,6 @@
 """The compiled dual against its twin in NumPy, its gradient and its Newton step against finite differences.
 
-The only tests that reach into the solver: they hold its state, `rmab.solver.DualNewton`, at a point of their choice.
+The only tests that reach into the solver: they hold its state, `DualNewton`, at a point of their choice.
 """
 
 import numpy as np
@@ -8,14 +8,14 @@ import pytest
 
 from instances import Instance, random_instance
 from reference import projection_dual
-from rmab.arrays import BoolArray, FloatArray
-from rmab.solver import DualNewton
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.solvers.projection.newton import DualNewton
 
 STEP = 1e-6
 
 
 def few_successors(seed: int, shape: tuple[int, int, int], **options: object) -> Instance:
-    """Most states have one to three successors; all may follow the first one. Sparse enough for `rmab.kernels.thin`."""
+    """Most states have one to three successors; all may follow the first one. Sparse enough for `sparse.py`."""
     few, all_of_them = (random_instance(seed, shape, support=support, **options) for support in (0.04, 1.0))
     first = np.arange(shape[2])[:, None, None] == 0
     low = np.where(first, all_of_them.low, few.low)

@@ -8,7 +8,7 @@ import pytest
 import rmab
 from instances import Instance, random_instance
 from rmab.errors import ModelError, SolverError
-from rmab.solver import DualNewton
+from rmab.solvers.projection.newton import DualNewton
 
 BOX = random_instance(0, (2, 3, 3), support=0.7)
 BALL = random_instance(0, (2, 3, 3), support=0.7, radius=0.2)
@@ -195,7 +195,7 @@ def test_a_tolerance_that_is_none(tol: Any) -> None:
 
 
 def test_too_few_iterations_are_said_with_the_residual_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rmab.solver.ITERATIONS", 1)
+    monkeypatch.setattr("rmab.solvers.projection.newton.ITERATIONS", 1)
     steps = list[float]()
     improve = DualNewton.improve
     monkeypatch.setattr(DualNewton, "improve", lambda self: steps.append(improve(self)) or steps[-1])

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.special import kl_div
 
 from instances import Instance, certify, possible, random_feasible, random_instance
-from rmab.arrays import FloatArray
-from rmab.projection import Projection
+from rmab.common.arrays import FloatArray
+from rmab.solvers.projection.project import Projection
 
 SEEDS = st.integers(0, 2**32 - 1)
 WIDTHS = st.sampled_from([0.0, 1e-6, 1e-3, 0.1, 0.4, 1.0])
@@ -207,7 +207,7 @@ def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, seed: int, radius
     instance = random_instance(seed, (7, 5, 3), radius=radius, budget=1.5)
     answers = []
     for chunk in (1, 200, 10**9):
-        monkeypatch.setattr("rmab.solver.CHUNK", chunk)
+        monkeypatch.setattr("rmab.solvers.projection.newton.CHUNK", chunk)
         answers.append(instance.solve())
     for other in answers[1:]:
         close(other, answers[0], 1e-12)
@@ -218,10 +218,10 @@ def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, seed: int, radius
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     from rmab import solver
 
-    monkeypatch.setattr("rmab.solver.CHUNK", 1)
+    monkeypatch.setattr("rmab.solvers.projection.newton.CHUNK", 1)
     instance = random_instance(0, (7, 5, 3))
     usual = instance.solve()
-    monkeypatch.setattr("rmab.solver.cores", lambda: count)
+    monkeypatch.setattr("rmab.solvers.projection.newton.cores", lambda: count)
     solver._pool.cache_clear()
     try:
         other = instance.solve()

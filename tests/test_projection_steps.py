@@ -5,8 +5,8 @@ import pytest
 
 from instances import certify, random_instance
 from rmab.errors import SolverError
-from rmab.kernels.dual import settle
-from rmab.solver import DualNewton
+from rmab.solvers.projection.compiled.dual import settle
+from rmab.solvers.projection.newton import DualNewton
 
 
 def test_masses_in_the_hessian_are_those_that_solve_a_node_by_itself() -> None:

@@ -10,7 +10,7 @@ import pytest
 import corpus
 import rmab
 from instances import Instance, certify, infeasibility, random_instance
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.errors import SolverError
 from rmab.families.deadline import kernel as deadline_kernel
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from instances import Instance, certify, random_instance
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.families.deadline import kernel as deadline_kernel
-from rmab.kernels import thin
-from rmab.kernels.linear import invert
-from rmab.solver import DualNewton
+from rmab.solvers.compiled.linear import invert
+from rmab.solvers.projection.compiled import sparse as thin
+from rmab.solvers.projection.newton import DualNewton
 
 INSTANCES = {
     "one arm": random_instance(0, (1, 12, 30), support=0.05, weights=[3.0]),

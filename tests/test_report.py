@@ -20,9 +20,9 @@ from rmab.report import Report, write_report
 from rmab.report.figures import draw
 from rmab.report.numbers import number, percent, share, spread
 from rmab.report.page import downsampled, payload, render
+from rmab.report.sentences import coverage, headline, page_words, scaling_words
 from rmab.report.statistics import Interval, interval
 from rmab.report.summary import COLUMNS, Summary, summarise
-from rmab.report.words import coverage, headline, page_words, scaling_words
 from rmab.study import Results, Study
 
 

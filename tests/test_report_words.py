@@ -7,9 +7,9 @@ import numpy as np
 from report_data import cell, page, summary
 from rmab.report.figures import _Slugs, draw
 from rmab.report.page import render
+from rmab.report.sentences import coverage, headline, page_words, scaling_caution
 from rmab.report.statistics import power
 from rmab.report.summary import Scaling, Summary
-from rmab.report.words import coverage, headline, page_words, scaling_caution
 
 
 def scaling(learner: str, exponent: float, *, group: str = "family", rounds: int = 3) -> Scaling:

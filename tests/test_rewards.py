@@ -6,7 +6,7 @@ import pytest
 import rmab
 from rmab.errors import ModelError
 from rmab.families.deadline import STATES as SPOTS
-from rmab.rewards import ADVERSARIES, Adaptive, Adversary, RewardModel, Scripted, Trace, adversary
+from rmab.model.adversaries import ADVERSARIES, Adaptive, Adversary, RewardModel, Scripted, Trace, adversary
 
 ARMS, STATES, EPISODES = 8, 2, 100
 

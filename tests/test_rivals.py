@@ -21,10 +21,11 @@ from rival_games import (
     game,
     played,
 )
-from rmab.arrays import FloatArray
-from rmab.learning.feedback import Feedback
+from rmab.common.arrays import FloatArray
 from rmab.learning.occupancy import doubled
-from rmab.problem import Arms, Problem
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.play.feedback import Feedback
 
 # ---------------------------------------------------------------- 1. uc-o-reps
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.learning.feedback import Feedback
+from rmab.play.feedback import Feedback
 from small import EPISODES, Always, known_task, small_task
 
 COLUMNS = ["episode", "reward", "bound", "activations", "visited", "iterations", "seconds"]

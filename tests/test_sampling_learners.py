@@ -14,7 +14,7 @@ from rmab.learning.pools import Pools
 from rmab.learning.q_whittle import Tables, fast_rate, slow_rate
 from rmab.learning.tables import lagrangian_table
 from rmab.learning.thompson import posterior_draw
-from rmab.planners.whittle import arm_whittle
+from rmab.solvers.whittle.index import arm_whittle
 from small import played
 from strategies import random_problem
 

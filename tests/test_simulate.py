@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 import rmab
 from reference import episode
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
-from rmab.policy import IndexPolicy
-from rmab.problem import Arms, Problem
-from rmab.simulation import simulate, simulate_many, simulate_visits
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.play.policy import IndexPolicy
+from rmab.play.simulation import simulate, simulate_many, simulate_visits
 from strategies import MODES, RULES, distinct, policies, problems, random_problem, rewards
 
 PLACE = np.arange(12).reshape(3, 2, 2)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 
-from rmab.arrays import FloatArray
-from rmab.kernels.dynamics import forward
-from rmab.kernels.optimism import best_values
-from rmab.planners.boxes import Boxes
-from rmab.planners.newton import SoftPath, solved
+from rmab.common.arrays import FloatArray
+from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.compiled.optimism import best_values
+from rmab.solvers.fluid.boxes import Boxes
+from rmab.solvers.fluid.path import SoftPath, solved
 
 BUDGET = np.array([1.2, 0.0, 0.7, 50.0, 1.5, 2.0])  # one step idle, one with more than there is
 

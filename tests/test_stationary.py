@@ -5,9 +5,9 @@ import pytest
 
 import rmab
 from highs_stationary import highs_value
-from rmab.kernels import gains
-from rmab.planners import stationary
-from rmab.planners.stationary import stationary_fluid
+from rmab.solvers.stationary import stationary
+from rmab.solvers.stationary.compiled import gains
+from rmab.solvers.stationary.stationary import stationary_fluid
 
 WIDTHS = [0.0, 1e-3, 0.05, 0.3, 1.0]
 

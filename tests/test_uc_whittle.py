@@ -7,10 +7,10 @@ import pytest
 
 import rmab
 from episodes import view_of
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.learning.pools import Pools
 from rmab.learning.uc_whittle import clearing_price, optimistic_kernels, whittle_radius
-from rmab.planners.whittle import arm_whittle
+from rmab.solvers.whittle.index import arm_whittle
 from small import played
 from strategies import random_problem
 from test_whittle import advantage

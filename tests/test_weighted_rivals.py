@@ -24,7 +24,7 @@ from rival_games import (
     game,
     played,
 )
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.learning.confidence import Confidence
 from rmab.learning.exposure import (
     bounds,
@@ -35,12 +35,13 @@ from rmab.learning.exposure import (
     rows_of,
     weighted_losses,
 )
-from rmab.learning.feedback import Feedback
 from rmab.learning.pools import Pools
 from rmab.learning.shifted_uc_o_reps import shifted_box
-from rmab.policy import IndexPolicy
-from rmab.problem import Arms, Problem
-from rmab.simulation import visit_rates
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy
+from rmab.play.simulation import visit_rates
 
 # ---------------------------------------------------------------- importance weights
 

@@ -8,12 +8,13 @@ import pytest
 
 import reference
 import rmab
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError
 from rmab.families.deadline import kernel as deadline_kernel
 from rmab.families.deadline import reward_parts
-from rmab.planners.whittle import BLOCK, arm_whittle, arm_whittle_finite
-from rmab.problem import Arms, Problem
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.solvers.whittle.index import BLOCK, arm_whittle, arm_whittle_finite
 from strategies import random_problem
 
 KERNEL = np.array([[[0.5, 0.5], [1.0, 0.0]], [[0.25, 0.75], [0.5, 0.5]]])

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from rmab.arms import Arms
     from rmab.errors import (
         BudgetExceeded,
         FeedbackError,
@@ -25,22 +24,24 @@ if TYPE_CHECKING:
     from rmab.families.deadline import deadline_whittle, earliest_deadline_first, least_laxity_first
     from rmab.learning import learner, learners
     from rmab.learning.base import Learner, Plan, State
-    from rmab.learning.feedback import Feedback
-    from rmab.planners.fluid import Fluid, fluid
+    from rmab.model.adversaries import Adversary, RewardModel, adversary
+    from rmab.model.arms import Arms
+    from rmab.model.problem import Problem
+    from rmab.model.view import View
     from rmab.planners.indices import lagrangian_index, myopic_index, occupancy_index, random_policy, round_robin
     from rmab.planners.lp_update import LpUpdate
-    from rmab.planners.optimistic import OptimisticFluid, optimistic_fluid
     from rmab.planners.whittle import Whittle, whittle, whittle_finite
-    from rmab.policy import IndexPolicy, Policy
-    from rmab.problem import Problem, View
-    from rmab.projection import Projection, project, project_ball
-    from rmab.regret import Comparators, theory_curve
-    from rmab.rewards import Adversary, RewardModel, adversary
-    from rmab.running import Run, run
-    from rmab.simulation import Batch, Trajectory, simulate, simulate_many
+    from rmab.play.feedback import Feedback
+    from rmab.play.policy import IndexPolicy, Policy
+    from rmab.play.simulation import Batch, Trajectory, simulate, simulate_many
+    from rmab.runs.comparators import Comparators, theory_curve
+    from rmab.runs.running import Run, run
+    from rmab.solvers.fluid.fluid import Fluid, fluid
+    from rmab.solvers.fluid.optimistic import OptimisticFluid, optimistic_fluid
+    from rmab.solvers.projection.project import Projection, project, project_ball
 
 _HOMES = {
-    "arms": ("Arms",),
+    "model.arms": ("Arms",),
     "errors": (
         "BudgetExceeded",
         "FeedbackError",
@@ -53,19 +54,20 @@ _HOMES = {
     ),
     "learning": ("learner", "learners"),
     "learning.base": ("Learner", "Plan", "State"),
-    "learning.feedback": ("Feedback",),
-    "planners.fluid": ("Fluid", "fluid"),
+    "play.feedback": ("Feedback",),
+    "solvers.fluid.fluid": ("Fluid", "fluid"),
     "planners.indices": ("lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"),
     "planners.lp_update": ("LpUpdate",),
-    "planners.optimistic": ("OptimisticFluid", "optimistic_fluid"),
+    "solvers.fluid.optimistic": ("OptimisticFluid", "optimistic_fluid"),
     "planners.whittle": ("Whittle", "whittle", "whittle_finite"),
-    "policy": ("IndexPolicy", "Policy"),
-    "problem": ("Problem", "View"),
-    "projection": ("Projection", "project", "project_ball"),
-    "regret": ("Comparators", "theory_curve"),
-    "rewards": ("Adversary", "RewardModel", "adversary"),
-    "running": ("Run", "run"),
-    "simulation": ("Batch", "Trajectory", "simulate", "simulate_many"),
+    "play.policy": ("IndexPolicy", "Policy"),
+    "model.problem": ("Problem",),
+    "model.view": ("View",),
+    "solvers.projection.project": ("Projection", "project", "project_ball"),
+    "runs.comparators": ("Comparators", "theory_curve"),
+    "model.adversaries": ("Adversary", "RewardModel", "adversary"),
+    "runs.running": ("Run", "run"),
+    "play.simulation": ("Batch", "Trajectory", "simulate", "simulate_many"),
     "families": ("Task", "load_task", "task", "tasks"),
     "families.deadline": ("deadline_whittle", "earliest_deadline_first", "least_laxity_first"),
 }

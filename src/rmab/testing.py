@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.arms import Arms
-from rmab.arrays import FloatArray, frozen
-from rmab.checks import as_integer
+from rmab.common.arrays import FloatArray, frozen
+from rmab.common.checks import as_integer
 from rmab.errors import FeedbackError, ModelError, PolicyError
 from rmab.families.task import Task
 from rmab.learning.base import Learner, Plan, State
-from rmab.learning.feedback import Feedback
-from rmab.policy import IndexPolicy
-from rmab.problem import Problem, View
-from rmab.simulation import Trajectory, simulate
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy
+from rmab.play.simulation import Trajectory, simulate
 
 __all__ = ["check_learner"]
 

@@ -15,7 +15,7 @@ def bench(machine: bool) -> None:
 
     The first call loads or compiles machine code, which is kept for the next time.
     """
-    from rmab.selfbench import measures
+    from rmab.cli.selfbench import measures
 
     taken = []
     for one in measures():

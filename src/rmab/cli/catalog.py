@@ -23,7 +23,7 @@ def tasks(machine: bool) -> None:
     """
     from rmab.families import FAMILIES, family_options
     from rmab.families import tasks as every
-    from rmab.rewards import ADVERSARIES
+    from rmab.model.adversaries import ADVERSARIES
 
     if machine:
         every_task = every().items()

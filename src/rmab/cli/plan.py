@@ -12,10 +12,10 @@ from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import number, print_json, print_table
 
 if TYPE_CHECKING:
-    from rmab.arrays import FloatArray
-    from rmab.planners.fluid import Fluid
-    from rmab.policy import IndexPolicy
-    from rmab.problem import Problem
+    from rmab.common.arrays import FloatArray
+    from rmab.model.problem import Problem
+    from rmab.play.policy import IndexPolicy
+    from rmab.solvers.fluid.fluid import Fluid
 
 __all__ = ["plan"]
 
@@ -51,8 +51,8 @@ def plan(problem: str, reward: Path | None, index: str, arms: tuple[int, ...], s
     PROBLEM is a task name (`rmab tasks`) or a file with a task or a problem, .json or .npz: docs/cli.md shows one. The
     index of an arm says what activating it is worth in a state at a step; activate the highest, up to the budget.
     """
-    from rmab.planners.fluid import fluid
     from rmab.planners.indices import lagrangian_index, occupancy_index
+    from rmab.solvers.fluid.fluid import fluid
 
     model, pays = _model(problem, reward, seed)
     for n in arms:
@@ -72,9 +72,9 @@ def _model(name: str, reward: Path | None, seed: int) -> "tuple[Problem, Any]":
     """Return the problem and the reward (N, S, 2) to plan for."""
     import numpy as np
 
+    from rmab.common.files import kind_of
     from rmab.families import task as make_task
-    from rmab.files import kind_of
-    from rmab.problem import Problem
+    from rmab.model.problem import Problem
 
     from_file = Path(name).suffix in MODEL_FILES
     if from_file and kind_of(name) == "rmab problem":
@@ -95,7 +95,7 @@ def _model(name: str, reward: Path | None, seed: int) -> "tuple[Problem, Any]":
 def _read_array(path: Path) -> Any:
     import numpy as np
 
-    from rmab.checks import as_floats
+    from rmab.common.checks import as_floats
     from rmab.errors import FileError
 
     try:

@@ -13,8 +13,8 @@ from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, pr
 
 if TYPE_CHECKING:
     from rmab.families import Task
-    from rmab.problem import FeedbackMode
-    from rmab.running import Run
+    from rmab.model.view import FeedbackMode
+    from rmab.runs.running import Run
 
 __all__ = ["run"]
 
@@ -84,7 +84,7 @@ def run(
     """
     from rmab.learning import LEARNERS
     from rmab.learning import learner as make_learner
-    from rmab.running import run as play
+    from rmab.runs.running import run as play
 
     if learner in LEARNERS:  # one's own says itself what is wrong with its options
         check_known(f"learner {learner}", options, LEARNERS[learner][1].model_fields)
@@ -146,7 +146,7 @@ def _save(played: "Run", summary: dict[str, Any], path: Path) -> None:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    from rmab.files import write_atomically
+    from rmab.common.files import write_atomically
 
     same = {name: np.full(summary["episodes"], summary[name]) for name in ("task", "learner", "seed")}
     table, stream = pa.table({**same, **played.to_table()}), io.BytesIO()

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from rmab.checks import as_integer
+from rmab.common.checks import as_integer
+from rmab.common.files import SUFFIXES
 from rmab.errors import ModelError
 from rmab.families.cpap import cpap, cpap_adherence
 from rmab.families.deadline import deadline
 from rmab.families.split import split
 from rmab.families.task import Task, load_task
-from rmab.files import SUFFIXES
-from rmab.problem import FeedbackMode
-from rmab.rewards import ADVERSARIES
+from rmab.model.adversaries import ADVERSARIES
+from rmab.model.view import FeedbackMode
 
 __all__ = ["FAMILIES", "Task", "family_options", "load_task", "task", "tasks"]
 

@@ -8,11 +8,12 @@ moving up (of staying, at the top) by 1 + u, with u uniform on [.05, .5] per pat
 
 import numpy as np
 
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError
 from rmab.families.task import Task
-from rmab.problem import Arms, Problem
-from rmab.rewards import RewardModel, adversary
+from rmab.model.adversaries import RewardModel, adversary
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
 
 __all__ = ["cpap", "cpap_adherence"]
 

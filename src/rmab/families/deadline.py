@@ -10,13 +10,14 @@ Adversaries act on all arms of a class alike, as tariffs do: one factor on the p
 
 import numpy as np
 
-from rmab.arrays import FloatArray, frozen
+from rmab.common.arrays import FloatArray, frozen
 from rmab.errors import ModelError
 from rmab.families.task import Task
+from rmab.model.adversaries import RewardModel, adversary
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
 from rmab.planners.whittle import Whittle
-from rmab.policy import IndexPolicy
-from rmab.problem import Arms, Problem
-from rmab.rewards import RewardModel, adversary
+from rmab.play.policy import IndexPolicy
 
 __all__ = ["STATES", "deadline", "deadline_whittle", "earliest_deadline_first", "least_laxity_first"]
 

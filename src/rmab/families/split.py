@@ -13,8 +13,9 @@ many copies of the arms there are: Theorem 1 needs dependent rounding here.
 import numpy as np
 
 from rmab.families.task import Task
-from rmab.problem import Arms, Problem
-from rmab.rewards import RewardModel, adversary
+from rmab.model.adversaries import RewardModel, adversary
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
 
 __all__ = ["split"]
 

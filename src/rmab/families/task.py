@@ -7,11 +7,12 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.arrays import FloatArray, frozen
+from rmab.common.arrays import FloatArray, frozen
+from rmab.common.files import read_fields, write_fields
 from rmab.errors import ModelError
-from rmab.files import read_fields, write_fields
-from rmab.problem import FeedbackMode, Problem, View
-from rmab.rewards import Adaptive, Adversary, Trace
+from rmab.model.adversaries import Adaptive, Adversary, Trace
+from rmab.model.problem import Problem
+from rmab.model.view import FeedbackMode, View
 
 __all__ = ["Task", "load_task"]
 

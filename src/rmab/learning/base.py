@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from rmab.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.checks import as_integer
+from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.checks import as_integer
+from rmab.common.files import read_fields, write_fields
 from rmab.errors import FileError, ModelError
-from rmab.files import read_fields, write_fields
-from rmab.learning.feedback import Feedback
-from rmab.policy import Policy
-from rmab.problem import Problem, View
+from rmab.model.problem import Problem
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import Policy
 
 __all__ = ["Arrays", "Learner", "Plan", "Privileged", "State", "stream"]
 

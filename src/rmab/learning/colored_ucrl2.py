@@ -23,16 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError
-from rmab.kernels.balls import joint_plan
 from rmab.learning.base import Arrays, Plan, State
 from rmab.learning.confidence import empirical
 from rmab.learning.indexed import IndexLearner
 from rmab.learning.pools import Pools
 from rmab.learning.presets import TunableOptions
-from rmab.policy import check_place
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.play.policy import check_place
+from rmab.solvers.compiled.balls import joint_plan
 
 __all__ = ["ColoredUcrl2", "ColoredUcrl2Options", "JointPolicy", "color_widths", "joint_sets"]
 

@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from rmab.arrays import BoolArray, FloatArray, IntArray
-from rmab.problem import View
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.model.view import View
 
 __all__ = ["KINDS", "Confidence", "Kernels", "Kind", "empirical", "hoeffding_width", "kl_interval"]
 

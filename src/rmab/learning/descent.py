@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.learning.base import Learner, Plan, State
 from rmab.learning.confidence import Confidence, Kernels, Kind, hoeffding_width
 from rmab.learning.estimators import Estimate, EstimatorKind, begin_memory, update_memory
 from rmab.learning.exposure import executed_occupancy, exploration, of_kinds
-from rmab.learning.feedback import Feedback
 from rmab.learning.mirror import StepKind, active_step, first_step, lazy_step, paper_rate, reached_heat
 from rmab.learning.pools import Pools
-from rmab.policy import IndexPolicy, Rounding, Rule
-from rmab.problem import View
-from rmab.projection import Projection
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy, Rounding, Rule
+from rmab.solvers.projection.project import Projection
 
 __all__ = ["MirrorDescent", "UcmdArmabOptions", "UcmdOptions"]
 

@@ -26,18 +26,18 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import expit
 
-from rmab.arrays import FloatArray
-from rmab.kernels.bounds import dilated_bonus
+from rmab.common.arrays import FloatArray
 from rmab.learning.base import Arrays, Learner, Plan, State
 from rmab.learning.confidence import Confidence
 from rmab.learning.exposure import bounds, importance, of_blocks, own_occupancy, placed, rows_of
-from rmab.learning.feedback import Feedback
 from rmab.learning.occupancy import doubled
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.presets import WeightedOptions
-from rmab.planners.boxes import Rows
-from rmab.policy import IndexPolicy
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy
+from rmab.solvers.compiled.bounds import dilated_bonus
+from rmab.solvers.fluid.boxes import Rows
 
 __all__ = ["DilatedPo", "DilatedPoOptions"]
 

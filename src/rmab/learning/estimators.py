@@ -16,9 +16,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.arrays import BoolArray, FloatArray
+from rmab.common.arrays import BoolArray, FloatArray
 from rmab.learning.pools import Observed, Pools
-from rmab.problem import View
+from rmab.model.view import View
 
 __all__ = [
     "ESTIMATORS",

@@ -6,17 +6,18 @@ simulated episodes under the empirical kernels. Importance weights are those vis
 
 import numpy as np
 
-from rmab.arms import Arms
-from rmab.arrays import BoolArray, FloatArray, IntArray
-from rmab.kernels.bounds import occupancy_bounds
-from rmab.kernels.dynamics import forward
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.learning.confidence import Kernels, empirical
-from rmab.learning.feedback import Feedback
 from rmab.learning.pools import Observed, Pools
-from rmab.planners.boxes import Boxes, Rows
-from rmab.policy import Policy
-from rmab.problem import Problem, View
-from rmab.simulation import visit_rates
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import Policy
+from rmab.play.simulation import visit_rates
+from rmab.solvers.compiled.bounds import occupancy_bounds
+from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.fluid.boxes import Boxes, Rows
 
 __all__ = [
     "ROUNDS",

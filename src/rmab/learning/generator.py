@@ -5,13 +5,14 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from rmab.arrays import FloatArray, IntArray, frozen
+from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 from rmab.learning.base import Privileged, stream
 from rmab.learning.indexed import IndexLearner
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.presets import TunableOptions
-from rmab.problem import Problem, View
+from rmab.model.problem import Problem
+from rmab.model.view import View
 
 __all__ = ["FromGenerator", "GeneratorOptions", "drawn"]
 

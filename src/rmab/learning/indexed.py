@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from rmab.arrays import FloatArray, IntArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Arrays, Learner, Plan, State
-from rmab.learning.feedback import Feedback
 from rmab.learning.means import add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.pools import Observed, Pools
-from rmab.policy import IndexPolicy
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy
 
 __all__ = ["ExploreThenCommit", "IndexLearner"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.arrays import FloatArray, IntArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Arrays
 from rmab.learning.pools import Observed, Pools
 

@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from rmab.arrays import FloatArray
-from rmab.kernels.dynamics import forward
+from rmab.common.arrays import FloatArray
 from rmab.learning.confidence import Kernels
 from rmab.learning.pools import Pools
-from rmab.problem import View
-from rmab.projection import Projection, project, project_ball
+from rmab.model.view import View
+from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.projection.project import Projection, project, project_ball
 
 __all__ = ["STEPS", "StepKind", "active_step", "first_step", "lazy_step", "paper_rate", "reached_heat", "tilted_step"]
 

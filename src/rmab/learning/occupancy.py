@@ -5,16 +5,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from rmab.arrays import FloatArray, IntArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Arrays, Learner, Plan, State
 from rmab.learning.confidence import Confidence, Kernels, Kind
-from rmab.learning.feedback import Feedback
 from rmab.learning.mirror import first_step, tilted_step
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.presets import PresetOptions
-from rmab.policy import IndexPolicy
-from rmab.problem import View
-from rmab.projection import Projection
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy
+from rmab.solvers.projection.project import Projection
 
 __all__ = ["FullInformation", "OccupancyLearner", "doubled"]
 

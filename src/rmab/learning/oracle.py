@@ -6,14 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError
 from rmab.learning.base import Learner, Plan, Privileged, State
-from rmab.learning.feedback import Feedback
-from rmab.planners.fluid import fluid
+from rmab.model.problem import Problem
+from rmab.model.view import View
 from rmab.planners.indices import lagrangian_index, occupancy_index
-from rmab.policy import IndexPolicy, Rounding, Rule
-from rmab.problem import Problem, View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy, Rounding, Rule
+from rmab.solvers.fluid.fluid import fluid
 
 __all__ = ["Chance", "Oracle", "OracleOptions"]
 

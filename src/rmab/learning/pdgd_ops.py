@@ -19,13 +19,13 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.learning.base import Arrays, State
 from rmab.learning.mirror import paper_rate
 from rmab.learning.pools import Pools
 from rmab.learning.presets import PresetOptions
 from rmab.learning.primal_dual import PrimalDual, priced
-from rmab.problem import View
+from rmab.model.view import View
 
 __all__ = ["PdgdOps", "PdgdOpsOptions"]
 

@@ -5,9 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from rmab.arrays import BoolArray, FloatArray, IntArray
-from rmab.learning.feedback import Feedback
-from rmab.problem import View
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
 
 __all__ = ["Observed", "Pools", "share_of"]
 

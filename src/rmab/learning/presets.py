@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rmab.policy import Rounding
+from rmab.play.policy import Rounding
 
 __all__ = ["Preset", "PresetOptions", "TunableOptions", "WeightedOptions"]
 

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.learning.base import Arrays, State
 from rmab.learning.occupancy import FullInformation
 from rmab.learning.pools import Pools
-from rmab.problem import View
+from rmab.model.view import View
 
 __all__ = ["PrimalDual", "priced"]
 

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from rmab.arrays import FloatArray, IntArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Learner, Plan, State, stream
-from rmab.learning.feedback import Feedback
 from rmab.learning.pools import Pools
 from rmab.learning.presets import TunableOptions
 from rmab.learning.tables import endless_discount
-from rmab.policy import IndexPolicy
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy
 
 __all__ = ["QWhittle", "QWhittleOptions", "Tables", "fast_rate", "slow_rate"]
 

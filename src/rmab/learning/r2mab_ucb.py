@@ -16,14 +16,14 @@ from typing import Any, ClassVar, Literal
 from numpy.typing import NDArray
 from pydantic import Field
 
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.learning.base import Arrays, Plan, State
 from rmab.learning.generator import FromGenerator
 from rmab.learning.indexed import ExploreThenCommit, IndexLearner
 from rmab.learning.pools import Pools
 from rmab.learning.ucrl import ExtendedLearner, ExtendedOptions, finite_plan
-from rmab.policy import IndexPolicy
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.play.policy import IndexPolicy
 
 __all__ = ["R2mabUcb", "R2mabUcbExplore", "R2mabUcbGenerator", "R2mabUcbOptions"]
 

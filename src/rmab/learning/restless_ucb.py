@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from rmab.arrays import FloatArray, IntArray
-from rmab.kernels.balls import lifted_rows
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Arrays
 from rmab.learning.confidence import empirical
 from rmab.learning.indexed import ExploreThenCommit
 from rmab.learning.pools import Pools
 from rmab.learning.presets import TunableOptions
 from rmab.learning.tables import lagrangian_table
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.solvers.compiled.balls import lifted_rows
 
 __all__ = ["RestlessUcb", "RestlessUcbOptions", "radius"]
 

@@ -21,15 +21,15 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from rmab.arrays import FloatArray, IntArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Arrays, State
 from rmab.learning.confidence import Confidence, Kernels, Kind
 from rmab.learning.exposure import importance, step_visits, weighted_losses
-from rmab.learning.feedback import Feedback
 from rmab.learning.occupancy import OccupancyLearner
 from rmab.learning.pools import Observed, Pools, share_of
 from rmab.learning.presets import WeightedOptions
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
 
 __all__ = ["ShiftedUcOReps", "ShiftedUcORepsOptions", "shifted_box"]
 

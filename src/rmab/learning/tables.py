@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.learning.confidence import Kernels
 from rmab.learning.pools import Pools
-from rmab.planners.blocks import Blocks
-from rmab.planners.optimistic import optimistic_fluid
-from rmab.planners.whittle import arm_whittle
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.fluid.optimistic import optimistic_fluid
+from rmab.solvers.whittle.index import arm_whittle
 
 __all__ = ["endless_discount", "lagrangian_table", "tightened", "whittle_table"]
 

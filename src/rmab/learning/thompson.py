@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from rmab.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.learning.base import Arrays, stream
 from rmab.learning.indexed import IndexLearner
 from rmab.learning.pools import Pools
 from rmab.learning.presets import TunableOptions
 from rmab.learning.tables import lagrangian_table
-from rmab.problem import View
+from rmab.model.view import View
 
 __all__ = ["Thompson", "ThompsonOptions", "posterior_draw"]
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.learning.base import Arrays, State
 from rmab.learning.mirror import paper_rate
 from rmab.learning.occupancy import FullInformation

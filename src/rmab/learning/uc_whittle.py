@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from rmab.arrays import FloatArray, IntArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import SolverError
-from rmab.kernels.balls import lifted_values
 from rmab.learning.base import Arrays, State
 from rmab.learning.confidence import empirical
-from rmab.learning.feedback import Feedback
 from rmab.learning.indexed import IndexLearner
 from rmab.learning.pools import Pools
 from rmab.learning.presets import TunableOptions
 from rmab.learning.tables import endless_discount, whittle_table
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.solvers.compiled.balls import lifted_values
 
 __all__ = ["UcWhittle", "UcWhittleOptions", "clearing_price", "optimistic_kernels", "whittle_radius"]
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.learning.base import Arrays, State
 from rmab.learning.presets import PresetOptions
 from rmab.learning.primal_dual import PrimalDual, priced

@@ -23,17 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from rmab.arrays import FloatArray, IntArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Arrays, Plan, State
 from rmab.learning.confidence import Confidence, Kernels, empirical, hoeffding_width
 from rmab.learning.generator import FromGenerator, GeneratorOptions
 from rmab.learning.indexed import IndexLearner
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.tables import tightened
-from rmab.planners.optimistic import optimistic_fluid
-from rmab.planners.stationary import stationary_fluid
-from rmab.policy import IndexPolicy
-from rmab.problem import View
+from rmab.model.view import View
+from rmab.play.policy import IndexPolicy
+from rmab.solvers.fluid.optimistic import optimistic_fluid
+from rmab.solvers.stationary.stationary import stationary_fluid
 
 __all__ = ["ExtendedLearner", "ExtendedOptions", "RmabUcrl", "RmabUcrlGenerator", "RmabUcrlOptions", "finite_plan"]
 

@@ -20,14 +20,14 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.learning.base import Arrays, State
 from rmab.learning.confidence import Kind
 from rmab.learning.exposure import bounds, exploration, importance, rows_of, step_visits, weighted_losses
-from rmab.learning.feedback import Feedback
 from rmab.learning.occupancy import OccupancyLearner
 from rmab.learning.pools import Observed, Pools, share_of
 from rmab.learning.presets import WeightedOptions
+from rmab.play.feedback import Feedback
 
 __all__ = ["UobReps", "UobRepsOptions"]
 

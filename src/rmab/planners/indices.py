@@ -3,11 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.checks import as_integer
-from rmab.planners.fluid import Fluid, fluid
-from rmab.policy import IndexPolicy, Rounding, Rule
-from rmab.problem import Problem
-from rmab.simulation import checked_reward
+from rmab.common.checks import as_integer
+from rmab.model.problem import Problem, checked_reward
+from rmab.play.policy import IndexPolicy, Rounding, Rule
+from rmab.solvers.fluid.fluid import Fluid, fluid
 
 __all__ = ["lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"]
 

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.planners.blocks import Blocks
-from rmab.planners.fluid_lp import FluidProgram
-from rmab.policy import check_place
-from rmab.problem import Problem
-from rmab.simulation import checked_reward
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.model.problem import Problem, checked_reward
+from rmab.play.policy import check_place
+from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.fluid.highs import FluidProgram
 
 __all__ = ["LpUpdate"]
 

@@ -1,7 +1,6 @@
 """Whittle indices: the price of activation at which a state's two actions are worth the same.
 
-Endless horizon: one sweep per arm from the lowest price to the highest, O(S^3), with a verdict on indexability (after Gast,
-Gaujal and Khun, 2023). Finite horizon: values as functions of the price, piecewise linear and kept exactly.
+Endless horizon, discounted or average, or a finite one: `rmab.solvers.whittle` computes the indices of one arm.
 """
 
 from dataclasses import dataclass
@@ -9,19 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.arrays import BoolArray, FloatArray, ReadOnly, frozen
+from rmab.common.arrays import BoolArray, FloatArray, ReadOnly, frozen
 from rmab.errors import ModelError
-from rmab.kernels.sweep import sweep
-from rmab.planners.blocks import Blocks
-from rmab.policy import IndexPolicy, Rule
-from rmab.problem import Problem
-from rmab.simulation import checked_reward
+from rmab.model.problem import Problem, checked_reward
+from rmab.play.policy import IndexPolicy, Rule
+from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.whittle.index import arm_whittle, arm_whittle_finite
 
-__all__ = ["Whittle", "arm_whittle", "arm_whittle_finite", "whittle", "whittle_finite"]
-
-BLOCK = 64  # states that become passive between two products of matrices
-ROUNDING = 1e-10  # of slopes, and of gains in units of the largest: what is smaller says nothing about indexability
-SINGULAR = 1e-11  # pivots below: the arm has two recurrent classes
+__all__ = ["Whittle", "whittle", "whittle_finite"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,76 +67,6 @@ def whittle_finite(problem: Problem, reward: ArrayLike) -> Whittle:
         kernel, own = blocks.kernels[c, :size, :, :size], blocks.reward[c, :size]
         index[c, :, :size], indexable[c] = arm_whittle_finite(kernel, own, problem.horizon)
     return _spread(index, indexable, problem, blocks)
-
-
-def arm_whittle(kernel: FloatArray, reward: FloatArray, discount: float) -> tuple[FloatArray, bool]:
-    """(S,) indices of one arm, kernel (S,2,S) and reward (S,2), and whether it is indexable.
-
-    x = M^-1 r and y = M^-1 1_active give the value x - price y of a policy; U = discount (P1 - P0); all active at first.
-    """
-    states = len(reward)
-    change = discount * (kernel[:, 1] - kernel[:, 0])
-    system = np.eye(states) - discount * kernel[:, 1]
-    if discount == 1.0:  # the gain takes the place of the first state's value, which is 0
-        system[:, 0], change[:, 0] = 1.0, 0.0
-    try:
-        response = np.ascontiguousarray(np.linalg.solve(system.T, change.T).T)  # U M^-1
-    except np.linalg.LinAlgError as error:
-        raise ModelError("it has more than one recurrent class where all is active") from error
-    gain = reward[:, 1] - reward[:, 0] + response @ reward[:, 1]
-    slope, index, active = np.ones(states), np.empty(states), np.ones(states, dtype=bool)  # 1 + U M^-1 1, and U 1 = 0
-    scale = float(np.abs(gain).max()) or 1.0
-    block = min(BLOCK, states)
-    columns, rows = np.empty((block, states)), np.empty((block, states))
-    price, indexable, least = float(gain.min()), True, np.inf
-    for done in range(0, states, block):
-        if done:
-            response -= columns.T @ rows
-        limits = (ROUNDING, ROUNDING * scale)
-        price, fits, pivot = sweep(response, gain, slope, active, price, *limits, columns, rows, index)
-        indexable, least = indexable and fits, min(least, pivot)
-    if not (np.isfinite(index).all() and least > SINGULAR):
-        raise ModelError("it has more than one recurrent class under some policy: give a discount below 1")
-    return index, indexable
-
-
-def arm_whittle_finite(kernel: FloatArray, reward: FloatArray, horizon: int) -> tuple[FloatArray, bool]:
-    """(H, S) indices of one arm, kernel (S,2,S) and reward (S,2), and whether it is indexable at every step.
-
-    Values are linear in the price between the kinks found so far: on the grid of these kinks they are exact, and so are the
-    roots of Q(s,1) - Q(s,0), which are the kinks that this step adds.
-    """
-    above = reward - reward.min()  # what everybody is paid anyway changes no index
-    reach = (horizon + 1) * (float(above.max()) or 1.0)  # beyond, everybody is passive, or active
-    prices, values = np.array([-reach, reach]), np.zeros((len(reward), 2))
-    index, indexable, fuzz = np.empty((horizon, len(reward))), True, 1e-13 * reach
-    for h in range(horizon - 1, -1, -1):
-        passive = above[:, 0, np.newaxis] + kernel[:, 0] @ values
-        active = above[:, 1, np.newaxis] - prices + kernel[:, 1] @ values
-        better = active - passive
-        state, cell = np.nonzero((better[:, :-1] > -fuzz) != (better[:, 1:] > -fuzz))
-        left, right = better[state, cell], better[state, cell + 1]
-        down = left > right
-        share = np.clip(left / (left - right), 0.0, 1.0)
-        root = prices[cell] + share * (prices[cell + 1] - prices[cell])
-        index[h, state[down]] = root[down]  # in rising order of price within a state: the last one stays
-        indexable = indexable and bool(down.all())
-        prices, values = _refined(prices, passive, active, np.sort(root), fuzz)
-    return index, indexable
-
-
-def _refined(
-    prices: FloatArray, passive: FloatArray, active: FloatArray, roots: FloatArray, fuzz: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return the grid with the roots that are not next to one of its points, and the values (S, L) of the better action."""
-    fresh = roots[np.diff(roots, prepend=-np.inf) > fuzz]
-    place = np.clip(np.searchsorted(prices, fresh), 1, prices.size - 1)
-    apart = (fresh - prices[place - 1] > fuzz) & (prices[place] - fresh > fuzz)
-    fresh, place = fresh[apart], place[apart]
-    part = (fresh - prices[place - 1]) / (prices[place] - prices[place - 1])
-    between = [worth[:, place - 1] + part * (worth[:, place] - worth[:, place - 1]) for worth in (passive, active)]
-    values = np.insert(np.maximum(passive, active), place, np.maximum(*between), axis=1)
-    return np.insert(prices, place, fresh), values
 
 
 def _spread(index: FloatArray, indexable: BoolArray, problem: Problem, blocks: Blocks) -> Whittle:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rmab.common.files import write_atomically
 from rmab.errors import FileError, RmabError
-from rmab.files import write_atomically
 
 if TYPE_CHECKING:
     from rmab.study import Results
@@ -31,8 +31,8 @@ def write_report(results: "Results", folder: str | os.PathLike[str]) -> Report:
         raise RmabError(f"a report needs {' and '.join(missing)}: pip install 'rmab[report]'")
     from rmab.report.figures import draw  # noqa: PLC0415
     from rmab.report.page import render  # noqa: PLC0415
+    from rmab.report.sentences import headline  # noqa: PLC0415
     from rmab.report.summary import COLUMNS, summarise  # noqa: PLC0415
-    from rmab.report.words import headline  # noqa: PLC0415
 
     summary = summarise(results.study, results.table(COLUMNS))
     home = Path(folder)

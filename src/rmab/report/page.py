@@ -12,11 +12,11 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 import rmab
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.report.numbers import number, share, spread
+from rmab.report.sentences import coverage, headline, page_words, scaling_caution, scaling_words
 from rmab.report.statistics import Interval, Paired, band, interval
 from rmab.report.summary import COMPARATORS, TERMS, Cell, Page, Scaling, Summary
-from rmab.report.words import coverage, headline, page_words, scaling_caution, scaling_words
 
 __all__ = ["downsampled", "payload", "render"]
 

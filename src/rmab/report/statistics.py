@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from rmab.arrays import FloatArray
+from rmab.common.arrays import FloatArray
 
 __all__ = ["Interval", "Paired", "Power", "band", "holm", "interval", "paired", "power", "ratio"]
 

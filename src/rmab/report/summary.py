@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rmab.arrays import FloatArray, IntArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.report.statistics import Interval, Paired, Power, holm, interval, paired, power
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from rmab.common.files import write_atomically
 from rmab.errors import FileError
-from rmab.files import write_atomically
 
 __all__ = ["Failure", "forget", "keep", "kept"]
 

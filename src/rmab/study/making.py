@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from rmab.common.files import SUFFIXES
 from rmab.errors import FileError, ModelError
 from rmab.families import Task, task
-from rmab.files import SUFFIXES
 from rmab.learning import LEARNERS, learner
 from rmab.learning.base import Learner
 

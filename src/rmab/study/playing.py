@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rmab.regret import theory_curve
-from rmab.running import Run, run
+from rmab.runs.comparators import theory_curve
+from rmab.runs.running import Run, run
 from rmab.study.making import fitted, made_learner, made_task
 from rmab.study.origin import origin
 from rmab.study.shards import SCHEMA, encoded, with_provenance

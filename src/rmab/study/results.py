@@ -14,9 +14,9 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 import rmab
-from rmab.cores import cores
+from rmab.common.cores import cores
+from rmab.common.files import write_atomically
 from rmab.errors import FileError, ModelError
-from rmab.files import write_atomically
 from rmab.study.failures import Failure, kept
 from rmab.study.shards import SCHEMA, OtherStudyError, provenance_of, read_shard, shard_path
 from rmab.study.spec import Job, Study

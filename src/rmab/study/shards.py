@@ -13,8 +13,8 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rmab.common.files import write_atomically
 from rmab.errors import FileError
-from rmab.files import write_atomically
 
 __all__ = [
     "SCHEMA",

@@ -20,9 +20,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from rmab.common.files import SUFFIXES
 from rmab.errors import FileError, ModelError
-from rmab.files import SUFFIXES
-from rmab.problem import FeedbackMode
+from rmab.model.view import FeedbackMode
 from rmab.study.making import learner_faults, task_faults
 
 __all__ = ["Job", "LearnerSpec", "Study", "TaskSpec", "builtin_names", "builtin_table"]

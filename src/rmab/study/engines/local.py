@@ -15,8 +15,8 @@ from itertools import groupby
 from multiprocessing import connection, get_context
 from pathlib import Path
 
-from rmab.checks import as_integer
-from rmab.cores import cores
+from rmab.common.checks import as_integer
+from rmab.common.cores import cores
 from rmab.errors import FileError, ModelError, StudyError
 from rmab.study.engines import ATTEMPTS, Outcome
 from rmab.study.playing import attempt

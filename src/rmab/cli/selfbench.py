@@ -1,0 +1,122 @@
+"""A short benchmark for any installation: simulator, projection, plan and run, each beside a peer on the same machine.
+
+Seconds say little across machines; the ratio to a peer that was timed in the same minute does.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.families import task
+from rmab.model.problem import Problem
+from rmab.planners.indices import lagrangian_index
+from rmab.play.policy import IndexPolicy
+from rmab.play.simulation import simulate_many
+from rmab.runs.running import run
+from rmab.solvers.fluid.fluid import fluid
+from rmab.solvers.projection.project import project
+
+__all__ = ["Measured", "Pair", "measures"]
+
+REPEATS = 3
+ROUNDS = 500  # episodes of one timing of the simulator
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of the first call, of a later one (the best of a few), of the peer, and peer_seconds / seconds."""
+
+    name: str
+    peer: str
+    first: float
+    seconds: float
+    peer_seconds: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Something to time and its peer; `parts` is how many pieces of work one call does, so that a piece is reported."""
+
+    name: str
+    call: Callable[[], object]
+    parts: int
+    peer: str
+    peer_call: Callable[[], object]
+    peer_parts: int
+
+    def measured(self) -> Measured:
+        """Time both."""
+        first = _timed(self.call)
+        self.peer_call()
+        seconds = min(_timed(self.call) for _ in range(REPEATS)) / self.parts
+        peer_seconds = min(_timed(self.peer_call) for _ in range(REPEATS)) / self.peer_parts
+        return Measured(self.name, self.peer, first, seconds, peer_seconds, peer_seconds / seconds)
+
+
+def measures() -> Iterator[Pair]:
+    """Return the pairs, all on the paper's first case study: 20 arms, 3 states, 50 steps."""
+    game = task("cpap-adherence")
+    problem, reward = game.problem, game.base_reward
+    policy = lagrangian_index(problem, reward)
+    yield Pair(
+        "simulate an episode",
+        lambda: simulate_many(problem, policy, reward, np.random.default_rng(0), ROUNDS, threads=1),
+        ROUNDS,
+        "the same in NumPy",
+        lambda: numpy_episode(problem, policy, reward),
+        1,
+    )
+    yield Pair(
+        "plan: the fluid bound",
+        lambda: fluid(problem, reward, method="newton"),
+        1,
+        "the same LP in HiGHS",
+        lambda: fluid(problem, reward, method="highs"),
+        1,
+    )
+    reference, lower, upper = _confidence(problem)
+    yield Pair(
+        "project onto confidence sets",
+        lambda: project(reference, lower, upper, problem.start, problem.budget),
+        1,
+        "an LP without the sets, in HiGHS",
+        lambda: fluid(problem, reward, method="highs"),
+        1,
+    )
+    short, name = task("cpap", episodes=5), "ucmd"
+    yield Pair(
+        f"run: an episode of {name}", lambda: run(short, name), 5, "an episode of random", lambda: run(short, "random"), 5
+    )
+
+
+def numpy_episode(problem: Problem, policy: IndexPolicy, reward: FloatArray) -> float:
+    """Return what one episode earns, every step vectorised over the arms: the loop that one would write."""
+    rng, cumulative, arms = np.random.default_rng(0), problem.arms.kernels.cumsum(axis=3), np.arange(problem.arms.count)
+    states, total = problem.start.copy(), 0.0
+    for h in range(problem.horizon):
+        active = np.zeros(arms.size, dtype=np.int64)
+        active[np.argpartition(policy.table[arms, h, states], -problem.budget)[-problem.budget :]] = 1
+        total += float(reward[arms, states, active].sum())
+        # The last sum can fall short of 1 by rounding: no draw may lead beyond the last state.
+        below = (cumulative[arms, states, active] <= rng.random((arms.size, 1))).sum(axis=1)
+        states = np.minimum(below, problem.arms.states - 1)
+    return total
+
+
+def _confidence(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return a reference (N, H, S, 2, S) and boxes (N, S, 2, S) of half-width 0.1 around the kernels."""
+    kernels = problem.arms.kernels
+    rng = np.random.default_rng(0)
+    steps = rng.uniform(0.5, 1.5, (kernels.shape[0], problem.horizon, *kernels.shape[1:]))
+    reference = steps / kernels.shape[1] ** 2 / 2
+    return reference, np.maximum(kernels - 0.1, 0.0), np.minimum(kernels + 0.1, 1.0)
+
+
+def _timed(call: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin

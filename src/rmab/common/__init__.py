@@ -1,0 +1,1 @@
+"""What every room uses: array types, checks of arguments, files, cores, and how compiled code is compiled."""

@@ -1,0 +1,41 @@
+"""Turning what a caller passes into numbers and arrays of numbers, or into an error that says what was wrong."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.errors import ModelError
+
+__all__ = ["as_floats", "as_integer", "as_states"]
+
+
+def as_floats(values: ArrayLike, name: str) -> FloatArray:
+    """Copy `values` into a C-ordered float64 array; anything else than numbers is a ModelError."""
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "biuf" and not (given.dtype.kind == "O" and given.size):
+            raise TypeError(f"found {given.dtype}")
+        return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelError(f"{name}: not an array of numbers ({error})") from error
+
+
+def as_integer(value: object, name: str) -> int:
+    """Return `value` as an int if it is one below 2^53 (2.0 is, 2.5, True and '2' are not)."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not -(2**53) < value < 2**53 or value != int(value):  # type: ignore[operator,call-overload]
+        raise ModelError(f"{name} must be a whole number, got {value!r:.40}")
+    return int(value)  # type: ignore[call-overload,no-any-return]
+
+
+def as_states(start: ArrayLike, sizes: IntArray, *, one_for_all: bool = False) -> IntArray:
+    """Return one state per arm (N,), below the sizes (N,) of the arms; one_for_all: a single number stands for all."""
+    given = as_floats(start, "start")
+    if one_for_all and given.ndim == 0:
+        given = np.full(sizes.size, given)
+    if given.shape != sizes.shape:
+        wanted = "be one state or have" if one_for_all else "have"
+        raise ModelError(f"start must {wanted} shape ({sizes.size},), got {given.shape}")
+    for n in np.flatnonzero(~((given >= 0) & (given < sizes) & (given == np.floor(given))))[:1]:
+        raise ModelError(f"start[{n}] must be in 0..{sizes[n] - 1} (the states of arm {n}), got {given[n]:g}")
+    return frozen(given.astype(np.int64))

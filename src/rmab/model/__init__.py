@@ -1,0 +1,1 @@
+"""What is given: arms, problems, views of them, rewards and adversaries."""

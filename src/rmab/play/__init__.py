@@ -1,0 +1,1 @@
+"""What happens in an episode: policies, the simulator, and the feedback that a learner gets."""

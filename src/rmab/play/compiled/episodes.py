@@ -1,0 +1,100 @@
+"""The dynamics: one step of all arms, and whole episodes of an index policy."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.compile import compiled
+from rmab.play.compiled.randomness import Stream, drawn
+from rmab.play.compiled.selection import select
+
+__all__ = ["index_episodes", "step"]
+
+
+@compiled
+def successor(cumulative: FloatArray, g: int, s: int, a: int, point: float) -> int:
+    """Return the first state whose running sum in cumulative[g, s, a] (S,) exceeds point in [0, 1)."""
+    low, high = 0, cumulative.shape[3] - 1
+    if high <= 8:  # counting has no branch that the processor could guess wrong
+        for y in range(high):
+            low += cumulative[g, s, a, y] <= point
+        return low
+    while high > low:
+        middle = (low + high) // 2
+        if cumulative[g, s, a, middle] > point:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
+def step(
+    states: IntArray,
+    active: BoolArray,
+    cumulative: FloatArray,
+    groups: IntArray,
+    reward: FloatArray,
+    stream: Stream,
+) -> float:
+    """Collect the reward (N,S,2) of one step and move states (N,) in place; each arm takes one draw, whatever happens."""
+    total = 0.0
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    for n in range(states.size):
+        s, a = states[n], int(active[n])
+        total += reward[n, s, a]
+        point, s0, s1, s2, s3 = drawn(s0, s1, s2, s3)
+        states[n] = successor(cumulative, groups[n], s, a, point)
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+    return total
+
+
+@compiled
+def index_episodes(
+    cumulative: FloatArray,
+    groups: IntArray,
+    start: IntArray,
+    table: FloatArray,
+    reward: FloatArray,
+    budget: int,
+    limit: int,
+    fill: bool,
+    dependent: bool,
+    streams: NDArray[np.uint64],
+    rewards: FloatArray,
+    activations: IntArray,
+    states_seen: NDArray[np.int32],
+    actions_seen: BoolArray,
+) -> tuple[int, int]:
+    """Play len(streams) episodes of an index policy; streams (R,2,4) are one for the arms and one for the policy each.
+
+    table (H,N,S), steps first. The policy activates up to `limit` arms; `budget` is the problem's hard budget. Writes
+    rewards (R,) and activations (R,); where states_seen (R,H+1,N) and actions_seen (R,H,N) have room, every step is
+    recorded too. Returns (-1, 0), or the step and count at which the budget was broken.
+    """
+    horizon, arms = table.shape[0], table.shape[1]
+    record = states_seen.shape[0] > 0
+    states, order = np.empty(arms, np.int64), np.empty(arms, np.int64)
+    index, scratch, active = np.empty(arms), np.empty(arms), np.empty(arms, np.bool_)
+    for r in range(streams.shape[0]):
+        states[:] = start
+        total, used = 0.0, 0
+        for h in range(horizon):
+            for n in range(arms):
+                index[n] = table[h, n, states[n]]
+            select(index, limit, fill, dependent, streams[r, 1], active, scratch, order)
+            count = 0
+            for n in range(arms):
+                count += int(active[n])
+            if count > budget:
+                return h, count
+            used += count
+            if record:
+                states_seen[r, h] = states
+                actions_seen[r, h] = active
+            total += step(states, active, cumulative, groups, reward, streams[r, 0])
+        if record:
+            states_seen[r, horizon] = states
+        rewards[r] = total
+        activations[r] = used
+    return -1, 0

@@ -1,0 +1,130 @@
+"""Which arms to activate, given one index per arm: top-B (paper, Section 4.4) and dependent rounding."""
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.compile import compiled
+from rmab.play.compiled.randomness import Stream, uniform, whole
+
+__all__ = ["add_highest", "add_sampled", "select"]
+
+
+@compiled
+def kth_smallest(values: FloatArray, length: int, k: int) -> float:
+    """Return the k-th smallest (from 0) of values[:length], which are reordered: quickselect, linear on average.
+
+    The partition has no branch on the data, which a processor could not predict. A pivot below which there is nothing is
+    the smallest: its equals are split off at once, so that many ties (a random policy is nothing else) cost no more.
+    """
+    low, high = 0, length
+    while True:
+        x, y, z = values[low], values[(low + high) // 2], values[high - 1]
+        pivot = max(min(x, y), min(max(x, y), z))
+        middle = low
+        for j in range(low, high):
+            value = values[j]
+            values[j] = values[middle]
+            values[middle] = value
+            middle += value < pivot
+        if k < middle:
+            high = middle
+        elif middle > low:
+            low = middle
+        else:
+            for j in range(low, high):
+                value = values[j]
+                values[j] = values[middle]
+                values[middle] = value
+                middle += value == pivot
+            if k < middle:
+                return pivot
+            low = middle
+
+
+@compiled
+def add_highest(index: FloatArray, wanted: int, stream: Stream, active: BoolArray, scratch: FloatArray) -> int:
+    """Activate the `wanted` arms of highest index, ties at random; return how many. Arms of index -inf are left alone."""
+    eligible = 0
+    for n in range(index.size):
+        eligible += index[n] > -np.inf
+    wanted = min(wanted, eligible)
+    if wanted <= 0:
+        return 0
+    for n in range(index.size):
+        scratch[n] = index[n]
+    threshold = kth_smallest(scratch, index.size, index.size - wanted)
+    count = 0
+    for n in range(index.size):
+        high = index[n] >= threshold
+        active[n] |= high
+        count += high
+    if count == wanted:
+        return wanted
+    ties = 0
+    for n in range(index.size):
+        ties += index[n] == threshold
+    open_slots = ties - (count - wanted)
+    for n in range(index.size):
+        if index[n] == threshold:
+            # Selection sampling (Knuth, TAOCP 3.4.2, algorithm S): every subset of the tied arms is equally likely.
+            active[n] = uniform(stream) * ties < open_slots
+            open_slots -= active[n]
+            ties -= 1
+    return wanted
+
+
+@compiled
+def add_sampled(index: FloatArray, budget: int, stream: Stream, active: BoolArray, order: IntArray) -> int:
+    """Activate arm n with probability index[n], scaled down where they sum to more than the budget; return how many.
+
+    Systematic sampling in a random order: the number of active arms is the sum of the probabilities rounded up or down, so
+    never above the budget, and each arm's own probability is kept exactly.
+    """
+    total = 0.0
+    for n in range(index.size):
+        total += index[n]
+        order[n] = n
+    scale = budget / total if total > budget else 1.0
+    point, reached, count = uniform(stream), 0.0, 0
+    for i in range(index.size):
+        j = i + whole(stream, index.size - i)
+        order[i], order[j] = order[j], order[i]
+        reached += scale * index[order[i]]
+        if reached > point and count < budget:
+            active[order[i]] = True
+            count += 1
+            point += 1.0
+    return count
+
+
+@compiled
+def select(
+    index: FloatArray,
+    budget: int,
+    fill: bool,
+    dependent: bool,
+    stream: Stream,
+    active: BoolArray,
+    scratch: FloatArray,
+    order: IntArray,
+) -> int:
+    """Decide active (N,) from index (N,) under the budget, and return how many arms are active.
+
+    fill: always min(budget, N) arms; otherwise arms of index <= 0 stay passive. dependent: sample instead of ranking.
+    scratch (N,) floats and order (N,) ints are work space; so is index, afterwards.
+    """
+    active[:] = False
+    count = 0
+    if dependent:
+        count = add_sampled(index, budget, stream, active, order)
+        if not fill:
+            return count
+        for n in range(index.size):
+            if active[n]:
+                index[n] = -np.inf
+    elif not fill:
+        positive = 0
+        for n in range(index.size):
+            positive += index[n] > 0.0
+        budget = min(budget, positive)
+    return count + add_highest(index, budget - count, stream, active, scratch)

@@ -1,0 +1,117 @@
+"""Policies: who is activated at step h, given the states of all arms.
+
+Any object with `act` is a policy. An IndexPolicy is one number per arm, step and state, and runs in compiled code.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.common.checks import as_floats, as_integer
+from rmab.errors import ModelError, PolicyError
+from rmab.play.compiled.selection import select
+
+__all__ = ["IndexPolicy", "Policy", "Rounding", "Rule", "check_place"]
+
+Rule = Literal["fill", "at-most"]
+Rounding = Literal["top", "dependent"]
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Decides one step at a time. All its randomness comes from the generator that it is handed."""
+
+    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
+        """Return which arms (N,) to activate at step h in these states (N,): True or 1 for active."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class IndexPolicy:
+    """Activate the arms of highest index under the budget; ties are broken at random.
+
+    table     (N, H, S) index of arm n in state s at step h; a table (N, S) holds at every step of any episode.
+    budget    at most this many arms per step.
+    rule      'fill': always the full budget. 'at-most': arms whose index is 0 or less stay passive.
+    rounding  'top': the highest indices. 'dependent': arm n is active with probability table[n, h, s], which must be in
+              [0, 1]; where the probabilities sum to more than the budget they are scaled down. With 'fill', the slots that
+              sampling leaves free go to the highest indices, so the probabilities are kept exactly only with 'at-most'.
+    """
+
+    table: FloatArray
+    budget: int
+    rule: Rule = "fill"
+    rounding: Rounding = "top"
+
+    def __init__(self, table: ArrayLike, budget: int, *, rule: Rule = "fill", rounding: Rounding = "top") -> None:
+        try:
+            given, limit = as_floats(table, "table"), as_integer(budget, "budget")
+        except ModelError as error:
+            raise PolicyError(str(error)) from error
+        if given.ndim not in (2, 3) or 0 in given.shape:
+            raise PolicyError(f"table must have shape (N, H, S) or (N, S), got {given.shape}")
+        if rule not in ("fill", "at-most"):
+            raise PolicyError(f"rule must be 'fill' or 'at-most', got {rule!r}")
+        if rounding not in ("top", "dependent"):
+            raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r}")
+        if not 0 <= limit <= len(given):
+            raise PolicyError(f"budget must be in 0..{len(given)} (the number of arms), got {limit}")
+        _check_values(given, rounding)
+        object.__setattr__(self, "table", _steps_first(given))
+        object.__setattr__(self, "budget", limit)
+        object.__setattr__(self, "rule", rule)
+        object.__setattr__(self, "rounding", rounding)
+
+    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
+        """Decide one step outside the compiled episode loop, for live use: the same rule, draws from rng."""
+        arms = np.arange(len(self.table))
+        steps = self.table.shape[1] if self.table.ndim == 3 else None
+        now = np.asarray(states)
+        check_place(h, now, arms.size, steps, self.table.shape[-1])
+        index = self.table[arms, now] if self.table.ndim == 2 else self.table[arms, h, now]
+        active = np.empty(arms.size, dtype=bool)
+        stream = rng.integers(0, 2**64, size=4, dtype=np.uint64)
+        fill, dependent = self.rule == "fill", self.rounding == "dependent"
+        select(index, self.budget, fill, dependent, stream, active, np.empty(arms.size), np.empty_like(arms))
+        return active
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of: the order in memory is not kept by an array's own pickle."""
+        return partial(type(self), rule=self.rule, rounding=self.rounding), (self.table, self.budget)
+
+    def by_step(self, horizon: int) -> FloatArray:
+        """(H, N, S) view of the table with steps first, as the compiled loop walks it."""
+        if self.table.ndim == 2:
+            return np.broadcast_to(self.table, (horizon, *self.table.shape))
+        return self.table.transpose(1, 0, 2)
+
+
+def check_place(h: int, states: IntArray, arms: int, steps: int | None, most: int) -> None:
+    """Raise PolicyError unless states are `arms` integers below `most` and h is below `steps` (None: any step)."""
+    if states.shape != (arms,) or states.dtype.kind not in "iu":
+        raise PolicyError(f"states must be {arms} integers, one per arm, got shape {states.shape} of {states.dtype}")
+    for n in np.flatnonzero((states < 0) | (states >= most))[:1]:
+        raise PolicyError(f"arm {n} is in state {states[n]}, there are states 0..{most - 1}")
+    if steps is not None and (isinstance(h, bool) or not isinstance(h, int | np.integer) or not 0 <= h < steps):
+        raise PolicyError(f"step must be in 0..{steps - 1}, got {h!r}")
+
+
+def _check_values(table: FloatArray, rounding: Rounding) -> None:
+    bad = ~np.isfinite(table) if rounding == "top" else ~((table >= 0) & (table <= 1))
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        names = ("arm", "step", "state") if table.ndim == 3 else ("arm", "state")
+        place = ", ".join(f"{name} {i}" for name, i in zip(names, where, strict=True))
+        need = "a finite index" if rounding == "top" else "a probability"
+        raise PolicyError(f"table: {place} needs {need}, got {table[where]}")
+
+
+def _steps_first(table: FloatArray) -> FloatArray:
+    """Lay out the table so that all arms of one step lie together in memory, under the same (N, H, S) shape."""
+    if table.ndim == 2:
+        return frozen(table)
+    return frozen(np.ascontiguousarray(table.transpose(1, 0, 2))).transpose(1, 0, 2)

@@ -1,0 +1,217 @@
+"""The only episode loop of the library: a policy plays a problem, and the hard budget is checked at every step, always."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.checks import as_integer
+from rmab.common.cores import cores
+from rmab.errors import BudgetExceeded, ModelError, PolicyError
+from rmab.model.problem import Problem, checked_reward
+from rmab.play.compiled.episodes import index_episodes, step
+from rmab.play.policy import IndexPolicy, Policy
+
+__all__ = ["Batch", "Trajectory", "simulate", "simulate_many", "simulate_visits", "visit_rates"]
+
+PIECE = 1024  # rounds handed to one thread at a time: large enough to hide the hand-over, small enough to share the work
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory(ReadOnly):
+    """One episode: states (H+1, N) and actions (H, N) of every arm, and the reward that it collected in total."""
+
+    states: NDArray[np.int32]
+    actions: BoolArray
+    reward: float
+
+
+@dataclass(frozen=True, eq=False)
+class Batch(ReadOnly):
+    """Many episodes: the reward of each (R,) and its number of activations (R,)."""
+
+    rewards: FloatArray
+    activations: IntArray
+
+    @property
+    def mean(self) -> float:
+        """Average reward per episode."""
+        return float(self.rewards.mean())
+
+    @property
+    def stderr(self) -> float:
+        """Standard error of the mean; infinite for a single round."""
+        rounds = self.rewards.size
+        return float(self.rewards.std(ddof=1) / np.sqrt(rounds)) if rounds > 1 else float("inf")
+
+
+def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator) -> Trajectory:
+    """Play one episode with reward (N, S, 2) and return what happened.
+
+    The same generator state gives the same episode, and the same luck for the arms under any policy. A policy that
+    activates more arms than the budget allows raises BudgetExceeded with the step and the count.
+    """
+    table = _checked(problem, policy, reward, rng)
+    streams = _streams(rng, 1)
+    states = np.empty((1, problem.horizon + 1, problem.arms.count), dtype=np.int32)
+    actions = np.empty((1, problem.horizon, problem.arms.count), dtype=bool)
+    rewards, _ = _play(problem, policy, table, streams, states, actions)
+    return Trajectory(frozen(states[0]), frozen(actions[0]), float(rewards[0]))
+
+
+def simulate_many(
+    problem: Problem,
+    policy: Policy,
+    reward: ArrayLike,
+    rng: np.random.Generator,
+    rounds: int,
+    *,
+    threads: int | None = None,
+) -> Batch:
+    """Play many episodes and keep only what each of them earned: memory grows with `rounds`, not with N, S or H.
+
+    An IndexPolicy runs in compiled code on `threads` threads (all cores by default); any other policy runs one episode after
+    the other. The result does not depend on the number of threads, and round 0 is the episode that `simulate` plays.
+    """
+    table = _checked(problem, policy, reward, rng)
+    number = as_integer(rounds, "rounds")
+    workers = cores() if threads is None else as_integer(threads, "threads")
+    if number < 1 or workers < 1:
+        raise ModelError(f"rounds and threads must be at least 1, got {number} and {workers}")
+    rewards, activations = np.empty(number), np.empty(number, dtype=np.int64)
+
+    def play(piece: tuple[int, NDArray[np.uint64]]) -> None:
+        part = slice(piece[0], piece[0] + len(piece[1]))
+        rewards[part], activations[part] = _play(problem, policy, table, piece[1])
+
+    if workers == 1 or type(policy) is not IndexPolicy:  # in this thread, where an interrupt is felt at once
+        for first in range(0, number, PIECE):
+            play((first, _streams(rng, min(PIECE, number - first))))
+        return Batch(frozen(rewards), frozen(activations))
+    size = min(PIECE, -(-number // workers))
+    with ThreadPoolExecutor(workers) as pool:
+        for first in range(0, number, workers * size):  # the seeds, too, are held for a few pieces only
+            streams = _streams(rng, min(workers * size, number - first))
+            for _ in pool.map(play, [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]):
+                pass
+    return Batch(frozen(rewards), frozen(activations))
+
+
+def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, rounds: int) -> FloatArray:
+    """(N, H, S, 2) how often, in so many episodes, each arm was in a state and active or passive there, step by step."""
+    count, states, horizon = problem.arms.count, problem.arms.states, problem.horizon
+    table = _checked(problem, policy, np.zeros((count, states, 2)), rng)
+    number = as_integer(rounds, "rounds")
+    if number < 1:
+        raise ModelError(f"rounds must be at least 1, got {number}")
+    where = np.empty((number, horizon + 1, count), dtype=np.int32)
+    active = np.empty((number, horizon, count), dtype=bool)
+    _play(problem, policy, table, _streams(rng, number), where, active)
+    node = np.arange(count) * horizon + np.arange(horizon)[:, np.newaxis]  # (H, N)
+    place = (node * states + where[:, :-1]) * 2 + active
+    rates = np.bincount(place.reshape(-1), minlength=count * horizon * states * 2) / number
+    return np.asarray(rates.reshape(count, horizon, states, 2))
+
+
+def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: int) -> FloatArray:
+    """(R, N, S, 2) how often every pair is visited in episodes k < R, which `simulate` plays with default_rng((key, k))."""
+    count, states = problem.arms.count, problem.arms.states
+    nothing = _checked(problem, policy, np.zeros((count, states, 2)), np.random.default_rng(key))
+    seen = np.empty((rounds, problem.horizon + 1, count), dtype=np.int32)
+    actions = np.empty((rounds, problem.horizon, count), dtype=bool)
+    _play(problem, policy, nothing, _numbered_streams(key, rounds), seen, actions)
+    place = (np.arange(rounds)[:, np.newaxis, np.newaxis] * count + np.arange(count)) * states  # (R, 1, N)
+    pairs = 2 * (place + seen[:, :-1]) + actions
+    visits = np.bincount(pairs.reshape(-1), minlength=rounds * count * states * 2)
+    return visits.reshape(rounds, count, states, 2).astype(np.float64)
+
+
+def _checked(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator) -> FloatArray:
+    if not isinstance(policy, Policy):
+        raise PolicyError(f"a policy needs a method act(h, states, rng), {type(policy).__name__} has none")
+    if not isinstance(rng, np.random.Generator):
+        raise ModelError(f"rng must be a numpy.random.Generator, for instance default_rng(0), got {type(rng).__name__}")
+    return checked_reward(reward, problem)
+
+
+def _streams(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:
+    """(R, 2, 4) seeds: per round a stream for the arms and one for the policy."""
+    return rng.integers(0, 2**64, size=(rounds, 2, 4), dtype=np.uint64)
+
+
+@lru_cache(maxsize=4)
+def _numbered_streams(key: int, rounds: int) -> NDArray[np.uint64]:
+    """(R, 2, 4) seeds of the rounds of default_rng((key, k)); they take longer to make than a small episode to play."""
+    return frozen(np.concatenate([_streams(np.random.default_rng((key, k)), 1) for k in range(rounds)]))
+
+
+def _play(
+    problem: Problem,
+    policy: Policy,
+    reward: FloatArray,
+    streams: NDArray[np.uint64],
+    states: NDArray[np.int32] | None = None,
+    actions: BoolArray | None = None,
+) -> tuple[FloatArray, IntArray]:
+    """Play one episode per stream; return rewards and activations, and record into states and actions where given."""
+    if states is None or actions is None:
+        states, actions = np.empty((0, 0, 0), dtype=np.int32), np.empty((0, 0, 0), dtype=bool)
+    rewards, activations = np.empty(len(streams)), np.empty(len(streams), dtype=np.int64)
+    arms = problem.arms
+    if type(policy) is not IndexPolicy:  # a subclass may decide otherwise
+        for r, (arm_stream, policy_stream) in enumerate(streams.copy()):
+            seen = (states[r], actions[r]) if len(states) else None
+            rewards[r], activations[r] = _episode(problem, policy, reward, arm_stream, policy_stream, seen)
+        return rewards, activations
+    table = policy.by_step(problem.horizon)
+    if table.shape != (problem.horizon, arms.count, arms.states):
+        raise PolicyError(f"table has shape {policy.table.shape}, the problem has {arms!r}, horizon {problem.horizon}")
+    model = (arms.cumulative, arms.group_of, problem.start, table, reward, problem.budget)
+    rule = (policy.budget, policy.rule == "fill", policy.rounding == "dependent")
+    at, count = index_episodes(*model, *rule, streams.copy(), rewards, activations, states, actions)
+    if at >= 0:
+        raise BudgetExceeded(at, count, problem.budget)
+    return rewards, activations
+
+
+def _episode(
+    problem: Problem,
+    policy: Policy,
+    reward: FloatArray,
+    arm_stream: NDArray[np.uint64],
+    policy_stream: NDArray[np.uint64],
+    seen: tuple[NDArray[np.int32], BoolArray] | None,
+) -> tuple[float, int]:
+    """Play one episode of any policy: the same steps as `index_episodes`, with the decision in Python."""
+    rng = np.random.default_rng(policy_stream)
+    states = problem.start.copy()
+    total, used = 0.0, 0
+    for h in range(problem.horizon):
+        active = _checked_action(policy.act(h, states.copy(), rng), h, problem)
+        used += int(active.sum())
+        if seen is not None:
+            seen[0][h], seen[1][h] = states, active
+        total += step(states, active, problem.arms.cumulative, problem.arms.group_of, reward, arm_stream)
+    if seen is not None:
+        seen[0][problem.horizon] = states
+    return total, used
+
+
+def _checked_action(action: ArrayLike, h: int, problem: Problem) -> BoolArray:
+    try:
+        given = np.asarray(action)
+    except ValueError as error:
+        raise PolicyError(f"step {h}: the policy returned no array of actions ({error})") from error
+    if given.shape != (problem.arms.count,):
+        raise PolicyError(f"step {h}: the policy returned shape {given.shape}, not ({problem.arms.count},)")
+    if given.dtype != np.bool_:
+        for n in np.flatnonzero((given != 0) & (given != 1))[:1]:
+            raise PolicyError(f"step {h}: the action of arm {n} must be 0 or 1, got {given[n]}")
+        given = given.astype(bool)
+    count = int(given.sum())
+    if count > problem.budget:
+        raise BudgetExceeded(h, count, problem.budget)
+    return given

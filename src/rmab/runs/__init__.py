@@ -1,0 +1,1 @@
+"""A learner plays a task: the run, and what it is held against."""

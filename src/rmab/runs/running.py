@@ -1,0 +1,212 @@
+"""One run: a learner plays a task for all its episodes. Learners see views and feedback; everything else stays here."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.checks import as_integer
+from rmab.common.files import SUFFIXES
+from rmab.errors import ModelError
+from rmab.families import Task, load_task, task
+from rmab.learning import learner as make_learner
+from rmab.learning.base import Learner, Plan, Privileged, State
+from rmab.model.adversaries import Adaptive
+from rmab.play.feedback import Feedback
+from rmab.play.simulation import Trajectory, simulate
+from rmab.runs.comparators import Comparator, Comparators
+
+__all__ = ["Run", "run"]
+
+FULL_INFORMATION = "sees all rewards of an episode"
+SIMULATOR = 100  # key of the run's own stream; the task spawns its own from the same seed
+
+
+@dataclass(frozen=True, eq=False)
+class Run(ReadOnly):
+    """What happened, episode by episode: every array is (T,) unless its shape is given.
+
+    reward      what was earned.                        activations  how many activations were spent.
+    visited     pairs (n, s, a) ever visited so far.    iterations   of the solver, for the plan of the episode.
+    seconds     wall time of the whole episode.         rewards      (T, N, S, 2) what the adversary chose.
+    planned     what the plan's occupancy earns under the true rewards, NaN for learners without occupancies.
+    believed    what it earns under the learner's own estimates.
+    estimates   (T, N, S, 2) these estimates, or None.  state        the learner's state after the last episode.
+    privileged  what the learner was given that no real programme has, full feedback included; empty if nothing.
+    """
+
+    task: Task
+    learner: str
+    privileged: str
+    seed: int
+    reward: FloatArray
+    activations: IntArray
+    visited: IntArray
+    iterations: IntArray
+    seconds: FloatArray
+    rewards: FloatArray
+    planned: FloatArray
+    believed: FloatArray
+    estimates: FloatArray | None
+    state: State
+
+    @cached_property
+    def comparators(self) -> Comparators:
+        """O1, O2 and O3 of the rewards that were chosen."""
+        return Comparators.of(self.task.problem, self.rewards)
+
+    def regret(self, to: Comparator = "O1") -> FloatArray:
+        """(T,) accumulated regret to a comparator, signed."""
+        return np.asarray(np.cumsum(self.comparators.per_episode(to) - self.reward))
+
+    def relative_regret(self, to: Comparator = "O1") -> float:
+        """Return the regret of the whole run as a part of what the comparator earns in all (its size)."""
+        total = float(self.comparators.per_episode(to).sum())
+        lost = total - float(self.reward.sum())
+        return lost / abs(total) if total else float(np.sign(lost)) * np.inf if lost else 0.0
+
+    def terms(self) -> FloatArray:
+        """(4, T) Term0..Term3 of every episode (paper, Lemma regret_decomp): they add up to the O1-regret of the episode.
+
+        Over-estimation, mirror descent, the estimator, and the index policy in the true model. NaN where the learner has no
+        occupancies or estimates.
+        """
+        if self.estimates is None:
+            return np.full((4, self.reward.size), np.nan)
+        bound = self.comparators.o1()
+        hoped = np.tensordot(self.estimates, self.comparators.visits, axes=3)
+        return np.stack([bound - hoped, hoped - self.believed, self.believed - self.planned, self.planned - self.reward])
+
+    def to_table(self, comparators: Sequence[Comparator] = ("O1", "O2", "O3")) -> dict[str, FloatArray | IntArray]:
+        """Return columns (T,) by name: what happened, regret to each comparator (accumulated), and the four terms."""
+        columns: dict[str, FloatArray | IntArray] = {
+            "episode": np.arange(self.reward.size),
+            "reward": self.reward,
+            "bound": self.comparators.o1(),
+            "activations": self.activations,
+            "visited": self.visited,
+            "iterations": self.iterations,
+            "seconds": self.seconds,
+        }
+        columns |= {f"regret_{which}": self.regret(which) for which in comparators}
+        return columns | {f"term{k}": row for k, row in enumerate(self.terms())}
+
+    def summary(self) -> dict[str, Any]:
+        """Return the run in a few numbers: totals over all episodes, NaN where the learner has no terms."""
+        problem, learner = self.task.problem, self.learner.partition(" ")[0]
+        comparators: tuple[Comparator, ...] = ("O1", "O2", "O3")
+        slots = problem.budget * problem.horizon * self.reward.size
+        return {
+            "task": self.task.name,
+            "learner": learner,
+            "feedback": self.task.feedback,
+            "privileged": self.privileged,
+            "seed": self.seed,
+            "episodes": self.reward.size,
+            "reward": float(self.reward.sum()),
+            "regret": {to: float(self.regret(to)[-1]) for to in comparators},
+            "relative_regret": {to: self.relative_regret(to) for to in comparators},
+            "terms": {f"Term{k}": float(term.sum()) for k, term in enumerate(self.terms())},
+            "budget_use": float(self.activations.sum()) / slots if slots else 0.0,
+            "seconds": float(self.seconds.sum()),
+        }
+
+
+def run(
+    task_or_name: Task | str,
+    learner: Learner | str,
+    seed: int = 0,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Let a learner play all episodes of a task. The same task, learner and seed give the same run, byte for byte.
+
+    A task by name is made from the seed, too. progress is called with (episodes done, all episodes).
+    """
+    number = as_integer(seed, "seed")
+    if number < 0:
+        raise ModelError(f"seed must be 0 or more, got {number}")
+    game = _made(task_or_name, number) if isinstance(task_or_name, str) else task_or_name
+    player = make_learner(learner) if isinstance(learner, str) else learner
+    if not isinstance(game, Task) or not isinstance(player, Learner):
+        kinds = f"{type(game).__name__} and {type(player).__name__}"
+        raise ModelError(f"a run needs a task and a learner, or their names, got {kinds}")
+    if isinstance(player, Privileged):
+        player = player.informed(game.problem, _known_rewards(game), number)
+    view, loop = game.view(), _Loop(game, number)
+    begin = time.perf_counter()
+    state = player.begin(view, number)
+    for t in range(game.episodes):
+        plan = player.plan(state)
+        reward = loop.reward(t)
+        episode = simulate(game.problem, plan.policy, reward, loop.luck(t))
+        state = player.learn(state, Feedback.reveal(view, t, episode, reward))
+        loop.record(t, plan, episode, player.estimate(state), begin)
+        begin = time.perf_counter()
+        if progress is not None:
+            progress(t + 1, game.episodes)
+    return loop.finished(player, state)
+
+
+def _made(name: str, seed: int) -> Task:
+    """Make a task by name from the seed, or read it from a file, which has no seed."""
+    return load_task(name) if Path(name).suffix in SUFFIXES else task(name, seed=seed)
+
+
+class _Loop:
+    """What the run writes down on its way."""
+
+    def __init__(self, game: Task, seed: int) -> None:
+        self.task, self.seed = game, seed
+        episodes, arms = game.episodes, game.problem.arms
+        self.visits = np.zeros((arms.count, arms.states, 2), dtype=np.int64)
+        self.rewards = np.empty((episodes, arms.count, arms.states, 2))
+        self.estimates: FloatArray | None = np.empty_like(self.rewards)
+        self.floats = {name: np.full(episodes, np.nan) for name in ("reward", "seconds", "planned", "believed")}
+        self.whole = {name: np.zeros(episodes, dtype=np.int64) for name in ("activations", "visited", "iterations")}
+
+    def luck(self, t: int) -> np.random.Generator:
+        """Return the generator of episode t: the same for every learner."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(SIMULATOR, t)))
+
+    def reward(self, t: int) -> FloatArray:
+        chosen = self.task.reward(t, self.visits)
+        self.rewards[t] = chosen
+        return chosen
+
+    def record(self, t: int, plan: Plan, episode: Trajectory, estimate: FloatArray | None, begin: float) -> None:
+        self.floats["seconds"][t] = time.perf_counter() - begin
+        arm = np.arange(self.visits.shape[0])
+        np.add.at(self.visits, (arm, episode.states[:-1], episode.actions.astype(np.int64)), 1)
+        self.floats["reward"][t] = episode.reward
+        self.whole["activations"][t] = episode.actions.sum()
+        self.whole["visited"][t] = np.count_nonzero(self.visits)
+        self.whole["iterations"][t] = plan.iterations
+        if estimate is None or plan.occupancy is None or plan.block_of is None:
+            self.estimates = None
+            return
+        if self.estimates is not None:
+            self.estimates[t] = estimate
+        expected = plan.occupancy.sum(axis=1)[plan.block_of]
+        self.floats["planned"][t] = (expected * self.rewards[t]).sum()
+        self.floats["believed"][t] = (expected * estimate).sum()
+
+    def finished(self, player: Learner, state: State) -> Run:
+        arrays = {name: frozen(array) for name, array in {**self.floats, **self.whole}.items()}
+        estimates = None if self.estimates is None else frozen(self.estimates)
+        privileged = player.privileged or (FULL_INFORMATION if self.task.feedback == "full" else "")
+        head = (self.task, player.signature, privileged, self.seed)
+        return Run(*head, rewards=frozen(self.rewards), estimates=estimates, state=state, **arrays)  # type: ignore[arg-type]
+
+
+def _known_rewards(game: Task) -> FloatArray:
+    """(N, S, 2) the summed rewards; against an adversary that answers to what was done, T times a typical reward."""
+    if isinstance(game.adversary, Adaptive):
+        return game.episodes * game.base_reward
+    total: FloatArray = np.sum([game.reward(t) for t in range(game.episodes)], axis=0)
+    return total

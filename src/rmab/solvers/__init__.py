@@ -1,0 +1,1 @@
+"""The numerical solvers, a room each, with its compiled code beside it."""

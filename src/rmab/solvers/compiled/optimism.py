@@ -1,0 +1,92 @@
+"""Backward induction over confidence boxes: each row takes the kernel of its box that is best for what comes after.
+
+A known kernel is the box with low = high, so planning and optimistic planning are one piece of code. Cost follows the
+support.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.compile import compiled, compiled_inline
+
+__all__ = ["best_mean", "best_values", "rank"]
+
+
+@compiled_inline
+def rank(values: FloatArray, n: int, h: int, order: IntArray) -> None:
+    """Fill order (S,) with the states from the highest values[n,h] to the lowest: insertion, from the order at hand."""
+    for i in range(1, order.size):
+        y = order[i]
+        value = values[n, h, y]
+        j = i
+        while j > 0 and values[n, h, order[j - 1]] < value:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = y
+
+
+@compiled_inline
+def best_mean(
+    low: FloatArray,
+    high: FloatArray,
+    spare: FloatArray,
+    successors: NDArray[np.uint32],
+    counts: NDArray[np.uint32],
+    n: int,
+    s: int,
+    a: int,
+    values: FloatArray,
+    h: int,
+    order: IntArray,
+) -> float:
+    """Return the largest sum of p(y) values[n,h,y] over the row's box: low, and what is spare to the best states first."""
+    total = 0.0
+    for k in range(counts[n, s, a]):
+        y = successors[n, s, a, k]
+        total += low[n, s, a, y] * values[n, h, y]
+    rest = spare[n, s, a]
+    i = 0
+    while rest > 0.0 and i < order.size:
+        y = order[i]
+        more = min(high[n, s, a, y] - low[n, s, a, y], rest)
+        total += more * values[n, h, y]
+        rest -= more
+        i += 1
+    return total
+
+
+@compiled
+def best_values(
+    low: FloatArray,
+    high: FloatArray,
+    spare: FloatArray,
+    successors: NDArray[np.uint32],
+    counts: NDArray[np.uint32],
+    reward: FloatArray,
+    idle: BoolArray,
+    prices: FloatArray,
+    values: FloatArray,
+) -> None:
+    """Plan every block by itself when activating at step h costs prices[h] (H,): write values (C,H+1,S).
+
+    low, high (C,S,2,S), spare (C,S,2) = 1 - sum low, reward (C,S,2). Where idle (H,), nobody may be active, and prices[h]
+    becomes the least price at which nobody would want to be.
+    """
+    blocks, states, horizon = low.shape[0], low.shape[1], prices.size
+    order = np.arange(states)
+    for h in range(horizon):
+        if idle[h]:
+            prices[h] = 0.0
+    for n in range(blocks):
+        values[n, horizon] = 0.0
+        for h in range(horizon - 1, -1, -1):
+            rank(values, n, h + 1, order)
+            for s in range(states):
+                passive = reward[n, s, 0] + best_mean(low, high, spare, successors, counts, n, s, 0, values, h + 1, order)
+                busy = reward[n, s, 1] + best_mean(low, high, spare, successors, counts, n, s, 1, values, h + 1, order)
+                if idle[h]:
+                    prices[h] = max(prices[h], busy - passive)
+                    values[n, h, s] = passive
+                else:
+                    values[n, h, s] = max(busy - prices[h], passive)

@@ -1,0 +1,1 @@
+"""Compiled code of the fluid LP: arrays and scalars in, arrays out. Callers check shapes."""

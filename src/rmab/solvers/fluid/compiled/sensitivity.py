@@ -1,0 +1,181 @@
+"""Second derivatives of the softened plan (see `soft`) in the prices and in eta.
+
+The priced value is a chain of softened maxima. Its Hessian is a sum over nodes of mass times the spread of the choice made
+there, times the square of what the choice is worth in every price: dQ = d(Q(s,1) - Q(s,0)), carried backward as a table of
+states by prices. Nodes whose choice is certain add nothing, so the cost falls as eta grows.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.common.compile import compiled_contracting, compiled_inline
+from rmab.solvers.compiled.linear import add_squares
+
+__all__ = ["curve"]
+
+
+@compiled_inline
+def add_mean(
+    kernels: FloatArray,
+    successors: NDArray[np.uint32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    scale: float,
+    rows: FloatArray,
+    target: FloatArray,
+    place: int,
+    width: int,
+) -> None:
+    """target[place, j] += scale sum over successors y of p(y) rows[y, j], j < width: four rows at a time."""
+    k = 0
+    while k + 4 <= count:
+        w, x = successors[n, s, a, k], successors[n, s, a, k + 1]
+        y, z = successors[n, s, a, k + 2], successors[n, s, a, k + 3]
+        e, f = scale * kernels[n, h, s, a, w], scale * kernels[n, h, s, a, x]
+        g, i = scale * kernels[n, h, s, a, y], scale * kernels[n, h, s, a, z]
+        for j in range(width):
+            target[place, j] += e * rows[w, j] + f * rows[x, j] + g * rows[y, j] + i * rows[z, j]
+        k += 4
+    while k < count:
+        w = successors[n, s, a, k]
+        e = scale * kernels[n, h, s, a, w]
+        for j in range(width):
+            target[place, j] += e * rows[w, j]
+        k += 1
+
+
+@compiled_inline
+def add_choice(
+    low: FloatArray,
+    high: FloatArray,
+    successors: NDArray[np.uint32],
+    counts: NDArray[np.uint32],
+    kernels: FloatArray,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    mass: float,
+    certain: float,
+    ahead: FloatArray,
+    weight: FloatArray,
+    rows: FloatArray,
+    scale: FloatArray,
+    filled: int,
+    width: int,
+) -> int:
+    """Add what a chosen row's freedom adds to the curvature, mass (diag(b) - b b' / sum b), b = part (1 - part) room.
+
+    The diagonal part goes into weight (S,), the other into rows[filled] and its scale. Returns how many rows are filled.
+    """
+    total, largest = 0.0, 0.0
+    for k in range(counts[n, s, a]):
+        y = successors[n, s, a, k]
+        room = high[n, s, a, y] - low[n, s, a, y]
+        if room > 0.0:
+            p = kernels[n, h, s, a, y]
+            b = (p - low[n, s, a, y]) * (high[n, s, a, y] - p) / room
+            total += b
+            largest = max(largest, b)
+    if mass * (total - largest) <= certain:  # one entry takes up the slack: nothing can move
+        return filled
+    for j in range(width + 1):  # one more: the others of the buffer have it, for the price of this step
+        rows[filled, j] = 0.0
+    for k in range(counts[n, s, a]):
+        y = successors[n, s, a, k]
+        room = high[n, s, a, y] - low[n, s, a, y]
+        if room > 0.0:
+            p = kernels[n, h, s, a, y]
+            b = (p - low[n, s, a, y]) * (high[n, s, a, y] - p) / room
+            if b > 0.0:
+                weight[y] += mass * b
+                for j in range(width):
+                    rows[filled, j] += b * ahead[y, j]
+    scale[filled] = -mass / total
+    return filled + 1
+
+
+@compiled_contracting
+def curve(
+    low: FloatArray,
+    high: FloatArray,
+    spare: FloatArray,
+    successors: NDArray[np.uint32],
+    counts: NDArray[np.uint32],
+    reward: FloatArray,
+    idle: BoolArray,
+    kernels: FloatArray,
+    share: FloatArray,
+    mass: FloatArray,
+    certain: float,
+    hessian: FloatArray,
+) -> None:
+    """Write the second derivatives of the priced value, summed over blocks, into hessian (1+H, 1+H), upper half.
+
+    Place 0 stands for eta, place H - h for the scaled price of step h: a node's derivatives are then the first 1 + H - h.
+    Derivatives of the values are carried backward, (S, 1+H) at a time; `share` and `mass` are those at the point. Choices
+    by which less mass than `certain` could go either way are left out.
+    """
+    blocks, horizon, states = share.shape
+    free = kernels.shape[1] > 1
+    ahead, here = np.zeros((states, 1 + horizon)), np.zeros((states, 1 + horizon))
+    rows, scale = np.empty((3 * states, 1 + horizon)), np.empty(3 * states)
+    weight = np.empty(states)
+    hessian[:] = 0.0
+    for n in range(blocks):
+        for s in range(states):
+            for j in range(1 + horizon):
+                ahead[s, j] = 0.0
+        for h in range(horizon - 1, -1, -1):
+            own, filled = horizon - h, 0  # the derivatives at h + 1 fill the places below `own`
+            step = h if free else 0
+            for s in range(states):
+                weight[s] = 0.0
+            for s in range(states):
+                for j in range(own + 1):
+                    here[s, j] = 0.0
+                m, part = mass[n, h, s], share[n, h, s]
+                if m == 0.0:
+                    continue
+                loose = m * part * (1.0 - part)
+                if loose > certain:
+                    for j in range(own + 1):
+                        rows[filled, j] = 0.0
+                    if h + 1 < horizon:
+                        add_mean(kernels, successors, counts[n, s, 0], n, step, s, 0, 1.0, ahead, here, s, own)
+                        add_mean(kernels, successors, counts[n, s, 1], n, step, s, 1, 1.0, ahead, rows, filled, own)
+                    for j in range(own):
+                        rows[filled, j] -= here[s, j]
+                        here[s, j] += part * rows[filled, j]
+                    change = reward[n, s, 1] - reward[n, s, 0]
+                    rows[filled, 0] += change
+                    here[s, 0] += reward[n, s, 0] + part * change
+                    rows[filled, own] = -1.0
+                    here[s, own] = -part
+                    scale[filled] = loose
+                    filled += 1
+                else:
+                    here[s, 0] = (1.0 - part) * reward[n, s, 0] + part * reward[n, s, 1]
+                    here[s, own] = -part
+                    if h + 1 < horizon:
+                        if m * (1.0 - part) > certain:
+                            add_mean(kernels, successors, counts[n, s, 0], n, step, s, 0, 1.0 - part, ahead, here, s, own)
+                        if m * part > certain:
+                            add_mean(kernels, successors, counts[n, s, 1], n, step, s, 1, part, ahead, here, s, own)
+                if free and h + 1 < horizon:
+                    for a in range(1 if idle[h] else 2):
+                        moved = m * (part if a == 1 else 1.0 - part)
+                        if moved > certain and spare[n, s, a] > 0.0:
+                            filled = add_choice(
+                                low, high, successors, counts, kernels, n, h, s, a, moved, certain, ahead, weight, rows,
+                                scale, filled, own
+                            )  # fmt: skip
+            if filled > 0:
+                add_squares(hessian, rows, scale, filled, own + 1)
+            if free and h + 1 < horizon:
+                add_squares(hessian, ahead, weight, states, own)
+            ahead, here = here, ahead

@@ -1,0 +1,109 @@
+"""The fluid bound (paper, Lemma lem:upperbound): the budget holds on average, which no policy can beat.
+
+The answer is certified, whatever solver it came from: the occupancy is rebuilt by following its own policy through the
+kernels, so it is feasible to rounding; and the bound is the dual value of the prices, from backward induction.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import FloatArray, ReadOnly, frozen
+from rmab.errors import ModelError, SolverError
+from rmab.model.problem import Problem, checked_reward
+from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.fluid.boxes import Boxes
+from rmab.solvers.fluid.highs import FluidProgram
+from rmab.solvers.fluid.path import SoftPath
+
+__all__ = ["Fluid", "Method", "fluid"]
+
+Method = Literal["auto", "highs", "newton"]
+
+SMALL = 500  # variables up to which HiGHS is faster
+NO_MASS = 1e-12  # what a solver leaves in a state that its plan does not use
+
+
+@dataclass(frozen=True, eq=False)
+class Fluid(ReadOnly):
+    """Solution of the fluid LP.
+
+    value   what the occupancy earns; bound  the dual value: no policy within the budget earns more.
+    prices  (H,) what one more activation at step h would be worth.
+    gap     bound - value, relative to the larger of the bound and the largest single reward: certified.
+    share   (C, H, S) per block of like arms: the part of the mass in state s that is activated at step h.
+    """
+
+    value: float
+    bound: float
+    prices: FloatArray
+    gap: float
+    share: FloatArray
+    problem: Problem
+    blocks: Blocks
+
+    @property
+    def occupancy(self) -> FloatArray:
+        """(N, H, S, 2) probability of arm n being in state s under action a at step h; built on demand."""
+        arms, horizon = self.problem.arms, self.problem.horizon
+        occupancy = np.empty((arms.count, horizon, arms.states, 2))
+        start = np.eye(arms.states)[self.problem.start]
+        unbounded = np.full(horizon, np.inf)
+        for n in range(arms.count):
+            block = self.blocks.block_of[n]
+            kernel, share = self.blocks.kernels[block : block + 1, np.newaxis], self.share[block : block + 1].copy()
+            forward(kernel, start[n : n + 1], unbounded, share, occupancy[n : n + 1])
+        return frozen(occupancy)
+
+    @property
+    def advantage(self) -> FloatArray:
+        """(C, H, S) what activating is worth over staying passive: Q(s,1) - Q(s,0) when later activations cost their prices,
+        before the price of the step itself is paid.
+        """
+        return self.blocks.values(self.prices)[1] + self.prices[:, np.newaxis]
+
+    def check_made_for(self, problem: Problem, reward: FloatArray) -> None:
+        """Raise ModelError unless this is the plan of this problem and reward (N, S, 2)."""
+        if self.problem != problem or not np.array_equal(self.blocks.reward[self.blocks.block_of], reward):
+            raise ModelError("plan: it was made for another problem or reward")
+
+
+def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", tolerance: float = 1e-6) -> Fluid:
+    """Solve the fluid LP for one reward function (N, S, 2), to a certified relative gap of at most `tolerance`.
+
+    Arms that share group and reward are one block. method: 'highs' solves the LP as a whole and ends in a vertex, exact to
+    rounding; 'newton' follows the softened dual and ends inside the set of optimal plans; 'auto' takes the first for small
+    programmes and the second for the others. A gap that cannot be certified raises SolverError: rounding may keep 'newton'
+    from tolerances below 1e-7.
+    """
+    if method not in get_args(Method):
+        raise ModelError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
+    blocks = Blocks.of(problem, checked_reward(reward, problem))
+    small = 2 * blocks.start.size * problem.horizon <= SMALL
+    if method == "newton" or (method == "auto" and not small):
+        path = SoftPath(Boxes.known(blocks), np.full(problem.horizon, float(problem.budget)))
+        path.solve(tolerance)
+        return certified(problem, blocks, path.occupancy, path.prices, tolerance)
+    occupancy, prices = FluidProgram(blocks, problem.budget, problem.horizon).solve()
+    return certified(problem, blocks, occupancy, prices, tolerance)
+
+
+def certified(problem: Problem, blocks: Blocks, occupancy: FloatArray, prices: FloatArray, tolerance: float) -> Fluid:
+    """Turn a solver's occupancy (C,H,S,2) and prices (H,) into a feasible one with a proven gap, or raise SolverError."""
+    if not ((prices >= 0) & np.isfinite(prices)).all():
+        raise SolverError("fluid LP: the solver's prices are negative or not finite: they prove nothing")
+    mass = occupancy.sum(axis=3)
+    share = np.divide(occupancy[..., 1], mass, out=np.zeros_like(mass), where=mass > NO_MASS)
+    np.clip(share, 0.0, 1.0, out=share)
+    feasible = np.empty_like(occupancy)
+    forward(blocks.kernels[:, np.newaxis], blocks.start, np.full(problem.horizon, float(problem.budget)), share, feasible)
+    value = float((feasible * blocks.reward[:, np.newaxis]).sum())
+    bound = blocks.bound(prices, problem.budget)
+    scale = max(abs(bound), float(np.abs(blocks.reward).max()))
+    gap = (bound - value) / scale if scale != 0 else 0.0
+    if not gap <= tolerance:
+        raise SolverError(f"fluid LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
+    return Fluid(value, bound, frozen(prices), gap, frozen(share), problem, blocks)

@@ -1,0 +1,151 @@
+"""The fluid linear programme (paper, Lemma prop:lp) in HiGHS, over the nodes that can be reached.
+
+Variables x[c,h,s,a]: the mass of block c in state s at step h under action a. Rows: flow into every node, and the budget of
+every step.
+"""
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.errors import SolverError
+from rmab.solvers.fluid.blocks import Blocks
+
+__all__ = ["FluidProgram"]
+
+TOLERANCE = 1e-9
+LARGE = 20_000  # columns beyond which interior point beats simplex (degenerate programmes: six times on deadline)
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The reachable nodes in order (c, h, s): their coordinates, and row[c,h,s], or -1 where unreachable."""
+
+    block: IntArray
+    step: IntArray
+    state: IntArray
+    row: IntArray
+
+    @classmethod
+    def of(cls, reach: BoolArray) -> "Nodes":
+        """Number the nodes that can be reached."""
+        row = np.full(reach.shape, -1, dtype=np.int64)
+        row[reach] = np.arange(reach.sum())
+        block, step, state = np.nonzero(reach)
+        return cls(block, step, state, row)
+
+
+class FluidProgram:
+    """One HiGHS model of a problem's fluid LP, solved once or again and again with other masses at other steps.
+
+    anywhere: keep the nodes that cannot be reached from the start as well, for masses that are put there later. Rewards are
+    divided by the largest of them: the solver's tolerances are absolute.
+    """
+
+    def __init__(self, blocks: Blocks, budget: float, horizon: int, *, anywhere: bool = False) -> None:
+        self.blocks, self.budget, self.horizon = blocks, budget, horizon
+        reach = blocks.reachable(horizon)
+        self.nodes = Nodes.of(np.ones_like(reach) if anywhere else reach)
+        self.scale = float(np.abs(blocks.reward).max()) or 1.0
+        self.highs = highspy.Highs()
+        self._bases: list[highspy.HighsBasis] = []
+        self._set("output_flag", False)
+        self._set("primal_feasibility_tolerance", TOLERANCE)
+        self._set("dual_feasibility_tolerance", TOLERANCE)
+        self._set("threads", 1)
+        if 2 * self.nodes.block.size > LARGE:
+            self._set("solver", "ipm")
+        _checked(self.highs.passModel(self._model()), "the model was refused")
+
+    def _set(self, option: str, value: object) -> None:
+        _checked(self.highs.setOptionValue(option, value), f"option {option} = {value} was refused")
+
+    def _model(self) -> highspy.HighsLp:
+        nodes, count = self.nodes, self.nodes.block.size
+        column, row, value = self._entries()
+        order = np.lexsort((row, column))
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = 2 * count, count + self.horizon
+        lp.sense_ = highspy.ObjSense.kMaximize
+        lp.col_cost_ = self.blocks.reward[nodes.block, nodes.state].reshape(-1) / self.scale
+        lp.col_lower_, lp.col_upper_ = np.zeros(2 * count), np.full(2 * count, highspy.kHighsInf)
+        inflow = np.where(nodes.step == 0, self.blocks.start[nodes.block, nodes.state], 0.0)
+        lp.row_lower_ = np.concatenate([inflow, np.full(self.horizon, -highspy.kHighsInf)])
+        lp.row_upper_ = np.concatenate([inflow, np.full(self.horizon, float(self.budget))])
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        lp.a_matrix_.start_ = np.searchsorted(column[order], np.arange(2 * count + 1)).astype(np.int32)
+        lp.a_matrix_.index_ = row[order].astype(np.int32)
+        lp.a_matrix_.value_ = value[order]
+        return lp
+
+    def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Column 2i + a is node i under action a: +1 in its own row, -P in those of its successors, +1 in its budget row."""
+        nodes, count = self.nodes, self.nodes.block.size
+        own = np.arange(2 * count)
+        budget_row = count + nodes.step
+        inner = np.flatnonzero(nodes.step + 1 < self.horizon)
+        rows = self.blocks.kernels[nodes.block[inner], nodes.state[inner]]  # (I, 2, S)
+        source, action, target = np.nonzero(rows)
+        node = inner[source]
+        column = np.concatenate([own, 2 * node + action, 2 * np.arange(count) + 1])
+        row = np.concatenate([own // 2, nodes.row[nodes.block[node], nodes.step[node] + 1, target], budget_row])
+        value = np.concatenate([np.ones(2 * count), -rows[source, action, target], np.ones(count)])
+        return column, row, value
+
+    def solve_from(self, h: int, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Solve for steps h..H-1 when the masses (C, S) are there at step h; earlier columns are closed.
+
+        The answer depends on h and the masses alone: every solve starts from the basis of the plan itself at step h, which
+        is dual feasible whatever the masses, so few pivots are needed.
+        """
+        basis = self._basis(h)
+        self._begin(h, masses)
+        self.highs.clearSolver()
+        _checked(self.highs.setBasis(basis), "the basis was refused")
+        return self.solve()
+
+    def _basis(self, h: int) -> highspy.HighsBasis:
+        """Return the optimal basis from step h on, where the plan of the whole episode has brought the masses; kept."""
+        if not self._bases:
+            occupancy, _ = self.solve()
+            self._planned = occupancy.sum(axis=3)
+            self._bases.append(self.highs.getBasis())
+            self._set("solver", "simplex")
+        while len(self._bases) <= h:
+            step = len(self._bases)
+            self._begin(step, self._planned[:, step])
+            self.highs.clearSolver()
+            _checked(self.highs.setBasis(self._bases[-1]), "the basis was refused")
+            self.solve()
+            self._bases.append(self.highs.getBasis())
+        return self._bases[h]
+
+    def _begin(self, h: int, masses: FloatArray) -> None:
+        """Close the columns before step h, and put the masses (C, S) there."""
+        nodes = self.nodes
+        opened = np.repeat(np.where(nodes.step < h, 0.0, highspy.kHighsInf), 2)
+        columns, rows = np.arange(opened.size, dtype=np.int32), np.arange(nodes.step.size, dtype=np.int32)
+        inflow = np.where(nodes.step == h, masses[nodes.block, nodes.state], 0.0)
+        _checked(self.highs.changeColsBounds(columns.size, columns, np.zeros(columns.size), opened), "bounds were refused")
+        _checked(self.highs.changeRowsBounds(rows.size, rows, inflow, inflow), "row bounds were refused")
+
+    def solve(self) -> tuple[FloatArray, FloatArray]:
+        """Return occupancy (C, H, S, 2) and prices (H,) as HiGHS found them, or raise SolverError."""
+        _checked(self.highs.run(), "HiGHS failed")
+        status = self.highs.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise SolverError(f"fluid LP: HiGHS ended with {self.highs.modelStatusToString(status)}")
+        solution = self.highs.getSolution()
+        count = self.nodes.block.size
+        occupancy = np.zeros((*self.nodes.row.shape, 2))
+        masses = np.asarray(solution.col_value).reshape(-1, 2)
+        occupancy[self.nodes.block, self.nodes.step, self.nodes.state] = np.maximum(masses, 0.0)
+        prices = np.asarray(solution.row_dual)[count:]
+        return occupancy, np.maximum(prices, 0.0) * self.scale
+
+
+def _checked(status: highspy.HighsStatus, what: str) -> None:
+    if status == highspy.HighsStatus.kError:
+        raise SolverError(f"fluid LP: {what}")

@@ -1,0 +1,214 @@
+"""The fluid LP, known or optimistic, by following the entropy-softened dual down to temperature zero: H unknowns.
+
+At inverse temperature eta the plans of all blocks are softened (`kernels.soft`), and the scaled prices nu minimise
+
+    phi(nu) = value of the softened plans at nu + budget . nu + budget . exp(-nu),
+
+smooth and convex without bounds on nu: the last term is what entropy makes of nu >= 0. At its minimum the plans use the
+budget less budget exp(-nu), so they are feasible. Newton's method finds it, and the next one from the tangent of the path
+nu(eta), which approaches a straight line exponentially fast, degenerate or not: steps in eta grow to a factor 100. At any
+point the prices nu / eta prove an upper bound by plain backward induction, and the soft plan, scaled into the budget, earns
+a lower one: the path ends when the two agree. It is not even begun where they agree at no price at all.
+
+Masses are counted in units of all there is, rewards in units of the largest.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.errors import SolverError
+from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.compiled.linear import back_solve, factor, forward_vector
+from rmab.solvers.compiled.optimism import best_values
+from rmab.solvers.fluid.boxes import Boxes
+from rmab.solvers.fluid.compiled.sensitivity import curve
+from rmab.solvers.fluid.compiled.soft import follow, soft_values
+
+__all__ = ["SoftPath"]
+
+ACCURACY, ROUNDING = (
+    1e-4,
+    1e-14,
+)  # Newton decrement (twice what phi could still fall) that is asked for, and the least there is
+WASTE = 0.2  # part of the expected gap that may come from budgets missed or exceeded
+FIRST, NEXT = 100, 12  # Newton iterations allowed at the first point and after short steps, and after long steps
+EASY, HARD = 1, 4  # iterations after which the path is followed in longer or in shorter steps
+LONGEST, SHORTEST = 100.0, 1.001  # factor in eta, and the one at which the path counts as lost
+LAST = 1e13  # eta at which exponents have few digits left
+ITERATIONS = 1000  # allowed along the whole path
+FARTHEST = 0.2  # longest Newton step, relative to the largest scaled price (or 100), before it is damped
+STEEPEST = 600.0  # exponent beyond which a price counts as absurd: phi stays finite, and refuses it
+AIM = 0.1  # part of the tolerance that the last step heads for
+LEAST = 1e-11  # curvature, relative to the budget, that cannot be told from rounding: prices stay where there is no more
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A minimum of phi at eta: scaled prices (H,), the tangent d prices / d eta, and the Newton iterations it took."""
+
+    eta: float
+    prices: FloatArray
+    tangent: FloatArray
+    iterations: int
+
+
+class SoftPath:
+    """Solves one problem. Afterwards: bound, value and gap, prices (H,), occupancy (C,H,S,2), and kernels as in `Boxes`."""
+
+    def __init__(self, boxes: Boxes, budget: FloatArray) -> None:
+        self.boxes, self.budget = boxes, budget
+        blocks, states = boxes.start.shape
+        horizon = budget.size
+        self.kernels = boxes.kernels(horizon)
+        self.values, self.used = np.empty((blocks, horizon + 1, states)), np.empty(horizon)
+        self.share, self.mass = np.empty((blocks, horizon, states)), np.empty((blocks, horizon, states))
+        self.hessian = np.empty((1 + horizon, 1 + horizon))
+        self.scale, self.total = float(np.abs(boxes.reward).max()), float(boxes.start.sum())
+        self.reward, self.start = boxes.reward / (self.scale or 1.0), boxes.start / self.total
+        self.idle = budget <= 0
+        self.open = np.flatnonzero((budget > 0) & (budget < self.total))  # the steps that need a price
+        self.limit = budget[self.open] / self.total
+        self.certain = 1e-4 * LEAST * float(self.limit.min(initial=1.0))
+        self.occupancy = np.empty((blocks, horizon, states, 2))
+        self.bound, self.value, self.gap, self.prices = np.inf, -np.inf, np.inf, np.zeros(horizon)
+        self.iterations = 0
+        self.missing = np.inf  # bound - value in scaled units, times eta: what it comes to when budgets are met
+
+    def solve(self, tolerance: float) -> None:
+        """Work until bound and value agree to the tolerance, relative to the larger of the bound and the largest reward."""
+        if self.certify(self.unpriced(tolerance)) <= tolerance:
+            return
+        share = np.full(self.budget.size, 0.5)
+        share[self.open] = np.clip(self.limit, 1e-9, 0.4)
+        prices, length, best = np.log((1.0 - share) / share), 4.0, np.inf
+        point = self.minimum(1.0, prices, self.evaluate(1.0, prices), np.inf, FIRST)
+        while point is not None and point.eta <= LAST and self.iterations <= ITERATIONS:
+            gap = self.certify(point)
+            if gap <= tolerance:
+                return
+            best, length = min(best, gap), min(length, max(gap / (AIM * tolerance), 2.0))
+            point, length = self.advance(point, length)
+        raise SolverError(f"fluid LP: the path of softened plans was lost, at a gap of {best:.2e} where it was least")
+
+    def unpriced(self, tolerance: float) -> Point:
+        """Make the plans of a budget that is worth nothing: cheap to try, and right where little is known, or needed."""
+        nothing, eta = np.zeros(self.budget.size), 1.0 / max(AIM * tolerance, 1e-12)
+        self.evaluate(eta, nothing)
+        return Point(eta, nothing, nothing, 0)
+
+    def advance(self, point: Point, length: float) -> tuple[Point | None, float]:
+        """Go on to a larger eta, by a factor of `length` or less; return the new point and the factor to try next.
+
+        From the better of two guesses: along the tangent, or the same prices, which are better where the path still turns.
+        """
+        while length >= SHORTEST and self.iterations <= ITERATIONS:
+            eta = point.eta * length
+            same, guess = point.prices * length, point.prices + (eta - point.eta) * point.tangent
+            other, begun = self.evaluate(eta, same), self.evaluate(eta, guess)
+            if other[0] < begun[0]:
+                guess, begun = same, self.evaluate(eta, same)  # once more, for the plans
+            reached = self.minimum(eta, guess, begun, self.missing / eta, NEXT if length > 2.0 else FIRST)
+            if reached is not None:
+                if reached.iterations <= EASY:
+                    length = min(length**1.5, LONGEST)
+                elif reached.iterations >= HARD:
+                    length = max(length**0.7, 1.5)
+                return reached, length
+            length **= 0.5
+        return None, length
+
+    def evaluate(self, eta: float, prices: FloatArray) -> tuple[float, FloatArray]:
+        """Make the softened plans at these scaled prices (H,): return phi and its gradient in the open ones."""
+        rows = self.boxes.rows
+        soft_values(*rows, self.reward, eta, prices, self.idle, self.kernels, self.values, self.share)
+        follow(rows[3], rows[4], self.start, self.kernels, self.share, self.mass, self.used)
+        phi = float((self.start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + self.left(prices).sum())
+        return phi, self.limit - self.used[self.open] - self.left(prices)
+
+    def left(self, prices: FloatArray) -> FloatArray:
+        """Return how much of every open budget the entropy of nu >= 0 leaves unused."""
+        return self.limit * np.exp(np.minimum(-prices[self.open], STEEPEST))
+
+    def curvature(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the Hessian of phi in the open prices, at the plans made last, and how its gradient changes with eta."""
+        curve(*self.boxes.rows, self.reward, self.idle, self.kernels, self.share, self.mass, self.certain, self.hessian)
+        place = self.budget.size - self.open
+        half = self.hessian[np.ix_(place, place)]  # the places run backward: this is the lower half
+        hessian = np.tril(half) + np.tril(half, -1).T
+        hessian[np.diag_indices_from(hessian)] += self.left(prices)
+        return hessian, self.hessian[0, place]
+
+    def minimum(
+        self, eta: float, prices: FloatArray, begun: tuple[float, FloatArray], missing: float, most: int
+    ) -> Point | None:
+        """Minimise phi at eta by Newton's method from these prices (H,); None where `most` iterations are not enough.
+
+        begun: phi and gradient at these prices, where the plans at hand were made. missing: what bound and value are
+        expected to differ by, in scaled units; budgets are met well enough for that.
+        """
+        phi, gradient = begun
+        for iteration in range(most + 1):
+            self.iterations += 1
+            hessian, mixed = self.curvature(prices)
+            same = prices[self.open] / eta  # the prices themselves stay where they are, unless there is reason to move
+            farthest, damping = FARTHEST * (100.0 + float(np.abs(prices).max())), LEAST
+            step, turn = solved(hessian, damping * self.limit, -gradient, -mixed - hessian @ same)
+            while float(np.abs(step).max(initial=0.0)) > farthest and damping < 1.0:
+                damping *= 30.0
+                (step,) = solved(hessian, damping * self.limit, -gradient)
+            fall = float(-(gradient @ step))
+            wasted = float(np.abs(gradient) @ np.maximum(same, 1.0))
+            if fall <= max(1e-15, (ROUNDING * eta) ** 2) or (fall <= ACCURACY and wasted <= WASTE * missing):
+                tangent = np.zeros_like(prices)
+                tangent[self.open] = same + turn
+                return Point(eta, prices, tangent, iteration)
+            if iteration == most or not np.isfinite(fall):
+                return None
+            found = self.search(eta, prices, step, phi, fall)
+            if found is None:
+                return None
+            prices, phi, gradient = found
+        return None
+
+    def search(
+        self, eta: float, prices: FloatArray, step: FloatArray, phi: float, fall: float
+    ) -> tuple[FloatArray, float, FloatArray] | None:
+        """Go along the step until phi has fallen enough; judged by the slope where phi itself has no digits left."""
+        length = 1.0
+        while length > 1e-9:
+            new = prices.copy()
+            new[self.open] += length * step
+            value, gradient = self.evaluate(eta, new)
+            slope = float(gradient @ step)
+            enough = value <= phi - 0.1 * length * fall
+            if enough or (slope <= 0.8 * fall and value <= phi + 1e-13 * max(abs(phi), eta)):
+                return new, value, gradient
+            length *= min(max(fall / (fall + slope), 0.1), 0.5) if slope > 0.0 else 0.5
+        return None
+
+    def certify(self, point: Point) -> float:
+        """Prove a bound from the point's prices, earn a value by its plan within the budget; return the relative gap."""
+        prices, values = np.maximum(point.prices, 0.0) * (self.scale / point.eta), np.empty_like(self.values)
+        best_values(*self.boxes.rows, self.boxes.reward, self.idle, prices, values)
+        self.bound, self.prices = float((self.boxes.start * values[:, 0]).sum() + self.budget @ prices), prices
+        forward(self.kernels, self.boxes.start, self.budget, self.share, self.occupancy)
+        self.value = float((self.occupancy * self.boxes.reward[:, np.newaxis]).sum())
+        missing = (self.bound - self.value) / ((self.scale or 1.0) * self.total)
+        self.missing = min(self.missing, missing * point.eta)
+        unit = max(abs(self.bound), self.scale)
+        self.gap = (self.bound - self.value) / unit if unit > 0.0 else 0.0
+        return self.gap
+
+
+def solved(matrix: FloatArray, extra: FloatArray, *targets: FloatArray) -> list[FloatArray]:
+    """Solve (matrix + diag(extra)) x = target for every target; the matrix is positive semidefinite, extra > 0."""
+    size, unit = len(matrix), 1.0 / np.sqrt(np.diag(matrix) + extra)
+    upper = (matrix + np.diag(extra)) * unit * unit[:, np.newaxis]
+    factor(upper, size, np.full(size, 1e-15))
+    answers = [target * unit for target in targets]
+    for answer in answers:
+        forward_vector(upper, answer, size)
+        back_solve(upper, answer, size)
+    return [answer * unit for answer in answers]

@@ -1,0 +1,1 @@
+"""The KL projection onto occupancies whose kernels lie in confidence sets, under the budget."""

@@ -1,0 +1,208 @@
+"""Second derivatives of the projection's dual, added up: the blocks of every arm's Hessian and its coupling to the prices.
+
+A row (n,h,s,a) of mass m adds m (g g' + J), g = -e(h,s) + p - a e(price h), J = dp/dv (see rows.py).
+"""
+
+from rmab.common.arrays import FloatArray
+from rmab.common.compile import compiled
+from rmab.solvers.compiled.linear import GROUP, add_squares
+from rmab.solvers.projection.compiled.program import Program
+
+__all__ = ["BUFFER", "LEAST", "ROUNDING", "SMALL", "assemble_small", "assemble_step", "fill_link"]
+
+SMALL = 12  # states up to which blocks are added up entry by entry, and blocks between steps are kept for all steps
+BUFFER = 64  # dense rows that are collected before they are added to a block together
+LEAST = 1e-280  # pivot of a node without any mass
+ROUNDING = 1e-15  # what is left of a diagonal entry below this part of it is rounding, and must not be divided by
+
+
+@compiled
+def assemble_small(
+    program: Program,
+    first: int,
+    last: int,
+    kernel: FloatArray,
+    mass: FloatArray,
+    sigma: FloatArray,
+    upper: FloatArray,
+    link: FloatArray,
+    leave: FloatArray,
+    enter: FloatArray,
+) -> None:
+    """Write the Hessian blocks of arms first..last-1 with few states: diagonal blocks into upper (upper halves), the blocks
+    that join steps h and h+1 into link, and the coupling to the prices into leave and enter.
+
+    A row adds mass (p p' + dp/dv); where nothing is pinned, p p' cancels against the rank-one part of dp/dv.
+    """
+    _, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
+    horizon, states = reach.shape[1], reach.shape[2]
+    for n in range(first, last):
+        for h in range(horizon):
+            for s in range(states):
+                leave[n, h, s], enter[n, h, s] = 0.0, 0.0
+                for y in range(states):
+                    upper[n, h, s, y], link[n, h, s, y] = 0.0, 0.0
+        for h in range(horizon):
+            for s in range(states):
+                if not reach[n, h, s]:
+                    upper[n, h, s, s] = 1.0
+                    continue
+                for a in range(1 if idle[h] else 2):
+                    m, loose = mass[n, h, s, a], sigma[n, h, s, a]
+                    upper[n, h, s, s] += m
+                    leave[n, h, s] += a * m
+                    if h + 1 == horizon:
+                        continue
+                    below = 1.0 - loose
+                    if radius is not None:  # a ball has a second part: what lies below its centre
+                        below = 0.0
+                        for k in range(counts[n, s, a]):
+                            y = successors[n, s, a, k]
+                            if kernel[n, h, s, a, y] < low[n, s, a, y]:
+                                below += kernel[n, h, s, a, y]
+                    for k in range(counts[n, s, a]):
+                        x = successors[n, s, a, k]
+                        p, base = kernel[n, h, s, a, x], low[n, s, a, x]
+                        link[n, h, s, x] -= m * p
+                        enter[n, h, x] -= a * m * p
+                        if radius is None:
+                            side = 1 if loose == 1.0 or base < p < high[n, s, a, x] else 0
+                        else:
+                            side = 1 if loose == 1.0 or p > base else (2 if p < base else 0)
+                        if side > 0:
+                            upper[n, h + 1, x, x] += m * p
+                        if loose == 1.0:
+                            continue
+                        for j in range(counts[n, s, a]):
+                            y = successors[n, s, a, j]
+                            if y < x:
+                                continue
+                            other, edge = kernel[n, h, s, a, y], low[n, s, a, y]
+                            if radius is None:
+                                same = side == 1 and edge < other < high[n, s, a, y]
+                            else:
+                                same = (side == 1 and other > edge) or (side == 2 and other < edge)
+                            value = m * p * other
+                            if same and value > 0.0:  # 0 where the whole part has underflown
+                                value -= value / (loose if side == 1 else below)
+                            upper[n, h + 1, x, y] += value
+
+
+@compiled
+def assemble_step(
+    program: Program,
+    n: int,
+    h: int,
+    kernel: FloatArray,
+    mass: FloatArray,
+    sigma: FloatArray,
+    upper: FloatArray,
+    leave: FloatArray,
+    enter: FloatArray,
+    rows: FloatArray,
+    scale: FloatArray,
+) -> None:
+    """Add what the rows of step h add to the diagonal blocks upper[n,h] and upper[n,h+1] (upper halves), where the former
+    has what step h-1 adds already; write leave[n,h] and enter[n,h]. Scratch: rows (BUFFER + 1, S), scale (BUFFER,).
+
+    Of a row, p p' + J without the diagonal of J is a sum of squares. For a box whose entries are pinned (P) or loose (F),
+
+        p p' - p_F p_F' / sigma = p_P p_P' / rest - (rest / sigma) t t',    t = p_F - p_P sigma / rest,    rest = 1 - sigma:
+
+    often one of them is sparse, and added entry by entry. Dense ones are collected and added to the block together.
+    """
+    _, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
+    horizon, states = reach.shape[1], reach.shape[2]
+    filled = 0
+    if h + 1 < horizon:
+        upper[n, h + 1] = 0.0
+    for s in range(states):
+        leave[n, h, s], enter[n, h, s] = 0.0, 0.0
+    for s in range(states):
+        if not reach[n, h, s]:
+            upper[n, h, s, s] = 1.0
+            continue
+        for a in range(1 if idle[h] else 2):
+            m, count = mass[n, h, s, a], counts[n, s, a]
+            upper[n, h, s, s] += m
+            leave[n, h, s] += a * m
+            if h + 1 == horizon:
+                continue
+            if a == 1:
+                for k in range(count):
+                    y = successors[n, s, a, k]
+                    enter[n, h, y] -= m * kernel[n, h, s, a, y]
+            if sigma[n, h, s, a] == 1.0:
+                for k in range(count):
+                    y = successors[n, s, a, k]
+                    upper[n, h + 1, y, y] += m * kernel[n, h, s, a, y]
+                continue
+            loose, rest = 0.0, 0.0
+            for k in range(count if radius is None else 0):
+                y = successors[n, s, a, k]
+                p = kernel[n, h, s, a, y]
+                if low[n, s, a, y] < p < high[n, s, a, y]:
+                    loose += p
+                    upper[n, h + 1, y, y] += m * p
+                else:
+                    rest += p
+            for which in range(2 if radius is None else 3):  # a ball: p itself, then its parts above and below the centre
+                entries, total = 0, 0.0
+                for k in range(count):
+                    y = successors[n, s, a, k]
+                    p, base = kernel[n, h, s, a, y], low[n, s, a, y]
+                    if radius is None:
+                        free = base < p < high[n, s, a, y]
+                        value = 0.0 if free else p
+                        if which == 1:
+                            value = p if free else -p * (loose / rest)
+                    else:
+                        value = p if which == 0 or (p > base if which == 1 else p < base) else 0.0
+                        if which > 0:
+                            upper[n, h + 1, y, y] += m * value
+                    rows[BUFFER, k] = value
+                    total += value
+                    entries += value != 0.0
+                if radius is None:
+                    factor = -m * (rest / loose) if which == 1 else m / rest
+                    if not (rest > 0.0 and (which == 0 or loose > 0.0)):
+                        continue
+                else:
+                    factor = m if which == 0 else -m / total
+                    if not total > 0.0:
+                        continue
+                if 3 * entries <= states:
+                    for k in range(count):
+                        scaled, x = factor * rows[BUFFER, k], successors[n, s, a, k]
+                        for j in range(k if scaled != 0.0 else count, count):
+                            upper[n, h + 1, x, successors[n, s, a, j]] += scaled * rows[BUFFER, j]
+                    continue
+                for y in range(states):
+                    rows[filled, y] = 0.0
+                for k in range(count):
+                    rows[filled, successors[n, s, a, k]] = rows[BUFFER, k]
+                scale[filled] = factor
+                filled += 1
+                if filled == BUFFER:
+                    add_squares(upper[n, h + 1], rows, scale, filled, states)
+                    filled = 0
+    while filled % GROUP != 0:  # rows of zeros: a whole group costs less than a few rows one by one
+        for y in range(states):
+            rows[filled, y] = 0.0
+        scale[filled] = 0.0
+        filled += 1
+    if filled > 0:
+        add_squares(upper[n, h + 1], rows, scale, filled, states)
+
+
+@compiled
+def fill_link(program: Program, n: int, h: int, kernel: FloatArray, mass: FloatArray, link: FloatArray) -> None:
+    """Write the Hessian's block between the nodes of steps h and h+1 into link (S,S): -sum over a of mass times kernel."""
+    states = program.reach.shape[2]
+    for s in range(states):
+        for y in range(states):
+            link[s, y] = 0.0
+        for a in range(1 if program.idle[h] else 2):
+            for k in range(program.counts[n, s, a] if program.reach[n, h, s] else 0):
+                y = program.successors[n, s, a, k]
+                link[s, y] -= mass[n, h, s, a] * kernel[n, h, s, a, y]

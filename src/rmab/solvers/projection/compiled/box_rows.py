@@ -1,0 +1,171 @@
+"""The row of the projection over a box: p = clip(c q, low, high). See `rows.py` for what a row is."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.common.arrays import FloatArray
+from rmab.common.compile import compiled
+
+__all__ = ["HALVINGS", "SMALL", "TINY", "box_row"]
+
+SMALL = 1e-200  # where the products w exp(v) of a row sum to less, or
+TINY = 1e-290  # one of them is less, the row is solved in logarithms
+HALVINGS = 80
+
+
+@compiled
+def box_in_logs(
+    reference: FloatArray,
+    successors: NDArray[np.uint32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    q: FloatArray,
+) -> float:
+    """Return ln c with sum clip(c w exp(v), low, high) = 1, and fill q with c w exp(v): for rows that would underflow."""
+    smallest, largest = np.inf, -np.inf
+    for k in range(count):
+        y = successors[n, s, a, k]
+        q[k] = np.log(reference[n, h, s, a, y]) + v[n, h + 1, y]
+        smallest, largest = min(smallest, q[k]), max(largest, q[k])
+    below, above = -largest - 800.0, -smallest + 1.0  # all at their lower bounds; all at their upper bounds
+    middle = -largest
+    for _ in range(2 * HALVINGS):
+        total, slope = 0.0, 0.0
+        for k in range(count):
+            p = np.exp(min(q[k] + middle, 1.0))
+            if low[k] < p < high[k]:
+                slope += p
+            total += min(max(p, low[k]), high[k])
+        if abs(total - 1.0) <= 1e-15 * count:
+            above = middle
+            break
+        if total < 1.0:
+            below = middle
+        else:
+            above = middle
+        # Newton for the logarithm of what the loose entries must sum to, or else the middle of what is known.
+        rest = slope + 1.0 - total
+        middle += np.log(rest / slope) if slope > 0.0 and rest > 0.0 else np.inf
+        if not below < middle < above:
+            middle = 0.5 * (below + above)
+        if above - below <= 1e-15 * (abs(above) + abs(below)):
+            break
+    for k in range(count):
+        q[k] = np.exp(min(q[k] + above, 700.0))
+    return above
+
+
+@compiled
+def box_scale(q: FloatArray, low: FloatArray, high: FloatArray, count: int) -> float:
+    """Return c with sum clip(c q, low, high) = 1: safeguarded Newton on a piecewise linear, increasing function."""
+    total = 0.0
+    for k in range(count):
+        total += q[k]
+    c, below, above = 1.0 / total, 0.0, np.inf
+    for _ in range(200):
+        reached, slope = 0.0, 0.0
+        raised, lowered = np.inf, 0.0  # the nearest c at which a pinned entry comes loose
+        for k in range(count):
+            x = c * q[k]
+            if x <= low[k]:
+                reached += low[k]
+                if q[k] > 0.0:
+                    raised = min(raised, low[k] / q[k])
+            elif x >= high[k]:
+                reached += high[k]
+                lowered = max(lowered, high[k] / q[k])
+            else:
+                reached += x
+                slope += q[k]
+        excess = reached - 1.0
+        if abs(excess) <= 1e-15 * count:
+            return c
+        if excess > 0.0:
+            above = c
+        else:
+            below = c
+        if slope > 0.0:
+            new = c - excess / slope
+        else:
+            # All entries are pinned: go just past the nearest point where one comes loose.
+            new = lowered * (1.0 - 2e-15) if excess > 0.0 else raised * (1.0 + 2e-15)
+            if not 0.0 < new < np.inf:
+                return c  # none does: the box meets the simplex in this corner only
+        if not below < new < above:
+            if below > 0.0 and above < np.inf:
+                new = np.sqrt(below) * np.sqrt(above)
+            else:
+                new = 0.5 * above if below == 0.0 else 2.0 * below
+        if new == c:
+            return c
+        c = new
+    return c
+
+
+@compiled
+def box_row(
+    reference: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    successors: NDArray[np.uint32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    expv: FloatArray,
+    shift: float,
+    kernel: FloatArray,
+    constant: FloatArray,
+    q: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
+) -> tuple[float, float]:
+    """Solve for the box low <= p <= high, from scratch: p = clip(c q, low, high).
+
+    Writes constant[n,h,s,a], the part of phi that the pinned entries cost without the potentials: sum p ln(p/w).
+    """
+    total, smallest = 0.0, np.inf
+    for k in range(count):
+        y = successors[n, s, a, k]
+        q[k] = reference[n, h, s, a, y] * expv[y]
+        total += q[k]
+        smallest = min(smallest, q[k])
+        least[k], most[k] = low[n, s, a, y], high[n, s, a, y]
+    if total > SMALL and smallest > TINY:
+        c, base = box_scale(q, least, most, count), shift
+    else:
+        c, base = 1.0, -box_in_logs(reference, successors, count, n, h, s, a, v, least, most, q)
+    fixed, pinned, loose, tilt = 0.0, 0.0, 0.0, 0.0
+    for k in range(count):
+        y = successors[n, s, a, k]
+        x = c * q[k]
+        if least[k] < x < most[k]:
+            loose += q[k]
+            kernel[n, h, s, a, y] = x
+        else:
+            p = least[k] if x <= least[k] else most[k]
+            kernel[n, h, s, a, y] = p
+            pinned += p
+            tilt += p * v[n, h + 1, y]
+            if p > 0.0:
+                fixed += p * (np.log(p) - np.log(reference[n, h, s, a, y]))
+    constant[n, h, s, a] = fixed
+    if not loose > 0.0:
+        return fixed - tilt, 0.0
+    sigma = max(1.0 - pinned, 1e-16)
+    correction = sigma / (c * loose)  # exact for this choice of pinned entries
+    for k in range(count):
+        y = successors[n, s, a, k]
+        if least[k] < kernel[n, h, s, a, y] < most[k]:
+            # Still strictly inside: on its bound it would be taken for pinned the next time, without its cost.
+            x = kernel[n, h, s, a, y] * correction
+            kernel[n, h, s, a, y] = min(max(x, np.nextafter(least[k], 1.0)), np.nextafter(most[k], 0.0))
+    return fixed - tilt + sigma * (np.log(c * correction) - base), sigma

@@ -1,0 +1,255 @@
+"""Second derivatives of the projection's dual: the Hessian of every arm, factored, and what is left for the prices.
+
+An arm's Hessian is block tridiagonal in h: U'U with U made of triangular blocks upper[h] and full blocks link[h]. Price h is
+coupled to the nodes of step h (leave) and of step h+1 (enter). Eliminating the arms leaves a Schur complement in the prices.
+Arms whose rows have few successors are factored in another way (thin.py).
+"""
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.compile import compiled
+from rmab.solvers.compiled.linear import (
+    add_squares,
+    back_solve,
+    factor,
+    forward_solve,
+    forward_vector,
+    subtract_products,
+)
+from rmab.solvers.projection.compiled.assembly import (
+    BUFFER,
+    LEAST,
+    ROUNDING,
+    SMALL,
+    assemble_small,
+    assemble_step,
+    fill_link,
+)
+from rmab.solvers.projection.compiled.prices import couple_prices, invert_blocks
+from rmab.solvers.projection.compiled.program import Program
+from rmab.solvers.projection.compiled.sparse import Thin, eliminate_thin, solve_thin
+
+__all__ = ["curvature", "direction", "direction_joint"]
+
+
+@compiled
+def curvature(
+    program: Program,
+    thin: Thin,
+    first: int,
+    last: int,
+    kernel: FloatArray,
+    mass: FloatArray,
+    sigma: FloatArray,
+    gradient: FloatArray,
+    column: IntArray,
+    columns: int,
+    upper: FloatArray,
+    link: FloatArray,
+    leave: FloatArray,
+    enter: FloatArray,
+    schur: FloatArray,
+) -> float:
+    """Factor the arms' Hessians at the point that `dual` saw last, and add up what they leave for the prices.
+
+    column (H,) is the place of price h among the free ones, or -1 where it is held at zero; columns their number. Writes,
+    per arm, upper and (up to SMALL states) link (N,H,S,S), and the coupling of price h to the nodes at h, leave (N,H,S), and
+    at h+1, enter. schur (1+columns, 1+columns), upper half: sum over arms of weight Y'Y, where column 0 of Y stands for the
+    gradient. Returns how far prices among the nodes can be trusted (`eliminate_thin`), 1 where there are none.
+    """
+    weights, horizon, states = program.weights, program.reach.shape[1], program.reach.shape[2]
+    small = states <= SMALL
+    if small:
+        assemble_small(program, first, last, kernel, mass, sigma, upper, link, leave, enter)
+    # Two ways to the Schur complement, by their cost: Y'Y, or the semiseparable inverse where the horizon is long.
+    squares = 3 * states * states * horizon * columns // 2 + states * columns * columns * columns // 3
+    separable = 5 * states**3 * horizon + states * states * columns * columns
+    wide = columns if squares <= separable else 0
+    onward, inverse = np.empty((0, 0, 0)), np.empty((0, 0, 0))
+    if wide < columns:
+        onward, inverse = np.empty((horizon, states, states)), np.empty((horizon, states, states))
+    # With many states a block between steps is kept only as long as it is needed: all of them would take half as much as z.
+    kept = horizon if small or wide < columns else 1
+    links = link if small else np.empty((1, kept, states, states))
+    rows, scale = np.empty((0 if small else BUFFER + 1, states)), np.empty(BUFFER)
+    carried, spare, solved = np.empty((states, columns)), np.empty((states, columns)), np.empty((horizon, states))
+    past, now = np.empty((states, 1 + columns)), np.empty((states, 1 + columns))
+    minus, same, least = np.full(states, -1.0), np.empty(states), np.empty(states)
+    schur[:] = 0.0
+    weakest = 1.0
+    for n in range(first, last):
+        if thin.begin[n, 0] < thin.begin[n, states]:
+            weakest = eliminate_thin(
+                program, thin, n, kernel, mass, sigma, gradient, column, columns, upper, leave, enter, schur
+            )
+            continue
+        width = 1
+        same[:] = weights[n]
+        own = n if small else 0
+        if not small:
+            upper[n, 0] = 0.0
+        for h in range(horizon):
+            before = width
+            if wide > 0 and column[h] >= 0:
+                width += 1
+            if not small:
+                assemble_step(program, n, h, kernel, mass, sigma, upper, leave, enter, rows, scale)
+            for s in range(states):
+                now[s, 0] = gradient[n, h, s]
+                for j in range(1, width):
+                    now[s, j] = 0.0
+                if wide > 0 and column[h] >= 0:
+                    now[s, 1 + column[h]] = leave[n, h, s]
+                if wide > 0 and h > 0 and column[h - 1] >= 0:
+                    now[s, 1 + column[h - 1]] += enter[n, h - 1, s]
+            block = upper[n, h]
+            for s in range(states):
+                least[s] = ROUNDING * block[s, s] + LEAST
+            if h > 0:
+                joining = links[own, (h - 1) % kept]
+                add_squares(block, joining, minus, states, states)
+                subtract_products(now, joining, past, states, states, before)
+            factor(block, states, least)
+            if h + 1 < horizon:
+                joining = links[own, h % kept]
+                if not small:
+                    fill_link(program, n, h, kernel, mass, joining)
+                forward_solve(block, joining, states, states)
+            forward_solve(block, now, states, width)
+            add_squares(schur, now, same, states, width)
+            if wide < columns:
+                for s in range(states):
+                    solved[h, s] = now[s, 0]
+            past, now = now, past
+        if wide < columns:
+            invert_blocks(upper, links, n, own, onward, inverse)
+            solve_back(upper, links, n, own, solved)
+            couple_prices(weights[n], n, column, leave, enter, onward, inverse, solved, carried, spare, schur)
+    return weakest
+
+
+@compiled
+def solve_back(upper: FloatArray, link: FloatArray, n: int, own: int, target: FloatArray) -> None:
+    """Overwrite target (H,S) with the solution of U x = target, U the whole factor of arm n: upper[n], link[own]."""
+    horizon, states = target.shape
+    for h in range(horizon - 1, -1, -1):
+        if h + 1 < horizon:
+            for r in range(states):
+                total = 0.0
+                for s in range(states):
+                    total += link[own, h, r, s] * target[h + 1, s]
+                target[h, r] -= total
+        back_solve(upper[n, h], target[h], states)
+
+
+@compiled
+def solve_large(
+    program: Program, n: int, kernel: FloatArray, mass: FloatArray, upper: FloatArray, target: FloatArray
+) -> None:
+    """Overwrite target (H,S) with the solution of U'U x = target for arm n, without its links: they are U^-T E, with E the
+    Hessian's own blocks between steps, made of mass and kernel.
+    """
+    horizon, states = target.shape
+    part = np.empty(states)
+    for h in range(horizon):
+        forward_vector(upper[n, h], target[h], states)
+        if h + 1 == horizon:
+            break
+        part[:] = target[h]
+        back_solve(upper[n, h], part, states)
+        for s in range(states):
+            for a in range(1 if program.idle[h] else 2):
+                flow = mass[n, h, s, a] * part[s]
+                for k in range(program.counts[n, s, a] if program.reach[n, h, s] else 0):
+                    y = program.successors[n, s, a, k]
+                    target[h + 1, y] += flow * kernel[n, h, s, a, y]
+    for h in range(horizon - 1, -1, -1):
+        part[:] = 0.0
+        for s in range(states if h + 1 < horizon else 0):
+            for a in range(1 if program.idle[h] else 2):
+                total = 0.0
+                for k in range(program.counts[n, s, a] if program.reach[n, h, s] else 0):
+                    y = program.successors[n, s, a, k]
+                    total += kernel[n, h, s, a, y] * target[h + 1, y]
+                part[s] += mass[n, h, s, a] * total
+        forward_vector(upper[n, h], part, states)
+        for s in range(states):
+            target[h, s] += part[s]
+        back_solve(upper[n, h], target[h], states)
+
+
+@compiled
+def direction(
+    program: Program,
+    thin: Thin,
+    first: int,
+    last: int,
+    kernel: FloatArray,
+    mass: FloatArray,
+    gradient: FloatArray,
+    column: IntArray,
+    upper: FloatArray,
+    link: FloatArray,
+    leave: FloatArray,
+    enter: FloatArray,
+    price_step: FloatArray,
+    step: FloatArray,
+) -> float:
+    """Write the Newton step (N,H,S) of the potentials for a step (H,) of the prices; return gradient . step, weighted."""
+    slope, horizon, states = 0.0, program.reach.shape[1], program.reach.shape[2]
+    for n in range(first, last):
+        for h in range(horizon):
+            for s in range(states):
+                step[n, h, s] = -gradient[n, h, s] - leave[n, h, s] * price_step[h]
+                if h > 0:
+                    step[n, h, s] -= enter[n, h - 1, s] * price_step[h - 1]
+            if states <= SMALL:
+                if h > 0:
+                    for r in range(states):
+                        a = step[n, h - 1, r]
+                        for s in range(states):
+                            step[n, h, s] -= link[n, h - 1, r, s] * a
+                forward_vector(upper[n, h], step[n, h], states)
+        if states <= SMALL:
+            solve_back(upper, link, n, n, step[n])
+        elif thin.begin[n, 0] < thin.begin[n, states]:
+            solve_thin(thin, n, column, enter, upper, step[n])
+        else:
+            solve_large(program, n, kernel, mass, upper, step[n])
+        for h in range(horizon):
+            for s in range(states):
+                slope += program.weights[n] * gradient[n, h, s] * step[n, h, s]
+    return slope
+
+
+@compiled
+def direction_joint(
+    program: Program,
+    thin: Thin,
+    gradient: FloatArray,
+    slack: FloatArray,
+    column: IntArray,
+    upper: FloatArray,
+    enter: FloatArray,
+    price_step: FloatArray,
+    step: FloatArray,
+) -> float:
+    """Write the Newton step of the potentials (1,H,S) and of the prices (H,) where these are among one arm's nodes.
+
+    slack (H,): the budget that is left. Returns gradient . step of the potentials, weighted.
+    """
+    slope, weight, horizon, states = 0.0, program.weights[0], program.reach.shape[1], program.reach.shape[2]
+    both = np.zeros((horizon, states + 1))
+    for h in range(horizon):
+        for s in range(states):
+            both[h, s] = -gradient[0, h, s]
+        if column[h] >= 0:
+            both[h, states] = -slack[h] / weight
+    solve_thin(thin, 0, column, enter, upper, both)
+    for h in range(horizon):
+        for s in range(states):
+            step[0, h, s] = both[h, s]
+            slope += weight * gradient[0, h, s] * both[h, s]
+        price_step[h] = both[h, states] if column[h] >= 0 else 0.0
+    return slope

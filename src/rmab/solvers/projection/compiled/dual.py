@@ -1,0 +1,201 @@
+"""The dual of the KL projection (paper, eq. UCB_extended): its value and gradient, and a point to start from.
+
+With flow potentials v[n,h,s] (v[n,H] = 0) and budget prices, each row (n,h,s,a) has its own closed form (rows.py): a
+distribution p and a cost phi, hence the mass m = exp(-prices[h] a - v[n,h,s] - phi) and z = m p. The dual function is
+
+    f(v, prices) = sum over n of weights[n] (sum m + v[n,0,start]) + sum over h of budget[h] prices[h],
+
+convex; its gradient is the violation of flow and budget. Given the prices the arms are independent: kernels that take
+first and last work on arms first..last-1 and write their own parts only, so that chunks of arms can run side by side.
+"""
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.common.compile import compiled
+from rmab.solvers.projection.compiled.program import Program
+from rmab.solvers.projection.compiled.rows import ahead, any_row, nearest_row, same_rows
+
+__all__ = ["dual", "fit_step", "open_step", "opening", "settle"]
+
+LEAST_PART = 0.1  # of a node's mass is left to it where next to nothing comes in
+NEGLIGIBLE = 1e-25  # masses below this are taken for this: what becomes of them matters to nobody, and rounding would rule
+TRIALS = 100
+FITTED = 1e-3  # how well the first prices keep to the budget: Newton does the rest
+
+
+@compiled
+def dual(
+    program: Program,
+    first: int,
+    last: int,
+    v: FloatArray,
+    prices: FloatArray,
+    kernel: FloatArray,
+    constant: FloatArray,
+    mass: FloatArray,
+    phi: FloatArray,
+    sigma: FloatArray,
+    gradient: FloatArray,
+    used: FloatArray,
+) -> tuple[float, float]:
+    """Evaluate the dual at v (N,H+1,S) and prices (H,). Returns these arms' part of f and their largest flow violation.
+
+    Writes every row's kernel (N,H,S,2,S), and its constant, mass, phi and sigma (N,H,S,2); gradient (N,H,S) of each arm by
+    itself (inflow - outflow, 1 - outflow at the start); and used (H,), the weighted active mass.
+    """
+    reference, low, high, radius, successors, counts, reach, _, idle, _, start, weights = program
+    horizon, states = reach.shape[1], reach.shape[2]
+    q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
+    used[:] = 0.0
+    total, worst = 0.0, 0.0
+    if radius is None:
+        same_rows(reference, low, high, successors, counts, reach, idle, first, last, v, kernel, constant, phi, sigma)
+    else:
+        sigma[first:last] = -1.0
+    for n in range(first, last):
+        gradient[n] = 0.0
+        gradient[n, 0, start[n]] = 1.0
+        sum_masses = 0.0
+        for h in range(horizon):
+            shift = np.nan
+            for s in range(states):
+                if not reach[n, h, s]:
+                    continue
+                for a in range(1 if idle[h] else 2):
+                    count = counts[n, s, a]
+                    if sigma[n, h, s, a] < 0.0:
+                        if np.isnan(shift):  # the first row of this step that asks for it
+                            shift = ahead(v, reach, n, h, expv)
+                        phi[n, h, s, a], sigma[n, h, s, a] = nearest_row(
+                            reference, low, high, radius, successors, count, n, h, s, a,
+                            v, expv, shift, kernel, constant, q, least, most,
+                        )  # fmt: skip
+                    m = np.exp(-prices[h] * a - v[n, h, s] - phi[n, h, s, a])
+                    mass[n, h, s, a] = m
+                    sum_masses += m
+                    gradient[n, h, s] -= m
+                    used[h] += weights[n] * m * a
+                    if h + 1 < horizon:
+                        for k in range(count):
+                            y = successors[n, s, a, k]
+                            gradient[n, h + 1, y] += m * kernel[n, h, s, a, y]
+        total += weights[n] * (sum_masses + v[n, 0, start[n]])
+        for h in range(horizon):
+            for s in range(states):
+                if not abs(gradient[n, h, s]) <= worst:
+                    worst = abs(gradient[n, h, s])
+    return total, worst
+
+
+@compiled
+def settle(mass: FloatArray, gradient: FloatArray, settled: FloatArray) -> None:
+    """Write the masses (N,H,S,2) that the Hessian is to be made of: at every node, the logarithmic mean of `in` and `out`.
+
+    A node by itself, what comes in held, has f(x) = out exp(-x) + in x, with in = out + gradient. Newton's step, 1 - in/out,
+    is lost where out is small; the right one, ln(out / in), is Newton's with (in - out) / ln(in / out) for a mass. As the
+    gradient vanishes this is `out` itself, so that the last steps are Newton's own. A mean of less than LEAST_PART of `out`,
+    or than NEGLIGIBLE, is raised to that.
+    """
+    arms, horizon, states, _ = mass.shape
+    for n in range(arms):
+        for h in range(horizon):
+            for s in range(states):
+                out, part = mass[n, h, s, 0] + mass[n, h, s, 1], 1.0
+                excess = gradient[n, h, s] / out if out > 0.0 else 0.0
+                if abs(excess) > 1e-6 and excess < np.inf:
+                    part = excess / np.log1p(excess) if excess > -1.0 else 0.0
+                for a in range(2):
+                    if mass[n, h, s, a] > 0.0:
+                        settled[n, h, s, a] = max(max(part, LEAST_PART) * mass[n, h, s, a], NEGLIGIBLE)
+                    else:
+                        settled[n, h, s, a] = 0.0
+
+
+@compiled
+def open_step(
+    program: Program, h: int, first: int, last: int, v: FloatArray, kernel: FloatArray, constant: FloatArray, phi: FloatArray
+) -> None:
+    """Solve the rows of step h at the potentials v[n,h+1], from scratch: kernel, constant and phi.
+
+    Rows that carry no mass have some kernel of their set, too.
+    """
+    reference, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
+    states = reach.shape[2]
+    q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
+    for n in range(first, last):
+        shift = ahead(v, reach, n, h, expv)
+        for s in range(states):
+            for a in range(2):
+                count = counts[n, s, a]
+                if reach[n, h, s] and not (a == 1 and idle[h]):
+                    phi[n, h, s, a], _ = nearest_row(
+                        reference, low, high, radius, successors, count, n, h, s, a,
+                        v, expv, shift, kernel, constant, q, least, most,
+                    )  # fmt: skip
+                else:
+                    any_row(low, high, successors, count, n, h, s, a, kernel)
+
+
+@compiled
+def fit_step(program: Program, h: int, marginals: FloatArray, phi: FloatArray, prices: FloatArray, v: FloatArray) -> None:
+    """Write prices[h] at which the marginals (N,H,S), split as every node would by itself, keep to the budget; and v[n,h].
+
+    From a price of 0, Newton is lost where nearly all mass is active: there the masses hardly feel the price.
+    """
+    reach, budget, idle, weights = program.reach, program.budget, program.idle, program.weights
+    arms, states = reach.shape[0], reach.shape[2]
+    price, low, high = 0.0, 0.0, 0.0
+    for n in range(arms if program.binds[h] else 0):
+        for s in range(states):
+            if reach[n, h, s]:  # a share is at most exp(lead - price), so that this price is enough
+                lead = phi[n, h, s, 0] - phi[n, h, s, 1]
+                high = max(high, lead + np.log(weights[n] * marginals[n, h, s] / budget[h] * arms * states))
+    for _ in range(TRIALS if program.binds[h] else 0):
+        used, slope = 0.0, 0.0
+        for n in range(arms):
+            for s in range(states):
+                if reach[n, h, s]:
+                    lead = min(max(phi[n, h, s, 0] - phi[n, h, s, 1] - price, -700.0), 700.0)
+                    share = 1.0 / (1.0 + np.exp(-lead))
+                    used += weights[n] * marginals[n, h, s] * share
+                    slope += weights[n] * marginals[n, h, s] * share / (1.0 + np.exp(lead))
+        if price == 0.0 and used <= budget[h]:
+            break
+        if abs(used - budget[h]) <= FITTED * budget[h]:
+            break
+        if used > budget[h]:
+            low = price
+        else:
+            high = price
+        # Newton for ln(used) = ln(budget): straight where shares are small, and kept within what is known.
+        price += np.log(used / budget[h]) * used / slope
+        if not low < price < high:
+            price = 0.5 * (low + high)
+    prices[h] = price
+    for n in range(arms):
+        for s in range(states):
+            v[n, h, s] = 0.0
+            if reach[n, h, s]:
+                passive, busy = -phi[n, h, s, 0], -phi[n, h, s, 1] - price
+                if idle[h]:
+                    busy = -np.inf
+                peak = max(passive, busy)
+                v[n, h, s] = peak + np.log(np.exp(passive - peak) + np.exp(busy - peak)) - np.log(marginals[n, h, s])
+
+
+@compiled
+def opening(
+    program: Program,
+    marginals: FloatArray,
+    prices: FloatArray,
+    v: FloatArray,
+    kernel: FloatArray,
+    constant: FloatArray,
+    phi: FloatArray,
+) -> None:
+    """Write prices (H,) and potentials v (N,H+1,S) that put the mass of every node at marginals (N,H,S): a backward pass."""
+    arms, horizon = program.reach.shape[0], program.reach.shape[1]
+    for h in range(horizon - 1, -1, -1):
+        open_step(program, h, 0, arms, v, kernel, constant, phi)
+        fit_step(program, h, marginals, phi, prices, v)

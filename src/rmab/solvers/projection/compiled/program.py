@@ -1,0 +1,59 @@
+"""The arrays of one projection, together."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.compile import compiled
+
+__all__ = ["Program", "misfit"]
+
+
+class Program(NamedTuple):
+    """What is projected onto what.
+
+    reference (N,H,S,2,S). The confidence sets are boxes low..high (N,S,2,S) where radius is None, and otherwise L1 balls of
+    radius (N,S,2) around low. successors (N,S,2,S): the possible next states, in the first counts (N,S,2) places. reach
+    (N,H,S): whether mass can get there. budget (H,); idle (H,): it is 0, nobody may be active; binds (H,): it is neither 0
+    nor enough for everybody. start (N,), weights (N,).
+    """
+
+    reference: FloatArray
+    low: FloatArray
+    high: FloatArray
+    radius: FloatArray | None
+    successors: NDArray[np.uint32]
+    counts: NDArray[np.uint32]
+    reach: BoolArray
+    budget: FloatArray
+    idle: BoolArray
+    binds: BoolArray
+    start: IntArray
+    weights: FloatArray
+
+    @property
+    def ball(self) -> bool:
+        """Whether the sets are balls."""
+        return self.radius is not None
+
+
+@compiled
+def misfit(reference: FloatArray, allowed: BoolArray, reach: BoolArray, idle: BoolArray) -> int:
+    """Return the flat place of the first entry that no reference (N,H,S,2,S) may have, or -1.
+
+    Entries must be finite and not negative; positive where mass can be: the next state is allowed (N,S,2,S), the node within
+    reach (N,H,S), and somebody may be active at step h.
+    """
+    arms, horizon, states, _, _ = reference.shape
+    for n in range(arms):
+        for h in range(horizon):
+            for s in range(states):
+                for a in range(2):
+                    live = reach[n, h, s] and not (a == 1 and idle[h])
+                    for y in range(states):
+                        w = reference[n, h, s, a, y]
+                        if not (0.0 <= w < np.inf) or (w == 0.0 and live and allowed[n, s, a, y]):
+                            return (((n * horizon + h) * states + s) * 2 + a) * states + y
+    return -1

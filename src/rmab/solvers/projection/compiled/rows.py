@@ -1,0 +1,165 @@
+"""The inner problem of the projection: for one (arm, step, state, action), the closest next-state distribution.
+
+Given q(y) = w(y) exp(v(y)) over the possible successors, minimise sum p ln(p/q) over the row's confidence set. A solver
+writes p into the row's place in the kernel and returns (phi, sigma): phi the minimum, and sigma the total of the entries
+that are not pinned by the set, 1 where none is. For a ball, sigma is the total above the centre (1 inside the ball).
+
+What is pinned can be read off p afterwards, and p answers to a change of the potentials v as dp = J dv with
+
+    box    J = diag(p_F) - p_F p_F' / sigma        F: strictly between its bounds
+    ball   the same for the entries above the centre, plus the same for those below it, whose totals are pinned.
+
+The row is named by its place (n,h,s,a) in the arrays: slicing it out would cost more than a small row's whole solution,
+because compiled code counts references to every slice.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.common.compile import compiled, compiled_inline
+from rmab.solvers.projection.compiled.ball_rows import ball_row
+from rmab.solvers.projection.compiled.box_rows import SMALL, box_row
+
+__all__ = ["ahead", "any_row", "nearest_row", "same_rows"]
+
+
+@compiled_inline
+def nearest_row(
+    reference: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    radius: FloatArray | None,
+    successors: NDArray[np.uint32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    expv: FloatArray,
+    shift: float,
+    kernel: FloatArray,
+    constant: FloatArray,
+    q: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
+) -> tuple[float, float]:
+    """Solve the row (n, h, s, a) over its box, or over the ball of its radius around low, at potentials v (N,H+1,S).
+
+    expv (S,) holds exp(v[n,h+1] - shift). Writes kernel[n,h,s,a] and constant[n,h,s,a]; q, least, most (S,) are work space.
+    """
+    if radius is not None:  # settled when it is compiled: None and an array are different types
+        size = radius[n, s, a]
+        return ball_row(reference, low, size, successors, count, n, h, s, a, v, expv, shift, kernel, q, least)
+    return box_row(reference, low, high, successors, count, n, h, s, a, v, expv, shift, kernel, constant, q, least, most)
+
+
+@compiled_inline
+def any_row(
+    low: FloatArray,
+    high: FloatArray,
+    successors: NDArray[np.uint32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    kernel: FloatArray,
+) -> None:
+    """Write some distribution of the set into a row that carries no mass: evenly between the bounds, or the centre."""
+    spare, room = 1.0, 0.0
+    for k in range(count):
+        y = successors[n, s, a, k]
+        spare -= low[n, s, a, y]
+        room += high[n, s, a, y] - low[n, s, a, y]
+    part = min(spare / room, 1.0) if room > 0.0 and spare > 0.0 else 0.0
+    for k in range(count):
+        y = successors[n, s, a, k]
+        kernel[n, h, s, a, y] = low[n, s, a, y] + part * (high[n, s, a, y] - low[n, s, a, y])
+
+
+@compiled_inline
+def ahead(v: FloatArray, reach: BoolArray, n: int, h: int, expv: FloatArray) -> float:
+    """Fill expv (S,) = exp(v[n,h+1] - shift), and return the shift: the largest v of a state that can be reached.
+
+    States out of reach count with at most 1: they are next states of rows that carry no mass, which want some kernel too.
+    """
+    states = expv.size
+    if h + 1 == reach.shape[1]:
+        for y in range(states):
+            expv[y] = 1.0
+        return 0.0
+    shift = -np.inf
+    for y in range(states):
+        if reach[n, h + 1, y]:
+            shift = max(shift, v[n, h + 1, y])
+    for y in range(states):
+        expv[y] = np.exp(min(v[n, h + 1, y] - shift, 0.0))
+    return shift
+
+
+@compiled
+def same_rows(
+    reference: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    successors: NDArray[np.uint32],
+    counts: NDArray[np.uint32],
+    reach: BoolArray,
+    idle: BoolArray,
+    first: int,
+    last: int,
+    v: FloatArray,
+    kernel: FloatArray,
+    constant: FloatArray,
+    phi: FloatArray,
+    sigma: FloatArray,
+) -> None:
+    """Solve the rows of arms first..last-1 whose pinned entries are those of the last time, as the kernel tells.
+
+    Most are, from one evaluation to the next. Writes their kernel, phi and sigma; sigma is -1 where the row is another.
+    Nothing is called from this loop: that alone makes it four times as fast.
+    """
+    horizon, states = reach.shape[1], reach.shape[2]
+    q, expv = np.empty(states), np.empty(states)
+    for n in range(first, last):
+        for h in range(horizon):
+            shift = ahead(v, reach, n, h, expv)
+            for s in range(states):
+                if not reach[n, h, s]:
+                    continue
+                for a in range(1 if idle[h] else 2):
+                    total, pinned, loose, tilt, known, free = 0.0, 0.0, 0.0, 0.0, True, 0
+                    for k in range(counts[n, s, a]):
+                        y = successors[n, s, a, k]
+                        old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
+                        q[k] = reference[n, h, s, a, y] * expv[y]
+                        total += q[k]
+                        if bottom < old < top:
+                            loose += q[k]
+                            free += 1
+                        else:
+                            pinned += old
+                            tilt += old * v[n, h + 1, y]
+                            known &= bottom == top == old
+                    rest = 1.0 - pinned
+                    c = rest / loose
+                    same = (total > SMALL) & (loose > 0.0) & (rest > 0.0)
+                    for k in range(counts[n, s, a]):
+                        y = successors[n, s, a, k]
+                        old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
+                        x = c * q[k]
+                        if bottom < old < top:
+                            same &= (bottom < x) & (x < top)
+                            kernel[n, h, s, a, y] = x
+                        else:
+                            same &= (x <= bottom) if old <= bottom else (x >= top)
+                    if same:
+                        phi[n, h, s, a] = constant[n, h, s, a] - tilt + rest * (np.log(c) - shift)
+                        sigma[n, h, s, a] = rest
+                    elif known and free == 0:
+                        phi[n, h, s, a] = constant[n, h, s, a] - tilt
+                        sigma[n, h, s, a] = 0.0
+                    else:
+                        sigma[n, h, s, a] = -1.0

@@ -1,0 +1,209 @@
+"""Newton's method on the dual of the KL projection, arm by arm, with steps that fit masses far from their place."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.common.cores import cores
+from rmab.errors import SolverError
+from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.compiled.linear import solve_positive
+from rmab.solvers.projection.compiled.assembly import SMALL
+from rmab.solvers.projection.compiled.curvature import curvature, direction, direction_joint
+from rmab.solvers.projection.compiled.dual import dual, fit_step, open_step, opening, settle
+from rmab.solvers.projection.compiled.program import Program
+from rmab.solvers.projection.compiled.sparse import thin_arms
+
+__all__ = ["DualNewton", "solved"]
+
+CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
+MEETING = 50  # chunks from which threads are worth their meeting at every step of the first pass
+ITERATIONS = 200
+CLOSE, LOOSE = 1e-3, 0.1  # how much of the uniform distribution goes into marginals to start from, lest a mass be lost
+ARMIJO = 1e-4
+WEAK = 1e-6  # a price that has lost all but so little of its diagonal entry is eliminated after all nodes
+FARTHEST = 50.0  # masses change by exp(50) at most in one step: beyond that, a model of second order says nothing
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cores(), thread_name_prefix="rmab")
+
+
+class DualNewton:
+    """The state of one solve: a dual point, what it evaluates to, and the work space."""
+
+    def __init__(self, program: Program, marginals: FloatArray) -> None:
+        """Start at the potentials and prices that put every node's mass at the marginals (N,H,S)."""
+        arms, horizon, states = program.reach.shape
+        self.program, self.budget = program, program.budget
+        size = max(1, CHUNK // (2 * horizon * states * states))
+        self.chunks = [(first, min(first + size, arms)) for first in range(0, arms, size)]
+        self.v, self.prices = np.zeros((arms, horizon + 1, states)), np.zeros(horizon)
+        self.gradient = np.empty((arms, horizon, states))
+        self.thin = thin_arms(program)
+        size = states + self.thin.joint
+        self.upper = np.empty((arms, horizon, size, size))
+        self.link = np.empty((arms, horizon, states, states) if states <= SMALL else (0, 0, 0, 0))
+        self.leave, self.enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
+        self.kernel = np.zeros(program.reference.shape)
+        self.mass, self.settled, self.phi, self.sigma, self.constant = (
+            np.zeros((arms, horizon, states, 2)) for _ in range(5)
+        )
+        self.open(marginals)
+        self.look()
+
+    def look(self) -> None:
+        """Evaluate the point where we are: its rows, gradient, value, active mass and violation."""
+        self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)
+
+    def open(self, marginals: FloatArray) -> None:
+        """Write the first potentials and prices; arms side by side, where that pays for a meeting at every step."""
+        rows = (self.v, self.kernel, self.constant, self.phi)
+        if len(self.chunks) < MEETING:
+            opening(self.program, marginals, self.prices, *rows)
+            return
+        for h in range(self.budget.size - 1, -1, -1):
+            self.each(lambda first, last: open_step(self.program, h, first, last, *rows))  # noqa: B023
+            fit_step(self.program, h, marginals, self.phi, self.prices, self.v)
+
+    def each(self, work: Callable[[int, int], Any]) -> list[Any]:
+        """Do the work for every chunk of arms, side by side; results come in the order of the chunks."""
+        others = [_pool().submit(work, *chunk) for chunk in self.chunks[1:]]
+        return [work(*self.chunks[0]), *(other.result() for other in others)]  # the first in this thread: no hand-over
+
+    def evaluate(self, v: FloatArray, prices: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray, float]:
+        """Return the dual function, the active mass (H,) and the largest flow violation."""
+
+        def part(first: int, last: int) -> tuple[float, float, FloatArray]:
+            used = np.empty_like(prices)
+            rows = (self.kernel, self.constant, self.mass, self.phi, self.sigma)
+            return *dual(self.program, first, last, v, prices, *rows, gradient, used), used
+
+        parts = self.each(part)
+        value = sum(one[0] for one in parts) + float(self.budget @ prices)
+        return value, np.sum([one[2] for one in parts], axis=0), max(one[1] for one in parts)
+
+    def reopen(self, marginals: FloatArray) -> None:
+        """Start at these marginals (N,H,S) instead, if the dual function is lower there."""
+        value, here = self.value, (self.v.copy(), self.prices.copy())
+        self.open(marginals)
+        self.look()
+        if not self.value < value:
+            self.v, self.prices = here
+            self.look()
+
+    @property
+    def residual(self) -> float:
+        """Largest violation of the optimality conditions at the current point."""
+        slack = (self.budget - self.used) / np.maximum(self.budget, 1.0)
+        prices = np.where(self.program.idle, 0.0, np.minimum(self.prices, slack))
+        return max(self.flow, float(np.abs(prices).max()))
+
+    def improve(self) -> float:
+        """Take one Newton step, shortened until the dual function has come down enough; SolverError where it cannot.
+
+        Returns the part of the step that was taken.
+        """
+        settle(self.mass, self.gradient, self.settled)
+        price_step, slope_v = self.newton_step(self.settled)
+        slack = self.budget - self.used
+        longest = max(float(np.abs(self.step).max()), float(np.abs(price_step).max()))
+        length = min(1.0, FARTHEST / longest) if np.isfinite(longest) and longest > 0 else 1.0
+        v, gradient = np.empty_like(self.v), np.empty_like(self.gradient)
+        v[:, -1] = 0.0
+        shortest = 1e-12 * length
+        while length > shortest:
+            v[:, :-1] = self.v[:, :-1] + length * self.step
+            prices = np.maximum(self.prices + length * price_step, 0.0)
+            value, used, flow = self.evaluate(v, prices, gradient)  # inf where the step was far too long
+            expected = length * slope_v + float(slack @ (prices - self.prices))
+            noise = 1e-14 * (abs(self.value) + abs(value) + float(np.abs(v[:, 0]).max()))
+            if np.isfinite(value) and value <= self.value + ARMIJO * expected + noise:
+                self.v, self.prices, self.gradient = v, prices, gradient
+                self.value, self.used, self.flow = value, used, flow
+                return length
+            length *= 0.5
+        raise SolverError(f"projection: the line search failed at residual {self.residual:.2e}")
+
+    def flow_masses(self) -> FloatArray:
+        """(N,H,S,2) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
+        program, states = self.program, self.v.shape[2]
+        share = self.mass[..., 1] / np.where(self.mass[..., 1] > 0, self.mass.sum(axis=3), 1.0)
+        mass = np.empty_like(self.mass)
+        start = np.eye(states)[program.start] * program.weights[:, np.newaxis]
+        forward(self.kernel, start, self.budget, share, mass)
+        mass /= program.weights[:, np.newaxis, np.newaxis, np.newaxis]
+        return mass
+
+    def newton_step(self, mass: FloatArray) -> tuple[FloatArray, float]:
+        """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials.
+
+        mass (N,H,S,2): the masses that the Hessian is made of: the point's own, or settled ones.
+        """
+        slack = self.budget - self.used
+        free = self.program.binds & ((self.prices > 0) | (slack < 0))
+        column = np.where(free, np.cumsum(free) - 1, -1)
+        columns = int(free.sum())
+
+        def factored(first: int, last: int) -> tuple[FloatArray, float]:
+            schur = np.empty((1 + columns, 1 + columns))
+            point = (self.kernel, mass, self.sigma, self.gradient, column, columns)
+            factors = (self.upper, self.link, self.leave, self.enter)
+            return schur, curvature(self.program, self.thin, first, last, *point, *factors, schur)
+
+        parts = self.each(factored)
+        if self.thin.joint and not parts[0][1] >= WEAK:
+            self.thin = self.thin._replace(joint=False)
+            return self.newton_step(mass)
+        schur = np.sum([one[0] for one in parts], axis=0)
+        price_step = np.zeros_like(self.prices)
+        if self.thin.joint:
+            steps = (self.upper, self.enter, price_step, self.step)
+            return price_step, direction_joint(self.program, self.thin, self.gradient, slack, column, *steps)
+        if columns:
+            used = (self.program.weights @ mass[..., 1].sum(axis=2))[free]
+            step = schur[0, 1:] - slack[free]
+            solve_positive(np.diag(used) - schur[1:, 1:], step, np.full(columns, 1e-15 * float(used.max()) + 1e-300))
+            price_step[free] = step
+        point = (self.kernel, mass, self.gradient, column)
+        factors = (self.upper, self.link, self.leave, self.enter, price_step, self.step)
+        slopes = self.each(lambda first, last: direction(self.program, self.thin, first, last, *point, *factors))
+        return price_step, float(sum(slopes))
+
+
+def solved(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualNewton, int]:
+    """Return the solver at a point whose residual is at most tol, and its iterations; SolverError where there is none.
+
+    warm (N,H,S,2): masses to start from.
+    """
+    uniform: FloatArray = program.reach / program.reach.sum(axis=2, keepdims=True)
+    marginals = uniform if warm is None else (1.0 - CLOSE) * warm.sum(axis=3) + CLOSE * uniform
+    newton = DualNewton(program, marginals)
+    followed = newton.flow_masses().sum(axis=3)
+    for iterations in range(ITERATIONS + 1):
+        if newton.residual <= tol:
+            return newton, iterations
+        if iterations == ITERATIONS or not np.isfinite(newton.value):
+            break
+        if iterations > 0:
+            newton.improve()
+        elif not _first_step_is_whole(newton):
+            # Far from the answer, which tends to lie between a point and what flows from there; the dual function tells
+            # which is nearest.
+            followed = (1.0 - LOOSE) * followed + LOOSE * uniform
+            newton.reopen(0.5 * (marginals + followed))
+            newton.reopen(followed)
+    raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tol:.0e}")
+
+
+def _first_step_is_whole(newton: DualNewton) -> bool:
+    """Take the first step, and say whether it could be taken as a whole; where there is none, other starts may have one."""
+    try:
+        return newton.improve() == 1.0
+    except SolverError:
+        return False

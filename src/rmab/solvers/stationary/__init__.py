@@ -1,0 +1,1 @@
+"""The fluid LP of an endless horizon and average reward."""

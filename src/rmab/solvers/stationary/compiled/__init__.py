@@ -1,0 +1,1 @@
+"""Compiled code of the stationary LP: arrays and scalars in, arrays and a status out."""

@@ -1,0 +1,210 @@
+"""Average reward over confidence boxes: the best stationary policy of every block by itself, by policy iteration.
+
+A policy is an action per state and a kernel of its box. To the two actions comes a third, the jump: to any state, at a cost
+so high that no plan worth having pays it. A state that cannot get to the best class jumps there: so there is always one
+class only, and every state has a value. A plan whose own class does without jumps is a plan of the model proper.
+
+Policies are evaluated by eliminating state after state (Grassmann, Taksar and Heyman 1985): probabilities are only added,
+multiplied and divided, so nothing cancels; and a class that cannot be left shows itself as a state with no way out.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.compile import compiled, compiled_contracting, compiled_inline
+from rmab.solvers.compiled.optimism import best_mean, rank
+
+__all__ = ["JUMP", "LEAST", "NEW", "best_gains"]
+
+JUMP, NEW = 2, -1  # actions: the third one, and that of a policy that is still to be chosen
+ROUNDING = 1e-13  # an improvement that is no more than this, relative to the values and to UNIT, is none
+UNIT = 1e-3  # of the cost of a jump: about the largest reward or price
+LEAST = 1e-14  # a chance that is no more than this is what rounding left, and would be a way out of a class without one
+FREQUENT = 10.0  # values are counted from a state that no other is visited so many times as often as
+ROUNDS = 200  # of policy iteration; what they leave undone shows in the certificate
+
+
+@compiled_contracting
+def eliminate(
+    rows: FloatArray, paid: FloatArray, cost: float, ref: int, work: FloatArray, total: FloatArray, time: FloatArray
+) -> tuple[float, int]:
+    """Eliminate the states of a policy, rows (S,S), paid (S,): all but ref, which takes the place of state 0 and stays.
+
+    Writes what state k earns (total) and how long it takes (time) until a state below k, and where that is (work[k,:k]);
+    work[k,k] is the chance to leave at once, or -1 where k had to jump to ref, having no way out. Returns the best gain of a
+    class and one of its states: ref, unless another one is better by more than rounding.
+    """
+    states = paid.size
+    best, better, unit = -np.inf, ref, UNIT * cost
+    for i in range(states):
+        s = ref if i == 0 else (0 if i == ref else i)
+        total[i], time[i] = paid[s], 1.0
+        for y in range(states):
+            work[i, y] = rows[s, y]
+        work[i, 0], work[i, ref] = rows[s, ref], rows[s, 0]
+    for k in range(states - 1, 0, -1):
+        leaving = 0.0
+        for y in range(k):
+            leaving += work[k, y]
+        stuck = leaving <= 0.0
+        if stuck:
+            if total[k] / time[k] > best:
+                best, better = total[k] / time[k], (0 if k == ref else k)
+            total[k], time[k], work[k, 0], leaving = -cost, 1.0, 1.0, 1.0
+        total[k] /= leaving
+        time[k] /= leaving
+        for y in range(k):
+            work[k, y] /= leaving
+        for i in range(k):
+            into = work[i, k]
+            if into > 0.0:
+                for y in range(k):
+                    work[i, y] += into * work[k, y]
+                total[i] += into * total[k]
+                time[i] += into * time[k]
+        work[k, k] = -1.0 if stuck else leaving
+    gain = total[0] / time[0]
+    if best > gain + ROUNDING * unit:
+        return best, better
+    return gain, ref
+
+
+@compiled
+def settle(work: FloatArray, law: FloatArray) -> None:
+    """Write the law (S,) of the eliminated chain, states in the order of their elimination."""
+    law[0] = 1.0
+    whole = 1.0
+    for k in range(1, law.size):
+        mass = 0.0
+        for y in range(k):
+            mass += law[y] * work[y, k]
+        law[k] = mass / abs(work[k, k])
+        whole += law[k]
+    for k in range(law.size):
+        law[k] /= whole
+
+
+@compiled
+def evaluate(
+    rows: FloatArray,
+    action: IntArray,
+    reward: FloatArray,
+    price: float,
+    cost: float,
+    ref: int,
+    paid: FloatArray,
+    work: FloatArray,
+    total: FloatArray,
+    time: FloatArray,
+    law: FloatArray,
+    values: FloatArray,
+) -> tuple[float, int]:
+    """Write law (S,) and values (S,) of a policy; return its gain and the state of its class whose value is 0.
+
+    States that cannot get there are made to jump: action (S,) and rows (S,S) change.
+    """
+    states = action.size
+    for s in range(states):
+        paid[s] = -cost if action[s] == JUMP else reward[s, action[s]] - price * action[s]
+    gain, found = 0.0, -1
+    while found != ref:
+        ref = ref if found < 0 else found
+        gain, found = eliminate(rows, paid, cost, ref, work, total, time)
+        if found == ref:
+            settle(work, law)
+            often = int(np.argmax(law))
+            if law[often] > FREQUENT * law[0]:
+                found = 0 if often == ref else often
+    values[0] = 0.0
+    for k in range(1, states):
+        value = total[k] - gain * time[k]
+        for y in range(k):
+            value += work[k, y] * values[y]
+        values[k] = value
+        if work[k, k] < 0.0:
+            s = 0 if k == ref else k
+            action[s] = JUMP
+            for y in range(states):
+                rows[s, y] = 1.0 if y == ref else 0.0
+    values[0], values[ref] = values[ref], values[0]
+    law[0], law[ref] = law[ref], law[0]
+    return gain, ref
+
+
+@compiled_inline
+def take(
+    low: FloatArray, high: FloatArray, spare: FloatArray, n: int, s: int, a: int, order: IntArray, rows: FloatArray
+) -> None:
+    """Write into rows[n,s] the kernel of the box that `best_mean` takes."""
+    rest = spare[n, s, a]
+    for i in range(order.size):
+        y = order[i]
+        more = min(high[n, s, a, y] - low[n, s, a, y], rest)
+        rows[n, s, y] = low[n, s, a, y] + more
+        rest = rest - more if rest - more > LEAST else 0.0
+
+
+@compiled
+def best_gains(
+    low: FloatArray,
+    high: FloatArray,
+    spare: FloatArray,
+    successors: NDArray[np.uint32],
+    counts: NDArray[np.uint32],
+    usable: BoolArray,
+    reward: FloatArray,
+    price: float,
+    cost: float,
+    action: IntArray,
+    rows: FloatArray,
+    law: FloatArray,
+    values: FloatArray,
+    advantage: FloatArray,
+    bound: FloatArray,
+) -> None:
+    """Plan every block by itself when activating costs price, and a jump cost: from the policy at hand to the best one.
+
+    low, high (C,S,2,S), spare (C,S,2) = 1 - sum low, usable (C,S,2), reward (C,S,2). The policy: action (C,S), with NEW in
+    state 0 where there is none, and rows (C,S,S). Writes its law (C,S) and values (C,1,S); advantage (C,S), what activating
+    is worth beyond its price; and bound (C,), the largest q(s,a) - values(s), which no policy without jumps can earn more
+    than. It differs from what the policy earns by rounding alone, unless the policy jumps.
+    """
+    blocks, states = action.shape
+    order, paid, total, time = np.arange(states), np.empty(states), np.empty(states), np.empty(states)
+    work, worth = np.empty((states, states)), np.empty(2)
+    for n in range(blocks):
+        for s in range(states):
+            order[s] = s
+        fresh, rounds = action[n, 0] == NEW, 0
+        gain, ref, unit = 0.0, int(np.argmax(law[n])), UNIT * cost
+        if fresh:
+            values[n, 0], ref = 0.0, 0
+        changed = True
+        while changed and rounds < ROUNDS:
+            if not fresh:
+                gain, ref = evaluate(
+                    rows[n], action[n], reward[n], price, cost, ref, paid, work, total, time, law[n], values[n, 0]
+                )
+            rank(values, n, 0, order)
+            changed, bound[n] = fresh, -np.inf
+            for s in range(states):
+                for a in range(2):
+                    worth[a] = -np.inf
+                    if usable[n, s, a]:
+                        later = best_mean(low, high, spare, successors, counts, n, s, a, values, 0, order)
+                        worth[a] = reward[n, s, a] - price * a + later
+                advantage[n, s] = worth[1] - worth[0] if usable[n, s].all() else 0.0
+                now = values[n, 0, s]
+                bound[n] = max(bound[n], worth[0] - now, worth[1] - now)
+                least = -np.inf if fresh else now + gain + ROUNDING * (unit + abs(now))
+                a = 1 if worth[1] > worth[0] else 0
+                jump = values[n, 0, order[0]] - cost
+                if jump > max(worth[a], least) or (fresh and not usable[n, s].any()):
+                    action[n, s], changed = JUMP, True
+                    for y in range(states):
+                        rows[n, s, y] = 1.0 if y == order[0] else 0.0
+                elif worth[a] > least:
+                    action[n, s], changed = a, True
+                    take(low, high, spare, n, s, a, order, rows)
+            fresh, rounds = False, rounds + 1

@@ -1,0 +1,178 @@
+"""The extended LP of endless horizon and average reward (RMAB-UCRL as published), by the price of an activation.
+
+One constraint joins the blocks, the budget, so there is one price. At a given price every block is a Markov decision process
+by itself, in which kernels are chosen, too; policy iteration solves it (`kernels.gains`). What all of them earn, plus the
+price of the budget, is a convex, piecewise linear function of the price, and its minimum is the optimum of the LP. Every
+plan gives a line below it. Two lines, of a plan that uses more than the budget and of one that does not, meet at the next
+price to try, until the function is no higher there. Then both plans are optimal at this price, and so is the mixture that
+uses just the budget. All blocks mix in the same proportion: like blocks are treated alike, and their order is of no
+consequence.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray, ReadOnly, frozen
+from rmab.errors import SolverError
+from rmab.solvers.fluid.boxes import Boxes
+from rmab.solvers.stationary.compiled.gains import JUMP, LEAST, NEW, best_gains
+
+__all__ = ["StationaryFluid", "stationary_fluid"]
+
+PRICES = 200  # that are tried at most
+EXACT = 1e-12  # relative to all there is to earn or to use: differences that are rounding
+JUMPS = (1e3, 3e4, 1e6)  # what a jump costs, in units of the largest reward or price: more, where somebody pays it
+SLACK = 1e-9  # by which flow, boxes and budget may be missed
+NO_MASS = 1e-12  # in a state that the plan does not use
+
+
+@dataclass(frozen=True, eq=False)
+class StationaryFluid(ReadOnly):
+    """Solution of the stationary LP.
+
+    value   what the masses earn per step, all weights counted; bound  the dual value, no less; price  of an activation.
+    gap     bound - value, relative to the larger of the bound and the largest reward of all arms together: certified.
+    z       (C, S, 2, S) masses and moves of one arm of each block.
+    share   (C, S) the part of a state's mass that is activated. Where there is no mass: 1 if activating is worth more than
+            its price, 0 if less, and if just that, the proportion in which all blocks mix their two plans.
+    """
+
+    value: float
+    bound: float
+    price: float
+    gap: float
+    z: FloatArray
+    share: FloatArray
+
+    @property
+    def mass(self) -> FloatArray:
+        """(C, S, 2) masses of one arm of each block."""
+        return frozen(self.z.sum(axis=3))
+
+
+def stationary_fluid(
+    low: FloatArray,
+    high: FloatArray,
+    reward: FloatArray,
+    budget: float,
+    weights: FloatArray,
+    real: BoolArray | None = None,
+    *,
+    tolerance: float = 1e-9,
+) -> StationaryFluid:
+    """Maximise the mean reward (C,S,2) over stationary masses whose kernels lie in the boxes low..high (C,S,2,S).
+
+    weights (C,) the arms of a block; real (C,S) the states that it has: it may be in no other. The masses are in the best
+    classes of states, whether or not a start state leads there. To a certified relative gap of at most `tolerance`, or
+    SolverError.
+    """
+    model = Model(low, high, reward, weights, np.ones(reward.shape[:2], dtype=bool) if real is None else real)
+    plans = Plans(model, model.boxes.reward)
+    price, over = 0.0, plans.at(0.0)
+    if over.used <= budget + EXACT * model.arms:
+        return certified(model, plans, price, over.z, 0.0, budget, tolerance)
+    under = Plans(model, np.zeros_like(reward)).at(1.0)
+    if under.used > budget + SLACK:
+        raise SolverError(f"stationary LP: every plan uses {under.used:.6g} or more, the budget is {budget:.6g}")
+    for _ in range(PRICES):
+        price = max((over.earned - under.earned) / (over.used - under.used), 0.0)
+        line, met = plans.at(price), over.earned - price * over.used
+        if plans.bound - met <= EXACT * model.unit:
+            break
+        over, under = (line, under) if line.used > budget else (over, line)
+    part = min(max((budget - under.used) / (over.used - under.used), 0.0), 1.0)
+    return certified(model, plans, price, part * over.z + (1.0 - part) * under.z, part, budget, tolerance)
+
+
+class Model:
+    """What plans choose from, and what they are paid: boxes as given, the pairs that can be used (C,S,2)."""
+
+    def __init__(self, low: FloatArray, high: FloatArray, reward: FloatArray, weights: FloatArray, real: BoolArray) -> None:
+        least, most = np.where(low > LEAST, low, 0.0), np.where((high > LEAST) & real[:, np.newaxis, np.newaxis], high, 0.0)
+        fits = (least.sum(axis=3) <= 1.0 + SLACK) & (most.sum(axis=3) >= 1.0 - SLACK) & (least <= most).all(axis=3)
+        self.usable = fits & real[..., np.newaxis]
+        self.boxes = Boxes(least, most, np.where(self.usable, reward, 0.0), real.astype(np.float64))
+        self.weights, self.arms = weights, float(weights.sum())
+        self.unit = self.arms * float(np.abs(self.boxes.reward).max())
+
+    def earned(self, z: FloatArray) -> float:
+        """Return what z (C,S,2,S) earns, the same in any order of the blocks."""
+        return math.fsum(self.weights * (z.sum(axis=3) * self.boxes.reward).sum(axis=(1, 2)))
+
+    def used(self, z: FloatArray) -> float:
+        """Return how much of the budget z (C,S,2,S) uses, the same in any order of the blocks."""
+        return math.fsum(self.weights * z[:, :, 1].sum(axis=(1, 2)))
+
+    def violation(self, z: FloatArray, budget: float) -> float:
+        """Return by how much z (C,S,2,S) misses a constraint: masses that sum to 1 and stay, the boxes, the budget."""
+        mass = z.sum(axis=3, keepdims=True)
+        flow = np.abs(mass.sum(axis=(2, 3)) - z.sum(axis=(1, 2))).max()
+        whole = np.abs(mass.sum(axis=(1, 2, 3)) - 1.0).max()
+        box = max(float((z - self.boxes.high * mass).max()), float((self.boxes.low * mass - z).max()))
+        return max(float(flow), float(whole), box, -float(z.min()), self.used(z) - budget)
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A plan z (C,S,2,S), what it earns and what it uses."""
+
+    z: FloatArray
+    earned: float
+    used: float
+
+
+class Plans:
+    """The best plans for a reward (C,S,2) at one price after another, each found from the one before.
+
+    Afterwards: bound, what no plans earn more than at this price; advantage (C,S), of activating, beyond its price.
+    """
+
+    def __init__(self, model: Model, reward: FloatArray) -> None:
+        blocks, states = reward.shape[:2]
+        self.model, self.reward = model, reward
+        self.action, self.rows = np.full((blocks, states), NEW, dtype=np.int64), np.zeros((blocks, states, states))
+        self.law, self.values = np.zeros((blocks, states)), np.zeros((blocks, 1, states))
+        self.advantage, self.bounds = np.zeros((blocks, states)), np.zeros(blocks)
+        self.bound = np.inf
+
+    def at(self, price: float) -> Line:
+        """Plan every block for itself when activating costs this much."""
+        model, scale = self.model, max(float(np.abs(self.reward).max()), price) or 1.0
+        for cost in JUMPS:
+            best_gains(
+                *model.boxes.rows, model.usable, self.reward, price, cost * scale,
+                self.action, self.rows, self.law, self.values, self.advantage, self.bounds,
+            )  # fmt: skip
+            jumping = ((self.law > 0.0) & (self.action == JUMP)).any(axis=1)
+            if not jumping.any():
+                break
+        else:
+            raise SolverError(
+                f"stationary LP: block {int(jumping.argmax())} has no states to stay in, or leaves them too rarely"
+            )
+        self.bound = math.fsum(model.weights * self.bounds)
+        z = np.zeros((*self.reward.shape, self.reward.shape[1]))
+        place = np.minimum(self.action, 1)[:, :, np.newaxis, np.newaxis]  # nobody jumps who has mass
+        np.put_along_axis(z, place, (self.law[..., np.newaxis] * self.rows)[:, :, np.newaxis], axis=2)
+        return Line(z, model.earned(z), model.used(z))
+
+
+def certified(
+    model: Model, plans: Plans, price: float, z: FloatArray, part: float, budget: float, tolerance: float
+) -> StationaryFluid:
+    """Prove that z (C,S,2,S) is feasible, and optimal by the bound of these plans at this price, or raise SolverError."""
+    violation = model.violation(z, budget)
+    if not violation <= SLACK:
+        raise SolverError(f"stationary LP: the plan misses a constraint by {violation:.2e}")
+    value, bound = model.earned(z), plans.bound + budget * price
+    unit = max(abs(bound), model.unit)
+    gap = (bound - value) / unit if unit > 0.0 else 0.0
+    if not gap <= tolerance:
+        raise SolverError(f"stationary LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
+    mass = z.sum(axis=3)
+    total, level = mass.sum(axis=2), EXACT * (np.abs(plans.values[:, 0]) + model.unit / model.arms)
+    own = np.where(plans.advantage > level, 1.0, np.where(plans.advantage < -level, 0.0, part))
+    share = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), own)
+    return StationaryFluid(value, bound, price, gap, frozen(z), frozen(np.clip(share, 0.0, 1.0)))

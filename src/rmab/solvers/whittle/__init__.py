@@ -1,0 +1,1 @@
+"""Whittle indices of one arm."""
