@@ -4,13 +4,25 @@ A known kernel is the box with low = high, so planning and optimistic planning a
 support.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 
-__all__ = ["best_mean", "best_values", "rank"]
+__all__ = ["Rows", "best_mean", "best_values", "rank"]
+
+
+class Rows(NamedTuple):
+    """Boxes of C blocks: low, high (C,S,2,S), spare (C,S,2) = 1 - sum low; successors (C,S,2,S), of which counts (C,S,2)."""
+
+    low: FloatArray
+    high: FloatArray
+    spare: FloatArray
+    successors: NDArray[np.uint32]
+    counts: NDArray[np.uint32]
 
 
 @compiled_inline

@@ -18,8 +18,9 @@ from rmab.errors import ModelError, SolverError
 from rmab.solvers.projection.compiled.program import Program
 from rmab.solvers.projection.newton import DualNewton, solved
 from rmab.solvers.projection.program import ball_program, box_program
+from rmab.solvers.transitions import TransitionSets
 
-__all__ = ["Projection", "project", "project_ball"]
+__all__ = ["Projection", "project", "project_ball", "project_onto"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +86,24 @@ def project_ball(
     A transition whose reference is 0 at every step is impossible; otherwise as `project`.
     """
     return _solve(ball_program(reference, centre, radius, start, budget, weights), warm, tol)
+
+
+def project_onto(
+    reference: FloatArray,
+    sets: TransitionSets,
+    start: ArrayLike,
+    budget: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    warm: Projection | FloatArray | None = None,
+    tol: float = 1e-8,
+) -> Projection:
+    """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the sets, boxes or balls; else as `project`."""
+    rest = (start, budget, weights)
+    if sets.radius is None or sets.possible is None:
+        return _solve(box_program(reference, sets.low, sets.high, *rest), warm, tol)
+    possible = reference * sets.possible[:, np.newaxis]
+    return _solve(ball_program(possible, sets.low, sets.radius, *rest), warm, tol)
 
 
 def _solve(program: Program, warm: Projection | FloatArray | None, tol: float) -> Projection:

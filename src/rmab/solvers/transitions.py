@@ -1,0 +1,100 @@
+"""Sets of transitions: what a kernel may be, row by row. Projection, planning and occupancy bounds read this one type."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly
+from rmab.common.checks import as_floats
+from rmab.errors import ModelError
+from rmab.solvers.compiled.optimism import Rows
+
+__all__ = ["TransitionSets"]
+
+ROUNDING = 1e-9
+CERTAIN = 1e-12  # lower bounds that sum to 1 up to this leave nothing to choose
+
+
+@dataclass(frozen=True, eq=False)
+class TransitionSets(ReadOnly):
+    """One set of distributions over next states for every row (block, state, action).
+
+    Make them with `boxes`, `balls` or `known`, which check what they are given.
+
+    Parameters
+    ----------
+    low, high : (C, S, 2, S) float arrays
+        The least and greatest probability of every transition. Balls have their centre in both.
+    radius : (C, S, 2) float array, optional
+        The L1 distance to the centre within which a row may be; None for boxes.
+    possible : (C, S, 2, S) bool array, optional
+        Transitions of balls that can happen at all; boxes say so by `high`.
+
+    Examples
+    --------
+    >>> sets = TransitionSets.known([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]])
+    >>> sets.rows.spare.max()  # nothing is left to choose
+    np.float64(0.0)
+    """
+
+    low: FloatArray
+    high: FloatArray
+    radius: FloatArray | None = None
+    possible: BoolArray | None = None
+
+    @classmethod
+    def boxes(cls, low: ArrayLike, high: ArrayLike) -> "TransitionSets":
+        """Return boxes low..high (C, S, 2, S), or raise ModelError naming the row that holds no distribution."""
+        least, most = as_floats(low, "lower"), as_floats(high, "upper")
+        if least.ndim != 4 or least.shape[1] != least.shape[3] or least.shape[2] != 2 or 0 in least.shape:
+            raise ModelError(f"lower and upper must both have shape (N, S, 2, S), got {least.shape} and {most.shape}")
+        if most.shape != least.shape:
+            raise ModelError(f"lower and upper must both have shape (N, S, 2, S), got {least.shape} and {most.shape}")
+        bad = ~((least >= 0) & (least <= most) & (most <= 1))
+        if bad.any():
+            n, s, a, y = np.argwhere(bad)[0]
+            interval = f"[{least[n, s, a, y]}, {most[n, s, a, y]}]"
+            raise ModelError(f"arm {n}, state {s}, action {a}, next state {y}: {interval} is no interval within [0, 1]")
+        low_sum, high_sum = least.sum(axis=3), most.sum(axis=3)
+        empty = (low_sum > 1 + ROUNDING) | (high_sum < 1 - ROUNDING)
+        if empty.any():
+            n, s, a = np.argwhere(empty)[0]
+            sums = f"lower sums to {low_sum[n, s, a]:.12g}, upper to {high_sum[n, s, a]:.12g}"
+            raise ModelError(f"arm {n}, state {s}, action {a}: no distribution lies between lower and upper ({sums})")
+        return cls(least, most)
+
+    @classmethod
+    def balls(cls, centre: ArrayLike, radius: ArrayLike, possible: BoolArray) -> "TransitionSets":
+        """Return L1 balls of radius (C, S, 2) around centre (C, S, 2, S), within the possible transitions (C, S, 2, S)."""
+        middle, size = as_floats(centre, "centre"), as_floats(radius, "radius")
+        if middle.ndim != 4 or middle.shape[1] != middle.shape[3] or middle.shape[2] != 2 or 0 in middle.shape:
+            raise ModelError(f"centre must have shape (N, S, 2, S), got {middle.shape}")
+        if size.shape != middle.shape[:3]:
+            raise ModelError(f"radius must have shape (N, S, 2) = {middle.shape[:3]}, got {size.shape}")
+        off = ~((middle >= 0).all(axis=3) & (np.abs(middle.sum(axis=3) - 1) <= ROUNDING) & (size >= 0))
+        if off.any():
+            n, s, a = np.argwhere(off)[0]
+            raise ModelError(f"arm {n}, state {s}, action {a}: centre must be a distribution and radius at least 0")
+        return cls(middle, middle, size, possible)
+
+    @classmethod
+    def known(cls, kernels: ArrayLike) -> "TransitionSets":
+        """Return sets that hold nothing but the kernels (C, S, 2, S)."""
+        return cls.boxes(kernels, kernels)
+
+    def take(self, index: IntArray) -> "TransitionSets":
+        """Return the sets of these blocks, in this order; a block may come more than once."""
+        radius = None if self.radius is None else self.radius[index]
+        possible = None if self.possible is None else self.possible[index]
+        return TransitionSets(self.low[index], self.high[index], radius, possible)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Boxes as compiled code reads them: what is spare, and the possible next states in order."""
+        allowed = self.high > 0
+        order = np.argsort(~allowed, axis=3, kind="stable").astype(np.uint32)
+        spare = np.maximum(1.0 - self.low.sum(axis=3), 0.0)
+        spare[spare < CERTAIN] = 0.0  # a known kernel, up to rounding
+        return Rows(self.low, self.high, spare, order, allowed.sum(axis=3).astype(np.uint32))
