@@ -98,7 +98,7 @@ def project_onto(
     warm: Projection | FloatArray | None = None,
     tol: float = 1e-8,
 ) -> Projection:
-    """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the sets, boxes or balls; else as `project`."""
+    """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the sets, boxes or balls; see `project`."""
     rest = (start, budget, weights)
     if sets.radius is None or sets.possible is None:
         return _solve(box_program(reference, sets.low, sets.high, *rest), warm, tol)

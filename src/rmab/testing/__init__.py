@@ -1,0 +1,5 @@
+"""Contracts as suites to run on your own code: each check passes, or raises AssertionError and names the broken clause."""
+
+from rmab.testing.learner import check_learner
+
+__all__ = ["check_learner"]
