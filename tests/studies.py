@@ -5,8 +5,9 @@ import signal
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
-from rmab.errors import SolverError
 from rmab.learning.oracle import Chance
+
+from rmab.errors import SolverError
 from rmab.study import Job, Outcome, Results, Study
 from rmab.study.playing import attempt
 from rmab.study.shards import encoded, write_shard

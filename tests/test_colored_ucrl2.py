@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rmab.learning.colored_ucrl2 import ColoredUcrl2Options, JointPolicy, color_widths, joint_sets
 
 import reference
 import rmab
 from episodes import view_of
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError, PolicyError
-from rmab.learning.colored_ucrl2 import ColoredUcrl2Options, JointPolicy, color_widths, joint_sets
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.play.feedback import Feedback

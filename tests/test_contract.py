@@ -4,11 +4,11 @@ import sys
 
 import numpy as np
 import pytest
-
-import rmab
 from rmab.learning.confidence import KINDS
 from rmab.learning.estimators import ESTIMATORS
 from rmab.learning.mirror import STEPS
+
+import rmab
 from rmab.play.policy import IndexPolicy
 from rmab.testing import check_learner
 

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from rmab.learning.estimators import implicit_estimate
+from rmab.learning.exposure import executed_occupancy, exploration, of_blocks, of_kinds
 
 import rmab
 from episodes import tiny, view_of
-from rmab.learning.estimators import implicit_estimate
-from rmab.learning.exposure import executed_occupancy, exploration, of_blocks, of_kinds
 from rmab.learning.pools import Pools
 from rmab.play.policy import IndexPolicy
 from rmab.play.simulation import visit_rates

@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rmab.learning.confidence import Kernels
+from rmab.learning.means import add_to_means, begin_means, mean_reward, times_seen
+from rmab.learning.restless_ucb import radius
+from rmab.learning.tables import lagrangian_table, tightened, whittle_table
 from scipy.optimize import linprog
 
 import rmab
 from episodes import view_of
 from rmab.errors import ModelError
-from rmab.learning.confidence import Kernels
-from rmab.learning.means import add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.pools import Observed, Pools
-from rmab.learning.restless_ucb import radius
-from rmab.learning.tables import lagrangian_table, tightened, whittle_table
 from rmab.play.feedback import Feedback
 from rmab.solvers.compiled.balls import lifted_rows
 from rmab.testing import check_learner

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rmab.learning.confidence import KINDS, Confidence, empirical, hoeffding_width, kl_interval
+from rmab.learning.estimators import ESTIMATORS, begin_memory, paper_estimate, update_memory
 from scipy.special import rel_entr
 from scipy.stats import binom
 
 import literal
 import rmab
 from episodes import ACTIONS, GROUPS, REWARD, STATES, tiny, view_of
-from rmab.learning.confidence import KINDS, Confidence, empirical, hoeffding_width, kl_interval
-from rmab.learning.estimators import ESTIMATORS, begin_memory, paper_estimate, update_memory
 from rmab.learning.pools import Observed, Pools
 from rmab.model.view import View
 from rmab.play.feedback import Feedback

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rmab.learning.confidence import Confidence
+from rmab.learning.estimators import begin_memory, update_memory
+from rmab.learning.mirror import active_step, first_step, paper_rate, reached_heat
 
 import instances
 import literal
 import oracle
 import rmab
 from episodes import view_of
-from rmab.learning.confidence import Confidence
-from rmab.learning.estimators import begin_memory, update_memory
-from rmab.learning.mirror import active_step, first_step, paper_rate, reached_heat
 from rmab.learning.pools import Observed, Pools
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rmab.learning.occupancy import doubled
 
 import literal
 import rmab
@@ -22,7 +23,6 @@ from rival_games import (
     played,
 )
 from rmab.common.arrays import FloatArray
-from rmab.learning.occupancy import doubled
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.play.feedback import Feedback

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rmab.learning.generator import drawn
+from rmab.learning.q_whittle import Tables, fast_rate, slow_rate
+from rmab.learning.tables import lagrangian_table
+from rmab.learning.thompson import posterior_draw
 from scipy.stats import beta, kstest
 
 import rmab
 from rmab.errors import ModelError
-from rmab.learning.generator import drawn
 from rmab.learning.pools import Pools
-from rmab.learning.q_whittle import Tables, fast_rate, slow_rate
-from rmab.learning.tables import lagrangian_table
-from rmab.learning.thompson import posterior_draw
 from rmab.solvers.whittle.index import arm_whittle
 from small import played
 from strategies import random_problem

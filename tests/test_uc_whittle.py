@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from rmab.learning.uc_whittle import clearing_price, optimistic_kernels, whittle_radius
 
 import rmab
 from episodes import view_of
 from rmab.common.arrays import FloatArray
 from rmab.learning.pools import Pools
-from rmab.learning.uc_whittle import clearing_price, optimistic_kernels, whittle_radius
 from rmab.solvers.whittle.index import arm_whittle
 from small import played
 from strategies import random_problem

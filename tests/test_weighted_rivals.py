@@ -4,6 +4,17 @@ import math
 
 import numpy as np
 import pytest
+from rmab.learning.confidence import Confidence
+from rmab.learning.exposure import (
+    bounds,
+    executed_occupancy,
+    exploration,
+    importance,
+    own_occupancy,
+    rows_of,
+    weighted_losses,
+)
+from rmab.learning.shifted_uc_o_reps import shifted_box
 
 import instances
 import literal
@@ -25,18 +36,7 @@ from rival_games import (
     played,
 )
 from rmab.common.arrays import FloatArray
-from rmab.learning.confidence import Confidence
-from rmab.learning.exposure import (
-    bounds,
-    executed_occupancy,
-    exploration,
-    importance,
-    own_occupancy,
-    rows_of,
-    weighted_losses,
-)
 from rmab.learning.pools import Pools
-from rmab.learning.shifted_uc_o_reps import shifted_box
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.play.feedback import Feedback

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from rmab.families import Task, load_task, task, tasks
     from rmab.families.deadline import deadline_whittle, earliest_deadline_first, least_laxity_first
     from rmab.learning import learner, learners
-    from rmab.learning.base import Learner, Plan, State
+    from rmab.learning.base import Learner, Plan
+    from rmab.learning.state import State
     from rmab.model.adversaries import Adversary, RewardModel, adversary
     from rmab.model.arms import Arms
     from rmab.model.problem import Problem
@@ -53,7 +54,8 @@ _HOMES = {
         "StudyError",
     ),
     "learning": ("learner", "learners"),
-    "learning.base": ("Learner", "Plan", "State"),
+    "learning.base": ("Learner", "Plan"),
+    "learning.state": ("State",),
     "play.feedback": ("Feedback",),
     "solvers.fluid.fluid": ("Fluid", "fluid"),
     "planners.indices": ("lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"),

@@ -67,9 +67,9 @@ def learners(name: str | None, machine: bool) -> None:
 
 
 def _show_options(name: str, machine: bool) -> None:
-    from rmab.learning import LEARNERS
+    from rmab.learning.registry import learner_options
 
-    schema = LEARNERS[name][1].model_json_schema()
+    schema = learner_options(name).model_json_schema()
     if machine:
         print_json(schema)
         return

@@ -82,12 +82,12 @@ def run(
     TASK is a name (`rmab tasks`) or a file; LEARNER is a name (`rmab learners`), or module:Class of your own. The same seed
     gives the same run. Regret is signed: negative where the learner beats the comparator.
     """
-    from rmab.learning import LEARNERS
     from rmab.learning import learner as make_learner
+    from rmab.learning.registry import LEARNERS, learner_options
     from rmab.runs.running import run as play
 
     if learner in LEARNERS:  # one's own says itself what is wrong with its options
-        check_known(f"learner {learner}", options, LEARNERS[learner][1].model_fields)
+        check_known(f"learner {learner}", options, learner_options(learner).model_fields)
     if episodes is not None:
         task_option = {**task_option, "episodes": episodes}
     with alone_on_stdout(machine):

@@ -1,138 +1,98 @@
-"""Learners by name, with their options: `rmab.learner("ucmd")`, and `rmab.learners()` lists them."""
+"""Learners, and the parts that they are made of.
 
-from collections.abc import Callable
-from importlib import import_module
+`MirrorDescent` and `IndexLearner` are the two skeletons; `Ucmd` takes parts of your choice. docs/extending.md teaches how to
+write your own.
+"""
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from rmab.learning.algorithms.colored_ucrl2 import ColoredUcrl2
+from rmab.learning.algorithms.dilated_po import DilatedPo
+from rmab.learning.algorithms.oracle import Chance, Oracle
+from rmab.learning.algorithms.pdgd_ops import PdgdOps
+from rmab.learning.algorithms.q_whittle import QWhittle
+from rmab.learning.algorithms.r2mab_ucb import R2mabUcb
+from rmab.learning.algorithms.restless_ucb import RestlessUcb
+from rmab.learning.algorithms.rmab_ucrl import RmabUcrl
+from rmab.learning.algorithms.shifted_uc_o_reps import ShiftedUcOReps
+from rmab.learning.algorithms.thompson import Thompson
+from rmab.learning.algorithms.uc_o_reps import UcOReps
+from rmab.learning.algorithms.uc_whittle import UcWhittle
+from rmab.learning.algorithms.ucmd import Ucmd
+from rmab.learning.algorithms.ucmd_armab import UcmdArmab
+from rmab.learning.algorithms.ucpd import Ucpd
+from rmab.learning.algorithms.uob_reps import UobReps
+from rmab.learning.base import Learner, Plan
+from rmab.learning.index_learner import IndexLearner, Known
+from rmab.learning.mirror_descent import MirrorDescent, Parts
+from rmab.learning.options import configured, option
+from rmab.learning.parts.base import Episode, Part
+from rmab.learning.parts.execution import DependentRounding, Execution, TopB
+from rmab.learning.parts.forecasts import Fading, Forecast, LastSeen
+from rmab.learning.parts.refresh import Doubling, EveryEpisode, Refresh
+from rmab.learning.parts.rewards import Direct, Estimate, ImplicitExploration, PaperEstimator, Revealed, Rewards
+from rmab.learning.parts.sets import L1, Bernstein, Hoeffding, Kl, Sets, WideBernstein
+from rmab.learning.parts.steps import Active, Lazy, Step, Stepped
+from rmab.learning.pools import Observed, Pools
+from rmab.learning.registry import learner, learners
+from rmab.learning.state import State
+from rmab.solvers.transitions import TransitionSets
 
-from rmab.errors import ModelError
-from rmab.learning.base import Learner
-from rmab.learning.colored_ucrl2 import ColoredUcrl2, ColoredUcrl2Options
-from rmab.learning.descent import MirrorDescent, UcmdArmabOptions, UcmdOptions
-from rmab.learning.dilated_po import DilatedPo, DilatedPoOptions
-from rmab.learning.oracle import Chance, Oracle, OracleOptions
-from rmab.learning.pdgd_ops import PdgdOps, PdgdOpsOptions
-from rmab.learning.q_whittle import QWhittle, QWhittleOptions
-from rmab.learning.r2mab_ucb import R2mabUcb, R2mabUcbExplore, R2mabUcbGenerator, R2mabUcbOptions
-from rmab.learning.restless_ucb import RestlessUcb, RestlessUcbOptions
-from rmab.learning.shifted_uc_o_reps import ShiftedUcOReps, ShiftedUcORepsOptions
-from rmab.learning.thompson import Thompson, ThompsonOptions
-from rmab.learning.uc_o_reps import UcOReps, UcORepsOptions
-from rmab.learning.uc_whittle import UcWhittle, UcWhittleOptions
-from rmab.learning.ucpd import Ucpd, UcpdOptions
-from rmab.learning.ucrl import RmabUcrl, RmabUcrlGenerator, RmabUcrlOptions
-from rmab.learning.uob_reps import UobReps, UobRepsOptions
-
-__all__ = ["LEARNERS", "learner", "learners"]
-
-
-class NoOptions(BaseModel):
-    """A learner without options."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-R2MAB_UCB = {"online": R2mabUcb, "generator": R2mabUcbGenerator, "explore": R2mabUcbExplore}
-Entry = tuple[str, type[BaseModel], Callable[..., Learner]]
-LEARNERS: dict[str, Entry] = {
-    "ucmd": (
-        "recommended: forecasts of the rewards, confidence sets by KL, dual averaging at a heat of its own finding",
-        UcmdOptions,
-        lambda options: MirrorDescent("ucmd", options),
-    ),
-    "ucmd-armab": (
-        "the paper's Algorithm 2 to the letter (Xiong & Li, ICML 2024)",
-        UcmdArmabOptions,
-        lambda options: MirrorDescent("ucmd-armab", options),
-    ),
-    "rmab-ucrl": (
-        "its rival: mean rewards with optimism, extended LP (Xiong, Wang & Li, NeurIPS 2022)",
-        RmabUcrlOptions,
-        lambda options: RmabUcrlGenerator(options) if options.version == "generator" else RmabUcrl(options),
-    ),
-    "restless-ucb": (
-        "explore, one optimistic instance, commit (Wang, Huang & Lui, NeurIPS 2020)",
-        RestlessUcbOptions,
-        RestlessUcb,
-    ),
-    "r2mab-ucb": (
-        "extended LP over the steps of an episode (Xiong, Li & Singh, AAAI 2022)",
-        R2mabUcbOptions,
-        lambda options: R2MAB_UCB[options.version](options),
-    ),
-    "colored-ucrl2": (
-        "UCRL2 on the joint process, small tasks only (Ortner, Ryabko, Auer & Munos, 2012)",
-        ColoredUcrl2Options,
-        ColoredUcrl2,
-    ),
-    "uc-whittle": (
-        "Whittle indices of optimistic kernels (Wang, Xu, Taneja & Tambe, AAAI 2023)",
-        UcWhittleOptions,
-        UcWhittle,
-    ),
-    "thompson": (
-        "the fluid LP of kernels drawn from the posterior (Jung & Tewari, NeurIPS 2019)",
-        ThompsonOptions,
-        Thompson,
-    ),
-    "q-whittle": (
-        "Whittle indices by Q-learning on two time scales (Avrachenkov & Borkar, 2022)",
-        QWhittleOptions,
-        QWhittle,
-    ),
-    "uc-o-reps": (
-        "mirror descent on all losses: full information (Rosenberg & Mansour, ICML 2019)",
-        UcORepsOptions,
-        UcOReps,
-    ),
-    "shifted-uc-o-reps": (
-        "its bandit version, with kernels mixed with chance (Rosenberg & Mansour, NeurIPS 2019)",
-        ShiftedUcORepsOptions,
-        ShiftedUcOReps,
-    ),
-    "uob-reps": ("losses over upper occupancy bounds, mirror descent (Jin et al., ICML 2020)", UobRepsOptions, UobReps),
-    "dilated-po": ("policy optimisation with dilated bonuses (Luo, Wei & Lee, NeurIPS 2021)", DilatedPoOptions, DilatedPo),
-    "ucpd": ("the budget on average, by queues: full information (Qiu et al., NeurIPS 2020)", UcpdOptions, Ucpd),
-    "pdgd-ops": ("the budget on average, by prices: full information (Germano et al. 2023)", PdgdOpsOptions, PdgdOps),
-    "random": ("a random set of arms at every step", NoOptions, lambda _: Chance()),
-    "oracle": ("fixed index policy of the true kernels and the summed rewards: privileged", OracleOptions, Oracle),
-}
-
-
-def learners() -> dict[str, str]:
-    """Return every learner's name with one line on what it is."""
-    return {name: entry[0] for name, entry in LEARNERS.items()}
-
-
-def learner(name: str, **options: object) -> Learner:
-    """Make a learner by name; wrong options are all named in one error.
-
-    Your own is `module:maker`: what the maker, a class or a function, returns for the options.
-    """
-    if ":" in name:
-        return _own(name, options)
-    if name not in LEARNERS:
-        raise ModelError(f"unknown learner {name!r}; there are {', '.join(LEARNERS)}")
-    _, schema, make = LEARNERS[name]
-    try:
-        return make(schema.model_validate(options))
-    except ValidationError as error:
-        known = ", ".join(schema.model_fields) or "none"
-        places = [".".join(map(str, one["loc"])) for one in error.errors()]
-        faults = "; ".join(
-            f"{place}{': ' if place else ''}{one['msg'].removeprefix('Value error, ')} (got {one['input']!r})"
-            for place, one in zip(places, error.errors(), strict=True)
-        )
-        raise ModelError(f"learner {name}: {faults} [options: {known}]") from error
-
-
-def _own(name: str, options: dict[str, object]) -> Learner:
-    module, _, maker = name.partition(":")
-    try:
-        made = getattr(import_module(module), maker)(**options)
-    except Exception as error:  # the module is the user's, and may raise anything
-        reason = " ".join(f"{error or type(error).__name__}".split())
-        raise ModelError(f"learner {name}: cannot be made ({reason})") from error
-    if not isinstance(made, Learner):
-        raise ModelError(f"learner {name}: made a {type(made).__name__}, not a Learner")
-    return made
+__all__ = [
+    "L1",
+    "Active",
+    "Bernstein",
+    "Chance",
+    "ColoredUcrl2",
+    "DependentRounding",
+    "DilatedPo",
+    "Direct",
+    "Doubling",
+    "Episode",
+    "Estimate",
+    "EveryEpisode",
+    "Execution",
+    "Fading",
+    "Forecast",
+    "Hoeffding",
+    "ImplicitExploration",
+    "IndexLearner",
+    "Kl",
+    "Known",
+    "LastSeen",
+    "Lazy",
+    "Learner",
+    "MirrorDescent",
+    "Observed",
+    "Oracle",
+    "PaperEstimator",
+    "Part",
+    "Parts",
+    "PdgdOps",
+    "Plan",
+    "Pools",
+    "QWhittle",
+    "R2mabUcb",
+    "Refresh",
+    "RestlessUcb",
+    "Revealed",
+    "Rewards",
+    "RmabUcrl",
+    "Sets",
+    "ShiftedUcOReps",
+    "State",
+    "Step",
+    "Stepped",
+    "Thompson",
+    "TopB",
+    "TransitionSets",
+    "UcOReps",
+    "UcWhittle",
+    "Ucmd",
+    "UcmdArmab",
+    "Ucpd",
+    "UobReps",
+    "WideBernstein",
+    "configured",
+    "learner",
+    "learners",
+    "option",
+]

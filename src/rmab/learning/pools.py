@@ -9,15 +9,23 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 
-__all__ = ["Observed", "Pools", "share_of"]
+__all__ = ["Observed", "Pools", "empirical", "share_of"]
 
 NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not defined there
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Observed:
-    """One episode, pooled: counts (G,S,2,S) of transitions; per kind of reward, values (R,S,2) in [0, 1], NaN where not
-    revealed, and visits (R,S,2) per arm.
+    """One episode, pooled.
+
+    Parameters
+    ----------
+    counts : (G, S, 2, S) int array
+        Transitions of all arms of a group.
+    values : (R, S, 2) float array
+        What a pair paid, mapped to [0, 1]; NaN where that was not revealed.
+    visits : (R, S, 2) float array
+        Of a pair, per arm that is paid so.
     """
 
     counts: IntArray
@@ -25,20 +33,36 @@ class Observed:
     visits: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pools:
-    """G groups of like dynamics, R kinds of reward, C blocks: arms alike in group, kind and start.
+    """Arms pooled as far as a view declares them alike: G groups, R payoffs and C blocks.
 
-    group_of, kind_of, block_of  (N,) of every arm.    group, kind, start  (C,) of every block; weights (C,) its arms.
-    real      (G,S) the states that a group has; support (G,S,2,S) transitions that are not declared impossible.
-    zero      (R,S,2) pairs whose reward is known to be zero; floor is what zero is after rewards are mapped to [0, 1].
+    Parameters
+    ----------
+    view : View
+        What was pooled.
+    group_of, payoff_of, block_of : (N,) int arrays
+        Of every arm: whose dynamics, whose rewards and whose plans it shares. A block is alike in group, payoff and start.
+    group, payoff, start : (C,) int arrays
+        Of every block.
+    weights : (C,) float array
+        The number of arms of every block.
+    real : (G, S) bool array
+        The states that a group has.
+    support : (G, S, 2, S) bool array
+        Transitions that are not declared impossible.
+    zero : (R, S, 2) bool array
+        Pairs whose reward is known to be zero.
+    floor : float
+        What a reward of zero is after rewards are mapped to [0, 1].
     """
 
+    view: View
     group_of: IntArray
-    kind_of: IntArray
+    payoff_of: IntArray
     block_of: IntArray
     group: IntArray
-    kind: IntArray
+    payoff: IntArray
     start: IntArray
     weights: FloatArray
     real: BoolArray
@@ -52,8 +76,8 @@ class Pools:
         """Pool the arms of a view as far as it declares them alike."""
         alone = np.arange(view.arms)
         groups = alone if view.groups is None else view.groups
-        kinds = groups if view.pooled_rewards else alone
-        keys = np.column_stack([groups, kinds, view.start])
+        payoffs = groups if view.pooled_rewards else alone
+        keys = np.column_stack([groups, payoffs, view.start])
         _, first, block_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         block_of = block_of.reshape(-1)
         member = np.unique(groups, return_index=True)[1]
@@ -63,43 +87,56 @@ class Pools:
         if view.support is not None:
             support &= view.support[member]
         support |= ~real[:, :, np.newaxis, np.newaxis] & np.eye(view.states, dtype=bool)[:, np.newaxis]  # padding stays put
-        zero = np.zeros((int(kinds.max()) + 1, view.states, 2), dtype=bool)
+        zero = np.zeros((int(payoffs.max()) + 1, view.states, 2), dtype=bool)
         zero[..., 0] = view.passive_zero
         floor = -view.low / (view.high - view.low)
         weights = np.bincount(block_of).astype(np.float64)
-        blocks = (groups[first], kinds[first], view.start[first], weights)
-        return cls(groups, kinds, block_of, *blocks, real, support, zero, floor)
+        blocks = (groups[first], payoffs[first], view.start[first], weights)
+        return cls(view, groups, payoffs, block_of, *blocks, real, support, zero, floor)
 
     @property
-    def group_of_kind(self) -> IntArray:
-        """(R,) the group of each kind of reward."""
-        return self.group_of[np.unique(self.kind_of, return_index=True)[1]]
+    def group_of_payoff(self) -> IntArray:
+        """(R,) the group of each payoff."""
+        return self.group_of[np.unique(self.payoff_of, return_index=True)[1]]
 
-    def in_own_units(self, view: View, values: FloatArray) -> FloatArray:
-        """(N, S, 2) rewards of every arm, from values (R,S,2) that were mapped to [0, 1]."""
-        return view.low + (view.high - view.low) * values[self.kind_of]
+    def by_block(self, values: FloatArray) -> FloatArray:
+        """(C, 1, S, 2) values of every block, from those of every payoff (R, S, 2); (C, H, S, 2) stays as it is."""
+        return values if values.ndim == 4 else values[self.payoff][:, np.newaxis]
+
+    def in_own_units(self, values: FloatArray) -> FloatArray:
+        """(N, S, 2) rewards of every arm, from values (R, S, 2) that were mapped to [0, 1]."""
+        return self.view.low + (self.view.high - self.view.low) * values[self.payoff_of]
 
     def index_of(self, mass: FloatArray) -> FloatArray:
-        """(N, H, S) eq. importance-index: `share_of` the masses (C,H,S,2), arm by arm."""
+        """(N, H, S) the index of Xiong & Li (2024, Section 4.4), arm by arm: `share_of` the masses (C, H, S, 2)."""
         return share_of(mass)[self.block_of]
 
-    def observe(self, view: View, feedback: Feedback) -> Observed:
+    def observe(self, feedback: Feedback) -> Observed:
         """Count and pool what was seen."""
         states, actions = feedback.states, feedback.actions.astype(np.int64)
-        shape = self.support.shape
-        arm = np.broadcast_to(np.arange(view.arms), actions.shape)
+        shape, low, high = self.support.shape, self.view.low, self.view.high
+        arm = np.broadcast_to(np.arange(self.view.arms), actions.shape)
         moves = np.ravel_multi_index((self.group_of[arm], states[:-1], actions, states[1:]), shape)
         counts = np.bincount(moves.reshape(-1), minlength=int(np.prod(shape))).reshape(shape)
-        pairs = np.ravel_multi_index((self.kind_of[arm], states[:-1], actions), self.zero.shape)
+        pairs = np.ravel_multi_index((self.payoff_of[arm], states[:-1], actions), self.zero.shape)
         visits = np.bincount(pairs.reshape(-1), minlength=self.zero.size).reshape(self.zero.shape)
         values = np.full(self.zero.shape, np.nan)
-        np.fmax.at(values, self.kind_of, (feedback.rewards - view.low) / (view.high - view.low))
+        np.fmax.at(values, self.payoff_of, (feedback.rewards - low) / (high - low))
         values[self.zero] = self.floor
-        return Observed(counts, np.clip(values, 0.0, 1.0), visits / np.bincount(self.kind_of)[:, np.newaxis, np.newaxis])
+        arms = np.bincount(self.payoff_of)[:, np.newaxis, np.newaxis]
+        return Observed(counts, np.clip(values, 0.0, 1.0), visits / arms)
 
 
 def share_of(mass: FloatArray) -> FloatArray:
-    """(C, H, S) the active part of each node's mass (C,H,S,2); 0 where there is none."""
+    """(C, H, S) the active part of each node's mass (C, H, S, 2); 0 where there is none."""
     total = mass.sum(axis=3)
     index = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), 0.0)
     return np.asarray(np.clip(index, 0.0, 1.0))
+
+
+def empirical(counts: IntArray, support: BoolArray) -> FloatArray:
+    """(G, S, 2, S) the observed frequencies; uniform over what is possible where nothing was counted."""
+    visits = counts.sum(axis=3, keepdims=True)
+    uniform = support / support.sum(axis=3, keepdims=True)
+    mean: FloatArray = np.where(visits > 0, counts / np.maximum(visits, 1), uniform)
+    return mean

@@ -15,7 +15,8 @@ from rmab.common.files import SUFFIXES
 from rmab.errors import ModelError
 from rmab.families import Task, load_task, task
 from rmab.learning import learner as make_learner
-from rmab.learning.base import Learner, Plan, Privileged, State
+from rmab.learning.base import Learner, Plan
+from rmab.learning.state import State
 from rmab.model.adversaries import Adaptive
 from rmab.play.feedback import Feedback
 from rmab.play.simulation import Trajectory, simulate
@@ -136,7 +137,7 @@ def run(
     if not isinstance(game, Task) or not isinstance(player, Learner):
         kinds = f"{type(game).__name__} and {type(player).__name__}"
         raise ModelError(f"a run needs a task and a learner, or their names, got {kinds}")
-    if isinstance(player, Privileged):
+    if player.privileged:
         player = player.informed(game.problem, _known_rewards(game), number)
     view, loop = game.view(), _Loop(game, number)
     begin = time.perf_counter()

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from rmab.common.files import SUFFIXES
 from rmab.errors import FileError, ModelError
 from rmab.families import Task, task
-from rmab.learning import LEARNERS, learner
 from rmab.learning.base import Learner
+from rmab.learning.registry import LEARNERS, learner, learner_options
 
 if TYPE_CHECKING:
     from rmab.study.spec import LearnerSpec, TaskSpec
@@ -59,7 +59,7 @@ def task_faults(spec: "TaskSpec") -> Iterator[Fault]:
 def learner_faults(spec: "LearnerSpec") -> Iterator[Fault]:
     """Yield all that keeps the learner from being made, option by option."""
     if spec.name in LEARNERS:
-        schema = LEARNERS[spec.name][1]
+        schema = learner_options(spec.name)
         try:
             schema.model_validate(spec.options)
         except ValidationError as error:

@@ -14,7 +14,8 @@ from rmab.common.arrays import FloatArray, frozen
 from rmab.common.checks import as_integer
 from rmab.errors import FeedbackError, ModelError, PolicyError
 from rmab.families.task import Task
-from rmab.learning.base import Learner, Plan, State
+from rmab.learning.base import Learner, Plan
+from rmab.learning.state import State
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.view import View

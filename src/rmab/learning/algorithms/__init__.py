@@ -1,0 +1,1 @@
+"""The learners, a file each: compositions of parts where they are, with what their paper leaves open."""

@@ -1,0 +1,84 @@
+"""PDGD-OPS (Germano, Stradi, Genalti, Castiglioni, Marchesi and Gatti, 2023): primal and dual descent, each for itself.
+
+Knowledge: nothing of the kernels; L1 balls around the empirical ones, rebuilt when a pair's count doubles. Feedback: full,
+of rewards and constraints; the budget is constant, so the regime of stochastic constraints applies.
+    q(t+1) = step from q(t) along r(t) - prices(t) a;   prices_h(t+1) = clip(prices_h(t) + eta_d (used_h / N - B / N)).
+The primal learner must have no regret on any interval of episodes. The paper projects in the Euclidean norm, which has that
+property. We project by divergence after mixing in 1 / T of the uniform occupancy (fixed share), which has it as well, and
+needs no solver of quadratic programmes: this is a substitute, and its rate is ours.
+Hard budget: given the prices every arm is by itself, and the plan may exceed the budget; the B highest indices are
+activated. `violation(state)` is the plan's own average excess.
+Parameters: eta_p = sqrt(ln(S^2 A) / T) / G, G the largest |r - price| so far (ours); eta_d = 1 / (H sqrt(T ln(T^2 /
+epsilon))) and prices within [0, T^(1/4)] (the paper's, in our reading: its rates are the least sure of all rivals here).
+Tuned: 64 eta_p and 1000 eta_d (studies/tuning_rivals.py, docs/tuning.md).
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
+from rmab.learning.algorithms.ucmd_armab import ROUNDING
+from rmab.learning.mirror_descent import Parts
+from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.parts.base import Episode
+from rmab.learning.parts.named import EXECUTIONS
+from rmab.learning.parts.refresh import Doubling
+from rmab.learning.parts.rewards import Revealed
+from rmab.learning.parts.sets import EPSILON, L1
+from rmab.learning.parts.steps import Stepped
+from rmab.learning.pools import Pools
+from rmab.learning.state import Memory
+from rmab.play.policy import Rounding
+from rmab.solvers.transitions import TransitionSets
+
+__all__ = ["PdgdOps", "PriceAscent"]
+
+DUAL = "the rate of the prices, in units of the theory's"
+
+
+@configured
+class PriceAscent(PricedMirror):
+    """Prices move by projected gradient ascent, within [0, T^(1/4)]."""
+
+    dual: float = option(default=1.0, gt=0, le=1e6, help=DUAL)
+    epsilon: float = option(default=0.05, gt=0, lt=1, help="of the rate of the prices")
+
+    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+        """Return the first plan; nothing was gained or priced yet."""
+        first = super().begin(pools, sets)
+        return Stepped(first.mass, first.iterations, {**first.memory, "greatest": np.array(0.0)})
+
+    def exponent(self, memory: Memory, episode: Episode, gain: FloatArray) -> tuple[FloatArray, Memory]:
+        """Return the rate, in units of the largest |gain - price| so far, times gain less price."""
+        view, excess = episode.pools.view, self.excess(episode)
+        gain = gain - priced(memory["prices"])
+        greatest = max(float(memory["greatest"]), float(np.abs(gain).max()), 1e-300)
+        rate = self.rate(view) / greatest
+        slowness = view.horizon * np.sqrt(view.episodes * np.log(view.episodes**2 / self.epsilon))
+        moved = memory["prices"] + self.dual / slowness * excess
+        prices = np.clip(moved, 0.0, view.episodes**0.25)
+        own = {"prices": prices, "excess": memory["excess"] + excess, "greatest": np.array(greatest)}
+        return rate * gain, own
+
+
+@configured
+class PdgdOps(PrimalDual):
+    """Mirror descent with fixed share, and prices by projected gradient ascent."""
+
+    name = "pdgd-ops"
+    paper = "Germano, Stradi, Genalti, Castiglioni, Marchesi & Gatti, 2023"
+    feedback = "full"
+    TUNED = {"primal": 64.0, "dual": 1000.0}
+    preset: Preset = option(default="theory", help=PRESET)
+    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    rounding: Rounding = option(default="top", help=ROUNDING)
+    primal: float | None = option(default=None, gt=0, le=1e6, help="the learning rate, in units of the theory's")
+    dual: float | None = option(default=None, gt=0, le=1e6, help=DUAL)
+
+    @cached_property
+    def parts(self) -> Parts:
+        """L1 balls by doubling epochs, the true rewards, mirror descent with prices."""
+        step = PriceAscent(scale=self.chosen("primal"), dual=self.chosen("dual"), epsilon=self.epsilon)
+        return Parts(L1(epsilon=self.epsilon), Revealed(), step, EXECUTIONS[self.rounding](), Doubling())

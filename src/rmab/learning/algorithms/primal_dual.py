@@ -1,0 +1,57 @@
+"""What the primal-dual rivals share: the budget is priced, not enforced, and is kept on average over the episodes at best.
+
+Their own constraint is that the active mass, averaged over episodes, is at most the budget at every step. The hard budget is
+kept by the index policy that is read off the plan; the plan's own excess is recorded, so that it can be reported.
+"""
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.learning.mirror_descent import MirrorDescent
+from rmab.learning.options import configured
+from rmab.learning.parts.base import Episode
+from rmab.learning.parts.steps import Centred, Stepped
+from rmab.learning.pools import Pools
+from rmab.learning.state import State
+from rmab.model.view import View
+from rmab.solvers.transitions import TransitionSets
+
+__all__ = ["PricedMirror", "PrimalDual", "priced"]
+
+
+@configured
+class PricedMirror(Centred):
+    """Online mirror descent without the budget, and prices (H,) of activation; how they move, subclasses say."""
+
+    coupled = False
+
+    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+        """Return the first plan; nothing is priced, and nothing was overspent."""
+        first, nothing = super().begin(pools, sets), np.zeros(pools.view.horizon)
+        return Stepped(first.mass, first.iterations, {**first.memory, "prices": nothing, "excess": nothing})
+
+    def uniform_share(self, view: View) -> float:
+        """Return 1 / T: fixed share, so that the plan can always turn back."""
+        return 1.0 / view.episodes
+
+    def excess(self, episode: Episode) -> FloatArray:
+        """(H,) active mass of the last plan beyond the budget, per arm."""
+        view = episode.pools.view
+        used = np.einsum("n,nhs->h", episode.pools.weights, episode.mass[..., 1])
+        return np.asarray((used - view.budget) / view.arms)
+
+
+class PrimalDual(MirrorDescent):
+    """Learners whose step prices the budget."""
+
+    def violation(self, state: State) -> float:
+        """Return by how much the plans exceed the budget at the worst step, on average over episodes, as a part of it."""
+        if state.episode == 0:
+            return 0.0
+        mean = state.arrays["step.excess"] / state.episode
+        return max(0.0, float(mean.max()) * state.view.arms / max(state.view.budget, 1))
+
+
+def priced(prices: FloatArray) -> FloatArray:
+    """(1, H, 1, 2) what prices (H,) cost the passive and the active."""
+    return np.stack([np.zeros_like(prices), prices], axis=1)[np.newaxis, :, np.newaxis]

@@ -1,0 +1,51 @@
+"""R(MA)^2B-UCB (Xiong, Li and Singh, AAAI 2022): extended LP over the steps of an episode, index from its occupancy.
+
+Versions: `online` solves again before every episode, rewards averaged over all of them; `generator` learns kernels from
+samples of every pair, as published (privileged); `explore` puts an exploration of T^(2/3) episodes in the generator's place
+and commits to the index that it then finds.
+
+Knowledge: nothing of the kernels; Hoeffding boxes around the empirical ones. Feedback: bandit. Hard budget: the LP's holds
+on average; the B highest indices are activated. The index is chi, the share of a state's mass that is active; `weighted` is
+chi times the reward of being active, which the paper's name for it suggests (our reading). Theory: kernels and rewards
+within delta; tuned: within 0.3 delta (studies/tuning.py, held-out seeds, version `online`; docs/tuning.md).
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from rmab.learning.algorithms.extended_lp import EPSILON, OPTIMISM, SAMPLES, ExtendedLearner, finite_plan
+from rmab.learning.index_learner import Known
+from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.parts.counting import Exploration
+from rmab.learning.state import Arrays
+
+__all__ = ["R2mabUcb"]
+
+
+@configured
+class R2mabUcb(ExtendedLearner):
+    """The extended LP over the steps of an episode, and an index from its occupancy."""
+
+    name = "r2mab-ucb"
+    paper = "Xiong, Li & Singh, AAAI 2022"
+    TUNED = {"optimism": 0.3}
+    preset: Preset = option(default="theory", help=PRESET)
+    version: Literal["online", "generator", "explore"] = option(default="online", help="where kernels are known from")
+    index: Literal["share", "weighted"] = option(default="share", help="chi, or chi times the reward")
+    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    optimism: float | None = option(default=None, ge=0, le=100, help=OPTIMISM)
+    samples: int | None = option(default=None, ge=1, le=10**9, help=SAMPLES)
+
+    @property
+    def explore(self) -> Exploration | None:
+        """For T^(2/3) episodes, in the version of that name."""
+        return Exploration() if self.version == "explore" else None
+
+    def prepare(self, known: Known) -> Arrays:
+        """Solve the extended LP."""
+        pools, (sets, estimate) = known.pools, self.optimistic(known)
+        mass = finite_plan(pools, sets, estimate)
+        share = pools.index_of(mass)
+        worth = estimate[pools.payoff_of, :, 1][:, np.newaxis]
+        return {"estimate": estimate, "mass": mass, "table": share * worth if self.index == "weighted" else share}

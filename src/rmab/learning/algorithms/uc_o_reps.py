@@ -1,0 +1,42 @@
+"""UC-O-REPS (Rosenberg and Mansour, ICML 2019): mirror descent on the true losses, which all are revealed.
+
+Knowledge: nothing of the kernels; L1 balls around the empirical ones, rebuilt when a pair's count doubles. Feedback: full;
+in bandit mode it is not defined. It is what `ucmd-armab` would be with the true rewards in the place of its estimates.
+Hard budget: the budget is a constraint of the projection, for all arms together; then the B highest indices are activated.
+Parameters: eta = sqrt(ln(S^2 A) / T), the minimiser of the regret bound (the constant of the paper in our reading). Tuned:
+64 eta (studies/tuning_rivals.py, docs/tuning.md).
+"""
+
+from functools import cached_property
+
+from rmab.learning.algorithms.ucmd_armab import ROUNDING
+from rmab.learning.mirror_descent import MirrorDescent, Parts
+from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.parts.named import EXECUTIONS
+from rmab.learning.parts.refresh import Doubling
+from rmab.learning.parts.rewards import Revealed
+from rmab.learning.parts.sets import EPSILON, L1
+from rmab.learning.parts.steps import Centred
+from rmab.play.policy import Rounding
+
+__all__ = ["UcOReps"]
+
+
+@configured
+class UcOReps(MirrorDescent):
+    """Online mirror descent with the true losses."""
+
+    name = "uc-o-reps"
+    paper = "Rosenberg & Mansour, ICML 2019"
+    feedback = "full"
+    TUNED = {"rate": 64.0}
+    preset: Preset = option(default="theory", help=PRESET)
+    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    rounding: Rounding = option(default="top", help=ROUNDING)
+    rate: float | None = option(default=None, gt=0, le=1e6, help="the learning rate, in units of the theory's")
+
+    @cached_property
+    def parts(self) -> Parts:
+        """L1 balls by doubling epochs, the true rewards, online mirror descent."""
+        step = Centred(scale=self.chosen("rate"))
+        return Parts(L1(epsilon=self.epsilon), Revealed(), step, EXECUTIONS[self.rounding](), Doubling())

@@ -1,0 +1,91 @@
+"""UOB-REPS (Jin, Jin, Luo, Sra and Yu, ICML 2020): losses divided by upper occupancy bounds plus gamma, mirror descent.
+
+Knowledge: nothing of the kernels; Bernstein boxes around the empirical ones, rebuilt when a pair's count doubles. Feedback:
+bandit. The loss of a pair at a step is estimated by loss * visited / (u + gamma), u the most mass that a kernel of the
+boxes can bring there (Comp-UOB): too low on average, so it explores (implicit exploration).
+Hard budget: the budget is a constraint of the projection, for all arms together; arms are activated by dependent rounding
+of the plan's shares, as far as they fill the budget; free slots go to the highest indices (rule `fill`).
+With the B highest indices instead (`rounding="top"`) an arm that is left out is
+never seen to lose, and all take turns: the plan does not settle in the long run. An arm's visits then depend on the others:
+u is the visits of the executed policy in simulated episodes, times what the upper bound of a state is in units of its
+empirical occupancy.
+Parameters: eta = gamma = sqrt(ln(S H^2 A / epsilon) / (T S A)) (the paper's, in our reading). Tuned: 16 eta
+(studies/tuning_rivals.py, docs/tuning.md).
+Cost: one backward induction per visited node. With S = 120 and H = 100 (deadline, one block) an episode takes about 8 s,
+nine tenths of it in Comp-UOB; cpap takes a twentieth of a second.
+"""
+
+from functools import cached_property
+
+from rmab.learning.algorithms.ucmd_armab import ROUNDING
+from rmab.learning.mirror_descent import MirrorDescent, Parts
+from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.parts.base import Episode
+from rmab.learning.parts.named import EXECUTIONS
+from rmab.learning.parts.refresh import Doubling
+from rmab.learning.parts.rewards import Estimate, Rewards
+from rmab.learning.parts.sets import EPSILON, Bernstein
+from rmab.learning.parts.steps import Centred
+from rmab.learning.pools import share_of
+from rmab.learning.state import Memory
+from rmab.learning.visits import bounds, exploration, importance, step_visits, weighted_losses
+from rmab.model.view import View
+from rmab.play.policy import Rounding
+
+__all__ = ["UobReps", "UobStep", "UpperOccupancy"]
+
+RATE = "of the rate and of gamma: as in the logarithm of UOB-REPS"
+
+
+@configured
+class UpperOccupancy(Rewards):
+    """Losses over the most mass that a kernel of the boxes can bring to a pair, plus gamma. Needs boxes, not balls."""
+
+    draws = True
+    epsilon: float = option(default=0.05, gt=0, lt=1, help=RATE)
+    gamma: float = option(default=1.0, gt=0, le=1e6, help="implicit exploration, in units of the theory's")
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+        """Weigh the losses of every step by how likely they were to be seen, at most."""
+        pools, share = episode.pools, share_of(episode.mass)
+        visits = step_visits(pools, episode.feedback)
+        upper = bounds(pools, episode.sets, share, visits.sum(axis=3) > 0, most=True)
+        weights = importance(pools, episode.policy, share, episode.basis, upper, episode.luck)
+        weights += self.gamma * exploration(pools.view, self.epsilon)
+        return Estimate(-weighted_losses(pools, episode.observed, visits, weights))
+
+
+@configured
+class UobStep(Centred):
+    """Online mirror descent at the rate of UOB-REPS, which is its gamma."""
+
+    epsilon: float = option(default=0.05, gt=0, lt=1, help=RATE)
+
+    def rate(self, view: View) -> float:
+        """Return sqrt(ln(S H^2 A / epsilon) / (T S A)), times the scale."""
+        return self.scale * exploration(view, self.epsilon)
+
+
+@configured
+class UobReps(MirrorDescent):
+    """Mirror descent with losses over upper occupancy bounds."""
+
+    name = "uob-reps"
+    paper = "Jin, Jin, Luo, Sra & Yu, ICML 2020"
+    TUNED = {"rate": 16.0, "gamma": 1.0}
+    preset: Preset = option(default="theory", help=PRESET)
+    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    rounding: Rounding = option(default="dependent", help=ROUNDING)
+    rate: float | None = option(default=None, gt=0, le=1e6, help="the learning rate, in units of the theory's")
+    gamma: float | None = option(default=None, gt=0, le=1e6, help="implicit exploration, in units of the theory's")
+
+    @cached_property
+    def parts(self) -> Parts:
+        """Bernstein boxes by doubling epochs, losses over upper bounds, online mirror descent."""
+        return Parts(
+            Bernstein(epsilon=self.epsilon),
+            UpperOccupancy(epsilon=self.epsilon, gamma=self.chosen("gamma")),
+            UobStep(scale=self.chosen("rate"), epsilon=self.epsilon),
+            EXECUTIONS[self.rounding](),
+            Doubling(),
+        )

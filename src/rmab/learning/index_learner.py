@@ -1,0 +1,140 @@
+"""Learners that count transitions, average rewards, and make both into a table of indices before every episode."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray, IntArray
+from rmab.learning.base import Learner, Plan
+from rmab.learning.parts.counting import Counting, Exploration, Observing, add_to_means, begin_means, mean_reward, times_seen
+from rmab.learning.pools import Pools
+from rmab.learning.state import Arrays, State
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy
+
+__all__ = ["IndexLearner", "Known"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Known:
+    """What an index learner knows before an episode.
+
+    Parameters
+    ----------
+    pools : Pools
+        Groups, payoffs and blocks of the arms; `pools.view` is what the learner may know.
+    episode, seed : int
+        The episode that comes, from 0, and the learner's seed.
+    until : int
+        The episode up to which the widths of the kernels' sets are to hold.
+    arrays : mapping of str to array
+        All that the learner keeps, with the new `counts` (G, S, 2, S) and rewards; its own arrays are still the old ones.
+    """
+
+    pools: Pools
+    episode: int
+    seed: int
+    until: int
+    arrays: Arrays
+
+    @property
+    def counts(self) -> IntArray:
+        """(G, S, 2, S) transitions so far."""
+        return self.arrays["counts"]
+
+    @property
+    def visits(self) -> IntArray:
+        """(G, S, 2) visits so far."""
+        return np.asarray(self.counts.sum(axis=3))
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """(R, S, 2) mean rewards in [0, 1]: 1 where nothing was seen, known zeros where they are."""
+        return self.with_zeros(mean_reward(self.arrays))
+
+    @property
+    def shown(self) -> IntArray:
+        """(R, S, 2) how many visits had their reward shown."""
+        return times_seen(self.pools, self.arrays)
+
+    def with_zeros(self, values: FloatArray) -> FloatArray:
+        """Return values (R, S, 2) with the rewards that are known to be zero."""
+        return np.where(self.pools.zero, self.pools.floor, values)
+
+
+class IndexLearner(Learner):
+    """Keeps counts and means of rewards. Override `prepare`, which makes a table of indices of them.
+
+    Examples
+    --------
+    >>> class Greedy(IndexLearner):
+    ...     name = "greedy"
+    ...     def prepare(self, known):
+    ...         return {"table": known.means[known.pools.payoff_of, :, 1], "estimate": known.means}
+    """
+
+    @abstractmethod
+    def prepare(self, known: Known) -> Arrays:
+        """Override: return `table` (N, S) or (N, H, S) for the coming episode, `estimate` (R, S, 2) in [0, 1]; what else is
+        returned is kept, too. What is not returned stays as it is.
+        """
+
+    def observe(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
+        """Override where more is kept of an episode than counts and rewards: return it."""
+        return {}
+
+    def window(self, view: View) -> int:  # noqa: ARG002
+        """Override: return how many episodes the means of rewards go back; 0: all."""
+        return 0
+
+    @property
+    def counting(self) -> Counting:
+        """Override: where transitions are known from."""
+        return Observing()
+
+    @property
+    def explore(self) -> Exploration | None:
+        """Override: how to explore before the first index is made, which is then kept for good; None: no such phase."""
+        return None
+
+    def table(self, state: State) -> FloatArray:
+        """(N, S) or (N, H, S) the indices of the coming episode."""
+        return state.arrays["table"]
+
+    def estimate(self, state: State) -> FloatArray | None:
+        """(N, S, 2) what it takes rewards for after the last episode, in their own units; None before the first."""
+        return Pools.of(state.view).in_own_units(state.arrays["estimate"]) if state.episode else None
+
+    def initial(self, view: View, seed: int) -> Arrays:
+        """Begin with no counts, or with what a generator has drawn."""
+        pools = Pools.of(view)
+        arrays = {"counts": self.counting.begin(pools), **begin_means(pools, self.window(view))}
+        return {**arrays, **self._prepared(pools, arrays, 0, seed)}
+
+    def decide(self, state: State) -> Plan:
+        """Activate the highest indices."""
+        policy, mass = IndexPolicy(self.table(state), state.view.budget), state.arrays.get("mass")
+        return Plan(policy) if mass is None else Plan(policy, mass, Pools.of(state.view).block_of)
+
+    def update(self, state: State, feedback: Feedback) -> Arrays:
+        """Count, average, and make a new index; nothing after a learner has committed itself."""
+        if state.arrays.get("committed", False):
+            return {}
+        pools = Pools.of(state.view)
+        observed, aside = pools.observe(feedback), self.observe(state, feedback)
+        means = add_to_means(state.arrays, observed, state.episode, self.window(state.view))
+        arrays = {"counts": self.counting.learn(state.arrays["counts"], observed), **means, **aside}
+        return {**arrays, **self._prepared(pools, {**state.arrays, **arrays}, state.episode + 1, state.seed)}
+
+    def _prepared(self, pools: Pools, arrays: Arrays, episode: int, seed: int) -> Arrays:
+        """Return what the coming episode needs."""
+        known = Known(pools, episode, seed, self.counting.until(pools.view, episode), arrays)
+        if self.explore is None:
+            return self.prepare(known)
+        if self.explore.goes_on(pools, known.visits, episode):
+            table = self.explore.table(pools, known.visits)
+            return {"committed": np.array(False), "table": table, "estimate": known.means}
+        return {"committed": np.array(True), **self.prepare(known)}

@@ -1,0 +1,41 @@
+"""Tables of indices from estimated kernels (G,S,2,S) and rewards (R,S,2): what index learners execute."""
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.learning.pools import Pools
+from rmab.model.view import View
+from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.fluid.optimistic import optimistic_fluid
+from rmab.solvers.whittle.index import arm_whittle
+
+__all__ = ["endless_discount", "lagrangian_table", "whittle_table"]
+
+TOLERANCE = 1e-4  # of the fluid LP: kernels are estimates
+
+
+def lagrangian_table(pools: Pools, kernels: FloatArray, reward: FloatArray) -> FloatArray:
+    """(N, H, S) Lagrangian index under the fluid LP's prices; kernels (C,S,2,S) and reward (C,S,2) of every block."""
+    view = pools.view
+    start = np.eye(view.states)[pools.start] * pools.weights[:, np.newaxis]
+    size = (pools.start, view.budget, view.horizon, pools.weights)
+    prices = optimistic_fluid(kernels, kernels, reward, *size, tolerance=TOLERANCE).prices
+    blocks = Blocks(kernels, reward, start, pools.block_of)
+    return np.asarray((blocks.values(prices)[1] + prices[:, np.newaxis])[pools.block_of])
+
+
+def whittle_table(pools: Pools, kernels: FloatArray, reward: FloatArray, discount: float) -> FloatArray:
+    """(N, S) discounted Whittle indices; kernels (C,S,2,S) and reward (C,S,2) of every block; 0 in padded states.
+
+    Estimates need not be indexable: then these are the prices at which the sweep makes a state passive.
+    """
+    index = np.zeros(reward.shape[:2])
+    for c, group in enumerate(pools.group):
+        size = int(pools.real[group].sum())
+        index[c, :size], _ = arm_whittle(kernels[c, :size, :, :size], reward[c, :size], discount)
+    return index[pools.block_of]
+
+
+def endless_discount(view: View) -> float:
+    """Return the discount of an endless horizon that looks as far ahead as an episode is long: 1 - 1/H."""
+    return 1.0 - 1.0 / view.horizon

@@ -1,0 +1,128 @@
+"""The skeleton of UCMD-ARMAB (Xiong & Li 2024, Algorithm 2): transition sets x reward estimator x step x execution.
+
+decide   execution(plan)                                            Section 4.4
+update   counts, sets        what the kernels may be                Section 4.1
+rewards             what the episode paid, also unseen     Section 4.3
+step                the next plan                          Section 4.2
+"""
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray, IntArray
+from rmab.learning.base import Learner, Plan
+from rmab.learning.parts.base import Episode
+from rmab.learning.parts.execution import Execution
+from rmab.learning.parts.refresh import EveryEpisode, Refresh
+from rmab.learning.parts.rewards import Estimate, Rewards
+from rmab.learning.parts.sets import Sets
+from rmab.learning.parts.steps import Step, Stepped
+from rmab.learning.pools import Pools
+from rmab.learning.state import Arrays, Memory, State
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.solvers.transitions import TransitionSets
+
+__all__ = ["MirrorDescent", "Parts"]
+
+
+class Parts(NamedTuple):
+    """What a learner of this family is made of."""
+
+    sets: Sets
+    rewards: Rewards
+    step: Step
+    execute: Execution
+    refresh: Refresh = EveryEpisode()
+
+
+class MirrorDescent(Learner):
+    """All learners of this family. Override `parts`, or pass yours to `Ucmd`.
+
+    Its state has the memory of every part, under the part's name (`sets.counts`), and `mass`, the plan (C, H, S, 2).
+    """
+
+    @property
+    @abstractmethod
+    def parts(self) -> Parts:
+        """Override: the parts, the same at every call."""
+
+    @property
+    def draws(self) -> bool:
+        """Whether some part draws arm by arm."""
+        return any(part.draws for part in self.parts)
+
+    def estimate(self, state: State) -> FloatArray | None:
+        """(N, S, 2) what the last episode was taken to pay; None before the first, and where only directions are known."""
+        if state.episode == 0 or "estimate" not in state.arrays:
+            return None
+        return Pools.of(state.view).in_own_units(state.arrays["estimate"])
+
+    def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
+        """Plan for the first sets, before any reward is known."""
+        pools, parts = Pools.of(view), self.parts
+        sets = parts.sets.begin(pools)
+        refresh = parts.refresh.learn({}, sets["counts"])
+        plan = parts.step.begin(pools, self._sets(pools, refresh, sets["counts"], 0))
+        return {**_named(sets=sets, refresh=refresh, rewards=parts.rewards.begin(pools)), **_planned(plan)}
+
+    def decide(self, state: State) -> Plan:
+        """Execute the plan."""
+        mass, pools = state.arrays["mass"], Pools.of(state.view)
+        policy = self.parts.execute.policy(pools, mass)
+        return Plan(policy, mass, pools.block_of, int(state.arrays["iterations"]))
+
+    def update(self, state: State, feedback: Feedback) -> Arrays:
+        """Learn what may be, learn what was paid, and plan again."""
+        parts, episode = self.parts, self._episode(state, feedback)
+        pools, counts = episode.pools, episode.counts
+        sets = parts.sets.learn(state.of("sets"), episode.observed)
+        refresh = parts.refresh.learn(state.of("refresh"), counts)
+        estimate = _with_zeros(pools, parts.rewards.learn(state.of("rewards"), episode))
+        new = self._sets(pools, refresh, counts, state.episode + 1)
+        plan = parts.step.move(state.of("step"), episode, new, estimate)
+        memory = _named(sets=sets, refresh=refresh, rewards=estimate.memory)
+        known = {"estimate": estimate.gain} if estimate.gain.ndim == 3 else {}
+        return {**memory, **known, **_planned(plan)}
+
+    def _sets(self, pools: Pools, refresh: Memory, counts: IntArray, episode: int) -> TransitionSets:
+        """Return the sets of every block."""
+        parts = self.parts
+        basis, until = parts.refresh.basis(refresh, counts), parts.refresh.until(pools, episode)
+        return parts.sets.around(pools, basis, until).take(pools.group)
+
+    def _episode(self, state: State, feedback: Feedback) -> Episode:
+        pools, refresh = Pools.of(state.view), state.of("refresh")
+        observed, before = pools.observe(feedback), state.arrays["sets.counts"]
+        return Episode(
+            pools,
+            state.episode,
+            state.seed,
+            feedback,
+            observed,
+            self.parts.execute.policy(pools, state.arrays["mass"]),
+            state.arrays["mass"],
+            before,
+            before + observed.counts,
+            self.parts.refresh.basis(refresh, before),
+            lambda: self._sets(pools, refresh, before, state.episode),
+        )
+
+
+def _named(**memories: Memory) -> Arrays:
+    """Return the arrays of parts, with the name of their part first."""
+    return {f"{part}.{name}": array for part, memory in memories.items() for name, array in memory.items()}
+
+
+def _planned(plan: Stepped) -> Arrays:
+    return {"mass": plan.mass, "iterations": np.array(plan.iterations), **_named(step=plan.memory)}
+
+
+def _with_zeros(pools: Pools, estimate: Estimate) -> Estimate:
+    """Put the zeros that are known into what was estimated pair by pair."""
+    if estimate.gain.ndim == 4:
+        return estimate
+    ahead = None if estimate.ahead is None else np.where(pools.zero, pools.floor, estimate.ahead)
+    return Estimate(np.where(pools.zero, pools.floor, estimate.gain), ahead, estimate.memory)

@@ -1,0 +1,116 @@
+"""Options of learners and parts: typed fields with their limits, checked when an object is made.
+
+    @configured
+    class Mine(Rewards):
+        memory: int = option(default=10, ge=1, help="episodes that count")
+
+`Mine(memory=0)` is refused with one line; `help(Mine)` lists the options; the command line and study files know them, too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import cache
+from inspect import cleandoc
+from typing import Any, ClassVar, Literal, TypeVar, cast, dataclass_transform, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from rmab.errors import ModelError
+
+__all__ = ["PRESET", "Configured", "Preset", "configured", "faults", "option", "schema"]
+
+Preset = Literal["theory", "tuned"]
+PRESET = "parameters of the theory, or tuned ones (docs/tuning.md), where they are not set by hand"
+Value = TypeVar("Value")
+Class = TypeVar("Class", bound=type)
+
+
+def option(
+    *,
+    default: Value,
+    help: str,
+    gt: float | None = None,
+    ge: float | None = None,
+    lt: float | None = None,
+    le: float | None = None,
+) -> Value:
+    """Declare an option: its default, one line on what it is, and the limits of its values."""
+    limits = {key: value for key, value in {"gt": gt, "ge": ge, "lt": lt, "le": le}.items() if value is not None}
+    return field(default=default, metadata={"description": help, **limits})
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
+def configured(cls: Class) -> Class:
+    """Make the annotated attributes of a class its options: keywords of the constructor, checked, listed by `help`."""
+    made: Any = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)
+    head, mark, examples = cleandoc(made.__doc__ or "").partition("\n\nExamples\n")
+    listed = [f"{one.name} : default {one.default!r}\n    {_help(one)}" for one in fields(made) if _help(one)]
+    sections = [head, "Parameters\n----------\n" + "\n".join(listed)] if listed else [head]
+    made.__doc__ = "\n\n".join(sections) + mark + examples
+    return cast(Class, made)
+
+
+def _help(one: Any) -> str:
+    return str(one.metadata.get("description", ""))
+
+
+class Configured:
+    """Base of learners and parts: options that are checked, and one line that says what they are.
+
+    TUNED  what the preset `tuned` sets options to that were left open (None); the preset `theory` means 1.
+    """
+
+    TUNED: ClassVar[Mapping[str, float]] = {}
+
+    def __post_init__(self) -> None:
+        """Check the options against their types and limits."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        try:
+            checked = schema(type(self)).model_validate(given)
+        except ValidationError as error:
+            raise ModelError(f"{type(self).__name__}: {'; '.join(line for _, line in faults(error))}") from error
+        for name in given:
+            object.__setattr__(self, name, getattr(checked, name))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options by name: the declared ones, or the public attributes of a class that declares none."""
+        names = [one.name for one in fields(self)] if is_dataclass(self) else vars(self)
+        return {name: getattr(self, name) for name in names if not name.startswith("_")}
+
+    def chosen(self, name: str) -> float:
+        """Return a parameter in units of its theory: as it was set, or by the preset."""
+        given: float | None = getattr(self, name)
+        if given is not None:
+            return given
+        preset: Preset = getattr(self, "preset", "theory")
+        return {"tuned": self.TUNED.get(name, 1.0), "theory": 1.0}[preset]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
+
+
+def schema(cls: type) -> type[BaseModel]:
+    """Return the options of a class as a model that checks them, and that has a JSON schema."""
+    return _schema(cls)
+
+
+@cache
+def _schema(cls: Any) -> type[BaseModel]:
+    hints = get_type_hints(cls)
+    known: dict[str, Any] = {}
+    for one in fields(cls) if is_dataclass(cls) else ():
+        default = {} if one.default is MISSING else {"default": one.default}
+        known[one.name] = (hints[one.name], Field(**default, **one.metadata))
+    config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    return create_model(cls.__name__, __config__=config, **known)
+
+
+def faults(error: ValidationError) -> list[tuple[tuple[str, ...], str]]:
+    """Return where and what is wrong, a line for each option."""
+    found = []
+    for one in error.errors():
+        place = tuple(map(str, one["loc"]))
+        message = f"{one['msg'].removeprefix('Value error, ')} (got {one['input']!r:.60})"
+        found.append((place, f"{'.'.join(place)}{': ' if place else ''}{message}"))
+    return found

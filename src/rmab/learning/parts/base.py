@@ -1,0 +1,73 @@
+"""What all parts share: options, memory in plain arrays, and what they are told of an episode."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from rmab.common.arrays import FloatArray, IntArray
+from rmab.learning.options import Configured
+from rmab.learning.pools import Observed, Pools
+from rmab.play.feedback import Feedback
+from rmab.play.policy import Policy
+from rmab.solvers.transitions import TransitionSets
+
+__all__ = ["Episode", "Part"]
+
+
+class Part(Configured):
+    """Base of all parts. A part is its options; what it learns is in the memory that it returns, named as it likes.
+
+    draws  whether it draws arm by arm, so that another order of the arms is another luck.
+    """
+
+    draws: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Episode:
+    """All that a part may know of an episode that ended.
+
+    Parameters
+    ----------
+    pools : Pools
+        Groups, payoffs and blocks of the arms; `pools.view` is what the learner may know.
+    number : int
+        Of the episode, from 0.
+    seed : int
+        Of the learner.
+    feedback : Feedback
+        The trajectory of every arm, and the rewards that were revealed.
+    observed : Observed
+        The same, pooled.
+    policy : Policy
+        What was executed.
+    mass : (C, H, S, 2) float array
+        The plan behind it.
+    before, counts : (G, S, 2, S) int arrays
+        Transitions counted before the episode, and with it.
+    basis : (G, S, 2, S) int array
+        The counts that the sets in force were made of.
+    """
+
+    pools: Pools
+    number: int
+    seed: int
+    feedback: Feedback
+    observed: Observed
+    policy: Policy
+    mass: FloatArray
+    before: IntArray
+    counts: IntArray
+    basis: IntArray
+    in_force: Callable[[], TransitionSets]
+
+    @cached_property
+    def sets(self) -> TransitionSets:
+        """The sets of every block that the plan was made with; built when asked for."""
+        return self.in_force()
+
+    @property
+    def luck(self) -> tuple[int, int]:
+        """Seed and number: the key of what is drawn for this episode, so that the same state always draws the same."""
+        return self.seed, self.number

@@ -1,0 +1,134 @@
+"""Reward estimators that remember: the mean of what was seen, the last value, or whichever has predicted better."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.learning.options import configured
+from rmab.learning.parts.base import Episode
+from rmab.learning.parts.rewards import Estimate, Rewards
+from rmab.learning.pools import Pools
+from rmab.learning.state import Memory
+
+__all__ = ["Fading", "Forecast", "LastSeen", "Remembering"]
+
+FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
+DRIFT = 0.1  # optimism of the last value, per root of its age
+UNSURE = 0.3  # how far predictions are off, before the first one could be checked
+
+
+class Remembering(Rewards):
+    """Means of what was seen, forgotten at some rates. Override `unseen`: what a pair paid where nobody looked.
+
+    RATES  what is left of the past's weight after an episode, for each of the means.
+    """
+
+    RATES: ClassVar[tuple[float, ...]] = (1.0,)
+
+    def begin(self, pools: Pools) -> Memory:
+        """Return means and numbers of what was seen, at each rate; whether it ever was, and when last."""
+        shape = pools.zero.shape
+        table = np.zeros((len(self.RATES), *shape))
+        return {
+            "means": table,
+            "numbers": table,
+            "ever": np.zeros(shape, dtype=bool),
+            "when": np.zeros(shape, dtype=np.int64),
+        }
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+        """Take in one episode: what was seen counts as it is, the rest is guessed."""
+        seen, values = _seen(episode)
+        kept = {**memory, **self.remember(memory, seen, values, episode.number)}
+        guess = self.unseen(kept, episode.number, episode.pools.view.episodes)
+        return Estimate(np.where(seen, values, np.where(kept["ever"], np.clip(guess, 0.0, 1.0), 1.0)), memory=kept)
+
+    def remember(self, memory: Memory, seen: BoolArray, values: FloatArray, number: int) -> Memory:
+        """Return the memory with the values (R, S, 2) of an episode, where they were seen."""
+        rate = np.array(self.RATES)[:, np.newaxis, np.newaxis, np.newaxis]
+        numbers = rate * memory["numbers"] + seen  # means, not sums: these fade to nothing where a pair is long unseen
+        means = np.where(seen, memory["means"] + (values - memory["means"]) / np.maximum(numbers, 1.0), memory["means"])
+        when = np.where(seen, number, memory["when"])
+        return {"means": means, "numbers": numbers, "ever": memory["ever"] | seen, "when": when}
+
+    @abstractmethod
+    def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:
+        """(R, S, 2) the guess where nobody looked in this episode; clipped to [0, 1], and 1 where nobody ever did."""
+
+
+@configured
+class Fading(Remembering):
+    """Unseen: the mean of the past, plus optimism that fades with the number of times that a pair was seen."""
+
+    def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
+        """(R, S, 2) mean plus optimism."""
+        many = np.maximum(memory["numbers"][0], 1.0)
+        return np.asarray(memory["means"][0] + FADING * np.sqrt(np.log(max(episodes, 2)) / (2 * many)))
+
+
+@configured
+class LastSeen(Remembering):
+    """Unseen: the last value, plus optimism that grows with its age."""
+
+    RATES = (0.0,)
+
+    def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
+        """(R, S, 2) last value plus optimism."""
+        return np.asarray(memory["means"][-1] + DRIFT * np.sqrt(number - memory["when"]))
+
+
+@configured
+class Forecast(Remembering):
+    """The mean of the past or the last value, whichever has predicted better; it looks ahead instead of adding up.
+
+    Optimism about what was not seen is in units of the error that predictions have shown. Where the mean predicts better it
+    fades with the number of times seen; where the last value does it grows with the time since, as a random walk strays.
+    """
+
+    RATES = (1.0, 0.0)
+
+    def begin(self, pools: Pools) -> Memory:
+        """Return the means, and the squared errors of their predictions, added up, with the number of checks."""
+        return {**super().begin(pools), "errors": np.zeros(len(self.RATES)), "checks": np.array(0)}
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+        """Check the old predictions, then take in the episode; ahead is the new prediction, without optimism where seen."""
+        seen, values = _seen(episode)
+        errors, checks = _checked_forecasts(memory, seen, values)
+        estimate = super().learn({**memory, "errors": errors, "checks": checks}, episode)
+        kept = estimate.memory
+        expected = np.where(kept["ever"], np.clip(kept["means"][_best(kept)], 0.0, 1.0), 1.0)
+        return Estimate(estimate.gain, np.where(seen, expected, estimate.gain), kept)
+
+    def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
+        """(R, S, 2) the prediction that has erred least, plus optimism."""
+        best, checks = _best(memory), int(memory["checks"])
+        error = float(np.sqrt(memory["errors"][best] / checks)) if checks else UNSURE
+        guess = memory["means"][best]
+        if self.RATES[best] == 1.0:
+            rare = np.log(number + 2) / np.maximum(memory["numbers"][best], 1.0)
+            return np.asarray(guess + FADING * error * np.sqrt(rare))
+        return np.asarray(guess + error * np.sqrt(number - memory["when"]))
+
+
+def _seen(episode: Episode) -> tuple[BoolArray, FloatArray]:
+    """(R, S, 2) which pairs were seen to pay, known zeros left out, and what; 0 elsewhere."""
+    values = episode.observed.values
+    seen = ~np.isnan(values) & ~episode.pools.zero
+    return seen, np.where(seen, values, 0.0)
+
+
+def _checked_forecasts(memory: Memory, seen: BoolArray, values: FloatArray) -> tuple[FloatArray, NDArray[Any]]:
+    """Compare what each rate would have predicted with what was seen: mean squared errors, added up, and the checks."""
+    both = seen & memory["ever"]
+    if not both.any():
+        return memory["errors"], memory["checks"]
+    return memory["errors"] + ((memory["means"][:, both] - values[both]) ** 2).mean(axis=1), memory["checks"] + 1
+
+
+def _best(memory: Memory) -> int:
+    """Return the mean that has predicted best so far."""
+    return int(np.argmin(memory["errors"])) if memory["checks"] else 0

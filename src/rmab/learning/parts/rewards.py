@@ -1,0 +1,139 @@
+"""Reward estimators (Xiong & Li 2024, Section 4.3): what the last episode paid, also where nobody looked.
+
+Values are mapped to [0, 1]. Known zeros need no care: the learner puts them in.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.learning.options import configured, option
+from rmab.learning.parts.base import Episode, Part
+from rmab.learning.parts.sets import hoeffding_width
+from rmab.learning.pools import Observed, Pools
+from rmab.learning.state import Memory
+from rmab.learning.visits import executed_occupancy, exploration, of_payoffs
+from rmab.model.view import View
+
+__all__ = [
+    "Direct",
+    "Estimate",
+    "ImplicitExploration",
+    "PaperEstimator",
+    "Revealed",
+    "Rewards",
+    "implicit_estimate",
+    "paper_estimate",
+]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate:
+    """What an estimator makes of an episode.
+
+    Parameters
+    ----------
+    gain : (R, S, 2) or (C, H, S, 2) float array
+        What a pair paid, in [0, 1]; or a direction of ascent for every block and step.
+    ahead : (R, S, 2) float array, optional
+        What the next episode is expected to pay; None: the mean of all gains.
+    memory : mapping of str to array
+        What the estimator keeps.
+    """
+
+    gain: FloatArray
+    ahead: FloatArray | None = None
+    memory: Memory = field(default_factory=dict)
+
+
+class Rewards(Part, ABC):
+    """A part that estimates rewards. Override `learn`, and `begin` if it keeps a memory.
+
+    Examples
+    --------
+    >>> class Hopeful(Rewards):
+    ...     def learn(self, memory, episode):
+    ...         values = episode.observed.values
+    ...         return Estimate(np.where(np.isnan(values), 1.0, values))
+    """
+
+    def begin(self, pools: Pools) -> Memory:  # noqa: ARG002
+        """Return the memory before the first episode."""
+        return {}
+
+    @abstractmethod
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+        """Return the estimate after an episode."""
+
+
+@configured
+class PaperEstimator(Rewards):
+    """The paper's estimator to the letter: min(r H / c + delta, 1) for a pair visited c times, 1 elsewhere.
+
+    Where H / c is large, and it mostly is, the estimate is 1 whatever was seen: kept as published.
+    """
+
+    epsilon: float = option(default=0.05, gt=0, lt=1, help="of the width delta: that of Hoeffding sets")
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+        """Take in one episode; delta is of the visits before it."""
+        pools = episode.pools
+        visits = episode.before.sum(axis=3)[pools.group_of_payoff]
+        width = hoeffding_width(pools.view, visits, episode.number, self.epsilon)
+        return Estimate(paper_estimate(pools.view, episode.observed, width))
+
+
+@configured
+class Direct(Rewards):
+    """The value that was seen; 1 where nothing was."""
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+        """Take in one episode."""
+        values = episode.observed.values
+        return Estimate(np.where(np.isnan(values), 1.0, values))
+
+
+@configured
+class Revealed(Rewards):
+    """The true rewards, which full feedback reveals."""
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+        """Take in one episode; padded states have no reward."""
+        return Estimate(np.nan_to_num(episode.observed.values))
+
+
+@configured
+class ImplicitExploration(Rewards):
+    """One minus the loss times visits, over the visits that were to be expected plus gamma (Jin et al. 2020).
+
+    The steps of an episode are taken together, as rewards do not depend on them. What is to be expected is counted in
+    simulated episodes of the executed policy.
+    """
+
+    draws = True
+    epsilon: float = option(default=0.05, gt=0, lt=1, help="of gamma: that of UOB-REPS")
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+        """Take in one episode."""
+        pools = episode.pools
+        rates = executed_occupancy(pools, episode.policy, episode.counts, episode.luck)
+        expected = of_payoffs(pools, rates.sum(axis=1)) + exploration(pools.view, self.epsilon)
+        return Estimate(implicit_estimate(episode.observed, expected))
+
+
+def paper_estimate(view: View, observed: Observed, width: FloatArray) -> FloatArray:
+    """(R, S, 2) the paper's estimate; width (R, S, 2) is delta."""
+    seen = ~np.isnan(observed.values)
+    scaled = observed.values * view.horizon / np.maximum(observed.visits, 1.0)
+    return np.where(seen, np.minimum(scaled + width, 1.0), 1.0)
+
+
+def implicit_estimate(observed: Observed, expected: FloatArray) -> FloatArray:
+    """(R, S, 2) 1 - loss c / expected, where expected (R, S, 2) is what c is on average, plus gamma; 1 where not seen.
+
+    Too high on average, by little where a pair is often visited: so it explores.
+    """
+    loss = np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values)
+    return np.asarray(1.0 - loss * observed.visits / expected)

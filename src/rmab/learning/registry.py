@@ -1,0 +1,143 @@
+"""Learners by name: `rmab.learner("ucmd")`, and `rmab.learners()` lists them."""
+
+from typing import NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from rmab.common.own import found
+from rmab.errors import ModelError
+from rmab.learning.algorithms.colored_ucrl2 import ColoredUcrl2
+from rmab.learning.algorithms.dilated_po import DilatedPo
+from rmab.learning.algorithms.oracle import Chance, Oracle
+from rmab.learning.algorithms.pdgd_ops import PdgdOps
+from rmab.learning.algorithms.q_whittle import QWhittle
+from rmab.learning.algorithms.r2mab_ucb import R2mabUcb
+from rmab.learning.algorithms.restless_ucb import RestlessUcb
+from rmab.learning.algorithms.rmab_ucrl import RmabUcrl
+from rmab.learning.algorithms.shifted_uc_o_reps import ShiftedUcOReps
+from rmab.learning.algorithms.thompson import Thompson
+from rmab.learning.algorithms.uc_o_reps import UcOReps
+from rmab.learning.algorithms.uc_whittle import UcWhittle
+from rmab.learning.algorithms.ucmd import NamedUcmd, Ucmd
+from rmab.learning.algorithms.ucmd_armab import UcmdArmab
+from rmab.learning.algorithms.ucpd import Ucpd
+from rmab.learning.algorithms.uob_reps import UobReps
+from rmab.learning.base import Learner
+from rmab.learning.options import faults, schema
+
+__all__ = ["LEARNERS", "learner", "learner_options", "learners", "option_faults"]
+
+
+class Entry(NamedTuple):
+    """A learner's class, one line on what it is, and its options by name, where they are not the class's own."""
+
+    cls: type[Learner]
+    summary: str
+    named: type[NamedUcmd] | None = None
+
+    def made(self, options: dict[str, object]) -> Learner:
+        """Make the learner."""
+        return self.cls(**options) if self.named is None else self.named(**options).make()  # type: ignore[arg-type]
+
+
+LEARNERS: dict[str, Entry] = {
+    "ucmd": Entry(Ucmd, "recommended: forecasts of the rewards, KL sets, dual averaging, nothing to tune", NamedUcmd),
+    "ucmd-armab": Entry(UcmdArmab, "the paper's Algorithm 2 to the letter (Xiong & Li, ICML 2024)"),
+    "rmab-ucrl": Entry(RmabUcrl, "its rival: mean rewards with optimism, extended LP (Xiong, Wang & Li, NeurIPS 2022)"),
+    "restless-ucb": Entry(RestlessUcb, "explore, one optimistic instance, commit (Wang, Huang & Lui, NeurIPS 2020)"),
+    "r2mab-ucb": Entry(R2mabUcb, "extended LP over the steps of an episode (Xiong, Li & Singh, AAAI 2022)"),
+    "colored-ucrl2": Entry(
+        ColoredUcrl2, "UCRL2 on the joint process, small tasks only (Ortner, Ryabko, Auer & Munos, 2012)"
+    ),
+    "uc-whittle": Entry(UcWhittle, "Whittle indices of optimistic kernels (Wang, Xu, Taneja & Tambe, AAAI 2023)"),
+    "thompson": Entry(Thompson, "the fluid LP of kernels drawn from the posterior (Jung & Tewari, NeurIPS 2019)"),
+    "q-whittle": Entry(QWhittle, "Whittle indices by Q-learning on two time scales (Avrachenkov & Borkar, 2022)"),
+    "uc-o-reps": Entry(UcOReps, "mirror descent on all losses: full information (Rosenberg & Mansour, ICML 2019)"),
+    "shifted-uc-o-reps": Entry(
+        ShiftedUcOReps, "its bandit version, with kernels mixed with chance (Rosenberg & Mansour, NeurIPS 2019)"
+    ),
+    "uob-reps": Entry(UobReps, "losses over upper occupancy bounds, mirror descent (Jin et al., ICML 2020)"),
+    "dilated-po": Entry(DilatedPo, "policy optimisation with dilated bonuses (Luo, Wei & Lee, NeurIPS 2021)"),
+    "ucpd": Entry(Ucpd, "the budget on average, by queues: full information (Qiu et al., NeurIPS 2020)"),
+    "pdgd-ops": Entry(PdgdOps, "the budget on average, by prices: full information (Germano et al. 2023)"),
+    "random": Entry(Chance, "a random set of arms at every step"),
+    "oracle": Entry(Oracle, "fixed index policy of the true kernels and the summed rewards: privileged"),
+}
+
+
+def learners() -> dict[str, str]:
+    """Return every learner's name with one line on what it is.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> rmab.learners()["random"]
+    'a random set of arms at every step'
+    """
+    return {name: entry.summary for name, entry in LEARNERS.items()}
+
+
+def learner_options(name: str) -> type[BaseModel]:
+    """Return the options of a learner as a pydantic model: their types, limits, defaults and descriptions."""
+    entry = _entry(name)
+    return schema(entry.named or entry.cls)
+
+
+def option_faults(name: str, options: dict[str, object]) -> list[tuple[tuple[str, ...], str]]:
+    """Return where and what is wrong with the options of a learner by name; nothing is made, unless all seems right."""
+    known = learner_options(name)
+    try:
+        known.model_validate(options)
+        _entry(name).made(options)
+    except ValidationError as error:
+        hint = f" [options: {', '.join(known.model_fields) or 'none'}]"
+        return [(place, line + hint) for place, line in faults(error)]
+    except ModelError as error:
+        return [((), str(error))]
+    return []
+
+
+def learner(name: str, **options: object) -> Learner:
+    """Make a learner by name.
+
+    Parameters
+    ----------
+    name : str
+        One of `rmab.learners()`, or `module:maker` for your own: a Learner class, or a function that returns a learner.
+    **options
+        As `rmab learners NAME` lists them; for your own, whatever the maker takes.
+
+    Raises
+    ------
+    ModelError
+        Where there is no such learner, or with all that is wrong with the options.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> rmab.learner("ucmd-armab", epsilon=0.1)
+    UcmdArmab(epsilon=0.1, scale=1.0, rule='fill', rounding='top')
+    """
+    if ":" in name:
+        return _own(name, options)
+    if wrong := option_faults(name, options):
+        raise ModelError(f"learner {name}: {'; '.join(line for _, line in wrong)}")
+    return _entry(name).made(options)
+
+
+def _entry(name: str) -> Entry:
+    if name not in LEARNERS:
+        raise ModelError(f"unknown learner {name!r}; there are {', '.join(LEARNERS)}")
+    return LEARNERS[name]
+
+
+def _own(name: str, options: dict[str, object]) -> Learner:
+    maker = found(name, "learner")
+    try:
+        made = maker(**options)
+    except Exception as error:  # the maker is the user's, and may raise anything
+        reason = " ".join(f"{error or type(error).__name__}".split())
+        raise ModelError(f"learner {name}: cannot be made ({reason})") from error
+    if not isinstance(made, Learner):
+        raise ModelError(f"learner {name}: made a {type(made).__name__}, not a Learner")
+    return made

@@ -1,0 +1,133 @@
+"""How often pairs are visited, and estimators weighted by it.
+
+The executed policy ranks all arms together, so an arm's own occupancy is not what it goes through: its visits are counted in
+simulated episodes under the empirical kernels. Importance weights are those visits, times the optimism about an arm.
+"""
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.learning.pools import Observed, Pools, empirical
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import Policy
+from rmab.play.simulation import visit_rates
+from rmab.solvers.compiled.bounds import occupancy_bounds
+from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.transitions import TransitionSets
+
+__all__ = [
+    "ROUNDS",
+    "bounds",
+    "executed_occupancy",
+    "exploration",
+    "importance",
+    "of_blocks",
+    "of_payoffs",
+    "own_occupancy",
+    "placed",
+    "step_visits",
+    "weighted_losses",
+]
+
+ROUNDS = 200  # simulated episodes
+KEY = 7  # of the stream that they draw from
+
+
+def executed_occupancy(pools: Pools, policy: Policy, counts: IntArray, seed: tuple[int, int]) -> FloatArray:
+    """(N, H, S, 2) visits of every arm when the policy plays under the empirical kernels of the counts (G,S,2,S).
+
+    seed: of the learner, and the episode, so that the same state always gives the same.
+    """
+    view, kernels = pools.view, empirical(counts, pools.support)[pools.group_of]
+    problem = Problem(Arms(kernels, groups=view.groups), view.start, view.budget, view.horizon)
+    return visit_rates(problem, policy, np.random.default_rng((KEY, *seed)), ROUNDS)
+
+
+def of_payoffs(pools: Pools, values: FloatArray) -> FloatArray:
+    """(R, ...) means over the arms that are paid alike, of values (N, ...)."""
+    return _mean(pools.payoff_of, values)
+
+
+def of_blocks(pools: Pools, values: FloatArray) -> FloatArray:
+    """(C, ...) means over the arms of each block, of values (N, ...)."""
+    return _mean(pools.block_of, values)
+
+
+def _mean(part_of: IntArray, values: FloatArray) -> FloatArray:
+    number = np.bincount(part_of)
+    total = np.zeros((number.size, *values.shape[1:]))
+    np.add.at(total, part_of, values)
+    return total / number.reshape(-1, *(1,) * (values.ndim - 1))
+
+
+def exploration(view: View, epsilon: float) -> float:
+    """Gamma = sqrt(L ln(L |X| |A| / epsilon) / (T |X| |A|)) of UOB-REPS, with L = H layers and |X| = S H states."""
+    states, horizon = view.states, view.horizon
+    return float(np.sqrt(np.log(states * horizon**2 * 2 / epsilon) / (view.episodes * states * 2)))
+
+
+def own_occupancy(pools: Pools, share: FloatArray, counts: IntArray) -> FloatArray:
+    """(C, H, S, 2) occupancy of a block that activates the share (C,H,S) of each state, under the empirical kernels."""
+    kernels = empirical(counts, pools.support)[pools.group][:, np.newaxis]
+    occupancy = np.empty((*share.shape, 2))
+    view = pools.view
+    forward(kernels, np.eye(view.states)[pools.start], np.full(view.horizon, np.inf), share.copy(), occupancy)
+    return occupancy
+
+
+def bounds(pools: Pools, sets: TransitionSets, share: FloatArray, wanted: BoolArray, *, most: bool) -> FloatArray:
+    """(C, H, S, 2) most or least mass of every pair of the wanted nodes (C,H,S), over all kernels of the boxes."""
+    bound = np.empty((*share.shape, 2))
+    occupancy_bounds(*sets.rows, share, pools.start, wanted, 1.0 if most else -1.0, bound)
+    return bound
+
+
+def importance(
+    pools: Pools,
+    policy: Policy,
+    share: FloatArray,
+    counts: IntArray,
+    optimistic: FloatArray,
+    seed: tuple[int, int],
+) -> FloatArray:
+    """(C, H, S, 2) importance weights: visits of the executed policy, times the optimism about its block's state.
+
+    share (C,H,S) is what each block plans by itself, optimistic (C,H,S,2) the masses that it hopes for. Their excess over
+    the block's own occupancy under the empirical kernels is taken as a factor, for both actions alike: a summand would make
+    the action that is planned more often than executed look better than it is. No state has more than mass 1. An action that
+    never came up in a state that did has half a count, as nothing says that it cannot. What is executed under other kernels
+    of the boxes is not bounded: under a hard budget, only the weights plus gamma are optimistic.
+    """
+    executed = of_blocks(pools, executed_occupancy(pools, policy, counts, seed))
+    half = (0.5 / (ROUNDS * pools.weights))[:, np.newaxis, np.newaxis, np.newaxis]
+    executed = np.where(executed.sum(axis=3, keepdims=True) > 0, np.maximum(executed, half), 0.0)
+    own, hoped, seen = (table.sum(axis=3) for table in (own_occupancy(pools, share, counts), optimistic, executed))
+    most = np.divide(1.0, seen, out=np.zeros_like(seen), where=seen > 0)
+    certain = hoped > own * most
+    factor = np.divide(hoped, own, out=np.ones_like(own), where=~certain & (own > 0))  # own can be too small to divide by
+    factor = np.where(certain, most, np.minimum(np.maximum(factor, 1.0), most))
+    # A state that no simulated episode came to has the hoped mass.
+    return np.where(seen[..., np.newaxis] > 0, executed * factor[..., np.newaxis], optimistic)
+
+
+def step_visits(pools: Pools, feedback: Feedback) -> FloatArray:
+    """(C, H, S, 2) the part of a block's arms that was in a state and active or passive there, step by step."""
+    return of_blocks(pools, placed(pools.view, feedback, np.ones(feedback.actions.shape)))
+
+
+def placed(view: View, feedback: Feedback, values: FloatArray) -> FloatArray:
+    """(N, H, S, 2) values (H,N) of every arm and step, put where it was; 0 elsewhere."""
+    table = np.zeros((view.arms, view.horizon, view.states, 2))
+    arm, step = np.arange(view.arms), np.arange(view.horizon)[:, np.newaxis]
+    table[arm, step, feedback.states[:-1], feedback.actions.astype(np.int64)] = values
+    return table
+
+
+def weighted_losses(pools: Pools, observed: Observed, visits: FloatArray, weights: FloatArray) -> FloatArray:
+    """(C, H, S, 2) loss times visits over weights (both C,H,S,2); pairs known to pay nothing have their loss as it is."""
+    loss = np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values)[pools.payoff][:, np.newaxis]
+    weighted = np.divide(loss * visits, weights, out=np.zeros(visits.shape), where=visits > 0)
+    return np.where(pools.zero[pools.payoff][:, np.newaxis], loss, weighted)
