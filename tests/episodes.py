@@ -1,13 +1,17 @@
 """Views of any shape, and one tiny episode whose counts can be followed by hand."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
 import literal
+from rmab.learning import Episode, TransitionSets
+from rmab.learning.parts.named import SETS
 from rmab.learning.pools import Observed, Pools
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy
 
 
 def view_of(arms: int = 1, states: int = 2, horizon: int = 3, **changes: Any) -> View:
@@ -44,4 +48,31 @@ def tiny(**changes: Any) -> tuple[View, Pools, Observed]:
     view = view_of(3, 2, 3, **fields)
     pools = Pools.of(view)
     visits = literal.pair_visits(STATES, ACTIONS, 2)
-    return view, pools, pools.observe(view, Feedback(0, STATES, ACTIONS, np.where(visits > 0, REWARD, np.nan)))
+    return view, pools, pools.observe(Feedback(0, STATES, ACTIONS, np.where(visits > 0, REWARD, np.nan)))
+
+
+def sets_of(name: str, view: View, counts: Any, support: Any, episode: int, epsilon: float = 0.05) -> TransitionSets:
+    """Return the sets of every group by their name, with a support of one's own."""
+    pools = dataclasses.replace(Pools.of(view), support=np.asarray(support))
+    return SETS[name](epsilon=epsilon).around(pools, np.asarray(counts), episode)
+
+
+def ended(pools: Pools, observed: Observed, number: int = 0, before: Any = None, **changes: Any) -> Episode:
+    """Return an episode that ended, of which only what was observed matters; before: the counts (G,S,2,S) before it."""
+    view = pools.view
+    counts = np.zeros(pools.support.shape, dtype=np.int64) if before is None else before
+    mass = np.full((pools.start.size, view.horizon, view.states, 2), 0.5 / view.states)
+    fields: dict[str, Any] = {
+        "pools": pools,
+        "number": number,
+        "seed": 0,
+        "feedback": None,
+        "observed": observed,
+        "policy": IndexPolicy(np.ones((view.arms, view.states)), view.budget),
+        "mass": mass,
+        "before": counts,
+        "counts": counts + observed.counts,
+        "basis": counts,
+        "in_force": lambda: None,
+    }
+    return Episode(**{**fields, **changes})

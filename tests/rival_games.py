@@ -9,7 +9,7 @@ import literal
 import oracle
 import rmab
 from rmab.common.arrays import FloatArray
-from rmab.learning.base import Learner, State
+from rmab.learning import Learner, State
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.view import View

@@ -3,7 +3,7 @@
 import numpy as np
 
 import rmab
-from rmab.learning.base import Learner, State
+from rmab.learning import Learner, State
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy
 
@@ -33,13 +33,13 @@ class Always(rmab.Learner):
     def __init__(self, arm):
         self.arm = arm
 
-    def _begin(self, view, seed):
+    def initial(self, view, seed):
         return {}
 
-    def _plan(self, state):
+    def decide(self, state):
         return rmab.Plan(IndexPolicy(np.eye(state.view.arms)[self.arm][:, np.newaxis], state.view.budget))
 
-    def _learn(self, state, feedback):
+    def update(self, state, feedback):
         return {}
 
 

@@ -5,9 +5,8 @@ import signal
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
-from rmab.learning.oracle import Chance
-
 from rmab.errors import SolverError
+from rmab.learning import Chance
 from rmab.study import Job, Outcome, Results, Study
 from rmab.study.playing import attempt
 from rmab.study.shards import encoded, write_shard
@@ -53,10 +52,10 @@ class Failing(Chance):
 
     name = "failing"
 
-    def _plan(self, state):  # type: ignore[no-untyped-def]
+    def decide(self, state):  # type: ignore[no-untyped-def]
         if state.episode == 2:
             raise SolverError("no answer\nat all")
-        return super()._plan(state)
+        return super().decide(state)
 
 
 class Deadly(Chance):
@@ -67,9 +66,9 @@ class Deadly(Chance):
     def __init__(self, lives: str) -> None:
         self.lives = Path(lives)
 
-    def _plan(self, state):  # type: ignore[no-untyped-def]
+    def decide(self, state):  # type: ignore[no-untyped-def]
         left = self.lives.read_text().splitlines()
         if left:
             self.lives.write_text("\n".join(left[1:]))
             os.kill(os.getpid(), signal.SIGKILL)
-        return super()._plan(state)
+        return super().decide(state)

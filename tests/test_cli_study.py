@@ -37,7 +37,7 @@ name = "oracle"
 
 CHATTY = """
 import os
-from rmab.learning.oracle import Chance
+from rmab.learning import Chance
 class Chatty(Chance):
     def __init__(self):
         print("I am made", flush=True)
@@ -125,8 +125,8 @@ def test_a_wrong_study_names_every_fault(file: Path) -> None:
 
 def test_runs_that_fail_are_named_and_the_exit_code_is_1(file: Path) -> None:
     Path("broken.py").write_text(
-        "import rmab\nfrom rmab.learning.oracle import Chance\n"
-        "class Broken(Chance):\n    def _plan(self, state):\n        raise rmab.SolverError('no plan')\n"
+        "import rmab\nfrom rmab.learning import Chance\n"
+        "class Broken(Chance):\n    def decide(self, state):\n        raise rmab.SolverError('no plan')\n"
     )
     file.write_text(TINY.replace('"oracle"', '"broken:Broken"'))
     outcome = call("study", "run", file, "--out", "results", "--rounds", 1, "--workers", 1, "--json")
@@ -138,11 +138,11 @@ def test_runs_that_fail_are_named_and_the_exit_code_is_1(file: Path) -> None:
     assert re.search(r"^failed: \S*broken\S*: .*no plan", outcome.stderr, re.M)
     assert "rmab study run" in outcome.stderr.splitlines()[-1]
     traced = call("--debug", "study", "run", file, "--out", "results", "--rounds", 1, "--workers", 1)
-    assert re.search(r"Traceback(.*\n)+.*broken\.py.*in _plan", traced.stderr)
+    assert re.search(r"Traceback(.*\n)+.*broken\.py.*in decide", traced.stderr)
     later = call("study", "status", "results")  # why is kept
     assert re.search(r"^failed: \S*broken\S*: .*no plan", later.stderr, re.M)
     assert "Traceback" not in later.stderr
-    assert "in _plan" in call("--debug", "study", "status", "results").stderr
+    assert "in decide" in call("--debug", "study", "status", "results").stderr
     told = json.loads(call("study", "status", "results", "--json").stdout)
     assert told == found
     alone = call("run", "cpap", "broken:Broken", "-t", "episodes=1")
@@ -203,7 +203,7 @@ def test_ctrl_c_leaves_a_folder_in_which_the_printed_command_goes_on(file: Path)
 def test_another_library_or_learner_than_that_of_finished_runs_is_warned_of(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("changing.py").write_text("from rmab.learning.oracle import Chance\nclass Mine(Chance):\n    pass\n")
+    Path("changing.py").write_text("from rmab.learning import Chance\nclass Mine(Chance):\n    pass\n")
     file.write_text(TINY.replace('"oracle"', '"changing:Mine"'))
     run = ("study", "run", file, "--out", "results", "--workers", 1, "--rounds", 1)
     assert "warning" not in call(*run).stderr

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rmab.learning.colored_ucrl2 import ColoredUcrl2Options, JointPolicy, color_widths, joint_sets
 
 import reference
 import rmab
 from episodes import view_of
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError, PolicyError
+from rmab.learning.algorithms.colored_ucrl2 import JointPolicy, color_widths, joint_sets
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.play.feedback import Feedback
@@ -118,7 +118,7 @@ def test_widths_by_hand() -> None:
     view = view_of(3, 2, 5)
     visits = np.zeros((3, 2, 2), dtype=np.int64)
     visits[1, 0, 1], visits[2, 0, 0] = 10_000, 400
-    radius, width = color_widths(view, visits, visits // 2, 2, ColoredUcrl2Options(epsilon=0.1))
+    radius, width = color_widths(view, visits, visits // 2, 2, 0.1, 1.0)
     log = math.log(2 * 12 * 10 / 0.1)  # 12 colours, 10 steps so far
     assert radius[1, 0, 1] == pytest.approx(math.sqrt(56 * 2 * log / 10_000))
     assert width[2, 0, 0] == pytest.approx(math.sqrt(7 * log / 400))  # half of the 400 were shown

@@ -4,18 +4,14 @@ import sys
 
 import numpy as np
 import pytest
-from rmab.learning.confidence import KINDS
-from rmab.learning.estimators import ESTIMATORS
-from rmab.learning.mirror import STEPS
 
 import rmab
+from rmab.learning.parts.named import ESTIMATORS, SETS, STEPS
 from rmab.play.policy import IndexPolicy
 from rmab.testing import check_learner
 
-PARTS = [
-    {"confidence": KINDS[i % len(KINDS)], "estimator": ESTIMATORS[i % len(ESTIMATORS)], "step": STEPS[i % len(STEPS)]}
-    for i in range(max(len(KINDS), len(ESTIMATORS)))
-]
+NAMES = {"confidence": list(SETS), "estimator": list(ESTIMATORS), "step": list(STEPS)}
+PARTS = [{option: names[i % len(names)] for option, names in NAMES.items()} for i in range(max(map(len, NAMES.values())))]
 DRAWING = [
     *[("ucmd", parts) for parts in PARTS if parts["estimator"] == "implicit"],
     ("shifted-uc-o-reps", {}),
@@ -68,21 +64,12 @@ def small_task(*, pooled=True, passive_zero=False, feedback="bandit", budget=2, 
     return task
 
 
-def check_but_for_relabelling(learner, task, episodes):
-    """A learner that draws arm by arm may give other indices when arms change places: each has other luck then."""
-    try:
-        check_learner(learner, task, episodes=episodes)
-    except AssertionError as error:
-        if not str(error).startswith("relabelling: "):
-            raise
-
-
 class TestLearners:
     def test_all_are_here(self):
         names = {case[0] for case in CASES + DRAWING}
         assert names == set(rmab.learners())
-        for field, kinds in (("confidence", KINDS), ("estimator", ESTIMATORS), ("step", STEPS)):
-            assert {parts[field] for parts in PARTS} == set(kinds)
+        for option, names in NAMES.items():
+            assert {parts[option] for parts in PARTS} == set(names)
 
     @pytest.mark.parametrize(("name", "options"), CASES)
     def test_on_the_task_of_the_suite(self, name, options):
@@ -90,10 +77,17 @@ class TestLearners:
         check_learner(learner, small_task(feedback="full", pooled=False) if learner.feedback == "full" else None, episodes=3)
 
     @pytest.mark.parametrize(("name", "options"), DRAWING)
-    def test_learners_that_draw_keep_all_but_the_last_clause(self, name, options):
+    def test_learners_that_draw_say_so_and_keep_all_other_clauses(self, name, options, monkeypatch):
         """They draw arm by arm: in another order, each arm has other luck."""
+        learner = rmab.learner(name, **options)
+        check_learner(learner, episodes=3)
+        monkeypatch.setattr(type(learner), "draws", False)
         with pytest.raises(AssertionError, match=r"^relabelling: in episode \d"):
-            check_learner(rmab.learner(name, **options), episodes=3)
+            check_learner(learner, episodes=3)
+
+    @pytest.mark.parametrize(("name", "options"), CASES + DRAWING)
+    def test_no_learner_draws_without_need(self, name, options):
+        assert rmab.learner(name, **options).draws == ((name, options) in DRAWING)
 
     @pytest.mark.parametrize("name", ["ucmd", "ucmd-armab", "rmab-ucrl", "oracle", "random", *DESCENDING])
     @pytest.mark.parametrize(
@@ -111,9 +105,7 @@ class TestLearners:
         learner = rmab.learner(name, **({"version": "finite"} if name == "rmab-ucrl" else {}))
         if learner.feedback == "full":
             declared = {**declared, "feedback": "full"}
-        draws = name in ("shifted-uc-o-reps", "uob-reps", "dilated-po")
-        check = check_but_for_relabelling if draws else check_learner
-        check(learner, small_task(**declared), episodes=2)
+        check_learner(learner, small_task(**declared), episodes=2)
 
     @pytest.mark.parametrize("name", ["uc-o-reps", "ucpd", "pdgd-ops"])
     def test_learners_of_full_information_refuse_less(self, name):
@@ -130,13 +122,13 @@ class Counting(rmab.Learner):
 
     name = "counting"
 
-    def _begin(self, view, seed):
+    def initial(self, view, seed):
         return {"paid": np.zeros((view.arms, view.states))}
 
-    def _plan(self, state):
+    def decide(self, state):
         return rmab.Plan(IndexPolicy(state.arrays["paid"], state.view.budget))
 
-    def _learn(self, state, feedback):
+    def update(self, state, feedback):
         return {"paid": state.arrays["paid"] + np.nan_to_num(feedback.rewards[..., 1])}
 
 
@@ -151,24 +143,24 @@ class FirstTwo:
 
 
 class ByNumber(Counting):
-    def _plan(self, state):
+    def decide(self, state):
         return rmab.Plan(FirstTwo())
 
 
 class Spends(Counting):
-    def _plan(self, state):
+    def decide(self, state):
         return rmab.Plan(Everyone())
 
 
 class SpendsByTable(Counting):
-    def _plan(self, state):
+    def decide(self, state):
         return rmab.Plan(IndexPolicy(state.arrays["paid"], state.view.budget + 1))
 
 
 class Fickle(Counting):
     calls = 0
 
-    def _learn(self, state, feedback):
+    def update(self, state, feedback):
         self.calls += 1
         return {"paid": state.arrays["paid"] + self.calls}
 
@@ -176,7 +168,7 @@ class Fickle(Counting):
 class Peeks(Counting):
     """Finds the coming rewards in the frames of whoever calls it."""
 
-    def _plan(self, state):
+    def decide(self, state):
         frame = sys._getframe()
         while frame is not None:
             for value in list(frame.f_locals.values()):
@@ -184,7 +176,7 @@ class Peeks(Counting):
                 if isinstance(rewards, np.ndarray) and rewards.ndim == 4:
                     return rmab.Plan(IndexPolicy(rewards[state.episode, ..., 1], state.view.budget))
             frame = frame.f_back
-        return super()._plan(state)
+        return super().decide(state)
 
 
 class Unpicklable(Counting):
@@ -198,8 +190,8 @@ class Forgets(Counting):
     def __init__(self, by=1.0):
         self.by = by
 
-    def _learn(self, state, feedback):
-        return {"paid": super()._learn(state, feedback)["paid"] * self.by}
+    def update(self, state, feedback):
+        return {"paid": super().update(state, feedback)["paid"] * self.by}
 
     def __reduce__(self):
         return type(self), ()
@@ -218,7 +210,7 @@ class Hides(Counting):
         object.__setattr__(state, "hidden", number)
         return state
 
-    def _plan(self, state):
+    def decide(self, state):
         return rmab.Plan(IndexPolicy(state.arrays["paid"] * getattr(state, "hidden", 0.0), state.view.budget))
 
 
@@ -260,37 +252,37 @@ class Resentful(Counting):
             self.grudge += 1.0
             raise
 
-    def _learn(self, state, feedback):
-        return {"paid": super()._learn(state, feedback)["paid"] + self.grudge}
+    def update(self, state, feedback):
+        return {"paid": super().update(state, feedback)["paid"] + self.grudge}
 
 
 class Ordered(Counting):
-    def _plan(self, state):
+    def decide(self, state):
         return rmab.Plan(IndexPolicy(state.arrays["paid"] + np.arange(state.view.arms)[:, np.newaxis], state.view.budget))
 
 
 class Writes(Counting):
-    def _learn(self, state, feedback):
+    def update(self, state, feedback):
         feedback.rewards[np.isnan(feedback.rewards)] = 0.0
         return {}
 
 
 class WritesByForce(Counting):
-    def _learn(self, state, feedback):
+    def update(self, state, feedback):
         feedback.rewards.setflags(write=True)
         feedback.rewards[np.isnan(feedback.rewards)] = 0.0
         return {}
 
 
 class MovesTheStart(Counting):
-    def _plan(self, state):
+    def decide(self, state):
         state.view.start.setflags(write=True)
         state.view.start[0] = 1 - state.view.start[0]
-        return super()._plan(state)
+        return super().decide(state)
 
 
 class WritesIntoItsState(Counting):
-    def _learn(self, state, feedback):
+    def update(self, state, feedback):
         state.arrays["more"] = np.zeros(1)
         return {}
 
@@ -300,9 +292,8 @@ class TakesAnyState(Counting):
         pass
 
 
-class Sly(Counting):
-    def informed(self, problem, rewards, seed=0):
-        return self
+class Boasts(Counting):
+    privileged = "knows everything"
 
 
 class TestBrokenLearners:
@@ -330,7 +321,7 @@ class TestBrokenLearners:
             (MovesTheStart(), "read-only: planning has changed the view or the state"),
             (WritesIntoItsState(), "read-only: learning has changed the view or the state"),
             (TakesAnyState(), "own states: `plan` takes the state of another learner"),
-            (Sly(), "privileged: a learner with `informed` must say"),
+            (Boasts(), "privileged: a learner that says that it is must have `informed`"),
         ],
         ids=lambda value: type(value).__name__ if isinstance(value, rmab.Learner) else "",
     )

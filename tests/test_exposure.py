@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from rmab.learning.estimators import implicit_estimate
-from rmab.learning.exposure import executed_occupancy, exploration, of_blocks, of_kinds
 
 import rmab
 from episodes import tiny, view_of
+from rmab.learning.parts.rewards import implicit_estimate
 from rmab.learning.pools import Pools
+from rmab.learning.visits import executed_occupancy, exploration, of_blocks, of_payoffs
 from rmab.play.policy import IndexPolicy
 from rmab.play.simulation import visit_rates
 
@@ -42,7 +42,7 @@ def test_the_executed_policy_is_not_what_each_arm_would_do_alone() -> None:
     counts[:, [0, 1], :, [0, 1]] = 5
     counts[1, 0, 0] = [0, 9]  # the passive arm moves to state 1
     policy = IndexPolicy(np.broadcast_to(np.array([0.6, 0.4])[:, None], (2, 2)), 1)
-    rates = executed_occupancy(view, Pools.of(view), policy, counts, (0, 0))
+    rates = executed_occupancy(Pools.of(view), policy, counts, (0, 0))
     hand = np.zeros((2, 3, 2, 2))
     hand[0, :, 0, 1] = 1.0
     hand[1, 0, 0, 0] = 1.0
@@ -50,13 +50,13 @@ def test_the_executed_policy_is_not_what_each_arm_would_do_alone() -> None:
     np.testing.assert_array_equal(rates, hand)
 
 
-def test_means_over_kinds_and_blocks() -> None:
+def test_means_over_payoffs_and_blocks() -> None:
     values = np.array([[1.0], [2.0], [5.0]])
     _, alike, _ = tiny(pooled_rewards=True)
-    np.testing.assert_array_equal(of_kinds(alike, values), [[1.5], [5.0]])
+    np.testing.assert_array_equal(of_payoffs(alike, values), [[1.5], [5.0]])
     np.testing.assert_array_equal(of_blocks(alike, values), [[1.5], [5.0]])
     _, alone, _ = tiny()
-    np.testing.assert_array_equal(of_kinds(alone, values), values)
+    np.testing.assert_array_equal(of_payoffs(alone, values), values)
 
 
 def test_gamma_by_hand() -> None:
@@ -89,7 +89,7 @@ def test_implicit_exploration_is_optimistic_on_average_and_unbiased_without_gamm
     total, tilted = np.zeros((2, 2, 2)), np.zeros((2, 2, 2))
     for k in range(rounds):
         episode = rmab.simulate(problem, policy, reward, np.random.default_rng((6, k)))
-        seen = pools.observe(view, rmab.Feedback.reveal(view, 0, episode, reward))
+        seen = pools.observe(rmab.Feedback.reveal(view, 0, episode, reward))
         total += implicit_estimate(seen, np.maximum(expected, 1e-9)) / rounds
         tilted += implicit_estimate(seen, expected + 0.2) / rounds
     often = expected > 0.05

@@ -5,22 +5,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rmab.learning.confidence import Kernels
-from rmab.learning.means import add_to_means, begin_means, mean_reward, times_seen
-from rmab.learning.restless_ucb import radius
-from rmab.learning.tables import lagrangian_table, tightened, whittle_table
 from scipy.optimize import linprog
 
 import rmab
 from episodes import view_of
 from rmab.errors import ModelError
+from rmab.learning import Hoeffding
+from rmab.learning.algorithms.restless_ucb import radius
+from rmab.learning.index_tables import lagrangian_table, whittle_table
+from rmab.learning.parts.counting import add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.pools import Observed, Pools
 from rmab.play.feedback import Feedback
 from rmab.solvers.compiled.balls import lifted_rows
 from rmab.testing import check_learner
 from small import played
 from strategies import random_problem
-from test_contract import check_but_for_relabelling, small_task
+from test_contract import small_task
 
 OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("restless-ucb", {}),
@@ -57,7 +57,7 @@ def test_contract_on_other_tasks(name: str, options: dict[str, Any], declared: d
 def test_who_draws_at_random_breaks_relabelling_and_nothing_else(
     name: str, options: dict[str, Any], declared: dict[str, Any]
 ) -> None:
-    check_but_for_relabelling(rmab.learner(name, **options), small_task(**declared), episodes=2)
+    check_learner(rmab.learner(name, **options), small_task(**declared), episodes=2)
 
 
 @pytest.mark.parametrize("declared", [{"feedback": "full"}, {"passive_zero": True, "feedback": "active"}], ids=str)
@@ -79,10 +79,10 @@ def test_every_learner_names_its_paper_and_its_presets(name: str) -> None:
     learner: Any = rmab.learner(name, preset="tuned")
     assert "20" in learner.paper
     assert learner.feedback == "bandit"
-    for parameter, value in learner.settings.TUNED.items():
-        assert learner.settings.chosen(parameter) == value
-        assert rmab.learner(name).settings.chosen(parameter) == 1.0  # type: ignore[attr-defined]
-        assert rmab.learner(name, preset="tuned", **{parameter: 0.7}).settings.chosen(parameter) == 0.7  # type: ignore[attr-defined]
+    for parameter, value in learner.TUNED.items():
+        assert learner.chosen(parameter) == value
+        assert rmab.learner(name).chosen(parameter) == 1.0  # type: ignore[attr-defined]
+        assert rmab.learner(name, preset="tuned", **{parameter: 0.7}).chosen(parameter) == 0.7  # type: ignore[attr-defined]
     with pytest.raises(ModelError, match=f"learner {name}: preset: "):
         rmab.learner(name, preset="mine")
 
@@ -161,14 +161,14 @@ def test_the_width_of_a_window_is_that_of_all_visits() -> None:
 
 
 def test_tightened_sets() -> None:
-    mean = np.array([[[[0.3, 0.7]]]])
-    box = tightened(Kernels(mean - 0.2, mean + 0.2, None), mean, 0.5)
-    np.testing.assert_allclose(box.low, mean - 0.1)
-    np.testing.assert_allclose(box.high, mean + 0.1)
-    wide = tightened(Kernels(mean - 0.2, mean + 0.2, None), mean, 10.0)
-    np.testing.assert_array_equal([wide.low.min(), wide.high.max()], [0.0, 1.0])
-    ball = tightened(Kernels(mean, mean, np.array([[[0.8]]])), mean, 0.5)
-    np.testing.assert_array_equal(ball.radius, 0.4)
+    pools = Pools.of(view_of(1, 2))
+    counts = np.array([[[[30, 70], [50, 50]], [[80, 20], [1, 99]]]])
+    mean, whole = counts / 100, Hoeffding(epsilon=0.9).around(pools, counts, 3)
+    half, wide = (Hoeffding(epsilon=0.9, scale=scale).around(pools, counts, 3) for scale in (0.5, 100.0))
+    np.testing.assert_allclose(half.low - mean, (whole.low - mean) / 2, rtol=1e-12)
+    np.testing.assert_allclose(half.high - mean, (whole.high - mean) / 2, rtol=1e-12)
+    assert (half.high > half.low).all()
+    np.testing.assert_array_equal([wide.low.max(), wide.high.min()], [0.0, 1.0])
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -214,7 +214,7 @@ def test_tables_are_those_of_the_planners() -> None:
     np.testing.assert_allclose(
         whittle_table(pools, problem.arms.kernels, reward, 0.9), rmab.whittle(problem, reward, discount=0.9).index
     )
-    table = lagrangian_table(view, pools, problem.arms.kernels, reward)
+    table = lagrangian_table(pools, problem.arms.kernels, reward)
     np.testing.assert_allclose(table, rmab.lagrangian_index(problem, reward).table, atol=5e-3)
 
 

@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rmab.learning.confidence import KINDS, Confidence, empirical, hoeffding_width, kl_interval
-from rmab.learning.estimators import ESTIMATORS, begin_memory, paper_estimate, update_memory
 from scipy.special import rel_entr
 from scipy.stats import binom
 
 import literal
 import rmab
-from episodes import ACTIONS, GROUPS, REWARD, STATES, tiny, view_of
-from rmab.learning.pools import Observed, Pools
+from episodes import ACTIONS, GROUPS, REWARD, STATES, ended, sets_of, tiny, view_of
+from rmab.learning.mirror_descent import _with_zeros
+from rmab.learning.parts.named import ESTIMATORS, SETS
+from rmab.learning.parts.rewards import paper_estimate
+from rmab.learning.parts.sets import hoeffding_width, kl_interval
+from rmab.learning.pools import Observed, Pools, empirical
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 
@@ -66,14 +68,15 @@ def test_rewards_of_a_range_are_mapped_to_0_1() -> None:
 
 
 def test_passive_rewards_declared_zero_are_known_everywhere() -> None:
-    view, pools, seen = tiny(passive_zero=True)
+    _, pools, seen = tiny(passive_zero=True)
     assert pools.floor == 0.4
     np.testing.assert_array_equal(seen.values[..., 0], 0.4)
-    memory = begin_memory(pools)
-    for kind in ESTIMATORS:
-        estimate = update_memory(kind, view, pools, memory, seen, np.ones((3, 2, 2)), 0, np.full((3, 2, 2), 2.0))
-        np.testing.assert_array_equal(estimate.last[..., 0], 0.4)
-        np.testing.assert_array_equal(estimate.ahead[..., 0], 0.4)
+    for make in ESTIMATORS.values():
+        part = make()
+        estimate = _with_zeros(pools, part.learn(part.begin(pools), ended(pools, seen)))
+        np.testing.assert_array_equal(estimate.gain[..., 0], 0.4)
+        if estimate.ahead is not None:
+            np.testing.assert_array_equal(estimate.ahead[..., 0], 0.4)
 
 
 def test_no_real_state_leads_to_padding() -> None:
@@ -109,7 +112,7 @@ def test_width_by_hand() -> None:
 @pytest.mark.parametrize("kind", ["hoeffding", "bernstein", "l1"])
 def test_nothing_is_known_before_the_first_episode(kind: str) -> None:
     view = view_of(2, 3)
-    kernels = Confidence(kind).kernels(view, np.zeros((2, 3, 2, 3), dtype=int), np.ones((2, 3, 2, 3), dtype=bool), 0)
+    kernels = sets_of(kind, view, np.zeros((2, 3, 2, 3), dtype=int), np.ones((2, 3, 2, 3), dtype=bool), 0)
     if kernels.radius is None:
         np.testing.assert_array_equal(kernels.low, 0.0)
         np.testing.assert_array_equal(kernels.high, 1.0)
@@ -121,20 +124,20 @@ def test_nothing_is_known_before_the_first_episode(kind: str) -> None:
 def test_kl_knows_nothing_before_the_first_visit() -> None:
     """C = 0 is not one visit with mean 1/S, for which kl(1/2, 0) is infinite: probabilities 0 and 1 are possible."""
     view = view_of(2, 2)
-    kernels = Confidence("kl").kernels(view, np.zeros((2, 2, 2, 2), dtype=int), np.ones((2, 2, 2, 2), dtype=bool), 0)
+    kernels = sets_of("kl", view, np.zeros((2, 2, 2, 2), dtype=int), np.ones((2, 2, 2, 2), dtype=bool), 0)
     np.testing.assert_array_equal(kernels.low, 0.0)
     np.testing.assert_array_equal(kernels.high, 1.0)
 
 
 @pytest.mark.parametrize("episode", [0, 1, 7])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SETS)
 def test_sets_are_those_of_the_literal_formulas(kind: str, episode: int) -> None:
     view = view_of(4, 3, 5, episodes=8)
     counts = some_counts(view, 2, episode)
     support = np.random.default_rng(9).random(counts.shape) < 0.8
     support[..., 0] = True
     counts = counts * support
-    kernels = Confidence(kind, 0.1).kernels(view, counts, support, episode)
+    kernels = sets_of(kind, view, counts, support, episode, 0.1)
     mean = literal.empirical(counts, support)
     np.testing.assert_allclose(empirical(counts, support), mean, rtol=1e-15)
     deltas = hoeffding_width(view, counts.sum(axis=3), episode, 0.1)
@@ -169,15 +172,15 @@ def test_sets_by_hand() -> None:
     counts = np.zeros((1, 2, 2, 2), dtype=int)
     counts[0, 0, 0], counts[0, 0, 1], counts[0, 1, 0] = [0, 40], [1, 2], [50, 150]
     everything = np.ones(counts.shape, dtype=bool)
-    kl = Confidence("kl", epsilon).kernels(view, counts, everything, 0)
+    kl = sets_of("kl", view, counts, everything, 0, epsilon)
     # Mean 0 of 40 visits: -ln(1 - p) <= (2 + ln(2 * 2)) / 40, so p <= 1 - exp(-0.05) / 4^(1/40).
     least = math.exp(-0.05) / 4**0.025
     np.testing.assert_allclose(kl.high[0, 0, 0], [1 - least, 1.0], rtol=1e-12)
     np.testing.assert_allclose(kl.low[0, 0, 0], [0.0, least], rtol=1e-12)
-    ball = Confidence("l1", epsilon).kernels(view, counts, everything, 0)
+    ball = sets_of("l1", view, counts, everything, 0, epsilon)
     # sqrt(2 * 2 * 2 / C): C = 200 gives 0.2, C = 3 gives 1.63; C = 0 gives 2.
     np.testing.assert_allclose(ball.radius[0], [[math.sqrt(0.2), math.sqrt(8 / 3)], [0.2, 2.0]], rtol=1e-14)
-    bernstein = Confidence("bernstein", epsilon).kernels(view, counts, everything, 0)
+    bernstein = sets_of("bernstein", view, counts, everything, 0, epsilon)
     # Mean 1/4 of 200 visits: 2 sqrt(0.25 * 2 / 199) + 28 / 597 = 0.1471527...
     assert bernstein.high[0, 1, 0, 0] == pytest.approx(0.25 + 2 * math.sqrt(0.5 / 199) + 28 / 597, rel=1e-14)
     assert bernstein.high[0, 1, 0, 0] == pytest.approx(0.397152, abs=1e-5)
@@ -197,13 +200,13 @@ def test_ends_of_kl_intervals_are_where_the_divergence_is_the_limit(hits: int, v
     assert (high == 1) == (mean == 1) or high > 1 - 1e-12
 
 
-@given(st.integers(0, 2**31), st.sampled_from(KINDS), st.integers(0, 50))
+@given(st.integers(0, 2**31), st.sampled_from(sorted(SETS)), st.integers(0, 50))
 @settings(max_examples=100)
 def test_sets_hold_the_empirical_mean_and_are_never_empty(seed: int, kind: str, episode: int) -> None:
     view = view_of(2, 3, 5, episodes=50)
     counts = some_counts(view, 2, seed)
     support = np.ones(counts.shape, dtype=bool)
-    kernels = Confidence(kind).kernels(view, counts, support, episode)
+    kernels = sets_of(kind, view, counts, support, episode)
     mean = empirical(counts, support)
     assert (kernels.low <= mean).all()
     assert (mean <= kernels.high).all()
@@ -219,9 +222,9 @@ def missed(kind: str, view: View, shrink: float = 1.0, visits: Any = (1, 3, 10, 
     truth = rng.dirichlet(np.full(view.states, 0.5), size=shape)
     number = rng.choice(visits, size=shape)
     samples = rng.multinomial(number, truth, size=(tables, *shape))
-    sure, support, out = Confidence(kind, 0.2), np.ones(truth.shape, dtype=bool), 0
+    support, out = np.ones(truth.shape, dtype=bool), 0
     for counts in samples:
-        kernels = sure.kernels(view, counts, support, view.episodes - 1)
+        kernels = sets_of(kind, view, counts, support, view.episodes - 1, 0.2)
         mean = empirical(counts, support)
         off = truth - mean
         if kernels.radius is None:
@@ -232,7 +235,7 @@ def missed(kind: str, view: View, shrink: float = 1.0, visits: Any = (1, 3, 10, 
     return out / tables
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SETS)
 def test_the_true_kernels_are_in_their_sets(kind: str) -> None:
     assert missed(kind, view_of(2, 3, 3, episodes=2)) <= 0.2
 
@@ -284,10 +287,11 @@ def test_the_estimator_never_underestimates(seed: int, pooled: bool, zero: bool,
     trajectory = rmab.Trajectory(states.astype(np.int32), actions.astype(bool), 0.0)
     told = Feedback.reveal(view, 0, trajectory, reward)
     told.check(view, 0)
-    seen = pools.observe(view, told)
-    width = rng.random(pools.zero.shape) * rng.integers(2)
-    estimate = update_memory("paper", view, pools, begin_memory(pools), seen, width, 0).last
-    assert (estimate[pools.kind_of] >= (reward + 2) / 5 - 1e-12).all()
+    seen, before = pools.observe(told), rng.integers(0, 500, size=pools.support.shape)
+    learned = ESTIMATORS["paper"](epsilon=0.5).learn({}, ended(pools, seen, 2, before))
+    estimate = _with_zeros(pools, learned).gain
+    width = hoeffding_width(view, before.sum(axis=3)[pools.group_of_payoff], 2, 0.5)
+    assert (estimate[pools.payoff_of] >= (reward + 2) / 5 - 1e-12).all()
     assert (estimate <= 1).all()
     for k, s, a in np.ndindex(estimate.shape):
         value = seen.values[k, s, a]

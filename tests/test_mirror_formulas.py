@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rmab.learning.confidence import Confidence
-from rmab.learning.estimators import begin_memory, update_memory
-from rmab.learning.mirror import active_step, first_step, paper_rate, reached_heat
 
 import instances
 import literal
 import oracle
 import rmab
-from episodes import view_of
+from episodes import ended, view_of
+from rmab.learning import Active, Estimate, Hoeffding, Lazy
+from rmab.learning.parts.named import ESTIMATORS
+from rmab.learning.parts.steps import fitting_beta, paper_rate
 from rmab.learning.pools import Observed, Pools
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
@@ -38,15 +38,17 @@ def test_steps_by_hand() -> None:
     """One state, one step: two masses that sum to 1. Uniform first; then tilted by exp(eta r); then held by the budget."""
     view = view_of(2, 1, 1, budget=2)
     pools = Pools.of(view)
-    kernels = Confidence().kernels(view, np.zeros((2, 1, 2, 1), dtype=int), pools.support, 0)
-    plan = first_step(view, pools, kernels)
+    nothing = Observed(np.zeros((2, 1, 2, 1), dtype=int), np.zeros((2, 1, 2)), np.zeros((2, 1, 2)))
+    sets = Hoeffding().around(pools, nothing.counts, 0)
+    step = Active(scale=2.0 / paper_rate(view))
+    plan = step.begin(pools, sets)
     np.testing.assert_allclose(plan.mass, 0.5, rtol=1e-9)
-    estimate = np.array([[[0.0, 1.0]], [[1.0, 0.5]]])
-    free = active_step(view, pools, kernels, plan.z, plan.mass, estimate, 2.0)
+    estimate = Estimate(np.array([[[0.0, 1.0]], [[1.0, 0.5]]]))
+    free = step.move(plan.memory, ended(pools, nothing, mass=plan.mass), sets, estimate)
     # e^2 / (1 + e^2) = 0.880797; e / (e + e^2) = 0.268941.
     np.testing.assert_allclose(free.mass[:, 0, 0, 1], [0.880797, 0.268941], atol=1e-6)
     tight = view_of(2, 1, 1, budget=1)
-    held = active_step(tight, pools, kernels, plan.z, plan.mass, estimate, 2.0).mass[:, 0, 0, 1]
+    held = step.move(plan.memory, ended(Pools.of(tight), nothing, mass=plan.mass), sets, estimate).mass[:, 0, 0, 1]
     # A price p lowers both log-odds alike: 2 - p and -1 - p, and the masses sum to 1 where they are opposite: p = 1/2.
     np.testing.assert_allclose(held, [1 / (1 + math.exp(-1.5)), 1 / (1 + math.exp(1.5))], atol=1e-7)
 
@@ -150,7 +152,7 @@ def test_the_learner_solves_the_programme_of_the_paper(case: str, kind: str) -> 
         tilted = before * np.exp(rate * estimate)[:, None, :, :, None]
         instance = posed(view, kind, counts, t, tilted, first)
         answer = oracle.clarabel(instance.program).z
-        z, plan = state.arrays["flow"], learner.plan(state)
+        z, plan = state.arrays["step.flow"], learner.plan(state)
         np.testing.assert_allclose(z, answer, atol=1e-4)
         np.testing.assert_allclose(plan.occupancy, answer.sum(axis=4), atol=1e-4)
         np.testing.assert_allclose(plan.policy.table, literal.rmi_index(z)[[kinds[n] for n in range(view.arms)]], atol=1e-12)
@@ -179,7 +181,7 @@ def test_the_learner_solves_the_programme_of_the_paper(case: str, kind: str) -> 
         counts = counts + literal.transition_counts(episode.states, episode.actions, own, view.states)
         if t < view.episodes:
             state = learner.learn(state, Feedback.reveal(view, t - 1, episode, reward))
-            np.testing.assert_array_equal(state.arrays["counts"], counts)
+            np.testing.assert_array_equal(state.arrays["sets.counts"], counts)
             np.testing.assert_allclose(learner.estimate(state), -2 + 5 * estimate[kinds], rtol=1e-12)
         before = np.maximum(z, 1e-12)
 
@@ -238,18 +240,19 @@ def test_the_stationary_lp_of_one_known_arm_is_the_best_stationary_policy(seed: 
     assert (mass * reward).sum() == pytest.approx(best, abs=1e-8)
 
 
-# ---------------------------------------------------------------- forecasts, and the heat of dual averaging
+# ---------------------------------------------------------------- forecasts, and the beta of dual averaging
 
 
 def forecast(paid: list[float | None], kind: str = "forecast") -> tuple[list[Any], View]:
     """Feed one pair (arm 0, state 0, active) what it paid, episode by episode; None: not visited. Return the estimates."""
     view = view_of(1, 1, 1, episodes=100)
     pools = Pools.of(view)
-    memory, estimates = begin_memory(pools), []
+    part = ESTIMATORS[kind]()
+    memory, estimates = part.begin(pools), []
     for t, value in enumerate(paid):
         values = np.array([[[np.nan, np.nan if value is None else value]]])
         seen = Observed(np.zeros((1, 1, 2, 1), dtype=int), values, np.ones((1, 1, 2)))
-        estimates.append(update_memory(kind, view, pools, memory, seen, np.ones((1, 1, 2)), t))
+        estimates.append(part.learn(memory, ended(pools, seen, t)))
         memory = estimates[-1].memory
     return estimates, view
 
@@ -261,14 +264,14 @@ def test_a_constant_reward_is_forecast_without_optimism() -> None:
     assert memory["checks"] == 2
     for estimate in estimates[2:]:
         assert estimate.ahead[0, 0, 1] == pytest.approx(0.5, rel=1e-14)
-        assert estimate.last[0, 0, 1] == pytest.approx(0.5, rel=1e-14)
-        assert estimate.last[0, 0, 0] == estimate.ahead[0, 0, 0] == 1.0  # never seen
+        assert estimate.gain[0, 0, 1] == pytest.approx(0.5, rel=1e-14)
+        assert estimate.gain[0, 0, 0] == estimate.ahead[0, 0, 0] == 1.0  # never seen
 
 
 def test_before_a_forecast_could_be_checked_it_is_taken_to_be_unsure() -> None:
     estimates, _ = forecast([0.5, None])
     # 0.5 + 0.3 * 0.3 * sqrt(ln 3 / 1): episode 1, seen once.
-    assert estimates[1].last[0, 0, 1] == pytest.approx(0.5 + 0.09 * math.sqrt(math.log(3)), rel=1e-13)
+    assert estimates[1].gain[0, 0, 1] == pytest.approx(0.5 + 0.09 * math.sqrt(math.log(3)), rel=1e-13)
 
 
 def test_noise_around_a_mean_is_averaged() -> None:
@@ -282,8 +285,8 @@ def test_noise_around_a_mean_is_averaged() -> None:
     error = math.sqrt(hand[0] / 3)
     for t in (4, 53):  # four times seen: optimism 0.3 error sqrt(ln(t + 2) / 4), which hardly grows
         expected = 0.5 + 0.3 * error * math.sqrt(math.log(t + 2) / 4)
-        assert estimates[t].last[0, 0, 1] == pytest.approx(expected, rel=1e-13)
-    assert estimates[53].last[0, 0, 1] - estimates[4].last[0, 0, 1] < 0.015
+        assert estimates[t].gain[0, 0, 1] == pytest.approx(expected, rel=1e-13)
+    assert estimates[53].gain[0, 0, 1] - estimates[4].gain[0, 0, 1] < 0.015
 
 
 def test_a_reward_that_switches_is_taken_to_be_the_last_one() -> None:
@@ -297,18 +300,30 @@ def test_a_reward_that_switches_is_taken_to_be_the_last_one() -> None:
     error = math.sqrt(0.01 / 5)
     for age in (1, 4):  # as a random walk strays: 0.3 + 0.0447 sqrt(age)
         expected = 0.3 + error * math.sqrt(age)
-        assert estimates[5 + age].last[0, 0, 1] == pytest.approx(expected, rel=1e-13)
+        assert estimates[5 + age].gain[0, 0, 1] == pytest.approx(expected, rel=1e-13)
         assert estimates[5 + age].ahead[0, 0, 1] == pytest.approx(expected, rel=1e-13)
 
 
 def test_other_estimators_by_hand() -> None:
     paid = [0.2, 0.4, None, None]
     direct, fading, last = (forecast(paid, kind)[0] for kind in ("direct", "fading", "last"))
-    assert [e.last[0, 0, 1] for e in direct] == pytest.approx([0.2, 0.4, 1.0, 1.0])
+    assert [e.gain[0, 0, 1] for e in direct] == pytest.approx([0.2, 0.4, 1.0, 1.0])
     bonus = 0.3 * math.sqrt(math.log(100) / 4)  # T = 100, seen twice
-    assert [e.last[0, 0, 1] for e in fading] == pytest.approx([0.2, 0.4, 0.3 + bonus, 0.3 + bonus])
-    assert [e.last[0, 0, 1] for e in last] == pytest.approx([0.2, 0.4, 0.5, 0.4 + 0.1 * math.sqrt(2)])
-    assert direct[3].ahead[0, 0, 1] == pytest.approx((0.2 + 0.4 + 1 + 1) / 4)  # dual averaging goes along the mean
+    assert [e.gain[0, 0, 1] for e in fading] == pytest.approx([0.2, 0.4, 0.3 + bonus, 0.3 + bonus])
+    assert [e.gain[0, 0, 1] for e in last] == pytest.approx([0.2, 0.4, 0.5, 0.4 + 0.1 * math.sqrt(2)])
+    assert direct[3].ahead is None
+
+
+def test_dual_averaging_goes_along_the_mean_where_nothing_is_forecast() -> None:
+    pools = Pools.of(view_of(2, 1, 1, budget=1))
+    nothing = Observed(np.zeros((2, 1, 2, 1), dtype=int), np.zeros((2, 1, 2)), np.zeros((2, 1, 2)))
+    sets, step, gains = Hoeffding().around(pools, nothing.counts, 0), Lazy(), np.random.default_rng(0).random((4, 2, 1, 2))
+    plan = step.begin(pools, sets)
+    for t, gain in enumerate(gains):
+        plan = step.move(plan.memory, ended(pools, nothing, t, mass=plan.mass), sets, Estimate(gain))
+        np.testing.assert_allclose(plan.memory["mean"], gains[: t + 1].mean(axis=0), rtol=1e-14)
+    ahead = step.move(plan.memory, ended(pools, nothing, 4, mass=plan.mass), sets, Estimate(gain, gains[0]))
+    assert set(ahead.memory) == {"beta"}
 
 
 def test_forecasts_of_a_pair_that_was_not_seen_for_long() -> None:
@@ -317,38 +332,38 @@ def test_forecasts_of_a_pair_that_was_not_seen_for_long() -> None:
     np.testing.assert_allclose(estimates[-1].memory["errors"], 0.0, atol=1e-12)
 
 
-def heated(active: list[float], direction: Any, part: float = 0.1, **changes: Any) -> float:
-    """Return the wanted heat of a plan of one state and one step: the active mass of every block."""
+def fitted(active: list[float], direction: Any, part: float = 0.1, **changes: Any) -> float:
+    """Return the fitting beta of a plan of one state and one step: the active mass of every block."""
     chance = np.array(active)
     mass = np.stack([1 - chance, chance], axis=1)[:, None, None]
     kernel = np.ones((*mass.shape, 1))
     nothing = np.zeros((len(active), 1, 1))
     plan = Projection(mass, kernel, np.zeros(1), nothing, 0.0, 0, 0.0, 0.0)
     view = view_of(**{"arms": len(active), "states": 1, "horizon": 1, **changes})
-    return reached_heat(view, Pools.of(view), plan, np.asarray(direction, dtype=float), part)
+    return fitting_beta(Pools.of(view), plan, np.asarray(direction, dtype=float)[:, np.newaxis], part)
 
 
-def test_the_wanted_heat_by_hand() -> None:
+def test_the_fitting_beta_by_hand() -> None:
     """Two arms, one slot: random is 1/2 each. The plan 0.9 and 0.1 gains 0.4 * 0.4 = 0.16, and two such entropies."""
     entropy = 2 * (0.9 * math.log(1.8) + 0.1 * math.log(0.2))
-    assert heated([0.9, 0.1], [[[0, 0.4]], [[0, 0]]]) == pytest.approx(entropy / (0.1 * 0.16), rel=1e-13)
-    assert heated([0.9, 0.1], [[[0, 0.4]], [[0, 0]]], part=0.05) == pytest.approx(entropy / (0.05 * 0.16), rel=1e-13)
+    assert fitted([0.9, 0.1], [[[0, 0.4]], [[0, 0]]]) == pytest.approx(entropy / (0.1 * 0.16), rel=1e-13)
+    assert fitted([0.9, 0.1], [[[0, 0.4]], [[0, 0]]], part=0.05) == pytest.approx(entropy / (0.05 * 0.16), rel=1e-13)
 
 
-def test_the_wanted_heat_counts_the_arms_of_a_block() -> None:
+def test_the_fitting_beta_counts_the_arms_of_a_block() -> None:
     """Three arms, budget 1: random is 1/3. Two like arms at 0.5 and one at 0: gain 2 (1/2 - 1/3) 0.6 - (1/3) 0.3 = 0.1."""
     groups = {"arms": 3, "groups": np.array([0, 0, 1]), "pooled_rewards": True}
     gain = 2 * (1 / 2 - 1 / 3) * 0.6 - 0.3 / 3
     entropy = 2 * (0.5 * math.log(0.5 * 3) + 0.5 * math.log(0.5 * 3 / 2)) + math.log(3 / 2)
-    assert heated([0.5, 0.0], [[[0, 0.6]], [[0, 0.3]]], **groups) == pytest.approx(entropy / (0.1 * gain), rel=1e-12)
+    assert fitted([0.5, 0.0], [[[0, 0.6]], [[0, 0.3]]], **groups) == pytest.approx(entropy / (0.1 * gain), rel=1e-12)
 
 
 @given(st.floats(0.55, 0.95), st.floats(0.05, 1.0), st.floats(0.0, 0.9))
-def test_differences_of_a_tenth_want_ten_times_the_heat(chance: float, gain: float, level: float) -> None:
+def test_differences_of_a_tenth_want_ten_times_the_beta(chance: float, gain: float, level: float) -> None:
     plan, direction = [chance, 1 - chance], np.array([[[0.0, gain]], [[0.0, 0.0]]])
-    assert heated(plan, level + 0.1 * direction) == pytest.approx(10 * heated(plan, direction), rel=1e-7)
+    assert fitted(plan, level + 0.1 * direction) == pytest.approx(10 * fitted(plan, direction), rel=1e-7)
 
 
-def test_where_nothing_is_gained_no_heat_is_enough() -> None:
-    assert heated([0.5, 0.5], np.full((2, 1, 2), 0.7)) == np.inf
-    assert heated([0.2, 0.8], [[[0, 0.4]], [[0, 0]]]) == np.inf  # worse than random
+def test_where_nothing_is_gained_no_beta_is_enough() -> None:
+    assert fitted([0.5, 0.5], np.full((2, 1, 2), 0.7)) == np.inf
+    assert fitted([0.2, 0.8], [[[0, 0.4]], [[0, 0]]]) == np.inf  # worse than random

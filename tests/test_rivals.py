@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rmab.learning.occupancy import doubled
 
 import literal
 import rmab
@@ -23,6 +22,7 @@ from rival_games import (
     played,
 )
 from rmab.common.arrays import FloatArray
+from rmab.learning.parts.refresh import doubled
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.play.feedback import Feedback
@@ -35,12 +35,14 @@ def test_uc_o_reps_solves_its_programme() -> None:
     course = played(learner, *game("full"))
     rate, before = literal.eta(STATES, EPISODES), UNIFORM
     for (state, feedback, _), epoch in zip(course, epochs(course), strict=False):
-        np.testing.assert_array_equal(state.arrays["epoch"], epoch)
+        np.testing.assert_array_equal(state.arrays["refresh.epoch"], epoch)
         answer = ball_answer(before, epoch, BUDGET)
-        np.testing.assert_allclose(state.arrays["flow"], answer, atol=1e-4)
-        np.testing.assert_allclose(learner.plan(state).policy.table, literal.rmi_index(state.arrays["flow"]), atol=1e-12)
+        np.testing.assert_allclose(state.arrays["step.flow"], answer, atol=1e-4)
+        np.testing.assert_allclose(
+            learner.plan(state).policy.table, literal.rmi_index(state.arrays["step.flow"]), atol=1e-12
+        )
         loss = 1.0 - feedback.rewards
-        before = np.maximum(state.arrays["flow"], 1e-12) * np.exp(-rate * loss)[:, None, :, :, None]
+        before = np.maximum(state.arrays["step.flow"], 1e-12) * np.exp(-rate * loss)[:, None, :, :, None]
     np.testing.assert_array_equal(learner.estimate(course[-1][2]), course[-1][1].rewards)
 
 
@@ -55,17 +57,17 @@ def test_uc_o_reps_is_the_paper_s_learner_with_true_rewards() -> None:
         episode = rmab.simulate(problem, ours.plan(one).policy, rewards[t], np.random.default_rng(t))
         feedback = Feedback.reveal(view, t, episode, rewards[t])
         one, other = ours.learn(one, feedback), rival.learn(other, feedback)
-        if not np.array_equal(other.arrays["epoch"], one.arrays["counts"]):
+        if not np.array_equal(other.arrays["refresh.epoch"], one.arrays["sets.counts"]):
             break
     assert t >= 1
 
 
 def test_an_epoch_ends_when_a_count_has_doubled() -> None:
-    epoch = np.zeros((1, 1, 2, 1), dtype=int)
+    epoch = np.zeros((1, 1, 2), dtype=int)
     assert not doubled(epoch, epoch)
-    assert doubled(epoch, np.array([[[[1], [0]]]]))
-    assert not doubled(np.array([[[[3], [2]]]]), np.array([[[[5], [3]]]]))
-    assert doubled(np.array([[[[3], [2]]]]), np.array([[[[5], [4]]]]))
+    assert doubled(epoch, np.array([[[1, 0]]]))
+    assert not doubled(np.array([[[3, 2]]]), np.array([[[5, 3]]]))
+    assert doubled(np.array([[[3, 2]]]), np.array([[[5, 4]]]))
 
 
 # ---------------------------------------------------------------- 5. ucpd, 6. pdgd-ops
@@ -85,12 +87,12 @@ def test_ucpd_follows_its_queues() -> None:
     v, alpha = 2.0 * HORIZON * math.sqrt(EPISODES), 0.25 * HORIZON * EPISODES
     queue, before, total = [0.0] * HORIZON, UNIFORM, [0.0] * HORIZON
     for (state, feedback, after), epoch in zip(course, epochs(course), strict=False):
-        np.testing.assert_allclose(state.arrays["flow"], ball_answer(before, epoch, ARMS), atol=1e-4)
-        z, loss = state.arrays["flow"], 1.0 - feedback.rewards
+        np.testing.assert_allclose(state.arrays["step.flow"], ball_answer(before, epoch, ARMS), atol=1e-4)
+        z, loss = state.arrays["step.flow"], 1.0 - feedback.rewards
         for h in range(HORIZON):
             over = used(z, h) / ARMS - BUDGET / ARMS
             queue[h], total[h] = max(queue[h] + over, 0.0), total[h] + over
-        np.testing.assert_allclose(after.arrays["prices"], queue, rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(after.arrays["step.prices"], queue, rtol=1e-10, atol=1e-14)
         before = mixed(z)
         for n, h, s, a in np.ndindex(ARMS, HORIZON, STATES, 2):
             before[n, h, s, a] *= math.exp(-(v * loss[n, s, a] + queue[h] * a) / alpha)
@@ -105,15 +107,15 @@ def test_pdgd_ops_follows_its_prices() -> None:
     dual = 30 / (HORIZON * math.sqrt(EPISODES * math.log(EPISODES**2 / EPSILON)))
     prices, greatest, before = [0.0] * HORIZON, 0.0, UNIFORM
     for (state, feedback, after), epoch in zip(course, epochs(course), strict=False):
-        np.testing.assert_allclose(state.arrays["flow"], ball_answer(before, epoch, ARMS), atol=1e-4)
-        z, gain = state.arrays["flow"], np.zeros((ARMS, HORIZON, STATES, 2))
+        np.testing.assert_allclose(state.arrays["step.flow"], ball_answer(before, epoch, ARMS), atol=1e-4)
+        z, gain = state.arrays["step.flow"], np.zeros((ARMS, HORIZON, STATES, 2))
         for n, h, s, a in np.ndindex(gain.shape):
             gain[n, h, s, a] = feedback.rewards[n, s, a] - prices[h] * a
         greatest = max(greatest, float(np.abs(gain).max()))
         before = mixed(z) * np.exp(literal.eta(STATES, EPISODES) / greatest * gain)[..., None]
         for h in range(HORIZON):
             prices[h] = min(max(prices[h] + dual * (used(z, h) - BUDGET) / ARMS, 0.0), EPISODES**0.25)
-        np.testing.assert_allclose(after.arrays["prices"], prices, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(after.arrays["step.prices"], prices, rtol=1e-9, atol=1e-12)
     assert max(prices) > 0.1  # the formula above had something to do
 
 
@@ -148,11 +150,11 @@ def test_presets(name: str) -> None:
     assert theory.paper
     assert theory.signature != tuned.signature
     parameters = [field for field in theory.options if field not in ("preset", "epsilon", "rounding")]
-    assert set(tuned.settings.TUNED) == set(parameters)
+    assert set(tuned.TUNED) == set(parameters)
     for parameter in parameters:
-        assert theory.settings.chosen(parameter) == 1.0
-        assert tuned.settings.chosen(parameter) == tuned.settings.TUNED[parameter]
-        assert rmab.learner(name, preset="tuned", **{parameter: 0.125}).settings.chosen(parameter) == 0.125
+        assert theory.chosen(parameter) == 1.0
+        assert tuned.chosen(parameter) == tuned.TUNED[parameter]
+        assert rmab.learner(name, preset="tuned", **{parameter: 0.125}).chosen(parameter) == 0.125
     with pytest.raises(rmab.ModelError, match=f"learner {name}: preset: .*'theory' or 'tuned'"):
         rmab.learner(name, preset="best")
 

@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rmab.learning.generator import drawn
-from rmab.learning.q_whittle import Tables, fast_rate, slow_rate
-from rmab.learning.tables import lagrangian_table
-from rmab.learning.thompson import posterior_draw
 from scipy.stats import beta, kstest
 
 import rmab
 from rmab.errors import ModelError
+from rmab.learning import Known
+from rmab.learning.algorithms.q_whittle import Tables, fast_rate, slow_rate
+from rmab.learning.algorithms.thompson import posterior_draw
+from rmab.learning.index_tables import lagrangian_table
+from rmab.learning.parts.counting import drawn
 from rmab.learning.pools import Pools
 from rmab.solvers.whittle.index import arm_whittle
 from small import played
@@ -26,11 +27,11 @@ def test_the_generator_s_samples_are_all_it_knows_of_the_kernels(name: str) -> N
     task = rmab.task("cpap@noisy", arms=4, budget=2, horizon=5, episodes=4)
     learner: Any = rmab.learner(name, version="generator", samples=30)
     told = learner.informed(task.problem, task.reward(0))
-    assert set(vars(told)) == {"settings", "samples"}
-    np.testing.assert_array_equal(told.samples, drawn(task.problem, 30, 0))
-    np.testing.assert_array_equal(told.samples.sum(axis=3), 30)
+    assert set(vars(told)) == {*learner.options, "_drawn"}
+    np.testing.assert_array_equal(told._drawn, drawn(task.problem, 30, 0))
+    np.testing.assert_array_equal(told._drawn.sum(axis=3), 30)
     for state in played(learner, task):
-        np.testing.assert_array_equal(state.arrays["counts"], told.samples)
+        np.testing.assert_array_equal(state.arrays["counts"], told._drawn)
     other = learner.informed(task.problem, 2 * task.reward(0))  # told no rewards
     np.testing.assert_array_equal(other.begin(task.view()).arrays["mass"], told.begin(task.view()).arrays["mass"])
     assert rmab.run(task, learner).privileged == "is told samples of every pair's next state"
@@ -53,7 +54,7 @@ def test_the_width_of_samples_is_the_same_in_all_episodes() -> None:
     learner: Any = rmab.learner("rmab-ucrl", version="generator", samples=50)
     view, pools = task.view(), Pools.of(task.view())
     first, last = played(learner, task)[1], played(learner, task)[-1]
-    boxes = [learner._model(view, pools, state.arrays, state.episode)[0] for state in (first, last)]
+    boxes = [learner.optimistic(Known(pools, state.episode, 0, view.episodes, state.arrays))[0] for state in (first, last)]
     np.testing.assert_array_equal(boxes[0].low, boxes[1].low)
     np.testing.assert_array_equal(boxes[0].high, boxes[1].high)
     reach = math.sqrt(math.log(4 * 3 * 2 * 4 * 9 * 10 / 0.05) / 100)
@@ -130,12 +131,12 @@ def test_draws_are_dirichlet() -> None:
 
 def test_thompson_plans_for_its_draw() -> None:
     task = rmab.task("cpap@noisy", arms=4, budget=2, horizon=10, episodes=6)
-    view, pools = task.view(), Pools.of(task.view())
+    pools = Pools.of(task.view())
     states = played(rmab.learner("thompson", prior=0.7), task, seed=5)
     arrays = states[4].arrays
     rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(101, 4)))
     draw = posterior_draw(arrays["counts"], pools.support, 0.7, rng)
-    np.testing.assert_array_equal(arrays["table"], lagrangian_table(view, pools, draw, arrays["estimate"]))
+    np.testing.assert_array_equal(arrays["table"], lagrangian_table(pools, draw, arrays["estimate"]))
     other = played(rmab.learner("thompson", prior=0.7), task, seed=6)
     assert not np.array_equal(other[3].arrays["table"], states[3].arrays["table"])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.learning.base import State
+from rmab.learning import State
 from small import EPISODES, small_task
 
 
@@ -121,7 +121,7 @@ class Spy(rmab.Learner):
     def estimate(self, state):
         return self.real.estimate(state)
 
-    _begin = _plan = _learn = lambda self, *_: {}
+    initial = decide = update = lambda self, *_: {}
 
 
 class TestSecrets:

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from rmab.learning.uc_whittle import clearing_price, optimistic_kernels, whittle_radius
 
 import rmab
 from episodes import view_of
 from rmab.common.arrays import FloatArray
+from rmab.learning.algorithms.uc_whittle import clearing_price, optimistic_kernels, whittle_radius
 from rmab.learning.pools import Pools
 from rmab.solvers.whittle.index import arm_whittle
 from small import played
@@ -51,13 +51,13 @@ def test_values_are_optimistic_where_the_balls_hold_the_truth(seed: int) -> None
     needed = np.abs(counts / 25 - kernels).sum(axis=3)
     for price in (-0.5, 0.0, 0.4):
         truth = np.stack([true_values(kernels[n], reward[n], 0.9, price) for n in range(3)])
-        rows, values = optimistic_kernels(pools, {"counts": counts}, reward, needed, price, 0.9)
+        rows, values = optimistic_kernels(pools, counts, reward, needed, price, 0.9)
         assert (values >= truth - 1e-7).all()
         assert (values > truth + 1e-3).any()
         assert (np.abs(rows - counts / 25).sum(axis=3) <= needed + 1e-12).all()
         own = np.stack([true_values(rows[n], reward[n], 0.9, price) for n in range(3)])
         np.testing.assert_allclose(own, values, atol=1e-6)
-        exact, plain = optimistic_kernels(pools, {"counts": counts}, reward, np.zeros((3, 3, 2)), price, 0.9)
+        exact, plain = optimistic_kernels(pools, counts, reward, np.zeros((3, 3, 2)), price, 0.9)
         np.testing.assert_array_equal(exact, counts / 25)
         empirical = np.stack([true_values(counts[n] / 25, reward[n], 0.9, price) for n in range(3)])
         np.testing.assert_allclose(plain, empirical, atol=1e-7)

@@ -4,23 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from rmab.learning.confidence import Confidence
-from rmab.learning.exposure import (
-    bounds,
-    executed_occupancy,
-    exploration,
-    importance,
-    own_occupancy,
-    rows_of,
-    weighted_losses,
-)
-from rmab.learning.shifted_uc_o_reps import shifted_box
 
 import instances
 import literal
 import oracle
 import rmab
-from episodes import tiny, view_of
+from episodes import sets_of, tiny, view_of
 from rival_games import (
     ARMS,
     BUDGET,
@@ -36,7 +25,16 @@ from rival_games import (
     played,
 )
 from rmab.common.arrays import FloatArray
+from rmab.learning.algorithms.shifted_uc_o_reps import shifted_box
 from rmab.learning.pools import Pools
+from rmab.learning.visits import (
+    bounds,
+    executed_occupancy,
+    exploration,
+    importance,
+    own_occupancy,
+    weighted_losses,
+)
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.play.feedback import Feedback
@@ -61,7 +59,7 @@ def literal_own(counts: np.ndarray, share: FloatArray, start: list[int]) -> Floa
 def test_own_occupancies_are_followed_by_hand() -> None:
     view, rng = view_of(2, 3, 4, start=np.array([0, 2])), np.random.default_rng(2)
     counts, share = rng.integers(0, 9, size=(2, 3, 2, 3)), rng.random((2, 4, 3))
-    np.testing.assert_allclose(own_occupancy(view, Pools.of(view), share, counts), literal_own(counts, share, [0, 2]))
+    np.testing.assert_allclose(own_occupancy(Pools.of(view), share, counts), literal_own(counts, share, [0, 2]))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -70,11 +68,11 @@ def test_upper_bounds_make_estimates_optimistic(seed: int) -> None:
     rng = np.random.default_rng(seed)
     kernel, view = rng.dirichlet(np.ones(3), size=(1, 3, 2)), view_of(1, 3, 5, episodes=20)
     counts = np.stack([[[rng.multinomial(60, row) for row in state] for state in kernel[0]]])
-    sets = Confidence("bernstein", 0.05).kernels(view, counts, Pools.of(view).support, 0)
+    sets = sets_of("bernstein", view, counts, Pools.of(view).support, 0, 0.05)
     assert ((sets.low <= kernel) & (kernel <= sets.high)).all()
     share = rng.random((1, 5, 3))
-    upper = bounds(Pools.of(view), rows_of(Pools.of(view), sets), share, np.ones(share.shape, dtype=bool), most=True)
-    lower = bounds(Pools.of(view), rows_of(Pools.of(view), sets), share, np.ones(share.shape, dtype=bool), most=False)
+    upper = bounds(Pools.of(view), sets, share, np.ones(share.shape, dtype=bool), most=True)
+    lower = bounds(Pools.of(view), sets, share, np.ones(share.shape, dtype=bool), most=False)
     scale = 10**6  # counts so large that their means are the kernel
     true = literal_own(np.rint(kernel * scale).astype(int), share, [0])
     assert (true <= upper + 1e-5).all()
@@ -93,16 +91,16 @@ def test_estimates_under_the_hard_budget_are_optimistic_too() -> None:
     kernel, view = rng.dirichlet(np.ones(2), size=(3, 2, 2)), view_of(3, 2, 4, episodes=20)
     counts = np.stack([[[rng.multinomial(80, row) for row in state] for state in arm] for arm in kernel])
     pools = Pools.of(view)
-    sets = Confidence("bernstein", 0.05).kernels(view, counts, pools.support, 0)
+    sets = sets_of("bernstein", view, counts, pools.support, 0, 0.05)
     assert ((sets.low <= kernel) & (kernel <= sets.high)).all()
     share = rng.random((3, 4, 2))
     policy = IndexPolicy(share, 1, rounding="dependent")
-    upper = bounds(pools, rows_of(pools, sets), share, np.ones(share.shape, dtype=bool), most=True)
-    weights, gamma = importance(view, pools, policy, share, counts, upper, (1, 1)), exploration(view, 0.05)
+    upper = bounds(pools, sets, share, np.ones(share.shape, dtype=bool), most=True)
+    weights, gamma = importance(pools, policy, share, counts, upper, (1, 1)), exploration(view, 0.05)
     true = visit_rates(Problem(Arms(kernel), 0, 1, 4), policy, np.random.default_rng(9), 20_000)
     assert (true / (weights + gamma)).max() < 1.0
     assert (true / (weights + gamma)).max() > 0.5  # and not by far
-    plain = executed_occupancy(view, pools, policy, counts, (1, 1))
+    plain = executed_occupancy(pools, policy, counts, (1, 1))
     often = true > 0.02
     assert (true > weights)[often].sum() < (true > plain)[often].sum() / 2
     assert (true[often] / weights[often]).max() < (true[often] / plain[often]).max()
@@ -133,8 +131,8 @@ def test_importance_is_executed_visits_times_the_optimism() -> None:
     counts[0, :, :, 2] = 0  # as far as is known, arm 0 never comes there
     share, hoped = rng.random((2, 3, 3)), rng.random((2, 3, 3, 2)) / 3
     policy = IndexPolicy(share, 1, rounding="dependent")
-    weights = importance(view, pools, policy, share, counts, hoped, (4, 2))
-    executed = executed_occupancy(view, pools, policy, counts, (4, 2))
+    weights = importance(pools, policy, share, counts, hoped, (4, 2))
+    executed = executed_occupancy(pools, policy, counts, (4, 2))
     assert (executed[0, :, 2] == 0).all()
     np.testing.assert_allclose(weights, literal_weights(executed, literal_own(counts, share, [0, 1]), hoped), rtol=1e-12)
     assert weights.sum(axis=3).max() <= 1 + 1e-12
@@ -146,7 +144,7 @@ def test_importance_of_what_is_hardly_planned_but_done() -> None:
     view, counts = view_of(1, 2, 2), np.zeros((1, 2, 2, 2), dtype=int)
     counts[0, :, 0, 0] = counts[0, :, 1, 1] = 9  # active moves to 1, passive to 0
     share, hoped = np.full((1, 2, 2), 1e-310), np.full((1, 2, 2, 2), 0.25)
-    weights = importance(view, Pools.of(view), IndexPolicy(share, 1), share, counts, hoped, (0, 0))
+    weights = importance(Pools.of(view), IndexPolicy(share, 1), share, counts, hoped, (0, 0))
     hand = np.full((1, 2, 2, 2), 0.25)  # where no simulated episode came
     hand[0, 0, 0] = hand[0, 1, 1] = [0.0025 / 1.0025, 1 / 1.0025]  # being passive, which never came up, has half a count
     np.testing.assert_allclose(weights, hand, rtol=1e-14)
@@ -156,7 +154,7 @@ def test_half_a_count_is_that_of_all_arms_of_a_block() -> None:
     """Four arms alike, of one state, all active: 800 chances to be passive, and none taken."""
     view = view_of(4, 1, 2, budget=4, groups=np.zeros(4, dtype=np.int64), pooled_rewards=True)
     policy, share, counts = IndexPolicy(np.ones((4, 1)), 4), np.ones((1, 2, 1)), np.ones((1, 1, 2, 1), dtype=int)
-    weights = importance(view, Pools.of(view), policy, share, counts, np.zeros((1, 2, 1, 2)), (0, 0))
+    weights = importance(Pools.of(view), policy, share, counts, np.zeros((1, 2, 1, 2)), (0, 0))
     half = 0.5 / 800
     np.testing.assert_allclose(weights, np.broadcast_to([half / (1 + half), 1 / (1 + half)], (1, 2, 1, 2)), rtol=1e-14)
 
@@ -166,9 +164,9 @@ def test_importance_treats_both_actions_alike() -> None:
     view, counts = view_of(2, 2, 3), np.full((2, 2, 2, 2), 5)
     pools, share = Pools.of(view), np.full((2, 3, 2), 0.9)
     policy = IndexPolicy(share, 1, rounding="dependent")
-    own = own_occupancy(view, pools, share, counts)
-    weights = importance(view, pools, policy, share, counts, 1.5 * own, (0, 0))
-    executed = executed_occupancy(view, pools, policy, counts, (0, 0))
+    own = own_occupancy(pools, share, counts)
+    weights = importance(pools, policy, share, counts, 1.5 * own, (0, 0))
+    executed = executed_occupancy(pools, policy, counts, (0, 0))
     ratio = weights[:, 1:] / executed[:, 1:]
     np.testing.assert_allclose(ratio[..., 0], ratio[..., 1], rtol=1e-12)
     assert ratio.min() > 1.2
@@ -196,15 +194,15 @@ def test_uob_reps_solves_its_programme() -> None:
     for t, ((state, feedback, _), epoch) in enumerate(zip(course, epochs(course), strict=False)):
         low, high = box(epoch, literal.bernstein_width)
         answer = oracle.clarabel(instances.Instance(before, low, high, [0, 1], BUDGET).program).z
-        np.testing.assert_allclose(state.arrays["flow"], answer, atol=1e-4)
-        share = literal.rmi_index(state.arrays["flow"])
-        sets = Confidence("bernstein", EPSILON).kernels(view, epoch, pools.support, 0)
+        np.testing.assert_allclose(state.arrays["step.flow"], answer, atol=1e-4)
+        share = literal.rmi_index(state.arrays["step.flow"])
+        sets = sets_of("bernstein", view, epoch, pools.support, 0, EPSILON)
         np.testing.assert_allclose(sets.low, low, atol=1e-14)
-        upper = bounds(pools, rows_of(pools, sets), share, np.ones(share.shape, dtype=bool), most=True)
-        executed = executed_occupancy(view, pools, IndexPolicy(share, BUDGET, rounding="dependent"), epoch, (3, t))
+        upper = bounds(pools, sets, share, np.ones(share.shape, dtype=bool), most=True)
+        executed = executed_occupancy(pools, IndexPolicy(share, BUDGET, rounding="dependent"), epoch, (3, t))
         weights = literal_weights(executed, literal_own(epoch, share, [0, 1]), upper) + 0.5 * theory
         tilt = np.exp(-1.5 * theory * weighted(feedback, weights))
-        before = np.maximum(state.arrays["flow"], 1e-12) * tilt[..., None]
+        before = np.maximum(state.arrays["step.flow"], 1e-12) * tilt[..., None]
 
 
 def test_shifted_uc_o_reps_solves_its_programme() -> None:
@@ -220,20 +218,20 @@ def test_shifted_uc_o_reps_solves_its_programme() -> None:
             ends = literal.box(float(centre[n, s, a, y]), radius[n, s, a] / 2, True)
             low[n, s, a, y], high[n, s, a, y] = ((1 - alpha) * end + alpha / STATES for end in ends)
         answer = oracle.clarabel(instances.Instance(before, low, high, [0, 1], BUDGET).program).z
-        np.testing.assert_allclose(state.arrays["flow"], answer, atol=1e-4)
-        mass = state.arrays["flow"].sum(axis=4)
+        np.testing.assert_allclose(state.arrays["step.flow"], answer, atol=1e-4)
+        mass = state.arrays["step.flow"].sum(axis=4)
         assert mass[:, 1:].sum(axis=3).min() >= alpha / STATES - 1e-9  # no state of the plan is rare
-        share = literal.rmi_index(state.arrays["flow"])
-        executed = executed_occupancy(view, pools, IndexPolicy(share, BUDGET, rounding="dependent"), epoch, (3, t))
+        share = literal.rmi_index(state.arrays["step.flow"])
+        executed = executed_occupancy(pools, IndexPolicy(share, BUDGET, rounding="dependent"), epoch, (3, t))
         weights = literal_weights(executed, literal_own(epoch, share, [0, 1]), mass)
         tilt = np.exp(-rate * weighted(feedback, np.maximum(weights, alpha / 4)))
-        before = np.maximum(state.arrays["flow"], 1e-12) * tilt[..., None]
+        before = np.maximum(state.arrays["step.flow"], 1e-12) * tilt[..., None]
 
 
 def test_the_shifted_box_holds_every_shifted_kernel_of_the_ball() -> None:
     view, rng = view_of(1, 3, 4, episodes=30), np.random.default_rng(8)
     pools = Pools.of(view)
-    sets = Confidence("l1", 0.05).kernels(view, rng.integers(50, 400, size=(1, 3, 2, 3)), pools.support, 0)
+    sets = sets_of("l1", view, rng.integers(50, 400, size=(1, 3, 2, 3)), pools.support, 0, 0.05)
     shifted = shifted_box(pools, sets, 0.2)
     for _ in range(300):
         kernel = rng.dirichlet(np.ones(3), size=(1, 3, 2))
@@ -274,12 +272,12 @@ def test_dilated_po_is_its_literal_twin() -> None:
             share[place] = weights[1] / sum(weights)
         np.testing.assert_allclose(learner.plan(state).policy.table, share, rtol=1e-10)
         low, high = box(epoch, literal.wide_bernstein_width)
-        sets = Confidence("wide-bernstein", EPSILON).kernels(view, epoch, pools.support, 0)
+        sets = sets_of("wide-bernstein", view, epoch, pools.support, 0, EPSILON)
         np.testing.assert_allclose(sets.low, low, atol=1e-14)
         np.testing.assert_allclose(sets.high, high, atol=1e-14)
         everywhere = np.ones(share.shape, dtype=bool)
-        most, least = (bounds(pools, rows_of(pools, sets), share, everywhere, most=sign) for sign in (True, False))
-        executed = executed_occupancy(view, pools, IndexPolicy(share, BUDGET, rounding="dependent"), epoch, (3, t))
+        most, least = (bounds(pools, sets, share, everywhere, most=sign) for sign in (True, False))
+        executed = executed_occupancy(pools, IndexPolicy(share, BUDGET, rounding="dependent"), epoch, (3, t))
         weights = literal_weights(executed, literal_own(epoch, share, [0, 1]), most)
         for n in range(ARMS):
             bonus = literal_bonus(share[n], most[n], least[n], low[n], high[n], gamma)

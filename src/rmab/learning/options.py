@@ -7,13 +7,13 @@
 `Mine(memory=0)` is refused with one line; `help(Mine)` lists the options; the command line and study files know them, too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from inspect import cleandoc
-from typing import Any, ClassVar, Literal, TypeVar, cast, dataclass_transform, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from rmab.errors import ModelError
 
@@ -33,10 +33,15 @@ def option(
     ge: float | None = None,
     lt: float | None = None,
     le: float | None = None,
+    names: Iterable[str] = (),
 ) -> Value:
-    """Declare an option: its default, one line on what it is, and the limits of its values."""
+    """Declare an option: its default, one line on what it is, and the limits of its values.
+
+    names: of parts; the option is one of them, or the user's own, `module:Class`.
+    """
     limits = {key: value for key, value in {"gt": gt, "ge": ge, "lt": lt, "le": le}.items() if value is not None}
-    return field(default=default, metadata={"description": help, **limits})
+    listed = {"json_schema_extra": {"names": [*names, "module:Class"]}} if names else {}
+    return field(default=default, metadata={"description": help, **limits, **listed})
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
@@ -74,9 +79,8 @@ class Configured:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options by name: the declared ones, or the public attributes of a class that declares none."""
-        names = [one.name for one in fields(self)] if is_dataclass(self) else vars(self)
-        return {name: getattr(self, name) for name in names if not name.startswith("_")}
+        """The declared options by name; none of a class that declares none."""
+        return {one.name: getattr(self, one.name) for one in fields(self)} if is_dataclass(self) else {}
 
     def chosen(self, name: str) -> float:
         """Return a parameter in units of its theory: as it was set, or by the preset."""
@@ -101,9 +105,17 @@ def _schema(cls: Any) -> type[BaseModel]:
     known: dict[str, Any] = {}
     for one in fields(cls) if is_dataclass(cls) else ():
         default = {} if one.default is MISSING else {"default": one.default}
-        known[one.name] = (hints[one.name], Field(**default, **one.metadata))
+        names = one.metadata.get("json_schema_extra", {}).get("names")
+        hint = hints[one.name] if names is None else Annotated[str, AfterValidator(partial(_known, names))]
+        known[one.name] = (hint, Field(**default, **one.metadata))
     config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
     return create_model(cls.__name__, __config__=config, **known)
+
+
+def _known(names: list[str], value: str) -> str:
+    if value not in names and ":" not in value:
+        raise ValueError(f"Input should be one of {', '.join(names[:-1])}, or {names[-1]} of your own")
+    return value
 
 
 def faults(error: ValidationError) -> list[tuple[tuple[str, ...], str]]:

@@ -90,8 +90,7 @@ def option_faults(name: str, options: dict[str, object]) -> list[tuple[tuple[str
         known.model_validate(options)
         _entry(name).made(options)
     except ValidationError as error:
-        hint = f" [options: {', '.join(known.model_fields) or 'none'}]"
-        return [(place, line + hint) for place, line in faults(error)]
+        return faults(error)
     except ModelError as error:
         return [((), str(error))]
     return []
@@ -121,7 +120,8 @@ def learner(name: str, **options: object) -> Learner:
     if ":" in name:
         return _own(name, options)
     if wrong := option_faults(name, options):
-        raise ModelError(f"learner {name}: {'; '.join(line for _, line in wrong)}")
+        known = ", ".join(learner_options(name).model_fields) or "none"
+        raise ModelError(f"learner {name}: {'; '.join(line for _, line in wrong)} [options: {known}]")
     return _entry(name).made(options)
 
 

@@ -5,7 +5,7 @@ from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import Configured, configured, option
 from rmab.learning.parts.execution import RULE, Execution, TopB
 from rmab.learning.parts.forecasts import Forecast
-from rmab.learning.parts.named import ESTIMATORS, EXECUTIONS, SETS, STEPS, listed, part
+from rmab.learning.parts.named import ESTIMATORS, EXECUTIONS, SETS, STEPS, part
 from rmab.learning.parts.refresh import EveryEpisode, Refresh
 from rmab.learning.parts.rewards import Rewards
 from rmab.learning.parts.sets import EPSILON, Kl, Sets
@@ -49,9 +49,9 @@ class NamedUcmd(Configured):
     scale: float = option(default=1.0, gt=0, le=1e6, help="how greedy: the learning rate, or beta, in units of the rule's")
     rule: Rule = option(default="fill", help=RULE)
     rounding: Rounding = option(default="top", help=ROUNDING)
-    confidence: str = option(default="kl", help=f"the transition sets: {listed(SETS)}")
-    estimator: str = option(default="forecast", help=f"the reward estimator: {listed(ESTIMATORS)}")
-    step: str = option(default="lazy", help=f"the step: {listed(STEPS)}")
+    confidence: str = option(default="kl", names=SETS, help="the transition sets")
+    estimator: str = option(default="forecast", names=ESTIMATORS, help="the reward estimator")
+    step: str = option(default="lazy", names=STEPS, help="from one plan to the next")
 
     def make(self) -> Ucmd:
         """Return the learner; ModelError where a part cannot be made."""

@@ -5,7 +5,6 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from rmab.common.own import imported
-from rmab.errors import ModelError
 from rmab.learning.parts.base import Part
 from rmab.learning.parts.execution import DependentRounding, TopB
 from rmab.learning.parts.forecasts import Fading, Forecast, LastSeen
@@ -13,7 +12,7 @@ from rmab.learning.parts.rewards import Direct, ImplicitExploration, PaperEstima
 from rmab.learning.parts.sets import L1, Bernstein, Hoeffding, Kl, Sets, WideBernstein
 from rmab.learning.parts.steps import Active, Lazy, Step
 
-__all__ = ["ESTIMATORS", "EXECUTIONS", "SETS", "STEPS", "listed", "part"]
+__all__ = ["ESTIMATORS", "EXECUTIONS", "SETS", "STEPS", "part"]
 
 Kind = TypeVar("Kind", bound=Part)
 SETS: Mapping[str, type[Sets]] = {
@@ -35,15 +34,8 @@ STEPS: Mapping[str, type[Step]] = {"active": Active, "lazy": Lazy}
 EXECUTIONS: Mapping[str, type[TopB] | type[DependentRounding]] = {"top": TopB, "dependent": DependentRounding}
 
 
-def listed(known: Mapping[str, type]) -> str:
-    """Return the names in one line."""
-    return f"{', '.join(known)}, or your own module:Class"
-
-
 def part(option: str, name: str, known: Mapping[str, type[Kind]], base: Any, **shared: Any) -> Kind:
-    """Make the part of this name. Of the shared options it gets those that it has."""
-    cls: type[Kind] | None = imported(name, base, option) if ":" in name else known.get(name)
-    if cls is None:
-        raise ModelError(f"{option}: unknown {name!r}; there are {listed(known)}")
+    """Make the part of this name, which is known, or one's own. Of the shared options it gets those that it has."""
+    cls: type[Kind] = imported(name, base, option) if ":" in name else known[name]
     own: list[str] = [one.name for one in fields(cls)] if is_dataclass(cls) else []
     return cls(**{key: value for key, value in shared.items() if key in own})
