@@ -276,7 +276,7 @@ class TestErrors:
             two.plan(one.begin(small_task().view()))
 
     def test_begin_takes_a_view(self):
-        with pytest.raises(rmab.ModelError, match="a learner begins with a View, for instance task.view\(\), got Task"):
+        with pytest.raises(rmab.ModelError, match=r"a learner begins with a View, for instance task.view\(\), got Task"):
             rmab.learner("ucmd").begin(small_task())
 
     def test_a_task_from_a_file(self, tmp_path):

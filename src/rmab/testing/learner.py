@@ -23,7 +23,7 @@ from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy
 from rmab.play.simulation import Trajectory, simulate
 
-__all__ = ["check_learner"]
+__all__ = ["check_learner", "require"]
 
 SEED, LUCK = 7, 8  # of the learner, and of the arms
 ROUNDING = 1e-6  # indices may differ by this much after arms were relabelled
@@ -49,10 +49,10 @@ def check_learner(learner: Learner, task: Task | None = None, *, episodes: int =
     if as_integer(episodes, "episodes") < 2:
         raise ModelError(f"episodes must be at least 2, got {episodes}")
     game = _Game.of(_small_task(episodes) if task is None else task, episodes)
-    _require(len(game.rewards) > 1, "the task needs at least 2 episodes to check a learner on")
+    require(len(game.rewards) > 1, "the task needs at least 2 episodes to check a learner on")
     player = _told(learner, game)
     course, states = _play(player, game)
-    _require(course == _play(player, game)[0], "determinism: two runs with the same seed and feedback differ")
+    require(course == _play(player, game)[0], "determinism: two runs with the same seed and feedback differ")
     _check_causality(player, game, course)
     k = len(course) // 2
     _check_pickling(player, game, course[k:], states[k])
@@ -110,7 +110,8 @@ Print = tuple[Any, ...]
 Course = list[tuple[Print, Print, Print]]  # of every episode: the plan, what happened, and the state after it
 
 
-def _require(holds: bool, otherwise: str) -> None:
+def require(holds: bool, otherwise: str) -> None:
+    """Raise AssertionError with this line, unless it holds."""
     if not holds:
         raise AssertionError(otherwise)
 
@@ -124,12 +125,12 @@ def _small_task(episodes: int) -> Task:
 def _told(learner: Learner, game: _Game) -> Learner:
     """Tell a privileged learner what it asks for, and nobody else."""
     if type(learner).informed is Learner.informed:
-        _require(not learner.privileged, "privileged: a learner that says that it is must have `informed`")
+        require(not learner.privileged, "privileged: a learner that says that it is must have `informed`")
         return learner
     if not learner.privileged:  # in some versions only
         return learner
     told = learner.informed(game.problem, game.rewards.sum(axis=0), SEED)
-    _require(isinstance(told, Learner), "privileged: `informed` must return a learner")
+    require(isinstance(told, Learner), "privileged: `informed` must return a learner")
     return told
 
 
@@ -171,9 +172,9 @@ def _step(learner: Learner, game: _Game, state: State, plan: Plan | None = None)
         if "read-only" not in str(error):
             raise
         raise AssertionError(f"read-only: learning writes into what it was given ({error})") from error
-    _require(_of_state(state) == before[0], "read-only: learning has changed the view or the state that it was given")
-    _require(_of_fields(feedback) == before[1], "read-only: learning has changed the feedback that it was given")
-    _require(after.episode == state.episode + 1, f"own states: episode {after.episode} follows {state.episode}")
+    require(_of_state(state) == before[0], "read-only: learning has changed the view or the state that it was given")
+    require(_of_fields(feedback) == before[1], "read-only: learning has changed the feedback that it was given")
+    require(after.episode == state.episode + 1, f"own states: episode {after.episode} follows {state.episode}")
     return after, feedback
 
 
@@ -186,7 +187,7 @@ def _play(
     while (now := states[-1]).episode < (len(game.rewards) if end is None else end):
         before = _of_state(now)
         planned = _of_plan(learner.plan(now), game.view)
-        _require(_of_state(now) == before, "read-only: planning has changed the view or the state that it was given")
+        require(_of_state(now) == before, "read-only: planning has changed the view or the state that it was given")
         after, feedback = _step(learner, game, now, plan)
         course.append((planned, _of_fields(feedback), _of_state(after)))
         states.append(after)
@@ -198,7 +199,7 @@ def _check_causality(learner: Learner, game: _Game, course: Course) -> None:
     for t in range(len(course)):
         other, _ = _play(learner, game.mirrored(t), end=t + 1)
         for k in range(t + 1):
-            _require(other[k][0] == course[k][0], f"causality: the rewards of episode {t} change the plan of episode {k}")
+            require(other[k][0] == course[k][0], f"causality: the rewards of episode {t} change the plan of episode {k}")
 
 
 def _check_pickling(learner: Learner, game: _Game, rest: Course, state: State) -> None:
@@ -207,7 +208,7 @@ def _check_pickling(learner: Learner, game: _Game, rest: Course, state: State) -
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise AssertionError(f"pickling: learner, state or plan cannot be pickled ({error})") from error
     same = _play(other, game, copied, plan)[0] == rest
-    _require(same, f"pickling: the copies of learner, state and plan go on differently from episode {state.episode} on")
+    require(same, f"pickling: the copies of learner, state and plan go on differently from episode {state.episode} on")
 
 
 def _check_resume(learner: Learner, game: _Game, rest: Course, state: State) -> None:
@@ -216,7 +217,7 @@ def _check_resume(learner: Learner, game: _Game, rest: Course, state: State) -> 
         state.save(path)
         loaded = State.load(path)
     same = _play(learner, game, loaded)[0] == rest
-    _require(same, f"resume: the loaded state goes on differently from episode {state.episode} on")
+    require(same, f"resume: the loaded state goes on differently from episode {state.episode} on")
 
 
 def _wrong(view: View, good: Feedback) -> Iterator[tuple[str, Feedback]]:
@@ -253,14 +254,14 @@ def _check_feedback(learner: Learner, game: _Game, state: State) -> None:
         try:
             learner.learn(state, wrong)
         except FeedbackError:
-            _require(_of_state(state) == before, f"bad feedback: {name} is refused, but has changed the state")
+            require(_of_state(state) == before, f"bad feedback: {name} is refused, but has changed the state")
         except Exception as error:
             kind = type(error).__name__
             raise AssertionError(f"bad feedback: {name} raises {kind}, not FeedbackError ({error})") from error
         else:
             raise AssertionError(f"bad feedback: {name} is taken for good")
     same = _of_state(learner.learn(state, good)) == _of_state(after)
-    _require(same, "bad feedback: it is refused, but changes what is learned afterwards")
+    require(same, "bad feedback: it is refused, but changes what is learned afterwards")
 
 
 def _check_relabelling(learner: Learner, player: Learner, game: _Game) -> None:
@@ -276,7 +277,7 @@ def _check_relabelling(learner: Learner, player: Learner, game: _Game) -> None:
             return
         shapes = plan.table.shape == relabelled.table.shape
         gap = float(np.abs(plan.table[order] - relabelled.table).max()) if shapes else np.inf
-        _require(gap <= ROUNDING, f"relabelling: in episode {t} an index moves by {gap:.1g} when arms change places")
+        require(gap <= ROUNDING, f"relabelling: in episode {t} an index moves by {gap:.1g} when arms change places")
         here, seen = _step(player, game, here)
         there = twin.learn(there, Feedback(t, seen.states[:, order], seen.actions[:, order], seen.rewards[order]))
 

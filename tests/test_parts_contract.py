@@ -1,0 +1,381 @@
+"""Every part keeps the contract of its kind; parts that break one clause of it are caught by that clause."""
+
+import numpy as np
+import pytest
+
+from rmab.errors import ModelError
+from rmab.learning import (
+    L1,
+    Active,
+    Bernstein,
+    DependentRounding,
+    Direct,
+    Doubling,
+    Estimate,
+    EveryEpisode,
+    Execution,
+    Fading,
+    Forecast,
+    Hoeffding,
+    ImplicitExploration,
+    Kl,
+    LastSeen,
+    Lazy,
+    PaperEstimator,
+    Refresh,
+    Revealed,
+    Rewards,
+    Sets,
+    Step,
+    Stepped,
+    TopB,
+    TransitionSets,
+    Ucmd,
+    WideBernstein,
+    configured,
+    option,
+)
+from rmab.learning.algorithms.shifted_uc_o_reps import ShiftedL1, ShiftedWeights
+from rmab.learning.algorithms.uob_reps import UobStep, UpperOccupancy
+from rmab.play.policy import IndexPolicy
+from rmab.testing import check_execution, check_refresh, check_rewards, check_sets, check_step
+
+
+@pytest.mark.parametrize("part", [Hoeffding(), Bernstein(), WideBernstein(), Kl(epsilon=0.5), L1(), Hoeffding(scale=0.3)])
+def test_sets(part):
+    check_sets(part)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        PaperEstimator(),
+        Direct(),
+        Fading(),
+        LastSeen(),
+        Forecast(),
+        ImplicitExploration(),
+        Revealed(),
+        UpperOccupancy(),
+        ShiftedWeights(),
+    ],
+)
+def test_rewards(part):
+    check_rewards(part)
+
+
+@pytest.mark.parametrize("part", [Active(), Lazy(), UobStep(scale=3.0)])
+def test_steps(part):
+    check_step(part)
+
+
+@pytest.mark.parametrize("part", [TopB(), TopB(rule="at-most"), DependentRounding(), DependentRounding(rule="at-most")])
+def test_executions(part):
+    check_execution(part)
+
+
+@pytest.mark.parametrize("part", [EveryEpisode(), Doubling()])
+def test_refresh_rules(part):
+    check_refresh(part)
+
+
+def box(pools, low, high):
+    return TransitionSets.boxes(np.full(pools.support.shape, low) * pools.support, np.full(pools.support.shape, high))
+
+
+class NoSets(Sets):
+    def around(self, pools, counts, episode):
+        return counts
+
+
+class SmallSets(Sets):
+    def around(self, pools, counts, episode):
+        even = pools.support / pools.support.sum(axis=3, keepdims=True)
+        return TransitionSets.boxes(even, even)
+
+
+class FreeSets(Sets):
+    def around(self, pools, counts, episode):
+        return TransitionSets.boxes(np.zeros(counts.shape), np.ones(counts.shape))
+
+
+class OneGroup(Kl):
+    def around(self, pools, counts, episode):
+        return super().around(pools, counts, episode).take(np.array([0]))
+
+
+class Miscounts(Kl):
+    def learn(self, memory, observed):
+        return {"counts": memory["counts"] + 2 * observed.counts}
+
+
+class Uncounted(Kl):
+    def begin(self, pools):
+        return {"visits": np.zeros(3)}
+
+
+@pytest.mark.parametrize(
+    ("part", "line"),
+    [
+        (NoSets(), "shape: around must return TransitionSets, got ndarray"),
+        (OneGroup(), "shape: the sets are (1, 3, 2, 3), not (4, 3, 2, 3)"),
+        (SmallSets(), "mean: a set does not hold the observed frequencies"),
+        (FreeSets(), "support: a transition that is declared impossible is possible"),
+        (Miscounts(), "counting: the memory's counts are not those of all transitions"),
+        (Uncounted(), "counting: counts must be (4, 3, 2, 3), got None"),
+        (ShiftedL1(), "mean: a set does not hold"),  # it is meant to be shifted; the contract is that of a confidence set
+        (Direct(), "kind: Direct does not derive from Sets"),
+    ],
+    ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
+)
+def test_broken_sets(part, line):
+    with pytest.raises(AssertionError) as caught:
+        check_sets(part)
+    assert str(caught.value).startswith(line)
+
+
+class Gains(Rewards):
+    """Says the same of every pair."""
+
+    def __init__(self, value=0.5, shape=None, ahead=None, memory=None):
+        self.value, self.shape, self.ahead, self.memory = value, shape, ahead, memory
+
+    def learn(self, memory, episode):
+        gain = np.full(self.shape or episode.pools.zero.shape, self.value)
+        return Estimate(gain, self.ahead, self.memory or {})
+
+
+class NoEstimate(Rewards):
+    def learn(self, memory, episode):
+        return episode.observed.values
+
+
+class Secret(Rewards):
+    """Remembers in itself what it should return."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def learn(self, memory, episode):
+        self.calls += 1
+        return Estimate(np.full(episode.pools.zero.shape, 1 / self.calls))
+
+
+class Unpicklable(Direct):
+    def __getstate__(self):
+        raise TypeError("not me")
+
+
+class Draws(Rewards):
+    """Has noise arm by arm, and does not say so."""
+
+    def learn(self, memory, episode):
+        return Estimate(np.random.default_rng(episode.luck).random(episode.pools.zero.shape))
+
+
+@pytest.mark.parametrize(
+    ("part", "line"),
+    [
+        (NoEstimate(), "shape: learn must return an Estimate, got ndarray"),
+        (Gains(shape=(2, 2)), "shape: gain is (2, 2), not (4, 3, 2) or (4, 4, 3, 2)"),
+        (Gains(ahead=np.zeros((3, 2))), "shape: ahead is (3, 2)"),
+        (Gains(np.nan), "values: all estimates must be finite"),
+        (Gains(1.5), "values: rewards are mapped to [0, 1]"),
+        (Gains(memory={"list": [1, 2]}), "memory: list must be an array of numbers, got list"),
+        (Gains(memory={"words": np.array(["a"])}), "memory: words must be an array of numbers, got ndarray"),
+        (Secret(), "determinism: two runs"),
+        (Unpicklable(), "pickling: the part cannot be pickled (not me)"),
+        (Draws(), "relabelling: in episode 1"),
+    ],
+    ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
+)
+def test_broken_rewards(part, line):
+    with pytest.raises(AssertionError) as caught:
+        check_rewards(part)
+    assert str(caught.value).startswith(line)
+
+
+class Plans(Step):
+    """Makes a plan that it was told to make, whatever is known."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def begin(self, pools, sets):
+        return self.changed(Lazy().begin(pools, sets))
+
+    def move(self, memory, episode, sets, estimate):
+        return self.changed(Lazy().move(memory, episode, sets, estimate))
+
+    def changed(self, plan):
+        return Stepped(self.change(plan.mass), plan.iterations, plan.memory)
+
+
+def too_small(mass):
+    return mass[:, 1:]
+
+
+def too_light(mass):
+    return 0.9 * mass
+
+
+def negative(mass):
+    return mass + np.array([-1.0, 1.0])
+
+
+def elsewhere(mass):
+    return np.roll(mass, 1, axis=2)
+
+
+def frozen(mass):
+    """Everybody stays where they started, which the kernels of a later episode rule out."""
+    return np.broadcast_to(mass[:, :1], mass.shape)
+
+
+class NoPlan(Step):
+    def move(self, memory, episode, sets, estimate):
+        return episode.mass
+
+
+@pytest.mark.parametrize(
+    ("part", "line"),
+    [
+        (NoPlan(), "shape: a step must return Stepped, got ndarray"),
+        (Plans(too_small), "shape: the plan is (4, 3, 3, 2), not (4, 4, 3, 2)"),
+        (Plans(too_light), "occupancy: a step has mass 1 only up to 1.0e-01"),
+        (Plans(negative), "occupancy: a mass is negative"),
+        (Plans(elsewhere), "occupancy: not all mass starts in the start state"),
+    ],
+    ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
+)
+def test_broken_steps(part, line):
+    with pytest.raises(AssertionError) as caught:
+        check_step(part)
+    assert str(caught.value).startswith(line)
+
+
+def test_a_plan_that_no_kernel_of_the_sets_can_make():
+    from rmab.testing.parts import _WatchedStep
+
+    class Pools:
+        view = type("View", (), {"horizon": 2, "states": 2})
+        start = np.array([0])
+
+    sets = TransitionSets.known([[[[0.0, 1.0]] * 2, [[0.0, 1.0]] * 2]])
+    mass = np.zeros((1, 2, 2, 2))
+    mass[0, 0, 0, 0] = mass[0, 1, 1, 0] = 1.0
+    watched = _WatchedStep(Lazy())
+    assert watched.seen(Stepped(mass), Pools, sets).mass is mass
+    with pytest.raises(AssertionError, match="sets: no kernel of the sets brings so much"):
+        watched.seen(Stepped(frozen(mass)), Pools, sets)
+
+
+class Spends(Execution):
+    def policy(self, pools, mass):
+        everybody = np.ones((pools.view.arms, pools.view.states))
+        return IndexPolicy(everybody, min(pools.view.budget + 1, pools.view.arms))
+
+
+class SpendsRarely(TopB):
+    """Keeps to the budget in all plans that a learner makes."""
+
+    def policy(self, pools, mass):
+        return Spends().policy(pools, mass) if (mass == 1).all() else super().policy(pools, mass)
+
+
+class NoPolicy(TopB):
+    def policy(self, pools, mass):
+        return mass if (mass == 0).all() else super().policy(pools, mass)
+
+
+@pytest.mark.parametrize(
+    ("part", "line"),
+    [
+        (Spends(), "budget: episode 0: step 0: the policy activates 3 arms, the budget is 2"),
+        (SpendsRarely(), "budget: 3 arms are active, of 2"),
+        (NoPolicy(), "policy: it must have a method act(h, states, rng)"),
+    ],
+    ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
+)
+def test_broken_executions(part, line):
+    with pytest.raises(AssertionError) as caught:
+        check_execution(part)
+    assert str(caught.value).startswith(line)
+
+
+class Invents(EveryEpisode):
+    def basis(self, memory, counts):
+        return counts + 1
+
+
+class Flattens(EveryEpisode):
+    def basis(self, memory, counts):
+        return counts.reshape(-1)
+
+
+class Late(EveryEpisode):
+    def until(self, pools, episode):
+        return -1
+
+
+@pytest.mark.parametrize(
+    ("part", "line"),
+    [
+        (Invents(), "basis: more transitions than were counted"),
+        (Flattens(), "basis: it has shape (72,), not (4, 3, 2, 3)"),
+        (Late(), "basis: sets made for episode 0 hold until -1"),
+        (Kl(), "kind: Kl does not derive from Refresh"),
+    ],
+    ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
+)
+def test_broken_refresh_rules(part, line):
+    with pytest.raises(AssertionError) as caught:
+        check_refresh(part)
+    assert str(caught.value).startswith(line)
+
+
+# ---------------------------------------------------------------- options
+
+
+@configured
+class Mine(Rewards):
+    """An estimator with options."""
+
+    memory: int = option(default=10, ge=1, help="episodes that count")
+
+    def learn(self, memory, episode):
+        return Estimate(np.full(episode.pools.zero.shape, 1 / self.memory))
+
+
+def test_options_are_keywords_that_are_checked():
+    assert repr(Mine(memory=3)) == "Mine(memory=3)"
+    assert Mine().options == {"memory": 10}
+    with pytest.raises(ModelError, match=r"^Mine: memory: Input should be greater than or equal to 1 \(got 0\)$"):
+        Mine(memory=0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'age'"):
+        Mine(age=3)
+    with pytest.raises(AttributeError, match="cannot assign to field"):
+        Mine().memory = 4
+    check_rewards(Mine())
+
+
+def test_help_lists_the_options():
+    assert "memory : default 10\n    episodes that count" in Mine.__doc__
+    assert str(__import__("inspect").signature(Mine)) == "(*, memory: int = 10) -> None"
+
+
+def test_a_learner_takes_parts_of_the_right_kind_only():
+    with pytest.raises(ModelError, match=r"^Ucmd: sets: Input should be an instance of Sets \(got Direct\(\)\)$"):
+        Ucmd(sets=Direct())
+    assert issubclass(Refresh, object)
+
+
+def test_states_of_other_parts_are_refused():
+    import rmab
+
+    view = rmab.task("cpap", arms=2, budget=1, horizon=2).view()
+    state = Ucmd(rewards=Mine(memory=2)).begin(view)
+    assert state.learner.startswith("ucmd ")
+    assert "Mine(memory=2)" in state.learner
+    with pytest.raises(ModelError, match="this state belongs to ucmd"):
+        Ucmd(rewards=Mine(memory=3)).plan(state)
