@@ -128,6 +128,8 @@ def test_unknown_names_suggest_the_nearest() -> None:
         (["run", "cpap", "ucmd", "--save", "run.txt"], "run.txt: the name must end in .parquet or .csv"),
         (["run", "cpap", "ucmd", "--save", "no/such/folder/run.csv"], "there is no folder"),
         (["plan", "missing.npz"], "missing.npz: cannot be read"),
+        (["plan", "cpap", "--seed", "two"], "Invalid value for '--seed': expected a whole number, 0 or more, got 'two'"),
+        (["plan", "cpap", "--arm", "-1"], "Invalid value for '--arm': expected a whole number, 0 or more, got '-1'"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_code_2(words: list[str], said: str) -> None:

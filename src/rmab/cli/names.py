@@ -18,6 +18,7 @@ __all__ = [
     "check_known",
     "key_values",
     "nearest",
+    "whole_number",
 ]
 
 MODEL_FILES = (".npz", ".json")
@@ -50,6 +51,30 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic in newer relea
         """Return the names that begin so, and files where they are allowed."""
         names = [CompletionItem(name) for name in self.known() if name.startswith(incomplete)]
         return names + ([CompletionItem(incomplete, type="file")] if self.files else [])
+
+
+class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
+    """A whole number, `least` or more."""
+
+    name = "number"
+
+    def __init__(self, least: int) -> None:
+        self.least = least
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number, or fail with what was expected."""
+        try:
+            number = int(value)
+        except ValueError:
+            number = None
+        if number is None or number < self.least:
+            self.fail(f"expected a whole number, {self.least} or more, got {str(value)!r}", param, ctx)
+        return number
+
+
+def whole_number(min: int) -> WholeNumber:
+    """Return the type of an option that takes a whole number, `min` or more."""
+    return WholeNumber(min)
 
 
 def _tasks() -> list[str]:
