@@ -95,11 +95,6 @@ class Arms:
     ) -> Arms:
         """Build `count` arms with the same kernel and support, both (S, 2, S): one group, stored once.
 
-        Raises
-        ------
-        ModelError
-            If the kernel is malformed or count is below 1.
-
         Examples
         --------
         >>> import rmab
@@ -119,11 +114,6 @@ class Arms:
         """Build arms of different sizes from kernels (S_n, 2, S_n), padded to the largest.
 
         No arm enters a padded state; one that started there would stay. The support says so, too.
-
-        Raises
-        ------
-        ModelError
-            If there is no kernel, or one is malformed.
 
         Examples
         --------

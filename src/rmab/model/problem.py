@@ -69,25 +69,14 @@ class Problem(ReadOnly):
         object.__setattr__(self, "horizon", steps)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write this problem to one file, `.npz` or `.json`. A crash leaves the old file or the new one, never a part.
-
-        Raises
-        ------
-        FileError
-            If the name has another suffix, or the file cannot be written.
-        """
+        """Write this problem to one file, `.npz` or `.json`; FileError if it cannot be written."""
         write_fields(path, "rmab problem", self.fields())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:
         """Read a problem that `save` wrote, or a JSON file with the same fields written by hand.
 
-        Raises
-        ------
-        FileError
-            If the file cannot be read, or does not hold a problem.
-        ModelError
-            If its fields do not form a valid problem.
+        FileError if the file cannot be read or holds something else; ModelError if its fields do not form a problem.
         """
         fields = read_fields(path, "rmab problem", cls.REQUIRED, cls.OPTIONAL)
         try:

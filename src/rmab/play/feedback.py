@@ -66,11 +66,6 @@ class Feedback(ReadOnly):
     def reveal(cls, view: View, episode: int, trajectory: Trajectory, reward: FloatArray) -> Feedback:
         """Keep of the reward (N, S, 2) only what the view's feedback mode reveals of this trajectory.
 
-        Raises
-        ------
-        FeedbackError
-            If the reward has another shape.
-
         Examples
         --------
         >>> import numpy as np
@@ -90,10 +85,7 @@ class Feedback(ReadOnly):
     def of_steps(cls, view: View, episode: int, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> Feedback:
         """Build feedback from the reward of each arm at each step, (H, N), as a live programme records it; NaN if unknown.
 
-        Raises
-        ------
-        FeedbackError
-            If no episode of the view has these states and actions, or a pair was paid differently at two steps.
+        FeedbackError if the view allows no such episode, or a pair was paid differently at two steps.
         """
         whole = cls(episode, states, actions, np.full((view.arms, view.states, 2), np.nan))
         _check_trajectory(view, whole)

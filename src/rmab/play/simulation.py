@@ -47,10 +47,8 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
     ------
     BudgetExceeded
         If the policy activates more arms than the budget allows; it has the step and the count.
-    PolicyError
-        If the policy's table or decision is malformed.
-    ModelError
-        If the reward or the generator is malformed.
+    PolicyError, ModelError
+        If the policy's table or decision, or another argument, is malformed.
 
     Examples
     --------
@@ -94,11 +92,6 @@ def simulate_many(
     -------
     Batch
         Rewards (rounds,) and activations (rounds,).
-
-    Raises
-    ------
-    BudgetExceeded, PolicyError, ModelError
-        As in `simulate`.
 
     Examples
     --------
