@@ -103,7 +103,7 @@ class IndexPolicy:
         object.__setattr__(self, "rounding", rounding)
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
-        """Return which arms to activate, (N,) bools, at step h in states (N,); PolicyError if h or states are not in the table."""
+        """Return which arms to activate, (N,) bools, at step h in states (N,); PolicyError if the table lacks them."""
         arms = np.arange(len(self.table))
         steps = self.table.shape[1] if self.table.ndim == 3 else None
         now = np.asarray(states)
