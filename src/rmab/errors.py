@@ -79,12 +79,8 @@ class BudgetExceeded(PolicyError):
 
     Parameters
     ----------
-    step : int
-        The step, from 0.
-    count : int
-        How many arms the policy activated.
-    budget : int
-        How many it may activate.
+    step, count, budget : int
+        The step (from 0), how many arms the policy activated, and how many it may activate.
 
     Examples
     --------

@@ -114,12 +114,6 @@ class Arms:
         """Build arms of different sizes from kernels (S_n, 2, S_n), padded to the largest.
 
         No arm enters a padded state; one that started there would stay. The support says so, too.
-
-        Examples
-        --------
-        >>> import rmab
-        >>> rmab.Arms.of_sizes([[[[1.0], [1.0]]], [[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]]).sizes
-        array([1, 2])
         """
         tables = [as_floats(kernel, f"kernels[{n}]") for n, kernel in enumerate(kernels)]
         for n, table in enumerate(tables):

@@ -64,18 +64,7 @@ class Feedback(ReadOnly):
 
     @classmethod
     def reveal(cls, view: View, episode: int, trajectory: Trajectory, reward: FloatArray) -> Feedback:
-        """Keep of the reward (N, S, 2) only what the view's feedback mode reveals of this trajectory.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import rmab
-        >>> game = rmab.task("cpap")
-        >>> policy, rng = rmab.random_policy(game.problem), np.random.default_rng(0)
-        >>> episode = rmab.simulate(game.problem, policy, game.base_reward, rng)
-        >>> feedback = rmab.Feedback.reveal(game.view(), 0, episode, game.base_reward)
-        >>> feedback.check(game.view(), episode=0)  # it is possible feedback of episode 0
-        """
+        """Keep of the reward (N, S, 2) only what the view's feedback mode reveals of this trajectory."""
         shown = _shown(view, trajectory.states, trajectory.actions)
         if np.shape(reward) != shown.shape:
             raise FeedbackError(f"reward must have shape (N, S, 2) = {shown.shape}, got {np.shape(reward)}")

@@ -48,18 +48,8 @@ class Interval:
 class Paired:
     """How much more `first` earned than `second` in the same rounds.
 
-    Parameters
-    ----------
-    first, second : str
-        The learners.
-    difference : Interval
-        The difference per round.
-    relative : Interval or None
-        The difference relative to what second earned; None if that may be zero.
-    ahead : int
-        In how many of the difference.count rounds first earned more.
-    p, adjusted : float
-        p-value of the paired t-test, and after Holm's correction for all pairs of the task.
+    `relative` is relative to what second earned, None if that may be zero; `ahead` counts the rounds in which first earned
+    more; `p` is of the paired t-test, `adjusted` after Holm's correction for all pairs of the task.
     """
 
     first: str

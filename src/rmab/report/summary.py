@@ -44,22 +44,10 @@ ROUNDING = 1e-9  # of what was earned: a smaller loss counts as 0
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """All finished rounds of one learner on one task.
+    """All finished rounds of one learner on one task: rounds (R,) ascending, columns (R, T), sizes arms, budget, horizon.
 
-    Parameters
-    ----------
-    task, learner : str
-        Their labels in the study.
-    privileged : str
-        What the learner knows that no real programme does, in words; empty if nothing.
-    published : bool
-        Whether it is exactly the paper's learner, for which the theorem holds.
-    rounds : array of int, shape (R,)
-        The numbers of the rounds, ascending.
-    columns : mapping from str to array of float, shape (R, T)
-        The columns of the study's table.
-    sizes : mapping from str to int
-        Arms, budget and horizon.
+    privileged says what the learner knows that no real programme does, and is empty if nothing; published says whether it is
+    exactly the paper's learner, for which the theorem holds.
     """
 
     task: str
