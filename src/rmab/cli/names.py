@@ -31,9 +31,9 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic in newer relea
     """
 
     def __init__(
-        self, kind: str, known: Callable[[], Iterable[str]], listed_by: str, files: tuple[str, ...] = (), own: bool = False
+        self, what: str, known: Callable[[], Iterable[str]], listed_by: str, files: tuple[str, ...] = (), own: bool = False
     ) -> None:
-        self.name, self.known, self.listed_by, self.files, self.own = kind, known, listed_by, files, own
+        self.name, self.known, self.listed_by, self.files, self.own = what, known, listed_by, files, own
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name, or fail with the nearest known one."""

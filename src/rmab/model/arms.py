@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, as_integer
+from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.arm_checks import check_rows, checked_groups, checked_names, checked_sizes, checked_support
 
@@ -99,7 +100,7 @@ class Arms:
         --------
         >>> import rmab
         >>> rmab.Arms.identical([[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]], 5)
-        Arms(5 arms, 2 states, 1 groups)
+        Arms(5 arms, 2 states, 1 group)
         """
         one = as_floats(kernel, "kernel")
         number = as_integer(count, "count")
@@ -204,8 +205,8 @@ class Arms:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        groups = "" if self.groups is None else f", {len(self.representatives)} groups"
-        return f"Arms({self.count} arms, {self.states} states{groups})"
+        groups = "" if self.groups is None else f", {many(len(self.representatives), 'group')}"
+        return f"Arms({many(self.count, 'arm')}, {many(self.states, 'state')}{groups})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle one kernel per group: identical arms cost as much as one."""

@@ -47,7 +47,7 @@ class Problem(ReadOnly):
     >>> import rmab
     >>> kernel = [[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]
     >>> rmab.Problem(rmab.Arms.identical(kernel, 5), start=0, budget=2, horizon=10)
-    Problem(Arms(5 arms, 2 states, 1 groups), budget 2, horizon 10)
+    Problem(Arms(5 arms, 2 states, 1 group), budget 2, horizon 10)
     """
 
     arms: Arms

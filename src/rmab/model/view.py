@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rmab.common.arrays import BoolArray, IntArray, ReadOnly
+from rmab.common.words import many
 
 __all__ = ["FeedbackMode", "View"]
 
@@ -60,5 +61,5 @@ class View(ReadOnly):
     state_names: tuple[str, ...] | None
 
     def __repr__(self) -> str:
-        sizes = f"{self.arms} arms, {self.states} states, budget {self.budget}, {self.horizon} steps"
-        return f"View({sizes}, {self.episodes} episodes, {self.feedback} feedback)"
+        sizes = f"{many(self.arms, 'arm')}, {many(self.states, 'state')}, budget {self.budget}, {many(self.horizon, 'step')}"
+        return f"View({sizes}, {many(self.episodes, 'episode')}, {self.feedback} feedback)"

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer
+from rmab.common.words import many
 from rmab.errors import FeedbackError, ModelError
 from rmab.model.view import View
 from rmab.play.simulation import Trajectory
@@ -41,7 +42,7 @@ class Feedback(ReadOnly):
     >>> import numpy as np
     >>> import rmab
     >>> rmab.Feedback(0, states=[[0, 1], [1, 1]], actions=[[1, 0]], rewards=np.full((2, 2, 2), np.nan))
-    Feedback(episode 0, 1 steps, 2 arms, 0 of 8 rewards revealed)
+    Feedback(episode 0, 1 step, 2 arms, 0 of 8 rewards revealed)
     """
 
     episode: int
@@ -123,7 +124,7 @@ class Feedback(ReadOnly):
 
     def __repr__(self) -> str:
         (steps, arms), known = self.actions.shape, int((~np.isnan(self.rewards)).sum())
-        sizes = f"episode {self.episode}, {steps} steps, {arms} arms"
+        sizes = f"episode {self.episode}, {many(steps, 'step')}, {many(arms, 'arm')}"
         return f"Feedback({sizes}, {known} of {self.rewards.size} rewards revealed)"
 
     def _check_alike(self, groups: IntArray, slack: float) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly
+from rmab.common.words import many
 
 __all__ = ["Batch", "Trajectory"]
 
@@ -39,7 +40,7 @@ class Trajectory(ReadOnly):
 
     def __repr__(self) -> str:
         steps, arms = self.actions.shape
-        return f"Trajectory({steps} steps, {arms} arms, reward {self.reward:.6g})"
+        return f"Trajectory({many(steps, 'step')}, {many(arms, 'arm')}, reward {self.reward:.6g})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,4 +77,5 @@ class Batch(ReadOnly):
         return float(self.rewards.std(ddof=1) / np.sqrt(rounds)) if rounds > 1 else float("inf")
 
     def __repr__(self) -> str:
-        return f"Batch({self.rewards.size} episodes, mean reward {self.mean:.6g}, standard error {self.stderr:.2g})"
+        size = many(self.rewards.size, "episode")
+        return f"Batch({size}, mean reward {self.mean:.6g}, standard error {self.stderr:.2g})"

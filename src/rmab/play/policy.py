@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, as_integer
+from rmab.common.words import many
 from rmab.errors import ModelError, PolicyError
 from rmab.play.compiled.selection import select
 
@@ -116,8 +117,8 @@ class IndexPolicy:
         return active
 
     def __repr__(self) -> str:
-        steps = "any step" if self.table.ndim == 2 else f"{self.table.shape[1]} steps"
-        sizes = f"{len(self.table)} arms, {steps}, {self.table.shape[-1]} states, budget {self.budget}"
+        steps = "any step" if self.table.ndim == 2 else many(self.table.shape[1], "step")
+        sizes = f"{many(len(self.table), 'arm')}, {steps}, {many(self.table.shape[-1], 'state')}, budget {self.budget}"
         return f"IndexPolicy({sizes}, rule {self.rule!r}, rounding {self.rounding!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from rmab.common.words import many
 from rmab.report.numbers import percent, places_of, plain, share, spread
 from rmab.report.statistics import Interval, Paired, interval
 from rmab.report.summary import ROUNDING, TERMS, Cell, Page, Scaling, Summary
@@ -130,7 +131,7 @@ def _theory_words(page: Page) -> list[str]:
     held = "stayed below it" if over == 0 else "went above it"
     where = "in the one round" if total == 1 else f"in all {total} rounds" if over == 0 else f"in {over} of {total} rounds"
     said = f"the regret of {cell.learner} to O1 is {percent(part)} of the theorem's bound"
-    return [f"After {_many(cell.episodes, 'episode')} {said}, and {held} {where}."]
+    return [f"After {many(cell.episodes, 'episode')} {said}, and {held} {where}."]
 
 
 def _caution(page: Page) -> list[str]:
@@ -154,16 +155,12 @@ def _few(fewest: int) -> list[str]:
 def coverage(summary: Summary) -> str:
     """Say how much of the study has been run."""
     counts = {summary.study.rounds_of(task) for task in summary.study.tasks}
-    rounds = f"{'up to ' if len(counts) > 1 else ''}{_many(max(counts), 'round')}"
-    grid = f"{_many(len(summary.study.tasks), 'task')}, {_many(len(summary.study.learners), 'learner')}, {rounds}"
+    rounds = f"{'up to ' if len(counts) > 1 else ''}{many(max(counts), 'round')}"
+    grid = f"{many(len(summary.study.tasks), 'task')}, {many(len(summary.study.learners), 'learner')}, {rounds}"
     if summary.finished == summary.expected:
         return f"{'The one run is' if summary.expected == 1 else f'All {summary.expected} runs are'} finished ({grid})."
     part = f"{summary.finished} of {summary.expected} runs {'is' if summary.finished == 1 else 'are'} finished"
     return f"{part} ({grid}): the rest may change what is said here."
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def headline(summary: Summary) -> list[str]:
@@ -191,13 +188,13 @@ def _tasks_headline(summary: Summary) -> list[str]:
     if not pages:
         only = summary.pages[0].rivals[0]
         who = "one learner" if only.privileged else "one learner without privileges"
-        first = f"{_many(len(summary.pages), 'task')} with {who} each: there is nothing to compare."
+        first = f"{many(len(summary.pages), 'task')} with {who} each: there is nothing to compare."
         return [first, *_extremes(summary, only.learner)]
     firsts = [page.rivals[0].learner for page in pages]
     leader = max(summary.learners, key=firsts.count)
     alone = sum(page.rivals[0].learner == leader and not any(page.level(cell) for cell in page.rivals[1:]) for page in pages)
     rivals = "learners" if all(cell.privileged for page in pages for cell in page.cells) else "learners without privileges"
-    first = f"{leader} earned the most of the {rivals} on {firsts.count(leader)} of {_many(len(pages), 'task')}"
+    first = f"{leader} earned the most of the {rivals} on {firsts.count(leader)} of {many(len(pages), 'task')}"
     return [f"{first}; on {alone} of them it can be told apart from all others.", *_extremes(summary, leader)]
 
 

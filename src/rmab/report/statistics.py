@@ -14,6 +14,7 @@ import numpy as np
 from scipy import stats
 
 from rmab.common.arrays import FloatArray
+from rmab.common.words import many
 
 __all__ = ["Interval", "Paired", "Power", "band", "holm", "interval", "paired", "power", "ratio"]
 
@@ -41,7 +42,7 @@ class Interval:
         return Interval(-self.mean, -self.high, -self.low, self.count)
 
     def __repr__(self) -> str:
-        return f"Interval({self.mean:.6g}, 95%: {self.low:.6g} to {self.high:.6g}, {self.count} rounds)"
+        return f"Interval({self.mean:.6g}, 95%: {self.low:.6g} to {self.high:.6g}, {many(self.count, 'round')})"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.report.statistics import Interval, Paired, Power, holm, interval, paired, power
 
@@ -95,7 +96,7 @@ class Cell:
         return interval(self.columns["seconds"].mean(axis=1))
 
     def __repr__(self) -> str:
-        return f"Cell({self.learner} on {self.task}, {self.rounds.size} rounds, {self.episodes} episodes)"
+        return f"Cell({self.learner} on {self.task}, {many(self.rounds.size, 'round')}, {many(self.episodes, 'episode')})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +133,7 @@ class Page:
         return self.rivals[0] is cell or found is None or not found.told
 
     def __repr__(self) -> str:
-        return f"Page({self.task}, {len(self.cells)} learners)"
+        return f"Page({self.task}, {many(len(self.cells), 'learner')})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +157,7 @@ class Scaling:
         return [interval(row) for row in self.values]
 
     def __repr__(self) -> str:
-        return f"Scaling({self.learner} on {self.group}, {self.sizes.size} sizes, {self.values.shape[1]} rounds)"
+        return f"Scaling({self.learner} on {self.group}, {many(self.sizes.size, 'size')})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +186,7 @@ class Summary:
         return [one for one in left if one[2] > 0]
 
     def __repr__(self) -> str:
-        return f"Summary({self.study.name}, {len(self.pages)} tasks, {self.finished} of {self.expected} runs finished)"
+        return f"Summary({self.study.name}, {many(len(self.pages), 'task')}, {self.finished} of {self.expected} runs)"
 
 
 def summarise(study: Study, table: pa.Table) -> Summary:

@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 
 from rmab.common.arrays import FloatArray, frozen
+from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
 from rmab.model.view import View
@@ -127,7 +128,7 @@ class Comparators:
         return frozen(bounds)
 
     def __repr__(self) -> str:
-        return f"Comparators({self.problem!r}, {len(self.rewards)} episodes)"
+        return f"Comparators({self.problem!r}, {many(len(self.rewards), 'episode')})"
 
 
 _SHARED: dict[bytes, Comparators] = {}  # the oldest first
