@@ -52,8 +52,10 @@ def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> dict[tupl
 def test_every_command_has_help_with_examples_that_parse(path: tuple[str, ...]) -> None:
     outcome = call(*path, "--help")
     assert outcome.exit_code == 0
-    examples = re.findall(r"^ +rmab (.*?)  +# \w", outcome.stdout, re.M)
-    assert examples
+    assert re.search(r"^ +Examples:$", outcome.stdout, re.M)
+    shown = outcome.stdout.partition("Examples:\n")[2]
+    examples = re.findall(r"^ +rmab (.*?)(?: +# \w.*)?$", shown, re.M)
+    assert len(examples) == len(re.findall(r"# \w", shown)) > 0  # each says what it does
     for example in examples:
         words = shlex.split(example.partition(">")[0])
         command: click.Command = main
@@ -62,6 +64,13 @@ def test_every_command_has_help_with_examples_that_parse(path: tuple[str, ...]) 
         options = command.make_parser(click.Context(command))
         _, rest, _ = options.parse_args(words)
         assert not rest
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_help_fits_a_terminal_of_80_columns(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for line in call(*path, "--help").stdout.splitlines():
+        assert len(line) <= 80 or line.startswith("    rmab ")  # a command is not broken
 
 
 def test_options_say_what_they_are() -> None:
@@ -119,15 +128,17 @@ def test_unknown_names_suggest_the_nearest() -> None:
         (["run", "cpap"], "Missing argument 'LEARNER'"),
         (["run", "cpap", "ucmd", "--nonsense"], "No such option"),
         (["run", "cpap", "ucmd", "--seed", "-1"], "--seed"),
-        (["run", "cpap", "ucmd", "-o", "epsilon"], "expected key=value, got 'epsilon'"),
+        (["run", "cpap", "ucmd", "-o", "epsilon"], "expected key=value, for instance arms=40, got 'epsilon'"),
         (["run", "cpap", "ucmd", "-o", "epsilon=.1", "-o", "epsilon=.2"], "epsilon is given twice"),
         (["run", "cpap", "ucmd", "-o", "epsilon=2"], "epsilon: Input should be less than 1 (got 2)"),
         (["run", "cpap", "ucmd", "-t", "arms=3"], "arms must be even"),
-        (["run", "cpap", "random", "-o", "epsilon=1"], "It has none"),
+        (["run", "cpap", "random", "-o", "epsilon=1"], "It has no options"),
         (["run", "missing.json", "ucmd"], "missing.json: cannot be read"),
         (["run", "cpap", "ucmd", "--save", "run.txt"], "run.txt: the name must end in .parquet or .csv"),
         (["run", "cpap", "ucmd", "--save", "no/such/folder/run.csv"], "there is no folder"),
         (["plan", "missing.npz"], "missing.npz: cannot be read"),
+        (["plan", "cpap", "--seed", "two"], "Invalid value for '--seed': expected a whole number, 0 or more, got 'two'"),
+        (["plan", "cpap", "--arm", "-1"], "Invalid value for '--arm': expected a whole number, 0 or more, got '-1'"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_code_2(words: list[str], said: str) -> None:

@@ -134,8 +134,16 @@ def test_the_plan_of_a_task_is_for_its_typical_reward(task_file: Path) -> None:
 
 def test_a_long_table_is_cut_and_says_so() -> None:
     shown = call("plan", "deadline").stdout
-    assert "60 rows more: choose arms with --arm, or print all with --json." in shown
+    assert "60 more rows: choose arms with --arm, or print all with --json." in shown
     assert re.search(r"^ +0-99 +empty ", shown, re.M)
+
+
+def test_a_narrow_terminal_shows_fewer_steps_and_whole_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = call("plan", "cpap", "--arm", 0).stdout
+    assert re.search(r"^ +arms +state +0 +12 +24 +37 +49 *$", shown, re.M)
+    assert re.search(r"^ +intermediate +\d", shown, re.M)
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_padded_states_are_not_shown(tmp_path: Path) -> None:
@@ -148,7 +156,7 @@ def test_padded_states_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_what_a_plan_cannot_use_is_refused(problem_file: Path, tmp_path: Path) -> None:
-    assert "a problem without rewards; say what it pays with --reward" in refused("plan", problem_file)
+    assert "a problem file has no rewards; give them with --reward FILE" in refused("plan", problem_file)
     bad = tmp_path / "bad.json"
     for content, said in (
         ("[1, 2]", r"shape (N, S, 2) = (5, 2, 2) or (S, 2), got (2,)"),
@@ -160,7 +168,7 @@ def test_what_a_plan_cannot_use_is_refused(problem_file: Path, tmp_path: Path) -
     bad.write_text(json.dumps(LEVEL))
     assert "there are arms 0..4, got 5" in refused("plan", problem_file, "--reward", bad, "--arm", 5)
     bad.write_text('{"kind": "something else"}')
-    assert "expected kind 'rmab task', found 'something else'" in refused("plan", bad)
+    assert "the file has kind 'something else'; the kind of a task is 'rmab task'" in refused("plan", bad)
 
 
 def test_the_benchmark_reports_each_pair(monkeypatch: pytest.MonkeyPatch) -> None:

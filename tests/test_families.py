@@ -221,7 +221,7 @@ class TestOwnTasks:
     @pytest.mark.parametrize(
         ("change", "error", "message"),
         [
-            ({"kind": "other"}, FileError, "expected kind 'rmab task', found 'other'"),
+            ({"kind": "other"}, FileError, "the file has kind 'other'; the kind of a task is 'rmab task'"),
             ({"budget": 7}, ModelError, r"budget must be in 0\.\.2"),
             ({"low": "abc"}, ModelError, "range: not an array of numbers"),
             ({"passive_zero": "false"}, ModelError, "passive_zero must be true or false, got 'false'"),

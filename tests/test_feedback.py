@@ -138,7 +138,7 @@ def refusal(seen, feedback, episode=2):
 class TestCheck:
     @pytest.mark.parametrize("episode", [0, 1, 3])
     def test_episode(self, episode):
-        assert refusal(*good(), episode) == f"feedback of episode 2 where that of episode {episode} is due"
+        assert refusal(*good(), episode) == f"got feedback of episode 2, but episode {episode} is due"
 
     def test_lengths(self):
         seen, one = good()
@@ -258,7 +258,7 @@ class TestOfSteps:
                 STATES,
                 ACTIONS,
                 changed(PAID, (1, 2), 0.25),
-                f"rewards: arm 2 is paid {PAID[0][2]} at step 0, and otherwise for the same pair elsewhere",
+                f"rewards: arm 2 is paid {PAID[0][2]} at step 0, but differently for the same pair at another step",
             ),
         ],
     )

@@ -13,6 +13,7 @@ from hypothesis import given
 
 from rmab.common.files import write_atomically
 from rmab.errors import FileError, ModelError, RmabError
+from rmab.families import load_task
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from strategies import problems
@@ -81,14 +82,31 @@ class TestLoad:
         (tmp_path / f"folder{suffix}").mkdir()
         assert re.search(r"cannot be read \(Is a directory\)$", refusal(tmp_path / f"folder{suffix}", FileError))
 
-    @pytest.mark.parametrize("kind", ["rmab task", 3, ""])
+    @pytest.mark.parametrize("kind", ["rmab tasks", 3, ""])
     def test_wrong_kind(self, tmp_path, suffix, kind):
         path = write(tmp_path / f"p{suffix}", {**FIELDS, "kind": kind})
-        assert re.search(f"expected kind 'rmab problem', found {kind!r}$", refusal(path, FileError))
+        assert refusal(path, FileError) == f"the file has kind {kind!r}; the kind of a problem is 'rmab problem'"
+
+    @pytest.mark.parametrize(
+        ("kind", "line"),
+        [
+            ("rmab task", "the file holds a task, not a problem; read it with rmab.load_task"),
+            ("rmab learner state", "the file holds a learner's state, not a problem; read it with rmab.State.load"),
+        ],
+    )
+    def test_another_kind_of_ours_says_how_to_read_it(self, tmp_path, suffix, kind, line):
+        assert refusal(write(tmp_path / f"p{suffix}", {**FIELDS, "kind": kind}), FileError) == line
+
+    def test_a_problem_read_as_a_task_says_how_to_read_it(self, tmp_path, suffix):
+        path = write(tmp_path / f"p{suffix}", FIELDS)
+        with pytest.raises(FileError) as caught:
+            load_task(path)
+        line = "the file holds a problem, not a task; read it with rmab.Problem.load, or plan it with `rmab plan"
+        assert str(caught.value).startswith(f"{path}: {line}")
 
     def test_no_kind(self, tmp_path, suffix):
         path = write(tmp_path / f"p{suffix}", {key: value for key, value in FIELDS.items() if key != "kind"})
-        assert re.search("expected kind 'rmab problem', found None$", refusal(path, FileError))
+        assert refusal(path, FileError) == "the file has no field 'kind'; the kind of a problem is 'rmab problem'"
 
     @pytest.mark.parametrize("names", [["kernels"], ["start"], ["budget"], ["horizon"], ["budget", "start"]])
     def test_missing_field(self, tmp_path, suffix, names):

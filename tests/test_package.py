@@ -147,10 +147,10 @@ print(module._FOLDER, uniform(numpy.arange(1, 5, dtype=numpy.uint64)) > 0)
     assert run_python(code, XDG_CACHE_HOME="") == "None True"
 
 
-def test_the_cache_follows_all_kernel_sources(tmp_path: Path) -> None:
+def test_the_cache_follows_all_compiled_sources(tmp_path: Path) -> None:
     code = "from rmab.common import compile as module; print(module._FOLDER)"
     folder = run_python(code, XDG_CACHE_HOME=str(tmp_path))
-    assert folder.startswith(str(tmp_path / "rmab" / "kernels-"))
+    assert folder.startswith(str(tmp_path / "rmab" / "compiled-"))
     assert run_python(code, XDG_CACHE_HOME=str(tmp_path), NUMBA_BOUNDSCHECK="1") != folder
 
 

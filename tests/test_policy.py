@@ -28,7 +28,7 @@ class TestErrors:
         ("rounding", "value", "need"),
         [
             *[("top", bad, "a finite index") for bad in (np.nan, np.inf, -np.inf)],
-            *[("dependent", bad, "a probability") for bad in (np.nan, -0.1, 1.1, np.inf)],
+            *[("dependent", bad, r"a probability in \[0, 1\]") for bad in (np.nan, -0.1, 1.1, np.inf)],
         ],
     )
     def test_a_bad_value_is_named(self, rounding, value, need):

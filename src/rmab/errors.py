@@ -1,4 +1,4 @@
-"""What can go wrong, by name. Every message is one line that says what and where."""
+"""The errors of the library. Every message is one line that says what is wrong, and where."""
 
 __all__ = [
     "BudgetExceeded",
@@ -13,29 +13,81 @@ __all__ = [
 
 
 class RmabError(Exception):
-    """Base of every error that this library raises on purpose."""
+    """Base class of all errors that the library raises on purpose.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> try:
+    ...     rmab.Arms([0.5, 0.5])
+    ... except rmab.RmabError as error:
+    ...     print(error)
+    kernels must have shape (N, S, 2, S) with N, S >= 1, got (2,)
+    """
 
 
 class ModelError(RmabError, ValueError):
-    """A problem, task or reward that is not well formed. Nothing was built."""
+    """A problem, task, reward or option is malformed; nothing was built.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> rmab.task("cpap", arms=3)
+    Traceback (most recent call last):
+    rmab.errors.ModelError: arms must be even (half of each cluster) and at least 2, got 3
+    """
 
 
 class FileError(RmabError, ValueError):
-    """A file that cannot be read as what it should be. The message starts with its path."""
+    """A file cannot be read or written, or holds something else. The message starts with its path.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> rmab.Problem.load("missing.npz")
+    Traceback (most recent call last):
+    rmab.errors.FileError: missing.npz: cannot be read (No such file or directory)
+    """
 
 
 class FeedbackError(RmabError, ValueError):
-    """Feedback that no episode of the problem can give. The learner's state is as it was before."""
+    """No episode of the problem can give this feedback. The learner's state is unchanged.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> rmab.Feedback(0, states=[[0], [1]], actions=[[2]], rewards=[[[0, 0], [0, 0]]])
+    Traceback (most recent call last):
+    rmab.errors.FeedbackError: step 0: the action of arm 0 must be 0 or 1, got 2
+    """
 
 
 class PolicyError(RmabError, ValueError):
-    """A policy whose table or decision is not well formed."""
+    """The table or a decision of a policy is malformed.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> rmab.IndexPolicy([[0.5, 0.2]], budget=2)
+    Traceback (most recent call last):
+    rmab.errors.PolicyError: budget must be in 0..1 (the number of arms), got 2
+    """
 
 
 class BudgetExceeded(PolicyError):
     """A policy activated more arms than the budget allows; the episode was stopped at that step.
 
-    Attributes: step (from 0), count (arms it wanted to activate) and budget.
+    Parameters
+    ----------
+    step, count, budget : int
+        The step (from 0), how many arms the policy activated, and how many it may activate.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> raise rmab.BudgetExceeded(step=4, count=3, budget=2)
+    Traceback (most recent call last):
+    rmab.errors.BudgetExceeded: step 4: the policy activates 3 arms, the budget is 2
     """
 
     def __init__(self, step: int, count: int, budget: int) -> None:
@@ -43,13 +95,13 @@ class BudgetExceeded(PolicyError):
         self.step, self.count, self.budget = step, count, budget
 
     def __reduce__(self) -> tuple[type["BudgetExceeded"], tuple[int, int, int]]:
-        """Pickle by its numbers, so that it crosses process boundaries."""
+        """Pickle its numbers, so that it can pass between processes."""
         return type(self), (self.step, self.count, self.budget)
 
 
 class SolverError(RmabError, RuntimeError):
-    """A solver did not reach an answer that could be certified. There is no answer, not an approximate one."""
+    """A solver found no answer that it could certify. It returns none, not even an approximate one."""
 
 
 class StudyError(RmabError, RuntimeError):
-    """A study that cannot go on, for instance because no worker starts. What is finished stays, and can be resumed."""
+    """A study cannot go on, for instance because no worker starts. Finished runs are kept, and the study can be resumed."""

@@ -1,4 +1,4 @@
-"""`rmab bench`: how fast it is on this machine."""
+"""`rmab bench`: how fast the library is on this machine."""
 
 import click
 
@@ -7,13 +7,15 @@ from rmab.cli.screen import print_json, print_table
 
 __all__ = ["bench"]
 
+RATIO = "ratio: the time of the peer, divided by that of a later call; above 1, rmab is faster."
 
-@click.command(epilog=examples(("rmab bench", "a table, in well under a minute"), ("rmab bench --json", "for a program")))
+
+@click.command(epilog=examples(("rmab bench", "a table, within a minute"), ("rmab bench --json", "the same for a program")))
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def bench(machine: bool) -> None:
-    """Time the simulator, a projection, a plan and a run on this machine, each beside a peer.
+    """Time simulator, projection, plan and run on this machine.
 
-    The first call loads or compiles machine code, which is kept for the next time.
+    Each is timed next to a peer. The first call loads or compiles machine code, which is kept on disk.
     """
     from rmab.cli.selfbench import measures
 
@@ -28,7 +30,9 @@ def bench(machine: bool) -> None:
         (one.name, one.peer, f"{one.first:.2f} s", _short(one.seconds), _short(one.peer_seconds), f"{one.ratio:.2g}")
         for one in taken
     ]
-    print_table("On this machine", ("what", "peer", "first call", "then", "peer", "ratio"), rows, left=2)
+    print_table(
+        "On this machine", ("what", "peer", "first call", "later calls", "peer", "ratio"), rows, left=2, notes=[RATIO]
+    )
 
 
 def _short(seconds: float) -> str:

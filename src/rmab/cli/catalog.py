@@ -1,5 +1,6 @@
-"""`rmab tasks` and `rmab learners`: what there is."""
+"""`rmab tasks` and `rmab learners`: lists of both, and their options."""
 
+import re
 from typing import Any
 
 import click
@@ -10,6 +11,8 @@ from rmab.cli.screen import print_json, print_table
 
 __all__ = ["learners", "tasks"]
 
+CITED = r" \([^()]*\d{4}\)$"  # a paper at the end of a summary; the table has a column for it
+
 
 @click.command(
     epilog=examples(("rmab tasks", "the families and their options"), ("rmab tasks --json", "the same for a program"))
@@ -18,8 +21,8 @@ __all__ = ["learners", "tasks"]
 def tasks(machine: bool) -> None:
     """List the tasks and their options.
 
-    A task is a family and an adversary, which chooses the rewards: cpap@switching. Without an adversary it is the paper's
-    ramp. A task of your own is a file: see Task.save and docs/cli.md.
+    The name of a task is a family, @ and an adversary, which chooses the rewards: cpap@switching. cpap alone is cpap@ramp,
+    as in the paper. A task of your own is a file: see rmab.Task.save and docs/cli.md.
     """
     from rmab.families import FAMILIES, family_options
     from rmab.families import tasks as every
@@ -33,15 +36,15 @@ def tasks(machine: bool) -> None:
         (name, (make.__doc__ or "").splitlines()[0], " ".join(f"{k}={v}".lower() for k, v in family_options(name).items()))
         for name, make in FAMILIES.items()
     ]
-    notes = [f"Each against an adversary: @{', @'.join(ADVERSARIES)}", "Change an option: rmab run cpap ucmd -t arms=40"]
+    notes = [f"Add an adversary: @{', @'.join(ADVERSARIES)}", "Change an option: rmab run cpap@iid ucmd -t arms=40"]
     print_table("Tasks", ("task", "what it is", "options"), rows, left=3, notes=notes)
 
 
 @click.command(
     epilog=examples(
-        ("rmab learners", "all of them"),
+        ("rmab learners", "all learners"),
         ("rmab learners ucmd", "the options of one"),
-        ("rmab learners ucmd --json", "the same as a JSON schema"),
+        ("rmab learners ucmd --json", "its options as a JSON schema"),
     )
 )
 @click.argument("name", type=BUILTIN_LEARNER, required=False)
@@ -49,7 +52,7 @@ def tasks(machine: bool) -> None:
 def learners(name: str | None, machine: bool) -> None:
     """List the learners; with a NAME, show its options.
 
-    Privileged learners are told what no real programme knows: they are there to compare with.
+    Privileged learners know what no real programme knows; they are for comparison only.
     """
     if name is not None:
         _show_options(name, machine)
@@ -59,11 +62,14 @@ def learners(name: str | None, machine: bool) -> None:
 
     made = {one: learner(one) for one in every()}
     rows = [(one, each.feedback, each.privileged, each.paper, every()[one]) for one, each in made.items()]
-    columns = ("learner", "feedback", "privileged", "paper", "what it is")
     if machine:
-        print_json([dict(zip((*columns[:4], "summary"), row, strict=True)) for row in rows])
+        columns = ("learner", "feedback", "privileged", "paper", "summary")
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
         return
-    print_table("Learners", columns, rows, left=5, notes=["Options of one: rmab learners NAME"])
+    shown = [(one, feedback, re.sub(CITED, "", line), paper) for one, feedback, _, paper, line in rows]
+    notes = [f"{one} is privileged: it {told}." for one, _, told, *_ in rows if told]
+    notes.append("Show the options of one: rmab learners NAME")
+    print_table("Learners", ("learner", "feedback", "what it is", "paper"), shown, left=4, notes=notes)
 
 
 def _show_options(name: str, machine: bool) -> None:
@@ -78,12 +84,12 @@ def _show_options(name: str, machine: bool) -> None:
         click.echo(f"{name} has no options.")
         return
     rows = [(key, str(one.get("default", "")), _values(one), one.get("description", "")) for key, one in options.items()]
-    notes = [f"Set one: rmab run cpap {name} -o {rows[0][0]}={rows[0][1]}"]
+    notes = [f"Change an option: rmab run cpap {name} -o {rows[0][0]}={rows[0][1]}"]
     print_table(f"Options of {name}", ("option", "default", "values", "what it is"), rows, left=4, notes=notes)
 
 
 def _values(option: dict[str, Any]) -> str:
-    """Return what an option may be, in a few words, from its JSON schema."""
+    """Return the values that an option may take, in a few words, from its JSON schema."""
     if "anyOf" in option:
         return " or ".join(_values(one) for one in option["anyOf"])
     if "enum" in option:

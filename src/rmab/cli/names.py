@@ -1,4 +1,4 @@
-"""Names and options as the user types them: checked before any work, completed by the shell, with the nearest on a typo."""
+"""Types of arguments and options: checked before any work, completed by the shell; a typo gets a suggestion."""
 
 import difflib
 import json
@@ -18,38 +18,63 @@ __all__ = [
     "check_known",
     "key_values",
     "nearest",
+    "whole_number",
 ]
 
 MODEL_FILES = (".npz", ".json")
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
-    """One of a list of names, or a file with one of these suffixes, or one's own `module:maker` where these are allowed.
+    """A known name; or, where allowed, a file with one of these suffixes, or the user's own `module:maker`.
 
-    The list is read when it is needed.
+    `known` is called only when the list is needed.
     """
 
     def __init__(
-        self, kind: str, known: Callable[[], Iterable[str]], listed_by: str, files: tuple[str, ...] = (), own: bool = False
+        self, what: str, known: Callable[[], Iterable[str]], listed_by: str, files: tuple[str, ...] = (), own: bool = False
     ) -> None:
-        self.name, self.known, self.listed_by, self.files, self.own = kind, known, listed_by, files, own
+        self.name, self.known, self.listed_by, self.files, self.own = what, known, listed_by, files, own
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name, or fail with the nearest one."""
+        """Return the name, or fail with the nearest known one."""
         if Path(value).suffix in self.files or (self.own and ":" in value):
             return value
         known = list(self.known())
         if value not in known:
-            also = f", a file ends in {' or '.join(self.files)}" if self.files else ""
-            self.fail(
-                f"unknown {self.name} {value!r}{nearest(value, known)} `{self.listed_by}` lists them{also}", param, ctx
-            )
+            also = f"; the name of a file must end in {' or '.join(self.files)}" if self.files else ""
+            own = "; one of your own is given as module:name" if self.own else ""
+            hint = f"{nearest(value, known)} `{self.listed_by}` lists them{also}{own}"
+            self.fail(f"unknown {self.name} {value!r}{hint}", param, ctx)
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        """Return the names that begin so, and files where they are allowed."""
+        """Return the names that begin like this, and files where they are allowed."""
         names = [CompletionItem(name) for name in self.known() if name.startswith(incomplete)]
         return names + ([CompletionItem(incomplete, type="file")] if self.files else [])
+
+
+class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
+    """A whole number, `least` or more."""
+
+    name = "number"
+
+    def __init__(self, least: int) -> None:
+        self.least = least
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number, or fail with what was expected."""
+        try:
+            number = int(value)
+        except ValueError:
+            number = None
+        if number is None or number < self.least:
+            self.fail(f"expected a whole number, {self.least} or more, got {str(value)!r}", param, ctx)
+        return number
+
+
+def whole_number(min: int) -> WholeNumber:
+    """Return the type of an option that takes a whole number, `min` or more."""
+    return WholeNumber(min)
 
 
 def _tasks() -> list[str]:
@@ -78,29 +103,29 @@ BUILTIN_STUDY = Name("study", _studies, "rmab study list")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence: a question after the nearest known name, or a full stop."""
+    """Return the end of a sentence: ', did you mean ...?' with the nearest known name, or a full stop."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f", did you mean {close[0]!r}?" if close else "."
 
 
 def check_known(what: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise UsageError for the first name that is not known, with the nearest one and all the others."""
+    """Raise UsageError for the first unknown name, with the nearest known one and the list."""
     names = list(known)
     for name in given:
         if name not in names:
-            there = f"It has {', '.join(names)}" if names else "It has none"
+            there = f"Its options are {', '.join(names)}" if names else "It has no options"
             raise click.UsageError(f"{what} has no option {name!r}{nearest(name, names)} {there}")
 
 
 def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, object]:
-    """Turn `key=value` pairs into a dictionary: numbers, true, false and null as in JSON, everything else is text."""
+    """Return `key=value` pairs as a dictionary: a value is JSON (numbers, true, false, null), or else text."""
     pairs: dict[str, object] = {}
     for text in values:
         key, sign, value = text.partition("=")
         if not sign or not key:
-            raise click.BadParameter(f"expected key=value, got {text!r}", ctx, param)
+            raise click.BadParameter(f"expected key=value, for instance arms=40, got {text!r}", ctx, param)
         if key in pairs:
-            raise click.BadParameter(f"{key} is given twice", ctx, param)
+            raise click.BadParameter(f"{key} is given twice; keep one", ctx, param)
         try:
             pairs[key] = json.loads(value)
         except ValueError:

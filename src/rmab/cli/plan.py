@@ -1,4 +1,4 @@
-"""`rmab plan`: bound, prices and indices of a model that is known."""
+"""`rmab plan`: bound, prices and indices of a problem with known kernels."""
 
 import json
 import math
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.names import MODEL_FILES, TASK
+from rmab.cli.names import MODEL_FILES, TASK, whole_number
 from rmab.cli.program import BadInput, examples
-from rmab.cli.screen import number, print_json, print_table
+from rmab.cli.screen import number, print_json, print_table, screen_width
 
 if TYPE_CHECKING:
     from rmab.common.arrays import FloatArray
@@ -19,37 +19,44 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
-SHOWN_STEPS, SHOWN_ROWS = 7, 60
-ROUNDING = 1e-6  # part of the largest index within which an index and a price are equal
-DIGITS = 4  # of the largest number in a table; smaller ones have as many decimals
+SHOWN_STEPS, FEWER_STEPS, SHOWN_ROWS = 7, 5, 60
+NARROW = 100  # columns below which fewer steps are shown
+ROUNDING = 1e-6  # relative to the largest index: closer than this, an index equals a price
+DIGITS = 4  # of the largest number in a table; the others have the same number of decimals
 
 
 @click.command(
     epilog=examples(
-        ("rmab plan cpap-adherence", "a case study with a typical reward"),
+        ("rmab plan cpap-adherence", "a case study with its typical reward"),
         ("rmab plan cpap --arm 0 --arm 19", "the indices of two arms only"),
-        ("rmab plan mine.json", "your own task file: the mean of its rewards"),
-        ("rmab plan problem.json --reward reward.json", "a problem file, and what it pays"),
-        ("rmab plan cpap --json", "everything, every arm and step, for a program"),
+        ("rmab plan mine.json", "a task file, for the mean of its rewards"),
+        ("rmab plan problem.json --reward reward.json", "a problem file and its rewards"),
+        ("rmab plan cpap --json", "all arms and steps, for a program"),
     )
 )
 @click.argument("problem", type=TASK)
-@click.option("--reward", type=click.Path(path_type=Path), help="Array (N, S, 2), or (S, 2) for all arms: .json or .npy.")
+@click.option(
+    "--reward",
+    type=click.Path(path_type=Path),
+    help="File with the rewards, .json or .npy: an array (N, S, 2), or (S, 2) for all arms.",
+)
 @click.option(
     "--index",
     type=click.Choice(["lagrangian", "occupancy"]),
     default="lagrangian",
     show_default=True,
-    help="What activating is worth, or the part of the arms in a state that the plan activates.",
+    help="lagrangian: what activating is worth; occupancy: how often the plan activates an arm in this state.",
 )
-@click.option("--arm", "arms", type=click.IntRange(min=0), multiple=True, help="Show this arm only; may be repeated.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of a task that is made by name.")
+@click.option("--arm", "arms", type=whole_number(min=0), multiple=True, help="Show this arm only (from 0); may be repeated.")
+@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Seed of a task given by name.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def plan(problem: str, reward: Path | None, index: str, arms: tuple[int, ...], seed: int, machine: bool) -> None:
-    """Plan PROBLEM with its kernels known: what no policy can beat, the price of the budget, and whom to activate.
+    """Plan a PROBLEM with known kernels: bound, prices, indices.
 
-    PROBLEM is a task name (`rmab tasks`) or a file with a task or a problem, .json or .npz: docs/cli.md shows one. The
-    index of an arm says what activating it is worth in a state at a step; activate the highest, up to the budget.
+    The bound is what no policy can beat, the prices are what one more activation is worth at each step, and the index of
+    an arm is what activating it is worth in a state at a step: activate the highest, up to the budget.
+
+    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem; docs/cli.md shows one.
     """
     from rmab.planners.indices import lagrangian_index, occupancy_index
     from rmab.solvers.fluid.fluid import fluid
@@ -79,7 +86,7 @@ def _model(name: str, reward: Path | None, seed: int) -> "tuple[Problem, Any]":
     from_file = Path(name).suffix in MODEL_FILES
     if from_file and kind_of(name) == "rmab problem":
         if reward is None:
-            raise BadInput(f"{name}: a problem without rewards; say what it pays with --reward FILE")
+            raise BadInput(f"{name}: a problem file has no rewards; give them with --reward FILE")
         model = Problem.load(name)
     else:
         game = make_task(name) if from_file else make_task(name, seed=seed)
@@ -152,29 +159,29 @@ def _print_indices(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tup
             worth = [index == "lagrangian" and table[n, h, s] > solved.prices[h] + slack for h in steps]
             cells = [f"{table[n, h, s]:{form}}{'*' if star else ' '}" for h, star in zip(steps, worth, strict=True)]
             rows.append((_listed(members) if s == 0 else "", names[s], *cells))
-    notes = ["* worth more than the price of its step"] if index == "lagrangian" else []
+    notes = ["* worth more than the price of this step"] if index == "lagrangian" else []
     if len(rows) > SHOWN_ROWS:
-        notes.append(f"{len(rows) - SHOWN_ROWS} rows more: choose arms with --arm, or print all with --json.")
-    what = "what activating is worth" if index == "lagrangian" else "the part of the arms in a state that is activated"
+        notes.append(f"{len(rows) - SHOWN_ROWS} more rows: choose arms with --arm, or print all with --json.")
+    what = "what activating is worth" if index == "lagrangian" else "how often the plan activates an arm in this state"
     title = f"The {index} index, step by step: {what}"
     print_table(title, ("arms", "state", *(f"{h} " for h in steps)), rows[:SHOWN_ROWS], left=2, notes=notes)
 
 
 def _form(values: "FloatArray") -> str:
-    """Return one format for all numbers of a table: so many digits for the largest, and no noise of rounding."""
+    """Return one format for all numbers of a table, with DIGITS digits for the largest."""
     largest = float(abs(values).max())
     whole = math.floor(math.log10(largest)) + 1 if largest > 0 else 1
     return f"z,.{min(max(DIGITS - whole, 0), 12)}f"
 
 
 def _steps(horizon: int) -> list[int]:
-    """Return a few steps, evenly spread, with the first and the last."""
-    count = min(horizon, SHOWN_STEPS)
+    """Return a few steps, evenly spread, including the first and the last."""
+    count = min(horizon, SHOWN_STEPS if screen_width() >= NARROW else FEWER_STEPS)
     return sorted({round(k * (horizon - 1) / max(count - 1, 1)) for k in range(count)})
 
 
 def _alike(solved: "Fluid", arms: tuple[int, ...]) -> list[list[int]]:
-    """Return the arms that are asked for (none: all), those with the same plan together."""
+    """Return the chosen arms (none chosen: all), those with the same plan together."""
     blocks: dict[int, list[int]] = {}
     for n, block in enumerate(solved.blocks.block_of.tolist()):
         if not arms or n in arms:

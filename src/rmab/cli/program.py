@@ -1,4 +1,4 @@
-"""How every command ends: the exit code, and one line for an error."""
+"""What all commands share: exit codes, errors in one line, and examples on help pages."""
 
 import errno
 import io
@@ -13,26 +13,27 @@ from rmab.errors import FileError, ModelError, RmabError
 __all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "BadInput", "Failure", "Program", "examples"]
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # the file's name is right, the disk is not
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # not the user's mistake, but the disk's
+NARROW = 76  # columns for examples in a terminal of 80
 
 
 class Failure(click.ClickException):
-    """The work could not be done: printed as one line."""
+    """The work failed; the error is printed as one line."""
 
     exit_code = FAILED
 
 
 class BadInput(Failure):
-    """What was given is wrong: printed as one line."""
+    """The input is wrong; the error is printed as one line."""
 
     exit_code = BAD_INPUT
 
 
 class Program(click.Group):
-    """The whole command line. Errors of the library become one line; Ctrl-C becomes exit code 130."""
+    """The whole command line: errors of the library are printed as one line, and Ctrl-C exits with code 130."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; any error that click does not know ends as a Failure."""
+        """Run the command; an error that click does not know becomes a Failure."""
         try:
             return super().invoke(ctx)
         except (click.UsageError, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -45,9 +46,9 @@ class Program(click.Group):
             raise _failure(error) from error
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run and exit, as click does, but with our exit codes and errors of one line."""
+        """Run and exit as click does, but with our exit codes and one-line errors."""
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # a pipe may know fewer letters than the names that are printed
+            sys.stdout.reconfigure(errors="replace")  # the encoding of a pipe may lack letters of names
         try:
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.exceptions.NoArgsIsHelpError as error:
@@ -63,9 +64,12 @@ class Program(click.Group):
 
 
 def examples(*lines: tuple[str, str]) -> str:
-    """Return commands, each with what it does, as the last part of a help page."""
+    """Return (command, what it does) pairs for the end of a help page: side by side, or one above the other if too wide."""
     width = max(len(command) for command, _ in lines)
-    return "\b\nExamples:\n" + "\n".join(f"  {command:<{width}}  # {what}" for command, what in lines)
+    shown = [f"  {command:<{width}}  # {what}" for command, what in lines]
+    if max(map(len, shown)) > NARROW:
+        shown = [f"  # {what}\n  {command}" for command, what in lines]
+    return "\b\nExamples:\n" + "\n".join(shown)
 
 
 def _failure(error: Exception) -> Failure:

@@ -1,4 +1,4 @@
-"""What is printed: tables for people, JSON for programs, progress on standard error."""
+"""What is printed: tables for people, JSON for programs, and progress on standard error."""
 
 import json
 import math
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["alone_on_stdout", "as_json", "number", "print_json", "print_table", "progress"]
+__all__ = ["alone_on_stdout", "as_json", "number", "print_json", "print_table", "progress", "screen_width"]
 
-WIDTH = 120  # of a table that goes into a file or a pipe
+WIDTH = 120  # columns of a table in a file or a pipe
 TENTHS = 10
-SHORT = 24  # characters up to which a cell is not broken into lines
+SHORT = 24  # characters up to which a cell is kept on one line
 
 
 def print_json(value: object) -> None:
-    """Print as JSON; what is not a number becomes null, as JSON has no word for it."""
+    """Print as JSON; NaN and infinity become null, because JSON has neither."""
     click.echo(json.dumps(as_json(value), indent=2))
 
 
 def alone_on_stdout(machine: bool) -> AbstractContextManager[object]:
-    """Keep standard output for the JSON, if there will be one: what learners print inside goes to standard error."""
+    """Keep standard output free for JSON, if `machine`: what learners print meanwhile goes to standard error."""
     return redirect_stdout(sys.stderr) if machine else nullcontext()
 
 
 def as_json(value: object) -> object:
-    """Return the same of plain lists, dictionaries, numbers and strings; arrays become lists."""
+    """Return the value as plain lists, dictionaries, numbers and strings; arrays become lists."""
     if isinstance(value, dict):
         return {str(key): as_json(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -45,14 +45,14 @@ def as_json(value: object) -> object:
 
 
 def number(value: float, form: str = ",.1f") -> str:
-    """Return a number for a table; a dash for one that does not exist."""
+    """Return a number for a table, or a dash if it is not finite."""
     return f"{value:{form}}" if math.isfinite(value) else "-"
 
 
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, notes: Sequence[str] = ()
 ) -> None:
-    """Print rows of text under these columns: the first `left` are words, the others numbers. Notes follow."""
+    """Print a table and notes below it: the first `left` columns are words, the others numbers."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -72,12 +72,12 @@ def print_table(
 
 @contextmanager
 def progress(description: str, *, in_lines: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on standard error while the body runs; yields a function that takes (done, all).
+    """Show a progress bar on standard error while the body runs; yields a function that takes (done, all).
 
-    Where standard error is no terminal there is no bar; in_lines: but a line at every tenth, for a log.
+    Without a terminal there is no bar; with in_lines, a log then gets a line at every tenth.
     """
     with _bar() as bar:
-        task = bar.add_task(f"{description} (the first time, it compiles for a minute or two)", total=None)
+        task = bar.add_task(f"{description} (the first run compiles for a minute or two)", total=None)
         said = -1
 
         def advance(done: int, whole: int) -> None:
@@ -88,6 +88,11 @@ def progress(description: str, *, in_lines: bool = False) -> Iterator[Callable[[
                 click.echo(f"{description}: {done:,} of {whole:,}", err=True)
 
         yield advance
+
+
+def screen_width() -> int:
+    """Return the number of columns that a table may have."""
+    return _console().width
 
 
 def _bar() -> "Progress":
@@ -101,7 +106,7 @@ def _bar() -> "Progress":
 def _console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
-    # Names of the user's are printed as they are, brackets and all.
+    # The user's names may contain brackets: they are not markup.
     console = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDTH

@@ -1,6 +1,6 @@
-"""A short benchmark for any installation: simulator, projection, plan and run, each beside a peer on the same machine.
+"""A short benchmark for any installation: simulator, projection, plan and run, each next to a peer.
 
-Seconds say little across machines; the ratio to a peer that was timed in the same minute does.
+Seconds cannot be compared between machines; the ratio to a peer, timed in the same minute, can.
 """
 
 import time
@@ -27,7 +27,7 @@ ROUNDS = 500  # episodes of one timing of the simulator
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds of the first call, of a later one (the best of a few), of the peer, and peer_seconds / seconds."""
+    """Seconds of the first call, of later calls (the best of a few) and of the peer; ratio is peer_seconds / seconds."""
 
     name: str
     peer: str
@@ -39,7 +39,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Pair:
-    """Something to time and its peer; `parts` is how many pieces of work one call does, so that a piece is reported."""
+    """A call to time, and its peer. Times are per part: one call does `parts` of them, the peer `peer_parts`."""
 
     name: str
     call: Callable[[], object]
@@ -58,7 +58,7 @@ class Pair:
 
 
 def measures() -> Iterator[Pair]:
-    """Return the pairs, all on the paper's first case study: 20 arms, 3 states, 50 steps."""
+    """Yield the pairs, all on the CPAP case study: 20 arms, 3 states, 50 steps."""
     game = task("cpap-adherence")
     problem, reward = game.problem, game.base_reward
     policy = lagrangian_index(problem, reward)
@@ -94,14 +94,14 @@ def measures() -> Iterator[Pair]:
 
 
 def numpy_episode(problem: Problem, policy: IndexPolicy, reward: FloatArray) -> float:
-    """Return what one episode earns, every step vectorised over the arms: the loop that one would write."""
+    """Return the reward of one episode, each step vectorised over the arms: the loop one would write in NumPy."""
     rng, cumulative, arms = np.random.default_rng(0), problem.arms.kernels.cumsum(axis=3), np.arange(problem.arms.count)
     states, total = problem.start.copy(), 0.0
     for h in range(problem.horizon):
         active = np.zeros(arms.size, dtype=np.int64)
         active[np.argpartition(policy.table[arms, h, states], -problem.budget)[-problem.budget :]] = 1
         total += float(reward[arms, states, active].sum())
-        # The last sum can fall short of 1 by rounding: no draw may lead beyond the last state.
+        # By rounding, the last sum may be below 1: no draw may lead beyond the last state.
         below = (cumulative[arms, states, active] <= rng.random((arms.size, 1))).sum(axis=1)
         states = np.minimum(below, problem.arms.states - 1)
     return total

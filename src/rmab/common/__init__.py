@@ -1,1 +1,1 @@
-"""What every room uses: array types, checks of arguments, files, cores, and how compiled code is compiled."""
+"""Used by all folders: array types, checks of arguments, files, the number of cores, and the compiler's options."""

@@ -1,4 +1,4 @@
-"""The array types of the library, by name."""
+"""Names of the array types of the library, and read-only arrays."""
 
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ def frozen(array: NDArray[Element]) -> NDArray[Element]:
 
 
 class ReadOnly:
-    """Base of frozen dataclasses: NumPy forgets the read-only flag of a pickled array, and this restores it."""
+    """Base of frozen dataclasses: makes arrays read-only again after unpickling, because NumPy does not."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():

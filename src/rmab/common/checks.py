@@ -1,4 +1,6 @@
-"""Turning what a caller passes into numbers and arrays of numbers, or into an error that says what was wrong."""
+"""Arguments as numbers and arrays of numbers, or an error that says what is wrong with them."""
+
+from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +12,7 @@ __all__ = ["as_floats", "as_integer", "as_states"]
 
 
 def as_floats(values: ArrayLike, name: str) -> FloatArray:
-    """Copy `values` into a C-ordered float64 array; anything else than numbers is a ModelError."""
+    """Copy `values` into a C-ordered float64 array; ModelError if they are not numbers."""
     try:
         given = np.asarray(values)
         if given.dtype.kind not in "biuf" and not (given.dtype.kind == "O" and given.size):
@@ -21,7 +23,7 @@ def as_floats(values: ArrayLike, name: str) -> FloatArray:
 
 
 def as_integer(value: object, name: str) -> int:
-    """Return `value` as an int if it is one below 2^53 (2.0 is, 2.5, True and '2' are not)."""
+    """Return `value` as an int; ModelError unless it is a whole number below 2^53 (2.0 is; 2.5, True and '2' are not)."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not -(2**53) < value < 2**53 or value != int(value):  # type: ignore[operator,call-overload]
         raise ModelError(f"{name} must be a whole number, got {value!r:.40}")
@@ -29,7 +31,10 @@ def as_integer(value: object, name: str) -> int:
 
 
 def as_states(start: ArrayLike, sizes: IntArray, *, one_for_all: bool = False) -> IntArray:
-    """Return one state per arm (N,), below the sizes (N,) of the arms; one_for_all: a single number stands for all."""
+    """Return the state (N,) of each arm, or raise ModelError unless 0 <= start < sizes (N,).
+
+    one_for_all: a single number stands for all arms.
+    """
     given = as_floats(start, "start")
     if one_for_all and given.ndim == 0:
         given = np.full(sizes.size, given)

@@ -1,9 +1,9 @@
 """How code is compiled: one decorator, so that the options live in one place.
 
-The machine code is cached on disk. Numba notices a change in a function's own file, but not in another file that it
-calls into, and would then run stale code without a word. So the cache folder is named after a hash of *all* compiled files:
-those in the folders `compiled` of all rooms, which call into nothing else (a test sees to it). Where no folder can be
-written, they are compiled afresh in each process: slower, never wrong.
+The machine code is cached on disk. Numba notices a change in a function's own file, but not in other files that it calls
+into, and would silently run stale code. So the name of the cache folder has a hash of *all* files in folders named
+`compiled`, which call into nothing else (a test checks this). If no folder can be written, each process compiles
+everything afresh: slower, never wrong.
 """
 
 import hashlib
@@ -27,11 +27,11 @@ def _cache_folder() -> Path | None:
         digest.update(source.read_bytes())
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
-        folder = base / "rmab" / f"kernels-{digest.hexdigest()[:16]}"
+        folder = base / "rmab" / f"compiled-{digest.hexdigest()[:16]}"
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             return folder
-    except (OSError, RuntimeError):  # the latter where there is no home folder
+    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
         return None
 
 
@@ -54,7 +54,7 @@ def compiled(function: Function) -> Function:
 
 
 def compiled_inline(function: Function) -> Function:
-    """Compile as `compiled` does, and paste the code where it is called: for small pieces of innermost loops."""
+    """Compile as `compiled` does, and inline it where it is called: for small parts of innermost loops."""
     return _jit(function, forceinline=True)
 
 
@@ -64,5 +64,5 @@ def compiled_contracting(function: Function) -> Function:
 
 
 def compiled_contracting_inline(function: Function) -> Function:
-    """Compile as `compiled_contracting` does, and paste the code where it is called."""
+    """Compile as `compiled_contracting` does, and inline it where it is called."""
     return _jit(function, fastmath={"contract"}, forceinline=True)

@@ -1,9 +1,11 @@
 """Reading and writing a model as one file: a flat dictionary of arrays, numbers and strings.
 
-Two formats by suffix: ``.npz`` (compact, exact) and ``.json`` (readable, written by hand or by another language; floats
-survive the round trip exactly). Files are written to a neighbour first and then renamed, so that a reader, or a crash,
-never meets a half-written one.
+The suffix chooses the format: ``.npz`` is compact, ``.json`` can be read and written by hand or by other languages; both
+keep floats exactly. A file is written under a temporary name and then renamed, so that neither a reader nor a crash ever
+sees a half-written one.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -21,12 +23,17 @@ from rmab.errors import FileError
 __all__ = ["kind_of", "read_fields", "write_atomically", "write_fields"]
 
 SUFFIXES = (".npz", ".json")
+KINDS = {  # what a file of this kind holds, and how to read it
+    "rmab problem": ("a problem", "rmab.Problem.load, or plan it with `rmab plan FILE --reward FILE`"),
+    "rmab task": ("a task", "rmab.load_task"),
+    "rmab learner state": ("a learner's state", "rmab.State.load"),
+}
 # What zipfile, zlib and NumPy raise on an archive in which some byte is wrong.
 BROKEN_ARCHIVE = (ValueError, EOFError, KeyError, RuntimeError, SyntaxError, OSError, zipfile.BadZipFile, zlib.error)
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put `content` at `path` in one move: either the old file or the new one is there, never a part."""
+    """Write `content` to `path`: a crash leaves the old file or the new one, never a part."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -65,14 +72,14 @@ def write_fields(path: str | os.PathLike[str], kind: str, fields: Mapping[str, A
 def read_fields(
     path: str | os.PathLike[str], kind: str, required: Set[str], optional: Set[str], *, prefix: str | None = None
 ) -> dict[str, Any]:
-    """Read a file that `write_fields` made, or a JSON file written by hand. Wrong, missing or unknown fields are errors.
+    """Read a file that `write_fields` wrote, or a JSON file written by hand; FileError if fields are missing or unknown.
 
-    Fields whose name begins with the prefix, if there is one, are known whatever they are called.
+    Fields whose names begin with `prefix` are always allowed.
     """
     fields = _read(path)
     found = fields.pop("kind", None)
     if not isinstance(found, str) or found != kind:
-        raise FileError(f"{path}: expected kind {kind!r}, found {found!r}")
+        raise FileError(f"{path}: {_wrong_kind(kind, found)}")
     if missing := sorted(required - fields.keys()):
         raise FileError(f"{path}: missing {', '.join(missing)}")
     free = {name for name in fields if prefix is not None and name.startswith(prefix)}
@@ -82,8 +89,18 @@ def read_fields(
 
 
 def kind_of(path: str | os.PathLike[str]) -> object:
-    """Return what kind of file it says it is, for instance 'rmab task'; None where it does not say."""
+    """Return the kind of file that it claims to be, for instance 'rmab task', or None if it does not say."""
     return _read(path).get("kind")
+
+
+def _wrong_kind(kind: str, found: object) -> str:
+    """Say what a file holds instead of what was asked for, and what to do."""
+    wanted = KINDS.get(kind, (repr(kind), ""))[0]
+    if isinstance(found, str) and found in KINDS:
+        held, reader = KINDS[found]
+        return f"the file holds {held}, not {wanted}; read it with {reader}"
+    says = "has no field 'kind'" if found is None else f"has kind {found!r}"
+    return f"the file {says}; the kind of {wanted} is {kind!r}"
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:

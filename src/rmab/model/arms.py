@@ -1,4 +1,6 @@
-"""Arms: the transition kernels of a restless bandit (paper, Section 3), checked once and never changed."""
+"""Arms: the transition kernels of a restless bandit (Xiong & Li 2024, Section 3), checked once and never changed."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,23 +12,45 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, as_integer
+from rmab.common.words import many
 from rmab.errors import ModelError
+from rmab.model.arm_checks import check_rows, checked_groups, checked_names, checked_sizes, checked_support
 
 __all__ = ["Arms"]
-
-ROW_SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Arms:
-    """N arms with S states each: their transition kernels, and what is structurally known about them.
+    """N arms with S states each: their transition kernels, and what is known about their structure.
 
-    kernels      (N, S, 2, S) floats: kernels[n, s, a, s'] is the probability that arm n moves from s to s' under action a.
-    state_names  S names, or None.
-    groups       N labels (any integers or strings), kept as integers 0, 1, ... in order of first appearance: arms of one
-                 group share their dynamics. None means that every arm is its own group.
-    support      (N, S, 2, S) bools, False where a transition is known to be impossible, or None.
-    sizes        (N,) how many of the S states arm n really has; the rest is padding that it never reaches. None means S.
+    Everything is checked once, at construction, and kept as a read-only copy.
+
+    Parameters
+    ----------
+    kernels : array_like of float, shape (N, S, 2, S)
+        ``kernels[n, s, a, y]`` is the probability that arm n moves from state s to state y under action a (0 passive,
+        1 active). Every row sums to 1.
+    state_names : sequence of str, length S, optional
+        Names of the states, all different.
+    groups : sequence of int or str, length N, optional
+        Arms with the same label share their dynamics. Labels are stored as integers 0, 1, ... in order of first
+        appearance. By default, every arm is a group of its own.
+    support : array_like of bool, shape (N, S, 2, S), optional
+        False where a transition is known to be impossible.
+    sizes : array_like of int, shape (N,), optional
+        How many of the S states each arm really has; the others are padding that it never reaches. By default, all S.
+
+    Raises
+    ------
+    ModelError
+        If an argument is malformed; the message names the first wrong entry.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> ill, well = [[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]  # rows: passive, active
+    >>> rmab.Arms([[ill, well], [ill, ill]], state_names=["ill", "well"])
+    Arms(2 arms, 2 states)
     """
 
     kernels: FloatArray
@@ -47,13 +71,13 @@ class Arms:
         table = as_floats(kernels, "kernels")
         if table.ndim != 4 or table.shape[1] != table.shape[3] or table.shape[2] != 2 or 0 in table.shape:
             raise ModelError(f"kernels must have shape (N, S, 2, S) with N, S >= 1, got {table.shape}")
-        _check_rows(table)
+        check_rows(table)
         self._set(
             kernels=frozen(table),
-            state_names=_checked_names(state_names, table.shape[1]),
-            groups=_checked_groups(groups, table),
-            support=_checked_support(support, table),
-            sizes=_checked_sizes(sizes, table),
+            state_names=checked_names(state_names, table.shape[1]),
+            groups=checked_groups(groups, table),
+            support=checked_support(support, table),
+            sizes=checked_sizes(sizes, table),
         )
         self._check_groups_agree()
 
@@ -69,8 +93,15 @@ class Arms:
         *,
         state_names: Sequence[str] | None = None,
         support: ArrayLike | None = None,
-    ) -> "Arms":
-        """Build `count` arms with the same (S, 2, S) kernel and support: one group, stored once."""
+    ) -> Arms:
+        """Build `count` arms with the same kernel and support, both (S, 2, S): one group, stored once.
+
+        Examples
+        --------
+        >>> import rmab
+        >>> rmab.Arms.identical([[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]], 5)
+        Arms(5 arms, 2 states, 1 group)
+        """
         one = as_floats(kernel, "kernel")
         number = as_integer(count, "count")
         if one.ndim != 3 or number < 1:
@@ -80,10 +111,10 @@ class Arms:
         return single.repeated(number)
 
     @classmethod
-    def of_sizes(cls, kernels: Sequence[ArrayLike], *, groups: Sequence[object] | None = None) -> "Arms":
-        """Build arms of different size from kernels (S_n, 2, S_n), padded to the largest.
+    def of_sizes(cls, kernels: Sequence[ArrayLike], *, groups: Sequence[object] | None = None) -> Arms:
+        """Build arms of different sizes from kernels (S_n, 2, S_n), padded to the largest.
 
-        A padded state is left by no one and entered by no one: it stays where it is, and the support says so.
+        No arm enters a padded state; one that started there would stay. The support says so, too.
         """
         tables = [as_floats(kernel, f"kernels[{n}]") for n, kernel in enumerate(kernels)]
         for n, table in enumerate(tables):
@@ -101,8 +132,8 @@ class Arms:
             support[n, : sizes[n], :, : sizes[n]] = True
         return cls(padded, groups=groups, support=support, sizes=sizes)
 
-    def repeated(self, times: int) -> "Arms":
-        """Return the same arms `times` times over: copies of arm n follow each other and share its group."""
+    def repeated(self, times: int) -> Arms:
+        """Return arms with `times` copies of each: copies of arm n follow each other and share its group."""
         number = as_integer(times, "times")
         if number < 1:
             raise ModelError(f"times must be at least 1, got {number}")
@@ -131,7 +162,7 @@ class Arms:
 
     @cached_property
     def representatives(self) -> IntArray:
-        """(G,) the first arm of each group, so that kernels[representatives][group_of] is kernels."""
+        """(G,) the first arm of each group: kernels[representatives][group_of] equals kernels."""
         return frozen(np.unique(self.group_of, return_index=True)[1])
 
     @property
@@ -174,8 +205,8 @@ class Arms:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        groups = "" if self.groups is None else f", {len(self.representatives)} groups"
-        return f"Arms({self.count} arms, {self.states} states{groups})"
+        groups = "" if self.groups is None else f", {many(len(self.representatives), 'group')}"
+        return f"Arms({many(self.count, 'arm')}, {many(self.states, 'state')}{groups})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle one kernel per group: identical arms cost as much as one."""
@@ -205,79 +236,6 @@ def _rebuilt_arms(
     labels = None if groups is None else frozen(groups)
     arms._set(kernels=spread(kernels), groups=labels, state_names=names, support=spread(support), sizes=spread(sizes))
     return arms
-
-
-def _check_rows(kernels: FloatArray) -> None:
-    bad = ~(np.isfinite(kernels) & (kernels >= 0))
-    if bad.any():
-        n, s, a, y = np.argwhere(bad)[0]
-        value = kernels[n, s, a, y]
-        raise ModelError(f"kernels: arm {n}, state {s}, action {a}, next state {y} has probability {value}")
-    sums = kernels.sum(axis=3)
-    off = np.abs(sums - 1) > ROW_SUM_TOLERANCE
-    if off.any():
-        n, s, a = np.argwhere(off)[0]
-        raise ModelError(f"kernels: arm {n}, state {s}, action {a} has row sum {sums[n, s, a]:.12g}, not 1")
-
-
-def _checked_names(names: Sequence[str] | None, states: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if not isinstance(names, Sequence | np.ndarray):
-        raise ModelError(f"state_names must be a list of names, got {names!r}")
-    result = tuple(str(name) for name in names)
-    if len(result) != states or len(set(result)) != states:
-        raise ModelError(f"state_names: {states} different names are needed, got {len(result)}: {', '.join(result)}")
-    return result
-
-
-def _checked_groups(groups: Sequence[object] | NDArray[Any] | None, kernels: FloatArray) -> IntArray | None:
-    if groups is None:
-        return None
-    if not isinstance(groups, Sequence | np.ndarray):
-        raise ModelError(f"groups must be a list of labels, one per arm, got {groups!r}")
-    labels = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
-    if len(labels) != len(kernels):
-        raise ModelError(f"groups: {len(kernels)} labels are needed, one per arm, got {len(labels)}")
-    for n, label in enumerate(labels):
-        if isinstance(label, bool) or not isinstance(label, int | str | np.integer):
-            raise ModelError(f"groups: arm {n} has label {label!r}; labels are integers or strings")
-    order = {label: index for index, label in enumerate(dict.fromkeys(labels))}
-    return frozen(np.array([order[label] for label in labels], dtype=np.int64))
-
-
-def _checked_support(support: ArrayLike | None, kernels: FloatArray) -> BoolArray | None:
-    if support is None:
-        return None
-    given = as_floats(support, "support")
-    if given.shape != kernels.shape:
-        raise ModelError(f"support must have the shape of kernels, {kernels.shape}, got {given.shape}")
-    if not np.isin(given, (0, 1)).all():
-        raise ModelError("support must hold only True and False")
-    allowed = given.astype(bool)
-    clash = ~allowed & (kernels > 0)
-    if clash.any():
-        n, s, a, y = np.argwhere(clash)[0]
-        where = f"arm {n}, state {s}, action {a}, next state {y}"
-        raise ModelError(f"support: {where} is declared impossible but has probability {kernels[n, s, a, y]:.12g}")
-    return frozen(allowed)
-
-
-def _checked_sizes(sizes: ArrayLike | None, kernels: FloatArray) -> IntArray | None:
-    if sizes is None:
-        return None
-    given = as_floats(sizes, "sizes")
-    if given.shape != kernels.shape[:1]:
-        raise ModelError(f"sizes must have shape ({len(kernels)},), got {given.shape}")
-    for n, value in enumerate(given):
-        size = as_integer(value, f"sizes[{n}]")
-        if not 1 <= size <= kernels.shape[1]:
-            raise ModelError(f"sizes[{n}] must be in 1..{kernels.shape[1]}, got {size}")
-        entered = kernels[n, :size, :, size:]
-        if entered.any():
-            s, a, y = np.argwhere(entered > 0)[0]
-            raise ModelError(f"sizes: arm {n} has {size} states but moves from {s} to {y + size} under action {a}")
-    return frozen(given.astype(np.int64))
 
 
 def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:

@@ -4,6 +4,8 @@ Indices everywhere: arm n < N, state s < S, action a in {0 passive, 1 active}, s
 when it is built, and cannot change afterwards: its arrays are read-only copies.
 """
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -22,11 +24,30 @@ __all__ = ["Problem", "checked_reward"]
 
 @dataclass(frozen=True, eq=False)
 class Problem(ReadOnly):
-    """Arms, where they start, how many may be active at a step, and how many steps an episode has.
+    """Arms, where they start, how many may be active at each step, and how many steps an episode has.
 
-    start    (N,) start state of each arm; one number stands for all.
-    budget   B: at every step at most B arms are active, 0 <= B <= N.
-    horizon  H: steps per episode, >= 1.
+    Parameters
+    ----------
+    arms : Arms
+        The N arms.
+    start : int or array_like of int, shape (N,)
+        The state in which each arm starts an episode; one number stands for all arms.
+    budget : int
+        The hard budget B, between 0 and N: at every step at most B arms are active.
+    horizon : int
+        The number H of steps in an episode, at least 1.
+
+    Raises
+    ------
+    ModelError
+        If an argument is malformed or out of range.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> kernel = [[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]
+    >>> rmab.Problem(rmab.Arms.identical(kernel, 5), start=0, budget=2, horizon=10)
+    Problem(Arms(5 arms, 2 states, 1 group), budget 2, horizon 10)
     """
 
     arms: Arms
@@ -36,7 +57,7 @@ class Problem(ReadOnly):
 
     def __init__(self, arms: Arms, start: ArrayLike, budget: int, horizon: int) -> None:
         if not isinstance(arms, Arms):
-            raise ModelError(f"arms must be rmab.Arms, got {type(arms).__name__}")
+            raise ModelError(f"arms must be rmab.Arms, got {type(arms).__name__}; build them with rmab.Arms(kernels)")
         limit, steps = as_integer(budget, "budget"), as_integer(horizon, "horizon")
         if not 0 <= limit <= arms.count:
             raise ModelError(f"budget must be in 0..{arms.count} (the number of arms), got {limit}")
@@ -48,12 +69,15 @@ class Problem(ReadOnly):
         object.__setattr__(self, "horizon", steps)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write this problem to one file, `.npz` or `.json`, atomically."""
+        """Write this problem to one file, `.npz` or `.json`; FileError if it cannot be written."""
         write_fields(path, "rmab problem", self.fields())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Problem":
-        """Read a problem that `save` wrote, or a JSON file with the same fields written by hand."""
+    def load(cls, path: str | os.PathLike[str]) -> Problem:
+        """Read a problem that `save` wrote, or a JSON file with the same fields written by hand.
+
+        FileError if the file cannot be read or holds something else; ModelError if its fields do not form a problem.
+        """
         fields = read_fields(path, "rmab problem", cls.REQUIRED, cls.OPTIONAL)
         try:
             return cls.from_fields(fields)
@@ -64,15 +88,15 @@ class Problem(ReadOnly):
     OPTIONAL = frozenset({"state_names", "groups", "support", "sizes"})
 
     def fields(self) -> dict[str, Any]:
-        """Return the plain arrays and numbers that `from_fields` takes."""
+        """Return the problem as plain arrays and numbers by name, as `from_fields` takes them."""
         arms = self.arms
         names = None if arms.state_names is None else np.array(arms.state_names)
         own = {"start": self.start, "budget": self.budget, "horizon": self.horizon, "kernels": arms.kernels}
         return {**own, "state_names": names, "groups": arms.groups, "support": arms.support, "sizes": arms.sizes}
 
     @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> "Problem":
-        """Build and check a problem from plain arrays and numbers."""
+    def from_fields(cls, fields: dict[str, Any]) -> Problem:
+        """Build a problem from plain arrays and numbers by name; ModelError if they do not form one."""
         arms = Arms(fields["kernels"], **{name: fields.get(name) for name in cls.OPTIONAL})
         return cls(arms, fields["start"], fields["budget"], fields["horizon"])
 
@@ -97,5 +121,5 @@ def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
         raise ModelError(f"reward must have shape (N, S, 2) = {shape}, got {table.shape}")
     if not np.isfinite(table).all():
         n, s, a = np.argwhere(~np.isfinite(table))[0]
-        raise ModelError(f"reward: arm {n}, state {s}, action {a} is {table[n, s, a]}")
+        raise ModelError(f"reward: arm {n}, state {s}, action {a} is {table[n, s, a]}, not a finite number")
     return table

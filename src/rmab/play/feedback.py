@@ -1,5 +1,7 @@
 """What a learner is told after an episode: the trajectory of all arms, and the rewards that the feedback mode reveals."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer
+from rmab.common.words import many
 from rmab.errors import FeedbackError, ModelError
 from rmab.model.view import View
 from rmab.play.simulation import Trajectory
@@ -16,12 +19,30 @@ __all__ = ["Feedback"]
 
 @dataclass(frozen=True, eq=False)
 class Feedback(ReadOnly):
-    """One episode as the learner sees it.
+    """One episode as a learner sees it: what all arms did, and the rewards that were revealed.
 
-    episode  its number, from 0.
-    states   (H+1, N) of every arm, from its start state to where it ended.
-    actions  (H, N) who was active.
-    rewards  (N, S, 2) what a pair paid in this episode, NaN where that was not revealed.
+    Parameters
+    ----------
+    episode : int
+        The number of the episode, from 0.
+    states : array_like of int, shape (H+1, N)
+        The state of each arm before each step, and after the last one.
+    actions : array_like of bool, shape (H, N)
+        Which arms were active at each step.
+    rewards : array_like of float, shape (N, S, 2)
+        What each arm paid per step in this episode, by state and action; NaN where it was not revealed.
+
+    Raises
+    ------
+    FeedbackError
+        If an argument is not a table of numbers. `check` compares the feedback with a view.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rmab
+    >>> rmab.Feedback(0, states=[[0, 1], [1, 1]], actions=[[1, 0]], rewards=np.full((2, 2, 2), np.nan))
+    Feedback(episode 0, 1 step, 2 arms, 0 of 8 rewards revealed)
     """
 
     episode: int
@@ -43,16 +64,19 @@ class Feedback(ReadOnly):
             object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)
 
     @classmethod
-    def reveal(cls, view: View, episode: int, trajectory: Trajectory, reward: FloatArray) -> "Feedback":
-        """Keep of the reward (N, S, 2) what the view's feedback mode shows of this trajectory."""
+    def reveal(cls, view: View, episode: int, trajectory: Trajectory, reward: FloatArray) -> Feedback:
+        """Keep of the reward (N, S, 2) only what the view's feedback mode reveals of this trajectory."""
         shown = _shown(view, trajectory.states, trajectory.actions)
         if np.shape(reward) != shown.shape:
             raise FeedbackError(f"reward must have shape (N, S, 2) = {shown.shape}, got {np.shape(reward)}")
         return cls(episode, trajectory.states, trajectory.actions, np.where(shown, reward, np.nan))
 
     @classmethod
-    def of_steps(cls, view: View, episode: int, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> "Feedback":
-        """Build feedback from the reward of every arm at every step (H, N), as a programme records it (NaN: not seen)."""
+    def of_steps(cls, view: View, episode: int, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> Feedback:
+        """Build feedback from the reward of each arm at each step, (H, N), as a live programme records it; NaN if unknown.
+
+        FeedbackError if the view allows no such episode, or a pair was paid differently at two steps.
+        """
         whole = cls(episode, states, actions, np.full((view.arms, view.states, 2), np.nan))
         _check_trajectory(view, whole)
         try:
@@ -68,14 +92,18 @@ class Feedback(ReadOnly):
         table[tuple(index[known] for index in place)] = paid[known]
         for h, n in np.argwhere(known & (table[place] != paid))[:1]:
             raise FeedbackError(
-                f"rewards: arm {n} is paid {paid[h, n]} at step {h}, and otherwise for the same pair elsewhere"
+                f"rewards: arm {n} is paid {paid[h, n]} at step {h}, but differently for the same pair at another step"
             )
         return cls(episode, whole.states, whole.actions, table)
 
     def check(self, view: View, episode: int) -> None:
-        """Raise FeedbackError unless this is possible feedback of this episode."""
+        """Raise FeedbackError unless an episode with this number and view can give this feedback.
+
+        Checked are shapes, start states, the budget, impossible transitions, the range of rewards, and that exactly the
+        rewards are present which the feedback mode reveals.
+        """
         if self.episode != episode:
-            raise FeedbackError(f"feedback of episode {self.episode} where that of episode {episode} is due")
+            raise FeedbackError(f"got feedback of episode {self.episode}, but episode {episode} is due")
         _check_trajectory(view, self)
         if self.rewards.shape != (view.arms, view.states, 2):
             raise FeedbackError(f"rewards must have shape {(view.arms, view.states, 2)}, got {self.rewards.shape}")
@@ -94,8 +122,13 @@ class Feedback(ReadOnly):
         if view.pooled_rewards and view.groups is not None:
             self._check_alike(view.groups, slack)
 
+    def __repr__(self) -> str:
+        (steps, arms), known = self.actions.shape, int((~np.isnan(self.rewards)).sum())
+        sizes = f"episode {self.episode}, {many(steps, 'step')}, {many(arms, 'arm')}"
+        return f"Feedback({sizes}, {known} of {self.rewards.size} rewards revealed)"
+
     def _check_alike(self, groups: IntArray, slack: float) -> None:
-        """Raise FeedbackError where arms of one group, declared to be paid alike, are not."""
+        """Raise FeedbackError where arms of one group, declared to be paid alike, are paid differently."""
         most = np.full((int(groups.max()) + 1, *self.rewards.shape[1:]), np.nan)
         np.fmax.at(most, groups, self.rewards)
         for n, s, a in np.argwhere(self.rewards < most[groups] - slack)[:1]:

@@ -1,7 +1,9 @@
-"""Policies: who is activated at step h, given the states of all arms.
+"""Policies: which arms to activate at step h, given the states of all arms.
 
-Any object with `act` is a policy. An IndexPolicy is one number per arm, step and state, and runs in compiled code.
+Any object with `act` is a policy. An IndexPolicy is a table with one number per arm, step and state; compiled code runs it.
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, as_integer
+from rmab.common.words import many
 from rmab.errors import ModelError, PolicyError
 from rmab.play.compiled.selection import select
 
@@ -23,23 +26,57 @@ Rounding = Literal["top", "dependent"]
 
 @runtime_checkable
 class Policy(Protocol):
-    """Decides one step at a time. All its randomness comes from the generator that it is handed."""
+    """Anything with a method `act`, which decides one step at a time.
+
+    All randomness of a policy comes from the generator that `act` is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rmab
+    >>> class FirstArm:
+    ...     def act(self, h, states, rng):
+    ...         return np.arange(len(states)) == 0
+    >>> isinstance(FirstArm(), rmab.Policy)
+    True
+    """
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
-        """Return which arms (N,) to activate at step h in these states (N,): True or 1 for active."""
+        """Return which arms to activate, (N,) bools, at step h in states (N,)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class IndexPolicy:
-    """Activate the arms of highest index under the budget; ties are broken at random.
+    """Activate the arms of highest index, up to the budget; ties are broken at random.
 
-    table     (N, H, S) index of arm n in state s at step h; a table (N, S) holds at every step of any episode.
-    budget    at most this many arms per step.
-    rule      'fill': always the full budget. 'at-most': arms whose index is 0 or less stay passive.
-    rounding  'top': the highest indices. 'dependent': arm n is active with probability table[n, h, s], which must be in
-              [0, 1]; where the probabilities sum to more than the budget they are scaled down. With 'fill', the slots that
-              sampling leaves free go to the highest indices, so the probabilities are kept exactly only with 'at-most'.
+    Parameters
+    ----------
+    table : array_like of float, shape (N, H, S) or (N, S)
+        The index of arm n in state s at step h. A table (N, S) holds at every step of any horizon.
+    budget : int
+        How many arms to activate at each step, at most.
+    rule : {'fill', 'at-most'}, default 'fill'
+        'fill' always spends the full budget. 'at-most' leaves arms with index 0 or less passive.
+    rounding : {'top', 'dependent'}, default 'top'
+        'top' takes the highest indices. 'dependent' reads the table as probabilities, scaled down if they sum to more
+        than the budget, and activates arm n with probability ``table[n, h, s]``. With 'fill', slots that sampling leaves
+        free go to the highest indices, so only 'at-most' keeps the probabilities exactly.
+
+    Raises
+    ------
+    PolicyError
+        If an argument is malformed; the message names the first wrong entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rmab
+    >>> policy = rmab.IndexPolicy([[0.1, 0.9], [0.5, 0.2]], budget=1)
+    >>> policy
+    IndexPolicy(2 arms, any step, 2 states, budget 1, rule 'fill', rounding 'top')
+    >>> policy.act(0, np.array([0, 0]), np.random.default_rng(0))
+    array([False,  True])
     """
 
     table: FloatArray
@@ -67,7 +104,7 @@ class IndexPolicy:
         object.__setattr__(self, "rounding", rounding)
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
-        """Decide one step outside the compiled episode loop, for live use: the same rule, draws from rng."""
+        """Return which arms to activate, (N,) bools, at step h in states (N,); PolicyError if the table lacks them."""
         arms = np.arange(len(self.table))
         steps = self.table.shape[1] if self.table.ndim == 3 else None
         now = np.asarray(states)
@@ -79,12 +116,17 @@ class IndexPolicy:
         select(index, self.budget, fill, dependent, stream, active, np.empty(arms.size), np.empty_like(arms))
         return active
 
+    def __repr__(self) -> str:
+        steps = "any step" if self.table.ndim == 2 else many(self.table.shape[1], "step")
+        sizes = f"{many(len(self.table), 'arm')}, {steps}, {many(self.table.shape[-1], 'state')}, budget {self.budget}"
+        return f"IndexPolicy({sizes}, rule {self.rule!r}, rounding {self.rounding!r})"
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what it was made of: the order in memory is not kept by an array's own pickle."""
+        """Pickle the constructor's arguments: pickled arrays lose their order in memory."""
         return partial(type(self), rule=self.rule, rounding=self.rounding), (self.table, self.budget)
 
     def by_step(self, horizon: int) -> FloatArray:
-        """(H, N, S) view of the table with steps first, as the compiled loop walks it."""
+        """(H, N, S) view of the table with steps first, the order in which compiled code reads it."""
         if self.table.ndim == 2:
             return np.broadcast_to(self.table, (horizon, *self.table.shape))
         return self.table.transpose(1, 0, 2)
@@ -106,7 +148,7 @@ def _check_values(table: FloatArray, rounding: Rounding) -> None:
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         names = ("arm", "step", "state") if table.ndim == 3 else ("arm", "state")
         place = ", ".join(f"{name} {i}" for name, i in zip(names, where, strict=True))
-        need = "a finite index" if rounding == "top" else "a probability"
+        need = "a finite index" if rounding == "top" else "a probability in [0, 1]"
         raise PolicyError(f"table: {place} needs {need}, got {table[where]}")
 
 

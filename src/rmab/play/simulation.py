@@ -1,58 +1,63 @@
-"""The only episode loop of the library: a policy plays a problem, and the hard budget is checked at every step, always."""
+"""The only episode loop of the library: a policy plays a problem, and the budget is checked at every step."""
+
+from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_integer
 from rmab.common.cores import cores
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.model.problem import Problem, checked_reward
 from rmab.play.compiled.episodes import index_episodes, step
+from rmab.play.outcomes import Batch, Trajectory
 from rmab.play.policy import IndexPolicy, Policy
 
 __all__ = ["Batch", "Trajectory", "simulate", "simulate_many", "simulate_visits", "visit_rates"]
 
-PIECE = 1024  # rounds handed to one thread at a time: large enough to hide the hand-over, small enough to share the work
-
-
-@dataclass(frozen=True, eq=False)
-class Trajectory(ReadOnly):
-    """One episode: states (H+1, N) and actions (H, N) of every arm, and the reward that it collected in total."""
-
-    states: NDArray[np.int32]
-    actions: BoolArray
-    reward: float
-
-
-@dataclass(frozen=True, eq=False)
-class Batch(ReadOnly):
-    """Many episodes: the reward of each (R,) and its number of activations (R,)."""
-
-    rewards: FloatArray
-    activations: IntArray
-
-    @property
-    def mean(self) -> float:
-        """Average reward per episode."""
-        return float(self.rewards.mean())
-
-    @property
-    def stderr(self) -> float:
-        """Standard error of the mean; infinite for a single round."""
-        rounds = self.rewards.size
-        return float(self.rewards.std(ddof=1) / np.sqrt(rounds)) if rounds > 1 else float("inf")
+PIECE = 1024  # rounds that a thread takes at a time: enough to hide the overhead, few enough to share the work
 
 
 def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator) -> Trajectory:
-    """Play one episode with reward (N, S, 2) and return what happened.
+    """Play one episode and return what happened.
 
-    The same generator state gives the same episode, and the same luck for the arms under any policy. A policy that
-    activates more arms than the budget allows raises BudgetExceeded with the step and the count.
+    The same state of the generator gives the same episode. Arms have the same luck under every policy.
+
+    Parameters
+    ----------
+    problem : Problem
+        The arms, their start states, the budget and the horizon.
+    policy : Policy
+        An `IndexPolicy`, or any object with a method ``act(h, states, rng)``.
+    reward : array_like of float, shape (N, S, 2)
+        What each arm pays per step, by state and action.
+    rng : numpy.random.Generator
+        For instance ``numpy.random.default_rng(0)``.
+
+    Returns
+    -------
+    Trajectory
+        States (H+1, N), actions (H, N) and the total reward.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the policy activates more arms than the budget allows; it has the step and the count.
+    PolicyError, ModelError
+        If the policy's table or decision, or another argument, is malformed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rmab
+    >>> stay = rmab.Arms.identical([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]], 3)
+    >>> problem = rmab.Problem(stay, start=0, budget=1, horizon=3)
+    >>> rmab.simulate(problem, rmab.random_policy(problem), np.ones((3, 2, 2)), np.random.default_rng(0))
+    Trajectory(3 steps, 3 arms, reward 9)
     """
     table = _checked(problem, policy, reward, rng)
     streams = _streams(rng, 1)
@@ -71,10 +76,32 @@ def simulate_many(
     *,
     threads: int | None = None,
 ) -> Batch:
-    """Play many episodes and keep only what each of them earned: memory grows with `rounds`, not with N, S or H.
+    """Play many episodes and keep only the reward and the activations of each.
 
-    An IndexPolicy runs in compiled code on `threads` threads (all cores by default); any other policy runs one episode after
-    the other. The result does not depend on the number of threads, and round 0 is the episode that `simulate` plays.
+    Parameters
+    ----------
+    problem, policy, reward, rng
+        As in `simulate`, whose episode is the first of these.
+    rounds : int
+        The number of episodes, at least 1.
+    threads : int, optional
+        How many threads run an `IndexPolicy`; by default, the number of usable cores. Other policies run in one thread.
+        The result does not depend on it.
+
+    Returns
+    -------
+    Batch
+        Rewards (rounds,) and activations (rounds,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rmab
+    >>> game = rmab.task("cpap")
+    >>> policy = rmab.random_policy(game.problem)
+    >>> batch = rmab.simulate_many(game.problem, policy, game.base_reward, np.random.default_rng(0), 100)
+    >>> batch.rewards.shape
+    (100,)
     """
     table = _checked(problem, policy, reward, rng)
     number = as_integer(rounds, "rounds")
@@ -87,13 +114,13 @@ def simulate_many(
         part = slice(piece[0], piece[0] + len(piece[1]))
         rewards[part], activations[part] = _play(problem, policy, table, piece[1])
 
-    if workers == 1 or type(policy) is not IndexPolicy:  # in this thread, where an interrupt is felt at once
+    if workers == 1 or type(policy) is not IndexPolicy:  # in this thread, so that Ctrl-C stops it at once
         for first in range(0, number, PIECE):
             play((first, _streams(rng, min(PIECE, number - first))))
         return Batch(frozen(rewards), frozen(activations))
     size = min(PIECE, -(-number // workers))
     with ThreadPoolExecutor(workers) as pool:
-        for first in range(0, number, workers * size):  # the seeds, too, are held for a few pieces only
+        for first in range(0, number, workers * size):  # seeds are made for a few pieces at a time
             streams = _streams(rng, min(workers * size, number - first))
             for _ in pool.map(play, [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]):
                 pass
@@ -101,7 +128,7 @@ def simulate_many(
 
 
 def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, rounds: int) -> FloatArray:
-    """(N, H, S, 2) how often, in so many episodes, each arm was in a state and active or passive there, step by step."""
+    """(N, H, S, 2) in what fraction of `rounds` episodes arm n is in state s and takes action a at step h."""
     count, states, horizon = problem.arms.count, problem.arms.states, problem.horizon
     table = _checked(problem, policy, np.zeros((count, states, 2)), rng)
     number = as_integer(rounds, "rounds")
@@ -117,7 +144,7 @@ def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, roun
 
 
 def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: int) -> FloatArray:
-    """(R, N, S, 2) how often every pair is visited in episodes k < R, which `simulate` plays with default_rng((key, k))."""
+    """(R, N, S, 2) visits of every pair in the episodes k < R that `simulate` plays with default_rng((key, k))."""
     count, states = problem.arms.count, problem.arms.states
     nothing = _checked(problem, policy, np.zeros((count, states, 2)), np.random.default_rng(key))
     seen = np.empty((rounds, problem.horizon + 1, count), dtype=np.int32)
@@ -138,13 +165,13 @@ def _checked(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
 
 
 def _streams(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:
-    """(R, 2, 4) seeds: per round a stream for the arms and one for the policy."""
+    """(R, 2, 4) seeds of two streams per round, one for the arms and one for the policy."""
     return rng.integers(0, 2**64, size=(rounds, 2, 4), dtype=np.uint64)
 
 
 @lru_cache(maxsize=4)
 def _numbered_streams(key: int, rounds: int) -> NDArray[np.uint64]:
-    """(R, 2, 4) seeds of the rounds of default_rng((key, k)); they take longer to make than a small episode to play."""
+    """(R, 2, 4) seeds of rounds k with default_rng((key, k)); kept, because making them costs more than a small episode."""
     return frozen(np.concatenate([_streams(np.random.default_rng((key, k)), 1) for k in range(rounds)]))
 
 
@@ -156,7 +183,7 @@ def _play(
     states: NDArray[np.int32] | None = None,
     actions: BoolArray | None = None,
 ) -> tuple[FloatArray, IntArray]:
-    """Play one episode per stream; return rewards and activations, and record into states and actions where given."""
+    """Play one episode per stream and return rewards and activations; record states and actions if arrays are given."""
     if states is None or actions is None:
         states, actions = np.empty((0, 0, 0), dtype=np.int32), np.empty((0, 0, 0), dtype=bool)
     rewards, activations = np.empty(len(streams)), np.empty(len(streams), dtype=np.int64)
@@ -185,7 +212,7 @@ def _episode(
     policy_stream: NDArray[np.uint64],
     seen: tuple[NDArray[np.int32], BoolArray] | None,
 ) -> tuple[float, int]:
-    """Play one episode of any policy: the same steps as `index_episodes`, with the decision in Python."""
+    """Play one episode of any policy: as `index_episodes`, but the policy decides in Python."""
     rng = np.random.default_rng(policy_stream)
     states = problem.start.copy()
     total, used = 0.0, 0

@@ -1,6 +1,6 @@
-"""The figures for a paper: one column of a two-column page wide (two for the overview), vector PDF and PNG of the same.
+"""Figures for a paper, as PDF and PNG: as wide as a column of a two-column page (the overview: as the page).
 
-Fonts are those of the page's text (STIX, a Times), 8 points at the printed size; nothing in matplotlib's own state changes.
+The font is STIX, similar to Times, 8 points when printed. Matplotlib's own settings are not changed.
 """
 
 import io
@@ -26,7 +26,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b65a93", "#d18f00", "#3fa3e0", "#6
 MARKERS = "osD^vPX*"
 WIDE = 0.047  # inches of a letter in a legend
 LONGEST = 150  # bytes of a task's part of a file name
-DEPTH = 1e-6  # of the highest value: what is lower is left out of logarithmic axes
+DEPTH = 1e-6  # of the highest value: lower values are left out of logarithmic axes
 STYLE: dict[Any, Any] = {  # matplotlib's own type lists all its settings by name
     "font.family": "serif",
     "font.serif": ["STIXGeneral"],
@@ -55,7 +55,7 @@ SHORT_TERMS = ("Term 0\nover-estimation", "Term 1\nplan", "Term 2\nestimator", "
 
 
 def draw(summary: Summary) -> Iterator[tuple[str, bytes]]:
-    """Yield every figure as (file name, content), PNG and PDF."""
+    """Yield every figure as (file name, content), each as PNG and PDF."""
     styles, slugs = _Styles(summary), _Slugs()
     if summary.scalings:
         for group in dict.fromkeys(one.group for one in summary.scalings):
@@ -98,7 +98,7 @@ class _Styles:
 
 
 class _Slugs:
-    """Names of files: letters and digits of any script, cut to a length that all file systems take, no name twice."""
+    """File names: letters and digits of any script, short enough for all file systems, all different."""
 
     def __init__(self) -> None:
         self.taken: set[str] = set()
@@ -107,7 +107,7 @@ class _Slugs:
         plain = re.sub(r"[^\w.]+", "-", unicodedata.normalize("NFC", text)).encode()[:LONGEST].decode(errors="ignore")
         name = stem = plain.strip("-.") or "task"
         number = 1
-        while name.casefold() in self.taken:  # some file systems do not tell A from a
+        while name.casefold() in self.taken:  # some file systems ignore case
             number += 1
             name = f"{stem}-{number}"
         self.taken.add(name.casefold())
@@ -115,13 +115,13 @@ class _Slugs:
 
 
 def _saved(name: str, make: Callable[[], Figure]) -> Iterator[tuple[str, bytes]]:
-    """Yield one figure in both formats; no time stamp, so that the same data give the same file."""
+    """Yield one figure in both formats, without a time stamp: the same data give the same file."""
     with mpl.rc_context(STYLE):
         figure = make()
         for suffix, options in (("png", {"dpi": 300}), ("pdf", {"metadata": {"CreationDate": None}})):
             stream = io.BytesIO()
             figure.savefig(stream, format=suffix, **options)
-            figure.set_layout_engine("none")  # it is laid out; the second format has the same layout
+            figure.set_layout_engine("none")  # keep the layout for the second format
             yield f"{name}.{suffix}", stream.getvalue()
 
 
@@ -131,7 +131,7 @@ def _axes(width: float = COLUMN, height: float = HEIGHT) -> tuple[Figure, Axes]:
 
 
 def _legend(axes: Axes, entries: int, *, below: bool = False) -> None:
-    """Put the legend where it hides least; many entries, or those of bars, go below the axes."""
+    """Put the legend where it hides least, or below the axes if it has many entries."""
     if entries <= 4 and not below:
         axes.legend(loc="best")
         return
@@ -202,7 +202,7 @@ def _sources(page: Page, styles: _Styles) -> Figure:
 
 
 def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
-    """Means with intervals on logarithmic axes and the fitted powers; what is not positive is left out."""
+    """Draw means with intervals on logarithmic axes, and the fitted powers; values <= 0 are left out."""
     figure, axes = _axes()
     for one in members:
         means, halves = np.array([m.mean for m in one.means]), np.nan_to_num([m.half for m in one.means])
@@ -234,7 +234,7 @@ def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
 
 
 def _overview(summary: Summary, styles: _Styles) -> Figure:
-    """Relative regret to O1 of every learner on every task, with intervals."""
+    """Draw the relative regret to O1 of every learner on every task, with intervals."""
     count = len(summary.pages)
     figure, axes = _axes(WHOLE, 0.6 + 0.26 * count)
     learners = summary.learners
@@ -253,7 +253,7 @@ def _overview(summary: Summary, styles: _Styles) -> Figure:
     axes.set_yticks(range(count), [page.task for page in summary.pages])
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_xlabel("regret to O1, % of what O1 earns (less is better)")
-    if max(map(abs, axes.get_xlim())) > 200:  # a few losses of hundreds of per cent would hide all else
+    if max(map(abs, axes.get_xlim())) > 200:  # a few losses of hundreds of per cent would hide the rest
         axes.set_xscale("symlog", linthresh=10)
         axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
     _legend(axes, len(learners), below=True)

@@ -1,4 +1,4 @@
-"""Numbers as text: as many digits as their uncertainty deserves."""
+"""Numbers as text, with as many digits as their uncertainty justifies."""
 
 import math
 
@@ -8,7 +8,7 @@ __all__ = ["number", "percent", "places_of", "plain", "share", "spread"]
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with about so many digits, thousands set apart."""
+    """Return a number with about `digits` digits and commas between thousands; a dash if it is not finite."""
     if not math.isfinite(value):
         return "-"
     if value == 0:
@@ -18,14 +18,14 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def places_of(half: float, least: int) -> int:
-    """Return the decimals that a number with this uncertainty deserves."""
+    """Return the number of decimals that this uncertainty justifies, at least `least`."""
     if not math.isfinite(half) or half <= 0:
         return max(least, 1)
-    return min(max(least, -math.floor(math.log10(half / 2))), 6)  # one digit of the half width, two where it is 1.
+    return min(max(least, -math.floor(math.log10(half / 2))), 6)  # one digit of the half width, two if it begins with 1
 
 
 def spread(found: Interval, *, unit: str = "", least: int = 0) -> str:
-    """Return "12.3 (11.9 to 12.7)", with as many decimals as the interval deserves; the mean alone without an interval."""
+    """Return "12.3 (11.9 to 12.7)", with as many decimals as the interval justifies; without one, only the mean."""
     if not math.isfinite(found.mean):
         return "-"
     if not math.isfinite(found.half):
@@ -36,13 +36,13 @@ def spread(found: Interval, *, unit: str = "", least: int = 0) -> str:
 
 
 def share(found: Interval) -> str:
-    """Return a part of one as per cent, with its interval."""
+    """Return a fraction in per cent, with its interval."""
     scaled = Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.count)
     return spread(scaled, unit="%", least=1) if math.isfinite(found.half) else percent(found.mean)
 
 
 def percent(value: float) -> str:
-    """Return a part of one as per cent, one decimal or two digits."""
+    """Return a fraction in per cent, with one decimal or two digits."""
     size = abs(100 * value)
     if not math.isfinite(size):
         return "-"
@@ -50,6 +50,6 @@ def percent(value: float) -> str:
 
 
 def plain(value: float, places: int) -> str:
-    """Return a decimal number; one that rounds to nothing is 0, never -0.0."""
+    """Return a decimal number; what rounds to zero is 0, never -0.0."""
     text = f"{value:,.{places}f}"
     return "0" if float(text.replace(",", "")) == 0 else text

@@ -1,4 +1,4 @@
-"""The page itself: the numbers behind the charts as JSON, the tables as HTML, scripts and styles inside the one file."""
+"""The page of a report: one HTML file with its tables, the charts' numbers as JSON, scripts and styles."""
 
 import base64
 import hashlib
@@ -54,13 +54,13 @@ def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
 
 
 def downsampled(episodes: int, curves: int) -> list[int]:
-    """Return the episodes (from 0, the first and the last among them) that are drawn when there are so many curves."""
+    """Return which episodes (from 0, with the first and the last) to draw, given the number of curves on the page."""
     points = min(episodes, max(LEAST, min(MOST, NUMBERS // max(curves, 1))))
     return sorted({round(k) for k in np.linspace(0, episodes - 1, points)})
 
 
 def payload(summary: Summary) -> dict[str, Any]:
-    """Return all that the charts show; numbers have five digits, what does not exist is null."""
+    """Return the numbers of the charts, with five digits; null for those that are not finite."""
     curves = sum(len(page.cells) for page in summary.pages) * 2 * (1 + len(COMPARATORS))
     return {
         "learners": _learners(summary),
@@ -72,7 +72,7 @@ def payload(summary: Summary) -> dict[str, Any]:
 
 
 def _learners(summary: Summary) -> list[dict[str, Any]]:
-    """Colour by place in the study; privileged learners are dashed, and dotted are those after the eighth."""
+    """Return colours by place in the study; privileged learners are dashed, others after the eighth dotted."""
     privileged = {cell.learner: cell.privileged for page in summary.pages for cell in page.cells if cell.privileged}
     return [
         {
@@ -118,7 +118,7 @@ def _ends(one: Interval) -> list[float | None]:
 
 
 def _scaling_charts(summary: Summary) -> list[dict[str, Any]]:
-    """One chart for every family of tasks that differ in their size only."""
+    """Return one chart per family of tasks that differ only in size."""
     groups = dict.fromkeys(one.group for one in summary.scalings)
     return [
         {
@@ -158,7 +158,7 @@ def _fitted(one: Scaling) -> str:
 
 
 def _overview(summary: Summary) -> list[dict[str, Any]]:
-    """One table per comparator: tasks by learners, relative regret."""
+    """Return relative regret by task and learner, one table per comparator."""
     found = []
     for to in COMPARATORS[:2]:
         rows = []
@@ -170,7 +170,7 @@ def _overview(summary: Summary) -> list[dict[str, Any]]:
 
 
 def _mark(page: Page, cell: Cell) -> str:
-    """Say in a word how a learner stands: best, level with the best, privileged, or nothing."""
+    """Return 'best', 'level' (with the best), 'privileged' or nothing."""
     if cell not in page.rivals:
         return "privileged"
     if len(page.rivals) == 1:
@@ -241,7 +241,7 @@ def _probability(p: float) -> str:
 
 
 def _samples(page: Page) -> dict[str, Any]:
-    """Return the curves as a table: a few episodes, accumulated reward and regret of every learner."""
+    """Return the curves as a table: accumulated reward and regret of every learner at a few episodes."""
     at = sorted({round(k) for k in np.linspace(0, page.cells[0].episodes - 1, SAMPLES)})
     rows = []
     for cell in page.cells:
@@ -258,13 +258,13 @@ def _distinct(runs: Sequence[Mapping[str, Any]], key: str) -> list[str]:
 
 
 def _mixed(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Name what the runs differ in, of the library's versions and revisions; empty where all are of one."""
+    """Name the versions and revisions of the library, if the runs differ in them; else nothing."""
     found = [(f"{word}s of rmab", _distinct(runs, word)) for word in ("version", "revision")]
     return " and ".join(f"{len(several)} {name} ({', '.join(several)})" for name, several in found if len(several) > 1)
 
 
 def _origins(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Gather what the runs say of themselves."""
+    """Return the rows of the table of provenance."""
 
     def distinct(key: str) -> str:
         return ", ".join(_distinct(runs, key)) or "unknown"

@@ -1,21 +1,22 @@
-"""What a study shows, in plain sentences made from its numbers. What cannot be told is said to be so."""
+"""What a study shows, in plain sentences made from its numbers; they say what remains uncertain."""
 
 import math
 from collections.abc import Iterable
 
 import numpy as np
 
+from rmab.common.words import many
 from rmab.report.numbers import percent, places_of, plain, share, spread
 from rmab.report.statistics import Interval, Paired, interval
 from rmab.report.summary import ROUNDING, TERMS, Cell, Page, Scaling, Summary
 
 __all__ = ["coverage", "headline", "page_words", "scaling_caution", "scaling_words"]
 
-FEW = 10  # fewer rounds than this, and the text warns
+FEW = 10  # with fewer rounds than this, the text warns
 
 
 def _sure(found: Interval, extra: str = "") -> str:
-    """Return the bracket after a percentage: its interval, if it has one, and what else belongs there."""
+    """Return the bracket after a percentage: its interval, if it has one, and the extra."""
     parts = [extra] if extra else []
     if math.isfinite(found.half):
         places = places_of(100 * found.half, 1)
@@ -32,11 +33,11 @@ def _compared(pair: Paired) -> str:
     """Say how the first of the pair did against the second."""
     rounds = pair.difference.count
     if rounds < 2:
-        return f"No difference can be told between {pair.first} and {pair.second}: there is one common round only."
+        return f"{pair.first} and {pair.second} cannot be told apart: they have only one common round."
     counted = f"ahead in {pair.ahead} of {rounds} rounds"
     if not pair.told:
         wide = f"the difference is {spread(pair.difference)}, p = {pair.adjusted:.3f} after Holm's correction"
-        return f"No difference can be told between {pair.first} and {pair.second}: {wide}; {pair.first} was {counted}."
+        return f"{pair.first} and {pair.second} cannot be told apart: {wide}; {pair.first} was {counted}."
     more = f"{'more' if pair.difference.mean > 0 else 'less'} than {pair.second}"
     if pair.relative is None:
         return f"{pair.first} earned {more}: the difference is {spread(pair.difference)}; {counted}."
@@ -59,30 +60,30 @@ def _best_words(page: Page) -> list[str]:
     said = [_against(page, best, cell) for cell in others if cell is not None]
     level = [cell.learner for cell in page.rivals[2:] if page.level(cell)]
     if level:
-        said.append(f"Nor can {best.learner} be told from {_list(level)}.")
+        said.append(f"Nor can {best.learner} be told apart from {_list(level)}.")
     return said
 
 
 def _against(page: Page, first: Cell, second: Cell) -> str:
     pair = page.pair(first, second)
     if pair is None:
-        return f"No difference can be told between {first.learner} and {second.learner}: they have no common round."
+        return f"{first.learner} and {second.learner} cannot be told apart: they have no common round."
     return _compared(pair)
 
 
 def _regret_words(page: Page) -> list[str]:
-    """Say what the best learner lost to O1, and where the sign surprises, why it may be so."""
+    """Say what the best learner lost to O1; explain a negative loss."""
     return [_lost(page.rivals[0], page.rivals[0].relative("O1"))]
 
 
 def _lost(cell: Cell, found: Interval) -> str:
     bound = "O1, the fluid bound on every fixed policy"
     if not math.isfinite(found.mean):
-        return f"Regret of {cell.learner} to O1 is no part of anything: {bound}, earns nothing."
+        return f"The regret of {cell.learner} to O1 has no percentage: {bound}, earns nothing."
     if abs(found.mean) < ROUNDING and not found.half >= ROUNDING:  # one round has no half
         return f"{cell.learner} earned as much as {bound}."
     if math.isfinite(found.half) and found.low <= 0 <= found.high:
-        return f"Regret of {cell.learner} to {bound}, cannot be told from zero: {percent(found.mean)}{_sure(found)}."
+        return f"The regret of {cell.learner} to {bound}, may be zero: {percent(found.mean)}{_sure(found)}."
     if found.mean > 0:
         return f"{cell.learner} earned {_size(found)} less than {bound}{_sure(found)}."
     gained = found.negative
@@ -93,7 +94,7 @@ def _lost(cell: Cell, found: Interval) -> str:
 
 
 def _privilege_words(page: Page) -> list[str]:
-    """Say of privileged learners that they are no rivals, and how far ahead of the best they are."""
+    """Say which learners are privileged, and how far ahead of the best rival they are."""
     said = []
     for cell in page.cells:
         if not cell.privileged:
@@ -120,7 +121,7 @@ def _term_words(page: Page) -> list[str]:
 
 
 def _theory_words(page: Page) -> list[str]:
-    """Hold the paper's learner against its theorem."""
+    """Compare the paper's learner with its theorem."""
     cell = page.papers
     if cell is None or not np.isfinite(cell.theory).all():
         return []
@@ -130,7 +131,7 @@ def _theory_words(page: Page) -> list[str]:
     held = "stayed below it" if over == 0 else "went above it"
     where = "in the one round" if total == 1 else f"in all {total} rounds" if over == 0 else f"in {over} of {total} rounds"
     said = f"the regret of {cell.learner} to O1 is {percent(part)} of the theorem's bound"
-    return [f"After {_many(cell.episodes, 'episode')} {said}, and {held} {where}."]
+    return [f"After {many(cell.episodes, 'episode')} {said}, and {held} {where}."]
 
 
 def _caution(page: Page) -> list[str]:
@@ -145,25 +146,21 @@ def scaling_caution(summary: Summary) -> list[str]:
 
 def _few(fewest: int) -> list[str]:
     if fewest == 1:
-        return ["With one round there are no intervals, and no difference can be told."]
+        return ["With one round there are no intervals and no comparisons."]
     if fewest < FEW:
-        return [f"Only {fewest} rounds: the intervals lean on totals that are nearly normal; more rounds would tell more."]
+        return [f"Only {fewest} rounds: the intervals assume that totals are nearly normal; more rounds would be safer."]
     return []
 
 
 def coverage(summary: Summary) -> str:
     """Say how much of the study has been run."""
     counts = {summary.study.rounds_of(task) for task in summary.study.tasks}
-    rounds = f"{'up to ' if len(counts) > 1 else ''}{_many(max(counts), 'round')}"
-    grid = f"{_many(len(summary.study.tasks), 'task')}, {_many(len(summary.study.learners), 'learner')}, {rounds}"
+    rounds = f"{'up to ' if len(counts) > 1 else ''}{many(max(counts), 'round')}"
+    grid = f"{many(len(summary.study.tasks), 'task')}, {many(len(summary.study.learners), 'learner')}, {rounds}"
     if summary.finished == summary.expected:
         return f"{'The one run is' if summary.expected == 1 else f'All {summary.expected} runs are'} finished ({grid})."
     part = f"{summary.finished} of {summary.expected} runs {'is' if summary.finished == 1 else 'are'} finished"
-    return f"{part} ({grid}): what is said here may change with the rest."
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
+    return f"{part} ({grid}): the rest may change what is said here."
 
 
 def headline(summary: Summary) -> list[str]:
@@ -186,23 +183,23 @@ def headline(summary: Summary) -> list[str]:
 
 
 def _tasks_headline(summary: Summary) -> list[str]:
-    """Say who leads on how many tasks, and between which regrets it runs."""
+    """Say who leads on how many tasks, and the range of its regret."""
     pages = [page for page in summary.pages if len(page.rivals) > 1]
     if not pages:
         only = summary.pages[0].rivals[0]
         who = "one learner" if only.privileged else "one learner without privileges"
-        first = f"{_many(len(summary.pages), 'task')} with {who} each: there is nothing to compare."
+        first = f"{many(len(summary.pages), 'task')} with {who} each: there is nothing to compare."
         return [first, *_extremes(summary, only.learner)]
     firsts = [page.rivals[0].learner for page in pages]
     leader = max(summary.learners, key=firsts.count)
     alone = sum(page.rivals[0].learner == leader and not any(page.level(cell) for cell in page.rivals[1:]) for page in pages)
     rivals = "learners" if all(cell.privileged for page in pages for cell in page.cells) else "learners without privileges"
-    first = f"{leader} earned the most of the {rivals} on {firsts.count(leader)} of {_many(len(pages), 'task')}"
-    return [f"{first}; on {alone} of them it can be told from all others.", *_extremes(summary, leader)]
+    first = f"{leader} earned the most of the {rivals} on {firsts.count(leader)} of {many(len(pages), 'task')}"
+    return [f"{first}; on {alone} of them it can be told apart from all others.", *_extremes(summary, leader)]
 
 
 def _extremes(summary: Summary, leader: str) -> list[str]:
-    """Say between which tasks the regret of a learner runs."""
+    """Say on which tasks the regret of a learner is smallest and largest."""
     cells = [cell for page in summary.pages for cell in page.cells if cell.learner == leader]
     found = sorted(((cell.relative("O1"), cell.task) for cell in cells), key=lambda one: one[0].mean)
     found = [one for one in found if math.isfinite(one[0].mean)]
@@ -220,7 +217,7 @@ def scaling_words(one: Scaling, kind: str) -> str:
     what, letter = ("regret to O2", "T") if kind == "growth" else ("loss to the fluid bound per arm and episode", "N")
     ends = f"{spread(one.means[0])} at {letter}={one.sizes[0]:.0f}, {spread(one.means[-1])} at {letter}={one.sizes[-1]:.0f}"
     if one.sizes.size < 2:
-        return f"{one.group}: one size only for {one.learner}, so nothing grows."
+        return f"{one.group}: {one.learner} has results at one size only, so no growth can be fitted."
     if one.fit is None:
         why = "because its mean is not positive at every size"
         return f"{one.group}: no power fits the {what} of {one.learner}, {why} ({ends})."
@@ -230,14 +227,14 @@ def scaling_words(one: Scaling, kind: str) -> str:
         return f"{one.group}: the {what} of {one.learner} has no exponent with an interval, {why} ({ends})."
     sure = f"{letter}^{fitted.mean:.2f} (95%: {fitted.low:.2f} to {fitted.high:.2f})"
     if fitted.low <= 0 <= fitted.high:
-        return f"{one.group}: neither growth nor fall of the {what} of {one.learner} can be told, {sure}: {ends}."
+        return f"{one.group}: the {what} of {one.learner} neither clearly grows nor falls, {sure}: {ends}."
     return f"{one.group}: the {what} of {one.learner} {'grows' if fitted.mean > 0 else 'falls'} as {sure}: {ends}."
 
 
 def _scaling_headline(summary: Summary) -> list[str]:
-    """Say the power of the paper's learner and that of the best of the others, or the smallest and the largest of all.
+    """Give the exponents of the paper's learner and of the best other one, or the smallest and the largest of all.
 
-    A learner has the power of the family where it does worst; learners with privileges count where all have some.
+    A learner counts with its worst family; privileged learners count only if all are privileged.
     """
     cells = [cell for page in summary.pages for cell in page.cells]
     published = {cell.learner for cell in cells if cell.published and not cell.privileged}
@@ -254,7 +251,7 @@ def _scaling_headline(summary: Summary) -> list[str]:
 
 
 def _among_families(one: Scaling, summary: Summary) -> str:
-    """Say a learner's largest power, and where it has several families, how small its powers get."""
+    """Give a learner's largest exponent, and the range over its families if it has several."""
     own = [other for other in summary.scalings if other.learner == one.learner]
     powers = [_exponent(other) for other in own if other.sure]
     said = scaling_words(one, summary.study.kind)

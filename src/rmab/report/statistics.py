@@ -1,9 +1,11 @@
-"""The statistics of a report: every number has its uncertainty, and differences are taken round by round.
+"""The statistics of a report: numbers come with their uncertainty, and learners are compared round by round.
 
-Rounds are independent draws of the same study; learners of the same round share its seed, so they meet the same model, the
-same rewards and the same luck. What they share cancels in the difference, which is why tests are paired. Intervals are 95%
-and Student's, unless a function says otherwise.
+Rounds are independent. Learners of the same round share its seed, and so the model, the rewards and the luck; what they
+share cancels in their difference, which is why tests are paired. Intervals are Student's 95% intervals, unless a function
+says otherwise.
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,16 +14,17 @@ import numpy as np
 from scipy import stats
 
 from rmab.common.arrays import FloatArray
+from rmab.common.words import many
 
 __all__ = ["Interval", "Paired", "Power", "band", "holm", "interval", "paired", "power", "ratio"]
 
 LEVEL = 0.95
-NEAR = 0.5  # standard error of a mean, as a part of it, from which on its logarithm is far from linear
+NEAR = 0.5  # largest relative standard error of a mean for which its logarithm is nearly linear
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over `count` rounds and its 95% interval; low and high are NaN where there is one round or none."""
+    """A mean over `count` rounds and its 95% interval; low and high are NaN with fewer than two rounds."""
 
     mean: float
     low: float
@@ -34,18 +37,20 @@ class Interval:
         return (self.high - self.low) / 2
 
     @property
-    def negative(self) -> "Interval":
+    def negative(self) -> Interval:
         """The interval of the negative."""
         return Interval(-self.mean, -self.high, -self.low, self.count)
+
+    def __repr__(self) -> str:
+        return f"Interval({self.mean:.6g}, 95%: {self.low:.6g} to {self.high:.6g}, {many(self.count, 'round')})"
 
 
 @dataclass(frozen=True)
 class Paired:
-    """What `first` earned more than `second` in the same rounds.
+    """How much more `first` earned than `second` in the same rounds.
 
-    difference  per round.     relative  as a part of what second earned; None where that cannot be told from nothing.
-    ahead       rounds in which first earned more, of difference.count.
-    p           of the paired t-test; adjusted, the same after Holm's correction for all pairs of the task.
+    `relative` is relative to what second earned, None if that may be zero; `ahead` counts the rounds in which first earned
+    more; `p` is of the paired t-test, `adjusted` after Holm's correction for all pairs of the task.
     """
 
     first: str
@@ -58,20 +63,20 @@ class Paired:
 
     @property
     def told(self) -> bool:
-        """Whether the two can be told apart at the 5% level, all pairs of the task considered."""
+        """Whether the two can be told apart at the 5% level, after the correction for all pairs of the task."""
         return self.adjusted < 1 - LEVEL
 
 
 @dataclass(frozen=True)
 class Power:
-    """mean ~ factor size^exponent, with the exponent's interval (NaN where there is one round, or a mean is near zero)."""
+    """The fit mean ~ factor size^exponent. The exponent's interval is NaN with one round, or where a mean is near zero."""
 
     exponent: Interval
     factor: float
 
 
 def band(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(R, ...) -> means (...) and half widths (...) of their 95% intervals, NaN where R < 2."""
+    """Return the means (...) of values (R, ...) over rounds, and the half widths (...) of their intervals, NaN if R < 2."""
     rounds = values.shape[0]
     mean = np.asarray(values.mean(axis=0))
     if rounds < 2:
@@ -81,7 +86,13 @@ def band(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def interval(values: FloatArray) -> Interval:
-    """(R,) -> mean and interval; NaN throughout where there is no round."""
+    """Return the mean of values (R,) and its interval; NaN if there is no round.
+
+    Examples
+    --------
+    >>> interval(np.array([1.0, 2.0, 3.0]))
+    Interval(2, 95%: -0.484138 to 4.48414, 3 rounds)
+    """
     if values.size == 0:
         return Interval(np.nan, np.nan, np.nan, 0)
     mean, half = band(values)
@@ -89,9 +100,9 @@ def interval(values: FloatArray) -> Interval:
 
 
 def ratio(top: FloatArray, bottom: FloatArray) -> Interval | None:
-    """(R,), (R,) of the same rounds -> mean(top) / |mean(bottom)|; None where bottom cannot be told from 0.
+    """Return mean(top) / |mean(bottom)| of the same rounds, both (R,); None if the mean of bottom may be 0.
 
-    The interval is that of the linearised ratio: Student's, of top - q bottom. It knows that bottom varies, too.
+    The interval is that of the linearised ratio q, Student's of top - q bottom: it accounts for the spread of bottom.
     """
     below = interval(bottom)
     if below.mean == 0 or below.low <= 0 <= below.high:
@@ -103,7 +114,7 @@ def ratio(top: FloatArray, bottom: FloatArray) -> Interval | None:
 
 
 def paired(first: str, second: str, a: FloatArray, b: FloatArray) -> Paired:
-    """(R,), (R,) of the same rounds -> difference, its parts, and the paired t-test; adjusted is not yet corrected."""
+    """Compare the rewards a (R,) of first with b (R,) of second in the same rounds; `adjusted` is not yet corrected."""
     difference = a - b
     found = interval(difference)
     p = _two_sided(difference)
@@ -111,7 +122,7 @@ def paired(first: str, second: str, a: FloatArray, b: FloatArray) -> Paired:
 
 
 def _two_sided(difference: FloatArray) -> float:
-    """Return the p-value of Student's test that the mean is 0; 1 where there is nothing to test with."""
+    """Return the p-value of Student's test that the mean is 0; 1 with fewer than two rounds."""
     if difference.size < 2:
         return 1.0
     mean, error = float(difference.mean()), float(stats.sem(difference))
@@ -121,7 +132,7 @@ def _two_sided(difference: FloatArray) -> float:
 
 
 def holm(pairs: Sequence[Paired]) -> list[Paired]:
-    """Return the pairs with their p-values corrected for being many (Holm 1979): no independence is assumed."""
+    """Return the pairs with `adjusted` corrected for their number (Holm 1979), which assumes no independence."""
     order = sorted(range(len(pairs)), key=lambda k: pairs[k].p)
     corrected, largest = list(pairs), 0.0
     for rank, k in enumerate(order):
@@ -131,10 +142,10 @@ def holm(pairs: Sequence[Paired]) -> list[Paired]:
 
 
 def power(sizes: FloatArray, values: FloatArray) -> Power | None:
-    """(L,), (L, R) -> least squares of ln(mean) on ln(size); None where some mean is not positive.
+    """Fit a power of the sizes (L,) to the means of values (L, R), by least squares of logarithms; None if one is <= 0.
 
-    The slope is lean @ ln(means). To first order it moves as the mean over rounds of lean @ (values / means), one number for
-    every round: its interval is Student's of these. A round is one number at all sizes, because it is the same seed.
+    The slope is lean @ ln(means). To first order it varies as the mean over rounds of lean @ (values / means), which is one
+    number per round: the interval is Student's of these. A round is the same seed at all sizes, hence one number.
     """
     if sizes.size < 2 or values.shape[1] == 0 or (values.mean(axis=1) <= 0).any():
         return None

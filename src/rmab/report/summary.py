@@ -1,4 +1,6 @@
-"""What a study found, as numbers: the tidy table, cut by task and learner, and the statistics of each part."""
+"""What a study found, as numbers: its table of episodes, divided by task and learner, and the statistics of each part."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.report.statistics import Interval, Paired, Power, holm, interval, paired, power
 
@@ -37,16 +40,15 @@ NUMBERS = (
 SIZES = ("arms", "budget", "horizon")
 COLUMNS = ["task", "learner", "privileged", "round", "episode", *NUMBERS, *SIZES]
 PAPERS = "ucmd-armab"
-ROUNDING = 1e-9  # of what was earned: less than this is no loss
+ROUNDING = 1e-9  # of what was earned: a smaller loss counts as 0
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """All finished rounds of one learner on one task: arrays are (R, T) unless their shape is given.
+    """All finished rounds of one learner on one task: rounds (R,) ascending, columns (R, T), sizes arms, budget, horizon.
 
-    rounds (R,) their numbers, ascending.     theory (T,) the theorem's curve.     sizes: arms, budget, horizon.
-    privileged  what the learner is told that no real programme knows, in words; empty for an honest one.
-    published   whether it is the paper's learner to the letter, to which the theorem's curve belongs.
+    privileged says what the learner knows that no real programme does, and is empty if nothing; published says whether it is
+    exactly the paper's learner, for which the theorem holds.
     """
 
     task: str
@@ -59,7 +61,7 @@ class Cell:
 
     @property
     def episodes(self) -> int:
-        """T."""
+        """The number T of episodes."""
         return int(self.columns["reward"].shape[1])
 
     @property
@@ -69,22 +71,22 @@ class Cell:
 
     @cached_property
     def totals(self) -> FloatArray:
-        """(R,) what was earned in all."""
+        """(R,) the total reward of each round."""
         return np.asarray(self.columns["reward"].sum(axis=1))
 
     def regret(self, to: str) -> FloatArray:
-        """(R, T) accumulated regret to a comparator."""
+        """(R, T) accumulated regret to the comparator 'O1', 'O2' or 'O3'."""
         return self.columns[f"regret_{to}"]
 
     def relative(self, to: str) -> Interval:
-        """Regret of the whole run as a part of what the comparator earns (its size), round by round; NaN where that is 0."""
+        """Return the mean over rounds of the total regret, relative to what the comparator earns; NaN where that is 0."""
         lost = self.regret(to)[:, -1]
         earned = np.abs(self.totals + lost)
         return interval(lost / np.where(earned > 0, earned, np.nan))
 
     @cached_property
     def terms(self) -> tuple[Interval, ...] | None:
-        """Term0..Term3 summed over the episodes; None where the learner has no occupancies or estimates."""
+        """Term0 to Term3, summed over the episodes; None if the learner has no occupancies or estimates."""
         sums = [self.columns[f"term{k}"].sum(axis=1) for k in range(4)]
         return None if np.isnan(sums).any() else tuple(interval(one) for one in sums)
 
@@ -93,10 +95,13 @@ class Cell:
         """Wall time per episode."""
         return interval(self.columns["seconds"].mean(axis=1))
 
+    def __repr__(self) -> str:
+        return f"Cell({self.learner} on {self.task}, {many(self.rounds.size, 'round')}, {many(self.episodes, 'episode')})"
+
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """One task: its learners in the study's order, and all pairs of them, corrected by Holm."""
+    """One task: its learners in the study's order, and the comparisons of all pairs, corrected by Holm."""
 
     task: str
     cells: tuple[Cell, ...]
@@ -104,7 +109,7 @@ class Page:
 
     @property
     def rivals(self) -> list[Cell]:
-        """The learners without privileges, or all where all have some; best mean reward first."""
+        """The learners without privileges (or all, if all are privileged), the best mean reward first."""
         honest = [cell for cell in self.cells if not cell.privileged]
         return sorted(honest or self.cells, key=lambda cell: -float(cell.totals.mean()))
 
@@ -114,7 +119,7 @@ class Page:
         return next((cell for cell in self.cells if cell.published and not cell.privileged), None)
 
     def pair(self, first: Cell, second: Cell) -> Paired | None:
-        """Compare the first with the second, at the corrected p-value of the two; None where no round is common."""
+        """Compare the first with the second, with the corrected p-value; None if they have no common round."""
         names = {first.learner, second.learner}
         found = next((one for one in self.pairs if {one.first, one.second} == names), None)
         if found is None or found.first == first.learner:
@@ -123,14 +128,17 @@ class Page:
         return None if turned is None else replace(turned, adjusted=found.adjusted)
 
     def level(self, cell: Cell) -> bool:
-        """Whether this learner cannot be told from the best rival; without a common round nothing can be told."""
+        """Whether this learner cannot be told apart from the best rival, be it for lack of a common round."""
         found = self.pair(self.rivals[0], cell)
         return self.rivals[0] is cell or found is None or not found.told
+
+    def __repr__(self) -> str:
+        return f"Page({self.task}, {many(len(self.cells), 'learner')})"
 
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How one learner's loss changes with a size, episodes or arms: sizes (L,), values (L, R) of the common rounds."""
+    """How one learner's loss (L, R) in the common rounds changes with a size (L,), the number of episodes or arms."""
 
     group: str
     learner: str
@@ -140,7 +148,7 @@ class Scaling:
 
     @property
     def sure(self) -> bool:
-        """Whether there is a power with an interval."""
+        """Whether the fitted exponent has an interval."""
         return self.fit is not None and bool(np.isfinite(self.fit.exponent.half))
 
     @property
@@ -148,12 +156,15 @@ class Scaling:
         """One interval for every size."""
         return [interval(row) for row in self.values]
 
+    def __repr__(self) -> str:
+        return f"Scaling({self.learner} on {self.group}, {many(self.sizes.size, 'size')})"
+
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The whole study: pages by task, scalings where the study is about growth or many arms, and what is not there yet."""
+    """The whole study: a page per task, scalings if it is about growth or many arms, and how many runs are finished."""
 
-    study: "Study"
+    study: Study
     pages: tuple[Page, ...]
     scalings: tuple[Scaling, ...]
     expected: int
@@ -167,18 +178,21 @@ class Summary:
 
     @property
     def missing(self) -> list[tuple[str, str, int, int]]:
-        """(task, learner, rounds missing, of so many), where any are missing."""
+        """(task, learner, missing rounds, expected rounds) where rounds are missing."""
         there = {(cell.task, cell.learner): cell.rounds.size for page in self.pages for cell in page.cells}
         keys = [(task.label, learner.label) for task in self.study.tasks for learner in self.study.learners]
         most = {task.label: self.study.rounds_of(task) for task in self.study.tasks}
         left = [(*key, most[key[0]] - there.get(key, 0), most[key[0]]) for key in keys]
         return [one for one in left if one[2] > 0]
 
+    def __repr__(self) -> str:
+        return f"Summary({self.study.name}, {many(len(self.pages), 'task')}, {self.finished} of {self.expected} runs)"
 
-def summarise(study: "Study", table: "pa.Table") -> Summary:
-    """Cut the tidy table by task and learner, and compute what the report shows."""
+
+def summarise(study: Study, table: pa.Table) -> Summary:
+    """Return the statistics of a study's table of episodes; ModelError if no run is finished."""
     if table.num_rows == 0:
-        raise ModelError(f"study {study.name}: no finished run, so there is nothing to report")
+        raise ModelError(f"study {study.name}: no run is finished, so there is nothing to report")
     cells = _cells(study, table)
     pages = tuple(_page(task.label, [cell for cell in cells if cell.task == task.label]) for task in study.tasks)
     filled = tuple(page for page in pages if page.cells)
@@ -198,8 +212,8 @@ def _pair(first: Cell, second: Cell) -> Paired | None:
     return paired(first.learner, second.learner, first.totals[left], second.totals[right])
 
 
-def _cells(study: "Study", table: "pa.Table") -> list[Cell]:
-    """Sort the rows once and cut them: (R, T) blocks by task and learner, in the study's order."""
+def _cells(study: Study, table: pa.Table) -> list[Cell]:
+    """Sort the rows once and divide them into blocks (R, T) by task and learner, in the study's order."""
     named = [table.column(key).combine_chunks().dictionary_encode() for key in ("task", "learner")]
     task, learner = (one.indices.to_numpy() for one in named)
     order = np.lexsort((table.column("episode").to_numpy(), table.column("round").to_numpy(), learner, task))
@@ -221,24 +235,24 @@ def _cells(study: "Study", table: "pa.Table") -> list[Cell]:
 def _cell(key: tuple[str, str], numbers: Mapping[str, Any], rows: slice, privileged: str, published: bool) -> Cell:
     rounds, counts = np.unique(numbers["round"][rows], return_counts=True)
     if (counts != counts[0]).any() or (numbers["episode"][rows] != np.tile(np.arange(counts[0]), rounds.size)).any():
-        raise ModelError(f"task {key[0]}, learner {key[1]}: the rounds have different episodes; run the damaged ones again")
+        raise ModelError(f"task {key[0]}, learner {key[1]}: its rounds differ in their episodes; run the damaged ones again")
     shape = (rounds.size, int(counts[0]))
     columns = {name: np.asarray(numbers[name][rows], dtype=np.float64).reshape(shape) for name in NUMBERS}
     sizes = {name: int(numbers[name][rows.start]) for name in SIZES}
     return Cell(*key, privileged, published, rounds, columns, sizes)
 
 
-def _scalings(study: "Study", pages: tuple[Page, ...]) -> tuple[Scaling, ...]:
-    """Gather the tasks that differ in one size only: regret to O2 against T, or regret to O1 per arm and episode against N.
+def _scalings(study: Study, pages: tuple[Page, ...]) -> tuple[Scaling, ...]:
+    """Group the tasks that differ only in size: regret to O2 against T, or regret to O1 per arm and episode against N.
 
-    O2 for growth, because O1's own gap grows with T whatever is learned; O1 for many arms, because its gap is the question.
+    Growth uses O2, because the gap of O1 grows with T whatever is learned; many arms use O1, whose gap is the question.
     """
     if study.kind == "learning":
         return ()
     grown = {"episodes"} if study.kind == "growth" else {"arms", "budget", "copies"}
     families = {spec.label: _family(spec, grown) for spec in study.tasks}
     if len({name for name, _ in families.values()}) == len(set(families.values())):
-        families = {label: (name, "") for label, (name, _) in families.items()}  # names alone tell them apart
+        families = {label: (name, "") for label, (name, _) in families.items()}  # the names are enough to tell them apart
     groups: dict[tuple[str, str], list[Cell]] = {}
     for page in pages:
         for cell in page.cells:
@@ -247,8 +261,8 @@ def _scalings(study: "Study", pages: tuple[Page, ...]) -> tuple[Scaling, ...]:
     return tuple(one for one in made if one.sizes.size and one.values.size)
 
 
-def _family(spec: "TaskSpec", grown: set[str]) -> tuple[str, str]:
-    """Return the task's name and the options in which its family does not differ."""
+def _family(spec: TaskSpec, grown: set[str]) -> tuple[str, str]:
+    """Return the name of a task, and its options other than the sizes that grow."""
     fixed = ", ".join(f"{key} {value}" for key, value in sorted(spec.options.items()) if key not in grown)
     return spec.name, f" ({fixed})" if fixed else ""
 

@@ -1,12 +1,16 @@
-"""What a run is held against (paper, eq. regret): comparators, signed regret, its sources, and the theory's curve.
+"""What a run is compared with (Xiong & Li 2024, Section 3.2), and the theorem's bound on the regret.
 
-The best policy over all episodes cannot be computed. O1 bounds it from above: the fluid LP of the summed rewards, whose gap
-to any executable policy stays. O2 is the best fixed policy that we can execute with the true kernels and the summed rewards
-at hand: the better one of occupancy and Lagrangian index, simulated. (On cpap, cpap-adherence and deadline the finite
-Whittle index was never better, and O2 is within 1% of O1: LP-update has nothing left to find there.) O3 knows the rewards of
-each episode before it begins: the fluid LP, episode by episode. Regret is signed, and negative where a learner beats the
-comparator.
+The best policy over all episodes cannot be computed, so there are three comparators. Regret to each of them is signed: it is
+negative where a learner earns more.
+
+O1 bounds every fixed policy from above: the fluid LP of the summed rewards. Its gap to policies that can be executed stays.
+O2 is the best fixed policy that we can execute, given the true kernels and the summed rewards: the better of the occupancy
+and the Lagrangian index, simulated. (On cpap, cpap-adherence and deadline the finite Whittle index was never better, and O2
+is within 1% of O1, which leaves LP-update nothing to find.) O3 knows the rewards of each episode before it begins: the fluid
+LP of every episode.
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +21,7 @@ from typing import Literal
 import numpy as np
 
 from rmab.common.arrays import FloatArray, frozen
+from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
 from rmab.model.view import View
@@ -30,19 +35,38 @@ __all__ = ["Comparator", "Comparators", "theory_curve"]
 Comparator = Literal["O1", "O2", "O3"]
 
 ROUNDS, LUCK = 200, 2  # simulated episodes behind O2, and the key of their luck
-KEPT = 2  # comparators that are shared by later runs
+KEPT = 2  # comparators kept for later runs
 
 
 @dataclass(frozen=True, eq=False)
 class Comparators:
-    """The comparators of a problem and the rewards (T, N, S, 2) that its adversary chose, each computed when asked for."""
+    """What the comparators O1, O2 and O3 earn, each computed on first use.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, with its true kernels.
+    rewards : array of float, shape (T, N, S, 2)
+        The rewards that the adversary chose in each episode.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rmab
+    >>> game = rmab.task("cpap", episodes=2)
+    >>> comparators = rmab.Comparators(game.problem, np.stack([game.reward(0), game.reward(1)]))
+    >>> comparators
+    Comparators(Problem(Arms(20 arms, 3 states), budget 10, horizon 50), 2 episodes)
+    >>> comparators.per_episode("O1").shape
+    (2,)
+    """
 
     problem: Problem
     rewards: FloatArray
 
     @cached_property
     def plan(self) -> Fluid:
-        """The fluid LP of the summed rewards."""
+        """The solution of the fluid LP of the summed rewards."""
         return fluid(self.problem, self.rewards.sum(axis=0))
 
     @cached_property
@@ -51,15 +75,15 @@ class Comparators:
         return frozen(self.plan.occupancy.sum(axis=1))
 
     def per_episode(self, which: Comparator) -> FloatArray:
-        """(T,) what the comparator earns in every episode."""
+        """(T,) what the comparator 'O1', 'O2' or 'O3' earns in each episode; ModelError for another name."""
         known = {"O1": self.o1, "O2": self.o2, "O3": self.o3}
         if which not in known:
             raise ModelError(f"unknown comparator {which!r}; there are {', '.join(known)}")
         return known[which]()
 
     @classmethod
-    def of(cls, problem: Problem, rewards: FloatArray) -> "Comparators":
-        """Return the comparators, shared with earlier runs of the same problem and rewards: they cost as much as a run."""
+    def of(cls, problem: Problem, rewards: FloatArray) -> Comparators:
+        """Return the comparators of these rewards (T, N, S, 2), shared with recent runs: they cost as much as a run."""
         key = _fingerprint(problem, rewards)
         with _LOCK:
             shared = _SHARED.pop(key, None) or cls(problem, rewards)
@@ -69,11 +93,11 @@ class Comparators:
         return shared
 
     def o1(self) -> FloatArray:
-        """(T,) what the fluid plan of the summed rewards earns: in all, a bound for every fixed policy, up to its gap."""
+        """(T,) what the fluid plan of the summed rewards earns; its sum bounds every fixed policy, up to the plan's gap."""
         return np.asarray(np.tensordot(self.rewards, self.visits, axes=3))
 
     def o2(self) -> FloatArray:
-        """(T,) what the best executable fixed policy earns: chosen on one half of the simulated episodes, valued on both."""
+        """(T,) what the best executable fixed policy earns: chosen on half of the simulated episodes, evaluated on all."""
         return np.asarray(np.tensordot(self.rewards, self._best_visits, axes=3))
 
     @cached_property
@@ -85,11 +109,11 @@ class Comparators:
         return frozen(samples[int(np.argmax(halves))].mean(axis=0))
 
     def _simulated(self, policy: IndexPolicy) -> FloatArray:
-        """(ROUNDS, N, S, 2) visits in simulated episodes, the same luck for every policy."""
+        """(ROUNDS, N, S, 2) visits in simulated episodes, with the same luck for every policy."""
         return simulate_visits(self.problem, policy, LUCK, ROUNDS)
 
     def o3(self) -> FloatArray:
-        """(T,) the fluid bound of every episode by itself; rewards in the same proportions are solved once."""
+        """(T,) the fluid bound of each episode alone; proportional rewards are solved only once."""
         return self._bounds
 
     @cached_property
@@ -103,13 +127,16 @@ class Comparators:
             bounds[t] = scale * known[key]
         return frozen(bounds)
 
+    def __repr__(self) -> str:
+        return f"Comparators({self.problem!r}, {many(len(self.rewards), 'episode')})"
+
 
 _SHARED: dict[bytes, Comparators] = {}  # the oldest first
 _LOCK = Lock()
 
 
 def _fingerprint(problem: Problem, rewards: FloatArray) -> bytes:
-    """Return a digest of all that comparators depend on."""
+    """Return a digest of everything that the comparators depend on."""
     arms = problem.arms
     digest = sha256(repr((problem.budget, problem.horizon, rewards.shape)).encode())
     for array in (arms.kernels[arms.representatives], arms.group_of, problem.start, rewards):
@@ -118,7 +145,28 @@ def _fingerprint(problem: Problem, rewards: FloatArray) -> bytes:
 
 
 def theory_curve(view: View, epsilon: float = 0.05) -> FloatArray:
-    """(T,) the bound of Theorem regret after t episodes, with its printed constants, in the rewards' own units."""
+    """Return the bound on the regret of Xiong & Li 2024, Section 5.1, after each episode.
+
+    The bound is of order O-tilde; the curve takes its printed terms with constant 1.
+
+    Parameters
+    ----------
+    view : View
+        The sizes, and the range of the rewards, which scales the bound.
+    epsilon : float, default 0.05
+        The bound holds with probability 1 - 3 epsilon.
+
+    Returns
+    -------
+    array of float, shape (T,)
+        The bound on the accumulated regret after 1, 2, ..., T episodes.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> rmab.theory_curve(rmab.task("cpap", episodes=3).view()).round()
+    array([15445., 22069., 27186.])
+    """
     t = np.arange(1, view.episodes + 1)
     states, arms, horizon = view.states, view.arms, view.horizon
     descent = arms * horizon * np.sqrt(t * np.log(states**2 * 2))

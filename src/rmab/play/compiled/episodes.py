@@ -15,7 +15,7 @@ __all__ = ["index_episodes", "step"]
 def successor(cumulative: FloatArray, g: int, s: int, a: int, point: float) -> int:
     """Return the first state whose running sum in cumulative[g, s, a] (S,) exceeds point in [0, 1)."""
     low, high = 0, cumulative.shape[3] - 1
-    if high <= 8:  # counting has no branch that the processor could guess wrong
+    if high <= 8:  # counting has no branch that the processor could mispredict
         for y in range(high):
             low += cumulative[g, s, a, y] <= point
         return low
@@ -66,11 +66,11 @@ def index_episodes(
     states_seen: NDArray[np.int32],
     actions_seen: BoolArray,
 ) -> tuple[int, int]:
-    """Play len(streams) episodes of an index policy; streams (R,2,4) are one for the arms and one for the policy each.
+    """Play R episodes of an index policy; streams (R,2,4) hold one stream for the arms and one for the policy per episode.
 
-    table (H,N,S), steps first. The policy activates up to `limit` arms; `budget` is the problem's hard budget. Writes
-    rewards (R,) and activations (R,); where states_seen (R,H+1,N) and actions_seen (R,H,N) have room, every step is
-    recorded too. Returns (-1, 0), or the step and count at which the budget was broken.
+    table (H,N,S) has steps first. The policy activates up to `limit` arms; `budget` is the problem's hard budget. Writes
+    rewards (R,) and activations (R,), and every step into states_seen (R,H+1,N) and actions_seen (R,H,N) unless they are
+    empty. Returns (-1, 0), or the step and count at which the budget was broken.
     """
     horizon, arms = table.shape[0], table.shape[1]
     record = states_seen.shape[0] > 0

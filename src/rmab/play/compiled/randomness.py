@@ -1,7 +1,7 @@
-"""Random numbers inside kernels: xoshiro256++ (Blackman & Vigna, ACM TOMS 2021), one state of four words per stream.
+"""Random numbers inside compiled code: xoshiro256++ (Blackman & Vigna, ACM TOMS 2021), one state of four words per stream.
 
-A stream is seeded by four words drawn from a NumPy generator. Streams are cheap, so every round of a simulation has two of
-its own, one for the arms and one for the policy: the arms meet the same luck whatever the policy draws.
+A stream is seeded with four words from a NumPy generator. Streams are cheap, so every round of a simulation has two, one
+for the arms and one for the policy: the arms have the same luck whatever the policy draws.
 """
 
 import numpy as np
@@ -42,5 +42,5 @@ def uniform(stream: Stream) -> float:
 
 @compiled
 def whole(stream: Stream, below: int) -> int:
-    """Draw from 0..below-1 and advance the stream. (The bias of below/2^53 is far under what any run could see.)"""
+    """Draw from 0..below-1 and advance the stream. (Its bias, below/2^53, is too small to notice.)"""
     return int(uniform(stream) * below)

@@ -1,4 +1,4 @@
-"""Which arms to activate, given one index per arm: top-B (paper, Section 4.4) and dependent rounding."""
+"""Which arms to activate, given one index per arm: top-B (Xiong & Li 2024, Section 4.4) and dependent rounding."""
 
 import numpy as np
 
@@ -13,8 +13,8 @@ __all__ = ["add_highest", "add_sampled", "select"]
 def kth_smallest(values: FloatArray, length: int, k: int) -> float:
     """Return the k-th smallest (from 0) of values[:length], which are reordered: quickselect, linear on average.
 
-    The partition has no branch on the data, which a processor could not predict. A pivot below which there is nothing is
-    the smallest: its equals are split off at once, so that many ties (a random policy is nothing else) cost no more.
+    The partition does not branch on the data, because a processor cannot predict such branches. If nothing is below the
+    pivot, it is the smallest value, and its equals are split off at once: many ties (as in a random policy) cost no more.
     """
     low, high = 0, length
     while True:
@@ -43,7 +43,7 @@ def kth_smallest(values: FloatArray, length: int, k: int) -> float:
 
 @compiled
 def add_highest(index: FloatArray, wanted: int, stream: Stream, active: BoolArray, scratch: FloatArray) -> int:
-    """Activate the `wanted` arms of highest index, ties at random; return how many. Arms of index -inf are left alone."""
+    """Activate the `wanted` arms of highest index, ties at random; return how many. Arms of index -inf stay as they are."""
     eligible = 0
     for n in range(index.size):
         eligible += index[n] > -np.inf
@@ -75,7 +75,7 @@ def add_highest(index: FloatArray, wanted: int, stream: Stream, active: BoolArra
 
 @compiled
 def add_sampled(index: FloatArray, budget: int, stream: Stream, active: BoolArray, order: IntArray) -> int:
-    """Activate arm n with probability index[n], scaled down where they sum to more than the budget; return how many.
+    """Activate arm n with probability index[n], scaled down if they sum to more than the budget; return how many.
 
     Systematic sampling in a random order: the number of active arms is the sum of the probabilities rounded up or down, so
     never above the budget, and each arm's own probability is kept exactly.
