@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import rmab
-from rmab.learning import mirror
+from rmab.learning.parts import steps
 from rmab.solvers.projection.program import box_program
 
 sys.path += [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
@@ -24,10 +24,10 @@ from projection import CONSOLE, deadline_sized, table
 
 
 class Watched:
-    """Stands in for `project`: adds up its time, and keeps the arguments of some calls."""
+    """Stands in for `project_onto`: adds up its time, and keeps the arguments of some calls."""
 
     def __init__(self) -> None:
-        self.project, self.seconds, self.calls, self.kept = mirror.project, 0.0, 0, list[tuple[object, ...]]()
+        self.project, self.seconds, self.calls, self.kept = steps.project_onto, 0.0, 0, list[tuple[object, ...]]()
 
     def __call__(self, *arguments: object, **options: object) -> object:
         """Project, and take the time."""
@@ -36,19 +36,20 @@ class Watched:
         self.seconds += time.perf_counter() - begin
         self.calls += 1
         if self.calls % 4 == 1:
-            self.kept.append((*arguments, options["weights"]))
+            reference, sets, start, budget = arguments
+            self.kept.append((reference, sets.low, sets.high, start, budget, options["weights"]))  # type: ignore[attr-defined]
         return answer
 
 
 def watched_run(task: rmab.Task, learner: rmab.Learner) -> tuple[float, Watched]:
     """Return the seconds of a run, everything included, and what was seen of its projections."""
     watch = Watched()
-    mirror.project = watch  # type: ignore[assignment]
+    steps.project_onto = watch  # type: ignore[assignment]
     begin = time.perf_counter()
     try:
         rmab.run(task, learner)
     finally:
-        mirror.project = watch.project
+        steps.project_onto = watch.project
     return time.perf_counter() - begin, watch
 
 

@@ -92,8 +92,8 @@ def _values(option: dict[str, Any]) -> str:
     """Return the values that an option may take, in a few words, from its JSON schema."""
     if "anyOf" in option:
         return " or ".join(_values(one) for one in option["anyOf"])
-    if "enum" in option:
-        return " | ".join(map(str, option["enum"]))
+    if names := option.get("enum") or option.get("names"):
+        return " | ".join(map(str, names))
     bounds = {"exclusiveMinimum": "> ", "minimum": ">= ", "exclusiveMaximum": "< ", "maximum": "<= "}
     limits = [f"{sign}{option[key]:g}" for key, sign in bounds.items() if key in option]
     return " ".join([str(option.get("const", option.get("type", ""))), ", ".join(limits)]).strip()
