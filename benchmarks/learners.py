@@ -11,12 +11,14 @@ import resource
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import rmab
 from rmab.learning import mirror
-from rmab.solvers.projection.program import box_program
+from rmab.solvers.projection.program import make_program
+from rmab.solvers.transitions import TransitionSets
 
 sys.path += [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 
@@ -52,14 +54,15 @@ def watched_run(task: rmab.Task, learner: rmab.Learner) -> tuple[float, Watched]
     return time.perf_counter() - begin, watch
 
 
-def peer_seconds(arguments: tuple[object, ...]) -> float | None:
+def peer_seconds(arguments: tuple[Any, ...]) -> float | None:
     """Return Clarabel's own time for one projection, or None where it gives up."""
     import cvxpy
 
     from oracle import clarabel
 
     try:
-        return clarabel(box_program(*arguments)).seconds  # type: ignore[arg-type]
+        reference, low, high, *rest = arguments
+        return clarabel(make_program(reference, TransitionSets.boxes(low, high), *rest)).seconds
     except cvxpy.error.SolverError:
         return None
 

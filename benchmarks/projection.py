@@ -26,7 +26,8 @@ from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.highs import FluidProgram
-from rmab.solvers.projection.program import box_program
+from rmab.solvers.projection.program import make_program
+from rmab.solvers.transitions import TransitionSets
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
@@ -72,7 +73,7 @@ def small() -> list[str]:
     from oracle import clarabel as by_clarabel
 
     reference, low, high, start = learned(20)
-    program = box_program(reference, low, high, start, 10, None)
+    program = make_program(reference, TransitionSets.boxes(low, high), start, 10)
     peer = min(by_clarabel(program).seconds for _ in range(2))
     cold = rmab.project(reference, low, high, start, 10)
     moved = reference * np.exp(0.05 * np.random.default_rng(1).random((20, 1, 3, 2, 1)))

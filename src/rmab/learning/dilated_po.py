@@ -37,7 +37,7 @@ from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy
 from rmab.solvers.compiled.bounds import dilated_bonus
-from rmab.solvers.fluid.boxes import Rows
+from rmab.solvers.compiled.optimism import Rows
 
 __all__ = ["DilatedPo", "DilatedPoOptions"]
 

@@ -17,7 +17,8 @@ from rmab.play.policy import Policy
 from rmab.play.simulation import visit_rates
 from rmab.solvers.compiled.bounds import occupancy_bounds
 from rmab.solvers.compiled.dynamics import forward
-from rmab.solvers.fluid.boxes import Boxes, Rows
+from rmab.solvers.compiled.optimism import Rows
+from rmab.solvers.transitions import TransitionSets
 
 __all__ = [
     "ROUNDS",
@@ -81,9 +82,7 @@ def own_occupancy(view: View, pools: Pools, share: FloatArray, counts: IntArray)
 
 def rows_of(pools: Pools, kernels: Kernels) -> Rows:
     """Boxes of every block, as the compiled code wants them."""
-    low, high = kernels.low[pools.group], kernels.high[pools.group]
-    nothing = np.zeros(0)
-    return Boxes(low, high, nothing, nothing).rows
+    return TransitionSets(kernels.low[pools.group], kernels.high[pools.group]).rows
 
 
 def bounds(pools: Pools, rows: Rows, share: FloatArray, wanted: BoolArray, *, most: bool) -> FloatArray:

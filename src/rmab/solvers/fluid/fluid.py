@@ -15,9 +15,9 @@ from rmab.errors import ModelError, SolverError
 from rmab.model.problem import Problem, checked_reward
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.fluid.boxes import Boxes
 from rmab.solvers.fluid.highs import FluidProgram
 from rmab.solvers.fluid.path import SoftPath
+from rmab.solvers.transitions import TransitionSets
 
 __all__ = ["Fluid", "Method", "fluid"]
 
@@ -84,7 +84,9 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
     blocks = Blocks.of(problem, checked_reward(reward, problem))
     small = 2 * blocks.start.size * problem.horizon <= SMALL
     if method == "newton" or (method == "auto" and not small):
-        path = SoftPath(Boxes.known(blocks), np.full(problem.horizon, float(problem.budget)))
+        kernels = blocks.kernels.copy()  # writable, as those of boxes are: compiled code exists for one kind
+        budget = np.full(problem.horizon, float(problem.budget))
+        path = SoftPath(TransitionSets(kernels, kernels), blocks.reward, blocks.start, budget)
         path.solve(tolerance)
         return certified(problem, blocks, path.occupancy, path.prices, tolerance)
     occupancy, prices = FluidProgram(blocks, problem.budget, problem.horizon).solve()

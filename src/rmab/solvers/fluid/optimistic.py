@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import FloatArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer, as_states
 from rmab.errors import ModelError
-from rmab.solvers.fluid.boxes import Boxes
+from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.fluid.path import SoftPath
-from rmab.solvers.projection.program import checked_boxes, checked_budget, checked_weights
+from rmab.solvers.transitions import TransitionSets
 
 __all__ = ["OptimisticFluid", "optimistic_fluid"]
 
@@ -49,8 +49,8 @@ def optimistic_fluid(
     start (N,) states; budget a number or (H,); weights (N,) how many like arms each one stands for. To a certified relative
     gap of at most `tolerance`, or SolverError.
     """
-    low, high = checked_boxes(lower, upper)
-    arms, states = low.shape[:2]
+    sets = TransitionSets.boxes(lower, upper)
+    arms, states = sets.low.shape[:2]
     table = as_floats(reward, "reward")
     if table.shape != (arms, states, 2) or not np.isfinite(table).all():
         raise ModelError(f"reward must be finite and have shape (N, S, 2) = {(arms, states, 2)}, got {table.shape}")
@@ -60,7 +60,7 @@ def optimistic_fluid(
     limit = checked_budget(budget, steps)
     many = checked_weights(weights, arms)
     masses = np.eye(states)[as_states(start, np.full(arms, states))] * many[:, np.newaxis]
-    path = SoftPath(Boxes(low, high, table, masses), limit)
+    path = SoftPath(sets, table, masses, limit)
     path.solve(tolerance)
     mass = path.occupancy / many[:, np.newaxis, np.newaxis, np.newaxis]
     kernel = np.broadcast_to(path.kernels, (*mass.shape, states))

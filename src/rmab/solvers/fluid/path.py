@@ -22,9 +22,9 @@ from rmab.errors import SolverError
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import back_solve, factor, forward_vector
 from rmab.solvers.compiled.optimism import best_values
-from rmab.solvers.fluid.boxes import Boxes
 from rmab.solvers.fluid.compiled.sensitivity import curve
 from rmab.solvers.fluid.compiled.soft import follow, soft_values
+from rmab.solvers.transitions import TransitionSets
 
 __all__ = ["SoftPath"]
 
@@ -55,18 +55,21 @@ class Point:
 
 
 class SoftPath:
-    """Solves one problem. Afterwards: bound, value and gap, prices (H,), occupancy (C,H,S,2), and kernels as in `Boxes`."""
+    """Solves one problem: blocks with these sets of transitions, reward (C,S,2), start masses (C,S), and the budget (H,).
 
-    def __init__(self, boxes: Boxes, budget: FloatArray) -> None:
-        self.boxes, self.budget = boxes, budget
-        blocks, states = boxes.start.shape
+    Afterwards: bound, value and gap, prices (H,), occupancy (C,H,S,2), and kernels (C,H,S,2,S), (C,1,S,2,S) if known.
+    """
+
+    def __init__(self, sets: TransitionSets, reward: FloatArray, start: FloatArray, budget: FloatArray) -> None:
+        self.rows, self.reward, self.start, self.budget = sets.rows, reward, start, budget
+        blocks, states = start.shape
         horizon = budget.size
-        self.kernels = boxes.kernels(horizon)
+        self.kernels = some_kernels(sets, horizon)
         self.values, self.used = np.empty((blocks, horizon + 1, states)), np.empty(horizon)
         self.share, self.mass = np.empty((blocks, horizon, states)), np.empty((blocks, horizon, states))
         self.hessian = np.empty((1 + horizon, 1 + horizon))
-        self.scale, self.total = float(np.abs(boxes.reward).max()), float(boxes.start.sum())
-        self.reward, self.start = boxes.reward / (self.scale or 1.0), boxes.start / self.total
+        self.scale, self.total = float(np.abs(reward).max()), float(start.sum())
+        self.unit_reward, self.unit_start = reward / (self.scale or 1.0), start / self.total
         self.idle = budget <= 0
         self.open = np.flatnonzero((budget > 0) & (budget < self.total))  # the steps that need a price
         self.limit = budget[self.open] / self.total
@@ -121,10 +124,9 @@ class SoftPath:
 
     def evaluate(self, eta: float, prices: FloatArray) -> tuple[float, FloatArray]:
         """Make the softened plans at these scaled prices (H,): return phi and its gradient in the open ones."""
-        rows = self.boxes.rows
-        soft_values(*rows, self.reward, eta, prices, self.idle, self.kernels, self.values, self.share)
-        follow(rows[3], rows[4], self.start, self.kernels, self.share, self.mass, self.used)
-        phi = float((self.start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + self.left(prices).sum())
+        soft_values(*self.rows, self.unit_reward, eta, prices, self.idle, self.kernels, self.values, self.share)
+        follow(self.rows.successors, self.rows.counts, self.unit_start, self.kernels, self.share, self.mass, self.used)
+        phi = float((self.unit_start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + self.left(prices).sum())
         return phi, self.limit - self.used[self.open] - self.left(prices)
 
     def left(self, prices: FloatArray) -> FloatArray:
@@ -133,7 +135,7 @@ class SoftPath:
 
     def curvature(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the Hessian of phi in the open prices, at the plans made last, and how its gradient changes with eta."""
-        curve(*self.boxes.rows, self.reward, self.idle, self.kernels, self.share, self.mass, self.certain, self.hessian)
+        curve(*self.rows, self.unit_reward, self.idle, self.kernels, self.share, self.mass, self.certain, self.hessian)
         place = self.budget.size - self.open
         half = self.hessian[np.ix_(place, place)]  # the places run backward: this is the lower half
         hessian = np.tril(half) + np.tril(half, -1).T
@@ -191,15 +193,24 @@ class SoftPath:
     def certify(self, point: Point) -> float:
         """Prove a bound from the point's prices, earn a value by its plan within the budget; return the relative gap."""
         prices, values = np.maximum(point.prices, 0.0) * (self.scale / point.eta), np.empty_like(self.values)
-        best_values(*self.boxes.rows, self.boxes.reward, self.idle, prices, values)
-        self.bound, self.prices = float((self.boxes.start * values[:, 0]).sum() + self.budget @ prices), prices
-        forward(self.kernels, self.boxes.start, self.budget, self.share, self.occupancy)
-        self.value = float((self.occupancy * self.boxes.reward[:, np.newaxis]).sum())
+        best_values(*self.rows, self.reward, self.idle, prices, values)
+        self.bound, self.prices = float((self.start * values[:, 0]).sum() + self.budget @ prices), prices
+        forward(self.kernels, self.start, self.budget, self.share, self.occupancy)
+        self.value = float((self.occupancy * self.reward[:, np.newaxis]).sum())
         missing = (self.bound - self.value) / ((self.scale or 1.0) * self.total)
         self.missing = min(self.missing, missing * point.eta)
         unit = max(abs(self.bound), self.scale)
         self.gap = (self.bound - self.value) / unit if unit > 0.0 else 0.0
         return self.gap
+
+
+def some_kernels(sets: TransitionSets, horizon: int) -> FloatArray:
+    """Some kernel of every box: (C,1,S,2,S) where there is nothing to choose, else (C,H,S,2,S)."""
+    if not sets.rows.spare.any():
+        return sets.low[:, np.newaxis].copy()
+    room, spare = sets.high - sets.low, sets.rows.spare[..., np.newaxis]
+    some = sets.low + room * (spare / np.maximum(room.sum(axis=3, keepdims=True), 1e-300))
+    return np.repeat(some[:, np.newaxis], horizon, axis=1)
 
 
 def solved(matrix: FloatArray, extra: FloatArray, *targets: FloatArray) -> list[FloatArray]:

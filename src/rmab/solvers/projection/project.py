@@ -17,7 +17,7 @@ from rmab.common.arrays import FloatArray, ReadOnly, frozen
 from rmab.errors import ModelError, SolverError
 from rmab.solvers.projection.compiled.program import Program
 from rmab.solvers.projection.newton import DualNewton, solved
-from rmab.solvers.projection.program import ball_program, box_program
+from rmab.solvers.projection.program import make_program
 from rmab.solvers.transitions import TransitionSets
 
 __all__ = ["Projection", "project", "project_ball", "project_onto"]
@@ -67,7 +67,8 @@ def project(
     to start from. Raises ModelError for an empty or malformed set, and SolverError, with the residual reached, where Newton
     does not get to tol.
     """
-    return _solve(box_program(reference, lower, upper, start, budget, weights), warm, tol)
+    boxes = TransitionSets.boxes(lower, upper)
+    return project_onto(reference, boxes, start, budget, weights=weights, warm=warm, tol=tol)
 
 
 def project_ball(
@@ -85,7 +86,8 @@ def project_ball(
 
     A transition whose reference is 0 at every step is impossible; otherwise as `project`.
     """
-    return _solve(ball_program(reference, centre, radius, start, budget, weights), warm, tol)
+    balls = TransitionSets.balls(centre, radius)
+    return project_onto(reference, balls, start, budget, weights=weights, warm=warm, tol=tol)
 
 
 def project_onto(
@@ -99,14 +101,7 @@ def project_onto(
     tol: float = 1e-8,
 ) -> Projection:
     """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the sets, boxes or balls; see `project`."""
-    rest = (start, budget, weights)
-    if sets.radius is None or sets.possible is None:
-        return _solve(box_program(reference, sets.low, sets.high, *rest), warm, tol)
-    possible = reference * sets.possible[:, np.newaxis]
-    return _solve(ball_program(possible, sets.low, sets.radius, *rest), warm, tol)
-
-
-def _solve(program: Program, warm: Projection | FloatArray | None, tol: float) -> Projection:
+    program = make_program(reference, sets, start, budget, weights)
     if not isinstance(tol, int | float) or not tol >= 0:
         raise ModelError(f"tol must be a number, 0 or more, got {tol!r}")
     return _answer(*solved(program, _masses(program, warm), tol))
