@@ -9,7 +9,7 @@ from scipy.optimize import LinearConstraint, minimize
 from rmab.common.arrays import FloatArray
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.optimism import best_values
-from rmab.solvers.fluid.path import SoftPath, solved
+from rmab.solvers.fluid.path import SoftPath, solve_regularised
 from rmab.solvers.transitions import TransitionSets
 
 BUDGET = np.array([1.2, 0.0, 0.7, 50.0, 1.5, 2.0])  # one step idle, one with more than there is
@@ -88,7 +88,7 @@ def test_rows_sum_to_one_at_any_temperature_and_tend_to_the_greedy_value(eta: fl
     path.evaluate(eta, prices)
     np.testing.assert_allclose(path.kernels.sum(axis=4), 1, atol=1e-13)
     hard, idle = np.empty_like(path.values), path.idle
-    best_values(*path.rows, path.unit_reward, idle, prices / eta, hard)
+    best_values(path.rows, path.unit_reward, idle, prices / eta, hard)
     above = path.values / eta - hard
     assert (above >= -1e-9).all()
     assert above.max() <= 6 * (np.log(2) + 4) / eta + 1e-9
@@ -135,5 +135,5 @@ def test_the_price_of_an_idle_step_is_the_least_that_keeps_everybody_passive() -
 
 def test_a_semidefinite_system_is_solved_where_it_can_be() -> None:
     matrix = np.diag([4.0, 0.0, 1e-9])
-    (answer,) = solved(matrix, np.full(3, 1e-12), np.array([8.0, 0.0, 1e-9]))
+    (answer,) = solve_regularised(matrix, np.full(3, 1e-12), np.array([8.0, 0.0, 1e-9]))
     np.testing.assert_allclose(answer, [2, 0, 1], rtol=2e-3)

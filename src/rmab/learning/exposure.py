@@ -88,7 +88,7 @@ def rows_of(pools: Pools, kernels: Kernels) -> Rows:
 def bounds(pools: Pools, rows: Rows, share: FloatArray, wanted: BoolArray, *, most: bool) -> FloatArray:
     """(C, H, S, 2) most or least mass of every pair of the wanted nodes (C,H,S), over all kernels of the boxes."""
     bound = np.empty((*share.shape, 2))
-    occupancy_bounds(*rows, share, pools.start, wanted, 1.0 if most else -1.0, bound)
+    occupancy_bounds(rows, share, pools.start, wanted, 1.0 if most else -1.0, bound)
     return bound
 
 

@@ -124,8 +124,8 @@ class SoftPath:
 
     def evaluate(self, eta: float, prices: FloatArray) -> tuple[float, FloatArray]:
         """Make the softened plans at these scaled prices (H,): return phi and its gradient in the open ones."""
-        soft_values(*self.rows, self.unit_reward, eta, prices, self.idle, self.kernels, self.values, self.share)
-        follow(self.rows.successors, self.rows.counts, self.unit_start, self.kernels, self.share, self.mass, self.used)
+        soft_values(self.rows, self.unit_reward, eta, prices, self.idle, self.kernels, self.values, self.share)
+        follow(self.rows, self.unit_start, self.kernels, self.share, self.mass, self.used)
         phi = float((self.unit_start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + self.left(prices).sum())
         return phi, self.limit - self.used[self.open] - self.left(prices)
 
@@ -135,7 +135,7 @@ class SoftPath:
 
     def curvature(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the Hessian of phi in the open prices, at the plans made last, and how its gradient changes with eta."""
-        curve(*self.rows, self.unit_reward, self.idle, self.kernels, self.share, self.mass, self.certain, self.hessian)
+        curve(self.rows, self.unit_reward, self.idle, self.kernels, self.share, self.mass, self.certain, self.hessian)
         place = self.budget.size - self.open
         half = self.hessian[np.ix_(place, place)]  # the places run backward: this is the lower half
         hessian = np.tril(half) + np.tril(half, -1).T
@@ -156,10 +156,10 @@ class SoftPath:
             hessian, mixed = self.curvature(prices)
             same = prices[self.open] / eta  # the prices themselves stay where they are, unless there is reason to move
             farthest, damping = FARTHEST * (100.0 + float(np.abs(prices).max())), LEAST
-            step, turn = solved(hessian, damping * self.limit, -gradient, -mixed - hessian @ same)
+            step, turn = solve_regularised(hessian, damping * self.limit, -gradient, -mixed - hessian @ same)
             while float(np.abs(step).max(initial=0.0)) > farthest and damping < 1.0:
                 damping *= 30.0
-                (step,) = solved(hessian, damping * self.limit, -gradient)
+                (step,) = solve_regularised(hessian, damping * self.limit, -gradient)
             fall = float(-(gradient @ step))
             wasted = float(np.abs(gradient) @ np.maximum(same, 1.0))
             if fall <= max(1e-15, (ROUNDING * eta) ** 2) or (fall <= ACCURACY and wasted <= WASTE * missing):
@@ -193,7 +193,7 @@ class SoftPath:
     def certify(self, point: Point) -> float:
         """Prove a bound from the point's prices, earn a value by its plan within the budget; return the relative gap."""
         prices, values = np.maximum(point.prices, 0.0) * (self.scale / point.eta), np.empty_like(self.values)
-        best_values(*self.rows, self.reward, self.idle, prices, values)
+        best_values(self.rows, self.reward, self.idle, prices, values)
         self.bound, self.prices = float((self.start * values[:, 0]).sum() + self.budget @ prices), prices
         forward(self.kernels, self.start, self.budget, self.share, self.occupancy)
         self.value = float((self.occupancy * self.reward[:, np.newaxis]).sum())
@@ -213,7 +213,7 @@ def some_kernels(sets: TransitionSets, horizon: int) -> FloatArray:
     return np.repeat(some[:, np.newaxis], horizon, axis=1)
 
 
-def solved(matrix: FloatArray, extra: FloatArray, *targets: FloatArray) -> list[FloatArray]:
+def solve_regularised(matrix: FloatArray, extra: FloatArray, *targets: FloatArray) -> list[FloatArray]:
     """Solve (matrix + diag(extra)) x = target for every target; the matrix is positive semidefinite, extra > 0."""
     size, unit = len(matrix), 1.0 / np.sqrt(np.diag(matrix) + extra)
     upper = (matrix + np.diag(extra)) * unit * unit[:, np.newaxis]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import FloatArray, ReadOnly, frozen
 from rmab.errors import ModelError, SolverError
 from rmab.solvers.projection.compiled.program import Program
-from rmab.solvers.projection.newton import DualNewton, solved
+from rmab.solvers.projection.newton import DualNewton, minimise_dual
 from rmab.solvers.projection.program import make_program
 from rmab.solvers.transitions import TransitionSets
 
@@ -104,7 +104,7 @@ def project_onto(
     program = make_program(reference, sets, start, budget, weights)
     if not isinstance(tol, int | float) or not tol >= 0:
         raise ModelError(f"tol must be a number, 0 or more, got {tol!r}")
-    return _answer(*solved(program, _masses(program, warm), tol))
+    return _answer(*minimise_dual(program, _masses(program, warm), tol))
 
 
 def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArray | None:
@@ -122,12 +122,13 @@ def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArra
 def _answer(newton: DualNewton, iterations: int) -> Projection:
     """Turn the dual point into a feasible primal one, and measure both."""
     program, residual = newton.program, newton.residual
-    del newton.upper, newton.link  # half as large as z, or as large: make room
-    off = np.abs(newton.kernel.sum(axis=4) - 1.0).max(axis=3) * program.reach
+    kernel, _, _, phi, _ = newton.primal
+    del newton.factors  # half as large as z, or as large: make room
+    off = np.abs(kernel.sum(axis=4) - 1.0).max(axis=3) * program.reach
     if not off.max() <= 1e-9:
         n, h, s = np.argwhere(~(off <= 1e-9))[0]
         raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row that sums to 1 only up to {off[n, h, s]:.1e}")
-    cost = newton.phi + np.einsum("nhsay,nhy->nhsa", newton.kernel, newton.v[:, 1:])
+    cost = phi + np.einsum("nhsay,nhy->nhsa", kernel, newton.v[:, 1:])
     mass = newton.flow_masses()
     spent = np.where(mass > 0, mass * (np.log(np.where(mass > 0, mass, 1.0)) + cost - 1.0), 0.0).sum(axis=(1, 2, 3))
     constant = program.reference.sum(axis=(1, 2, 3, 4))
@@ -135,5 +136,5 @@ def _answer(newton: DualNewton, iterations: int) -> Projection:
     gap = float(program.weights @ spent) + newton.value  # both without the constant, which may dwarf them
     potentials = newton.v[:, :-1].copy()
     return Projection(
-        frozen(mass), frozen(newton.kernel), frozen(newton.prices), frozen(potentials), residual, iterations, value, gap
+        frozen(mass), frozen(kernel), frozen(newton.prices), frozen(potentials), residual, iterations, value, gap
     )

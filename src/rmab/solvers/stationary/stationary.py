@@ -142,7 +142,7 @@ class Plans:
         model, scale = self.model, max(float(np.abs(self.reward).max()), price) or 1.0
         for cost in JUMPS:
             best_gains(
-                *model.sets.rows, model.usable, self.reward, price, cost * scale,
+                model.sets.rows, model.usable, self.reward, price, cost * scale,
                 self.action, self.rows, self.law, self.values, self.advantage, self.bounds,
             )  # fmt: skip
             jumping = ((self.law > 0.0) & (self.action == JUMP)).any(axis=1)

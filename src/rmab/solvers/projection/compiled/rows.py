@@ -14,60 +14,43 @@ because compiled code counts references to every slice.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.common.compile import compiled, compiled_inline
 from rmab.solvers.projection.compiled.ball_rows import ball_row
 from rmab.solvers.projection.compiled.box_rows import SMALL, box_row
+from rmab.solvers.projection.compiled.program import Primal, Program, Scratch
 
 __all__ = ["ahead", "any_row", "nearest_row", "same_rows"]
 
 
 @compiled_inline
 def nearest_row(
-    reference: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
+    program: Program,
     radius: FloatArray | None,
-    successors: NDArray[np.uint32],
-    count: int,
     n: int,
     h: int,
     s: int,
     a: int,
     v: FloatArray,
-    expv: FloatArray,
     shift: float,
-    kernel: FloatArray,
-    constant: FloatArray,
-    q: FloatArray,
-    least: FloatArray,
-    most: FloatArray,
+    primal: Primal,
+    scratch: Scratch,
 ) -> tuple[float, float]:
     """Solve the row (n, h, s, a) over its box, or over the ball of its radius around low, at potentials v (N,H+1,S).
 
-    expv (S,) holds exp(v[n,h+1] - shift). Writes kernel[n,h,s,a] and constant[n,h,s,a]; q, least, most (S,) are work space.
+    Writes kernel[n,h,s,a] and constant[n,h,s,a]. radius is that of the program, given by itself: an argument that is None is
+    seen when this is compiled, and the branch that does not apply is left out.
     """
-    if radius is not None:  # settled when it is compiled: None and an array are different types
-        size = radius[n, s, a]
-        return ball_row(reference, low, size, successors, count, n, h, s, a, v, expv, shift, kernel, q, least)
-    return box_row(reference, low, high, successors, count, n, h, s, a, v, expv, shift, kernel, constant, q, least, most)
+    if radius is not None:
+        return ball_row(program, radius[n, s, a], n, h, s, a, v, shift, primal, scratch)
+    return box_row(program, n, h, s, a, v, shift, primal, scratch)
 
 
 @compiled_inline
-def any_row(
-    low: FloatArray,
-    high: FloatArray,
-    successors: NDArray[np.uint32],
-    count: int,
-    n: int,
-    h: int,
-    s: int,
-    a: int,
-    kernel: FloatArray,
-) -> None:
+def any_row(program: Program, n: int, h: int, s: int, a: int, kernel: FloatArray) -> None:
     """Write some distribution of the set into a row that carries no mass: evenly between the bounds, or the centre."""
+    low, high, successors, count = program.low, program.high, program.successors, program.counts[n, s, a]
     spare, room = 1.0, 0.0
     for k in range(count):
         y = successors[n, s, a, k]
@@ -100,27 +83,14 @@ def ahead(v: FloatArray, reach: BoolArray, n: int, h: int, expv: FloatArray) -> 
 
 
 @compiled
-def same_rows(
-    reference: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
-    reach: BoolArray,
-    idle: BoolArray,
-    first: int,
-    last: int,
-    v: FloatArray,
-    kernel: FloatArray,
-    constant: FloatArray,
-    phi: FloatArray,
-    sigma: FloatArray,
-) -> None:
+def same_rows(program: Program, first: int, last: int, v: FloatArray, primal: Primal) -> None:
     """Solve the rows of arms first..last-1 whose pinned entries are those of the last time, as the kernel tells.
 
     Most are, from one evaluation to the next. Writes their kernel, phi and sigma; sigma is -1 where the row is another.
     Nothing is called from this loop: that alone makes it four times as fast.
     """
+    reference, low, high, _, successors, counts, reach, _, idle, _, _, _ = program
+    kernel, constant, _, phi, sigma = primal
     horizon, states = reach.shape[1], reach.shape[2]
     q, expv = np.empty(states), np.empty(states)
     for n in range(first, last):
