@@ -1,11 +1,11 @@
 """The row of the projection over an L1 ball: p = clip(centre, u q, d q). See `rows.py` for what a row is."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled
 from rmab.solvers.projection.compiled.box_rows import HALVINGS, SMALL, TINY
-from rmab.solvers.projection.compiled.program import Primal, Program, Scratch
 
 __all__ = ["ball_row"]
 
@@ -58,12 +58,20 @@ def excess_in_logs(q: FloatArray, centre: FloatArray, count: int, half: float, r
 
 @compiled
 def ball_in_logs(
-    program: Program, radius: float, n: int, h: int, s: int, a: int, v: FloatArray, primal: Primal, scratch: Scratch
+    reference: FloatArray,
+    radius: float,
+    successors: NDArray[np.uint32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    kernel: FloatArray,
+    q: FloatArray,
+    centre: FloatArray,
 ) -> tuple[float, float]:
     """Solve the ball's row in logarithms: slower, for rows that underflow otherwise."""
-    reference, successors, count = program.reference, program.successors, program.counts[n, s, a]
-    kernel = primal.kernel
-    q, centre, _, _ = scratch
     peak, total, distance = -np.inf, 0.0, 0.0
     for k in range(count):
         y = successors[n, s, a, k]
@@ -95,21 +103,23 @@ def ball_in_logs(
 
 @compiled
 def ball_row(
-    program: Program,
+    reference: FloatArray,
+    low: FloatArray,
     radius: float,
+    successors: NDArray[np.uint32],
+    count: int,
     n: int,
     h: int,
     s: int,
     a: int,
     v: FloatArray,
+    expv: FloatArray,
     shift: float,
-    primal: Primal,
-    scratch: Scratch,
+    kernel: FloatArray,
+    q: FloatArray,
+    centre: FloatArray,
 ) -> tuple[float, float]:
     """Solve for the L1 ball sum |p - centre| <= radius, centre in low: p = clip(centre, u q, d q)."""
-    reference, low, successors, count = program.reference, program.low, program.successors, program.counts[n, s, a]
-    kernel = primal.kernel
-    q, centre, _, expv = scratch
     total, smallest = 0.0, np.inf
     for k in range(count):
         y = successors[n, s, a, k]
@@ -118,7 +128,7 @@ def ball_row(
         smallest = min(smallest, q[k])
         centre[k] = low[n, s, a, y]
     if not (total > SMALL and smallest > TINY):
-        return ball_in_logs(program, radius, n, h, s, a, v, primal, scratch)
+        return ball_in_logs(reference, radius, successors, count, n, h, s, a, v, kernel, q, centre)
     distance = 0.0
     for k in range(count):
         y = successors[n, s, a, k]

@@ -1,10 +1,10 @@
 """The row of the projection over a box: p = clip(c q, low, high). See `rows.py` for what a row is."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled
-from rmab.solvers.projection.compiled.program import Primal, Program, Scratch
 
 __all__ = ["HALVINGS", "SMALL", "TINY", "box_row"]
 
@@ -14,10 +14,20 @@ HALVINGS = 80
 
 
 @compiled
-def box_in_logs(program: Program, n: int, h: int, s: int, a: int, v: FloatArray, scratch: Scratch) -> float:
+def box_in_logs(
+    reference: FloatArray,
+    successors: NDArray[np.uint32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    q: FloatArray,
+) -> float:
     """Return ln c with sum clip(c w exp(v), low, high) = 1, and fill q with c w exp(v): for rows that would underflow."""
-    reference, successors, count = program.reference, program.successors, program.counts[n, s, a]
-    q, low, high, _ = scratch
     smallest, largest = np.inf, -np.inf
     for k in range(count):
         y = successors[n, s, a, k]
@@ -100,16 +110,28 @@ def box_scale(q: FloatArray, low: FloatArray, high: FloatArray, count: int) -> f
 
 @compiled
 def box_row(
-    program: Program, n: int, h: int, s: int, a: int, v: FloatArray, shift: float, primal: Primal, scratch: Scratch
+    reference: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    successors: NDArray[np.uint32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    v: FloatArray,
+    expv: FloatArray,
+    shift: float,
+    kernel: FloatArray,
+    constant: FloatArray,
+    q: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
 ) -> tuple[float, float]:
     """Solve for the box low <= p <= high, from scratch: p = clip(c q, low, high).
 
     Writes constant[n,h,s,a], the part of phi that the pinned entries cost without the potentials: sum p ln(p/w).
     """
-    reference, low, high, successors = program.reference, program.low, program.high, program.successors
-    count = program.counts[n, s, a]
-    kernel, constant = primal.kernel, primal.constant
-    q, least, most, expv = scratch
     total, smallest = 0.0, np.inf
     for k in range(count):
         y = successors[n, s, a, k]
@@ -120,7 +142,7 @@ def box_row(
     if total > SMALL and smallest > TINY:
         c, base = box_scale(q, least, most, count), shift
     else:
-        c, base = 1.0, -box_in_logs(program, n, h, s, a, v, scratch)
+        c, base = 1.0, -box_in_logs(reference, successors, count, n, h, s, a, v, least, most, q)
     fixed, pinned, loose, tilt = 0.0, 0.0, 0.0, 0.0
     for k in range(count):
         y = successors[n, s, a, k]

@@ -1,4 +1,4 @@
-"""The dual of the KL projection (paper, eq. UCB_extended): its value and gradient, and a point to start from.
+"""The dual of the KL projection (Xiong & Li 2024, Section 4.2): its value and gradient, and a point to start from.
 
 With flow potentials v[n,h,s] (v[n,H] = 0) and budget prices, each row (n,h,s,a) has its own closed form (rows.py): a
 distribution p and a cost phi, hence the mass m = exp(-prices[h] a - v[n,h,s] - phi) and z = m p. The dual function is
@@ -13,7 +13,7 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled
-from rmab.solvers.projection.compiled.program import Primal, Program, Scratch
+from rmab.solvers.projection.compiled.program import Primal, Program
 from rmab.solvers.projection.compiled.rows import ahead, any_row, nearest_row, same_rows
 
 __all__ = ["dual", "fit_step", "mean_masses", "open_step", "opening"]
@@ -40,10 +40,10 @@ def dual(
     Writes the rows; gradient (N,H,S) of each arm by itself (inflow - outflow, 1 - outflow at the start); and used (H,), the
     weighted active mass.
     """
-    _, _, _, radius, successors, counts, reach, _, idle, _, start, weights = program
-    kernel, _, mass, phi, sigma = primal
+    reference, low, high, radius, successors, counts, reach, _, idle, _, start, weights = program
+    kernel, constant, mass, phi, sigma = primal
     horizon, states = reach.shape[1], reach.shape[2]
-    scratch = Scratch(np.empty(states), np.empty(states), np.empty(states), np.empty(states))
+    q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
     used[:] = 0.0
     total, worst = 0.0, 0.0
     if radius is None:
@@ -63,10 +63,11 @@ def dual(
                     count = counts[n, s, a]
                     if sigma[n, h, s, a] < 0.0:
                         if np.isnan(shift):  # the first row of this step that asks for it
-                            shift = ahead(v, reach, n, h, scratch.expv)
+                            shift = ahead(v, reach, n, h, expv)
                         phi[n, h, s, a], sigma[n, h, s, a] = nearest_row(
-                            program, program.radius, n, h, s, a, v, shift, primal, scratch
-                        )
+                            reference, low, high, radius, successors, count, n, h, s, a,
+                            v, expv, shift, kernel, constant, q, least, most,
+                        )  # fmt: skip
                     m = np.exp(-prices[h] * a - v[n, h, s] - phi[n, h, s, a])
                     mass[n, h, s, a] = m
                     sum_masses += m
@@ -114,17 +115,22 @@ def open_step(program: Program, h: int, first: int, last: int, v: FloatArray, pr
 
     Rows that carry no mass have some kernel of their set, too.
     """
-    reach, idle, phi = program.reach, program.idle, primal.phi
+    reference, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
+    kernel, constant, _, phi, _ = primal
     states = reach.shape[2]
-    scratch = Scratch(np.empty(states), np.empty(states), np.empty(states), np.empty(states))
+    q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
     for n in range(first, last):
-        shift = ahead(v, reach, n, h, scratch.expv)
+        shift = ahead(v, reach, n, h, expv)
         for s in range(states):
             for a in range(2):
+                count = counts[n, s, a]
                 if reach[n, h, s] and not (a == 1 and idle[h]):
-                    phi[n, h, s, a], _ = nearest_row(program, program.radius, n, h, s, a, v, shift, primal, scratch)
+                    phi[n, h, s, a], _ = nearest_row(
+                            reference, low, high, radius, successors, count, n, h, s, a,
+                            v, expv, shift, kernel, constant, q, least, most,
+                        )  # fmt: skip
                 else:
-                    any_row(program, n, h, s, a, primal.kernel)
+                    any_row(low, high, successors, count, n, h, s, a, kernel)
 
 
 @compiled

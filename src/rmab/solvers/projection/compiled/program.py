@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 
-__all__ = ["Factors", "Primal", "Program", "Scratch", "misfit"]
+__all__ = ["Factors", "Primal", "Program", "misfit"]
 
 
 class Program(NamedTuple):
@@ -62,15 +62,6 @@ class Factors(NamedTuple):
     link: FloatArray
     leave: FloatArray
     enter: FloatArray
-
-
-class Scratch(NamedTuple):
-    """Work space of a row (S,) each; expv holds exp(v[n,h+1] - shift)."""
-
-    q: FloatArray
-    least: FloatArray
-    most: FloatArray
-    expv: FloatArray
 
 
 @compiled

@@ -10,47 +10,66 @@ What is pinned can be read off p afterwards, and p answers to a change of the po
     ball   the same for the entries above the centre, plus the same for those below it, whose totals are pinned.
 
 The row is named by its place (n,h,s,a) in the arrays: slicing it out would cost more than a small row's whole solution,
-because compiled code counts references to every slice.
+because compiled code counts references to every slice. For the same reason these functions take loose arrays, not the
+tuples of `program.py`: called for every row, those would cost a tenth of the time, and half of it for balls.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.common.compile import compiled, compiled_inline
 from rmab.solvers.projection.compiled.ball_rows import ball_row
 from rmab.solvers.projection.compiled.box_rows import SMALL, box_row
-from rmab.solvers.projection.compiled.program import Primal, Program, Scratch
+from rmab.solvers.projection.compiled.program import Primal, Program
 
 __all__ = ["ahead", "any_row", "nearest_row", "same_rows"]
 
 
 @compiled_inline
 def nearest_row(
-    program: Program,
+    reference: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
     radius: FloatArray | None,
+    successors: NDArray[np.uint32],
+    count: int,
     n: int,
     h: int,
     s: int,
     a: int,
     v: FloatArray,
+    expv: FloatArray,
     shift: float,
-    primal: Primal,
-    scratch: Scratch,
+    kernel: FloatArray,
+    constant: FloatArray,
+    q: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
 ) -> tuple[float, float]:
     """Solve the row (n, h, s, a) over its box, or over the ball of its radius around low, at potentials v (N,H+1,S).
 
-    Writes kernel[n,h,s,a] and constant[n,h,s,a]. radius is that of the program, given by itself: an argument that is None is
-    seen when this is compiled, and the branch that does not apply is left out.
+    expv (S,) holds exp(v[n,h+1] - shift). Writes kernel[n,h,s,a] and constant[n,h,s,a]; q, least, most (S,) are work space.
     """
-    if radius is not None:
-        return ball_row(program, radius[n, s, a], n, h, s, a, v, shift, primal, scratch)
-    return box_row(program, n, h, s, a, v, shift, primal, scratch)
+    if radius is not None:  # decided when it is compiled: None and an array are different types
+        size = radius[n, s, a]
+        return ball_row(reference, low, size, successors, count, n, h, s, a, v, expv, shift, kernel, q, least)
+    return box_row(reference, low, high, successors, count, n, h, s, a, v, expv, shift, kernel, constant, q, least, most)
 
 
 @compiled_inline
-def any_row(program: Program, n: int, h: int, s: int, a: int, kernel: FloatArray) -> None:
+def any_row(
+    low: FloatArray,
+    high: FloatArray,
+    successors: NDArray[np.uint32],
+    count: int,
+    n: int,
+    h: int,
+    s: int,
+    a: int,
+    kernel: FloatArray,
+) -> None:
     """Write some distribution of the set into a row that carries no mass: evenly between the bounds, or the centre."""
-    low, high, successors, count = program.low, program.high, program.successors, program.counts[n, s, a]
     spare, room = 1.0, 0.0
     for k in range(count):
         y = successors[n, s, a, k]
