@@ -10,6 +10,8 @@ from rmab.common.arrays import FloatArray
 from rmab.solvers.compiled.bounds import dilated_bonus, occupancy_bounds
 from rmab.solvers.transitions import TransitionSets
 
+pytestmark = pytest.mark.compiled
+
 
 def boxes(seed: int, blocks: int, states: int, width: float = 0.3) -> tuple[FloatArray, FloatArray]:
     """Random boxes (C,S,2,S) that hold a kernel; some entries are impossible."""

@@ -11,6 +11,8 @@ from reference import projection_dual
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.solvers.projection.newton import DualNewton
 
+pytestmark = pytest.mark.compiled
+
 STEP = 1e-6
 
 

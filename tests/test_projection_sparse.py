@@ -10,6 +10,8 @@ from rmab.solvers.compiled.linear import invert
 from rmab.solvers.projection.compiled import sparse
 from rmab.solvers.projection.newton import DualNewton
 
+pytestmark = pytest.mark.compiled
+
 INSTANCES = {
     "one arm": random_instance(0, (1, 12, 30), support=0.05, weights=[3.0]),
     "one arm, idle and free steps": random_instance(1, (1, 5, 30), support=0.05, budget=[0.2, 0.0, 9.0, 0.1, 0.0]),

@@ -12,6 +12,8 @@ from rmab.solvers.compiled.optimism import best_values
 from rmab.solvers.fluid.path import SoftPath, solve_regularised
 from rmab.solvers.transitions import TransitionSets
 
+pytestmark = pytest.mark.compiled
+
 BUDGET = np.array([1.2, 0.0, 0.7, 50.0, 1.5, 2.0])  # one step idle, one with more than there is
 
 
