@@ -6,8 +6,22 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import FloatArray
 from rmab.common.checks import as_floats
 from rmab.errors import ModelError
+from rmab.model.problem import Problem, checked_reward
 
-__all__ = ["checked_budget", "checked_weights"]
+__all__ = ["check_problem", "checked_budget", "checked_table", "checked_weights"]
+
+
+def check_problem(problem: object, name: str, wanted: str = "a problem", arguments: str = "task.problem") -> None:
+    """Raise ModelError unless this is a Problem, in the words of the function `name`."""
+    if not isinstance(problem, Problem):
+        call = f"rmab.{name}({arguments})"
+        raise ModelError(f"{name} wants {wanted}, not {type(problem).__name__}; for a task, call {call}")
+
+
+def checked_table(problem: Problem, reward: ArrayLike, name: str) -> FloatArray:
+    """Return the reward as an array (N, S, 2) that fits the problem, or raise ModelError in the words of `name`."""
+    check_problem(problem, name, "a problem and a reward", "task.problem, task.base_reward")
+    return checked_reward(reward, problem)
 
 
 def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:

@@ -1,6 +1,6 @@
 """The fluid LP, known or optimistic, by following the entropy-softened dual down to temperature zero: H unknowns.
 
-At inverse temperature eta the plans of all blocks are softened (`kernels.soft`), and the scaled prices nu minimise
+At inverse temperature eta the plans of all blocks are softened (`compiled/soft.py`), and the scaled prices nu minimise
 
     phi(nu) = value of the softened plans at nu + budget . nu + budget . exp(-nu),
 
@@ -28,10 +28,8 @@ from rmab.solvers.transitions import TransitionSets
 
 __all__ = ["SoftPath"]
 
-ACCURACY, ROUNDING = (
-    1e-4,
-    1e-14,
-)  # Newton decrement (twice what phi could still fall) that is asked for, and the least there is
+ACCURACY = 1e-4  # Newton decrement (twice what phi could still fall) that is asked for
+ROUNDING = 1e-14  # the least Newton decrement there is
 WASTE = 0.2  # part of the expected gap that may come from budgets missed or exceeded
 FIRST, NEXT = 100, 12  # Newton iterations allowed at the first point and after short steps, and after long steps
 EASY, HARD = 1, 4  # iterations after which the path is followed in longer or in shorter steps

@@ -1,4 +1,4 @@
-"""The KL projection onto confidence-set occupancy polytopes, with the budget (paper, eq. UCB_extended): exact, by Newton.
+"""The KL projection onto confidence-set occupancy polytopes, with the budget (Xiong & Li 2024, Section 4.2), by Newton.
 
     minimise    sum over n of weights[n] D(z[n] || reference[n]),   D the unnormalised Kullback-Leibler divergence,
     subject to  all mass of arm n at step 0 in start[n]; flow from step to step; z[n,h,s,a,.] = mass times a distribution of
@@ -27,11 +27,30 @@ __all__ = ["Projection", "project", "project_ball", "project_onto"]
 class Projection(ReadOnly):
     """The projection, feasible to rounding, with what proves it.
 
-    mass        (N, H, S, 2) occupancy of each arm.      kernel  (N, H, S, 2, S) the transitions chosen in the sets.
-    prices      (H,) multipliers of the budget, 0 where it is 0.    potentials  (N, H, S) multipliers of flow.
-    residual    largest violation of flow, start, budget (relative to it, where above 1) and complementarity.
-    iterations  Newton steps.
-    value       the divergence at the returned point.    gap  value minus the dual value.
+    Attributes
+    ----------
+    mass : (N, H, S, 2) float array
+        Occupancy of each arm.
+    kernel : (N, H, S, 2, S) float array
+        The transitions chosen in the sets.
+    prices : (H,) float array
+        Multipliers of the budget; 0 at steps whose budget is 0.
+    potentials : (N, H, S) float array
+        Multipliers of flow.
+    residual : float
+        Largest violation of flow, start, budget (relative to it, where above 1) and complementarity.
+    iterations : int
+        Newton steps.
+    value, gap : float
+        The divergence at the returned point, and value minus the dual value.
+
+    Examples
+    --------
+    >>> import numpy as np, rmab
+    >>> kernel = np.array([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]])
+    >>> answer = rmab.project(np.full((1, 3, 2, 2, 2), 0.1), kernel, kernel, start=[0], budget=0.5)
+    >>> answer.z.shape, answer.mass.sum(axis=(0, 2, 3)).round(6)  # one arm: mass 1 at every step
+    ((1, 3, 2, 2, 2), array([1., 1., 1.]))
     """
 
     mass: FloatArray
@@ -42,6 +61,10 @@ class Projection(ReadOnly):
     iterations: int
     value: float
     gap: float
+
+    def __repr__(self) -> str:
+        size = "{} arms, {} steps, {} states".format(*self.mass.shape[:3])
+        return f"Projection({size}, value {self.value:.6g}, residual {self.residual:.0e}, {self.iterations} iterations)"
 
     @property
     def z(self) -> FloatArray:
@@ -60,12 +83,45 @@ def project(
     warm: Projection | FloatArray | None = None,
     tol: float = 1e-8,
 ) -> Projection:
-    """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the box lower..upper (N,S,2,S).
+    """Project onto the occupancies whose kernels lie in boxes, under the budget: least Kullback-Leibler divergence.
 
-    start (N,) states; budget a number or (H,); weights (N,) how many like arms each one stands for. A transition with upper
-    = 0 is impossible and costs nothing; elsewhere the reference must be positive. warm: an earlier projection, or its mass,
-    to start from. Raises ModelError for an empty or malformed set, and SolverError, with the residual reached, where Newton
-    does not get to tol.
+    Parameters
+    ----------
+    reference : (N, H, S, 2, S) array
+        What is projected: not negative, and positive wherever a transition is possible.
+    lower, upper : (N, S, 2, S) arrays
+        Least and greatest probability of every transition. With upper = 0 it is impossible.
+    start : (N,) array
+        Start states.
+    budget : float or (H,) array
+        Most active mass at a step, arms weighted.
+    weights : (N,) array, optional
+        How many like arms each one stands for; 1 by default.
+    warm : Projection or (N, H, S, 2) array, optional
+        An earlier projection, or its mass, to start from.
+    tol : float
+        Largest residual.
+
+    Returns
+    -------
+    Projection
+        The projection and its certificate.
+
+    Raises
+    ------
+    ModelError
+        Where a set is empty, or something does not fit; the message says where.
+    SolverError
+        Where Newton's method does not reach `tol`; the message has the residual it reached.
+
+    Examples
+    --------
+    >>> import numpy as np, rmab
+    >>> centre = np.array([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]])
+    >>> low, high = np.maximum(centre - 0.1, 0), np.minimum(centre + 0.1, 1)
+    >>> answer = rmab.project(np.full((1, 3, 2, 2, 2), 0.1), low, high, start=[0], budget=0.25)
+    >>> answer.mass[..., 1].sum(axis=(0, 2)).round(6)
+    array([0.25, 0.25, 0.25])
     """
     boxes = TransitionSets.boxes(lower, upper)
     return project_onto(reference, boxes, start, budget, weights=weights, warm=warm, tol=tol)
@@ -82,9 +138,38 @@ def project_ball(
     warm: Projection | FloatArray | None = None,
     tol: float = 1e-8,
 ) -> Projection:
-    """Project onto the occupancies whose kernels lie within L1 distance radius (N,S,2) of centre (N,S,2,S).
+    """Project onto the occupancies whose kernels lie in L1 balls, under the budget.
 
-    A transition whose reference is 0 at every step is impossible; otherwise as `project`.
+    Parameters
+    ----------
+    reference : (N, H, S, 2, S) array
+        What is projected. A transition whose reference is 0 at every step is impossible.
+    centre : (N, S, 2, S) array
+        The centres of the balls: distributions.
+    radius : (N, S, 2) array
+        The largest L1 distance to the centre.
+    start, budget, weights, warm, tol
+        As in `project`.
+
+    Returns
+    -------
+    Projection
+        The projection and its certificate.
+
+    Raises
+    ------
+    ModelError
+        Where a centre is no distribution, or something does not fit; the message says where.
+    SolverError
+        Where Newton's method does not reach `tol`.
+
+    Examples
+    --------
+    >>> import numpy as np, rmab
+    >>> centre = np.array([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]])
+    >>> answer = rmab.project_ball(np.full((1, 3, 2, 2, 2), 0.1), centre, np.full((1, 2, 2), 0.2), [0], 0.25)
+    >>> bool((abs(answer.kernel - centre[:, None]).sum(axis=4) <= 0.2 + 1e-9).all())
+    True
     """
     balls = TransitionSets.balls(centre, radius)
     return project_onto(reference, balls, start, budget, weights=weights, warm=warm, tol=tol)

@@ -1,8 +1,8 @@
 """The extended LP of endless horizon and average reward (RMAB-UCRL as published), by the price of an activation.
 
 One constraint joins the blocks, the budget, so there is one price. At a given price every block is a Markov decision process
-by itself, in which kernels are chosen, too; policy iteration solves it (`kernels.gains`). What all of them earn, plus the
-price of the budget, is a convex, piecewise linear function of the price, and its minimum is the optimum of the LP. Every
+by itself, in which kernels are chosen, too; policy iteration solves it (`compiled/gains.py`). What all of them earn, plus
+the price of the budget, is a convex, piecewise linear function of the price, and its minimum is the optimum of the LP. Every
 plan gives a line below it. Two lines, of a plan that uses more than the budget and of one that does not, meet at the next
 price to try, until the function is no higher there. Then both plans are optimal at this price, and so is the mixture that
 uses just the budget. All blocks mix in the same proportion: like blocks are treated alike, and their order is of no
@@ -45,6 +45,10 @@ class StationaryFluid(ReadOnly):
     gap: float
     z: FloatArray
     share: FloatArray
+
+    def __repr__(self) -> str:
+        numbers = f"value {self.value:.6g}, bound {self.bound:.6g}, gap {self.gap:.0e}, price {self.price:.6g}"
+        return f"StationaryFluid({numbers})"
 
     @property
     def mass(self) -> FloatArray:
