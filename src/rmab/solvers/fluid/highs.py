@@ -38,7 +38,7 @@ class Nodes:
 
 
 class FluidLp:
-    """One HiGHS model of a problem's fluid LP, solved once or again and again with other masses at other steps.
+    """One HiGHS model of a problem's fluid LP, solved once, or many times with other masses at other steps.
 
     anywhere: keep the nodes that cannot be reached from the start as well, for masses that are put there later. Rewards are
     divided by the largest of them: the solver's tolerances are absolute.
@@ -107,7 +107,7 @@ class FluidLp:
         return self.solve()
 
     def _basis(self, h: int) -> highspy.HighsBasis:
-        """Return the optimal basis from step h on, where the plan of the whole episode has brought the masses; kept."""
+        """Return the optimal basis from step h on, from the masses that the plan of the whole episode brings there; kept."""
         if not self._bases:
             occupancy, _ = self.solve()
             self._planned = occupancy.sum(axis=3)

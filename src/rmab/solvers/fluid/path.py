@@ -37,9 +37,9 @@ LONGEST, SHORTEST = 100.0, 1.001  # factor in eta, and the one at which the path
 LAST = 1e13  # eta at which exponents have few digits left
 ITERATIONS = 1000  # allowed along the whole path
 FARTHEST = 0.2  # longest Newton step, relative to the largest scaled price (or 100), before it is damped
-STEEPEST = 600.0  # exponent beyond which a price counts as absurd: phi stays finite, and refuses it
-AIM = 0.1  # part of the tolerance that the last step heads for
-LEAST = 1e-11  # curvature, relative to the budget, that cannot be told from rounding: prices stay where there is no more
+STEEPEST = 600.0  # largest exponent: phi stays finite at any price
+AIM = 0.1  # part of the tolerance that the last step aims at
+LEAST = 1e-11  # curvature relative to the budget that may be rounding: prices with no more stay where they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class SoftPath:
         raise SolverError(f"fluid LP: the path of softened plans was lost, at a gap of {best:.2e} where it was least")
 
     def unpriced(self, tolerance: float) -> Point:
-        """Make the plans of a budget that is worth nothing: cheap to try, and right where little is known, or needed."""
+        """Make the plans at price 0: cheap to try, and optimal where the budget is worth nothing."""
         nothing, eta = np.zeros(self.budget.size), 1.0 / max(AIM * tolerance, 1e-12)
         self.evaluate(eta, nothing)
         return Point(eta, nothing, nothing, 0)
@@ -175,7 +175,7 @@ class SoftPath:
     def search(
         self, eta: float, prices: FloatArray, step: FloatArray, phi: float, fall: float
     ) -> tuple[FloatArray, float, FloatArray] | None:
-        """Go along the step until phi has fallen enough; judged by the slope where phi itself has no digits left."""
+        """Shorten the step until phi falls enough; judge by the slope where phi has no digits left."""
         length = 1.0
         while length > 1e-9:
             new = prices.copy()

@@ -1,4 +1,4 @@
-"""Newton's method on the dual of the KL projection, arm by arm, with steps that fit masses far from their place."""
+"""Newton's method on the dual of the KL projection. Arms are handled in chunks, which threads share."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,12 +21,12 @@ from rmab.solvers.projection.compiled.sparse import sparse_arms
 __all__ = ["DualNewton", "minimise_dual"]
 
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
-MEETING = 50  # chunks from which threads are worth their meeting at every step of the first pass
+MEETING = 50  # chunks from which threads are faster in the first pass, which waits for all of them at every step
 ITERATIONS = 200
-CLOSE, LOOSE = 1e-3, 0.1  # how much of the uniform distribution goes into marginals to start from, lest a mass be lost
+CLOSE, LOOSE = 1e-3, 0.1  # share of the uniform distribution in the marginals to start from: no mass is 0
 ARMIJO = 1e-4
-WEAK = 1e-6  # a price that has lost all but so little of its diagonal entry is eliminated after all nodes
-FARTHEST = 50.0  # masses change by exp(50) at most in one step: beyond that, a model of second order says nothing
+WEAK = 1e-6  # a price whose diagonal entry falls below this part of itself is eliminated after all nodes
+FARTHEST = 50.0  # most by which logarithms of masses change in one step: the model of second order fails beyond
 
 
 @cache
@@ -56,11 +56,11 @@ class DualNewton:
         self.look()
 
     def look(self) -> None:
-        """Evaluate the point where we are: its rows, gradient, value, active mass and violation."""
+        """Evaluate the current point: its rows, gradient, value, active mass and violation."""
         self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)
 
     def open(self, marginals: FloatArray) -> None:
-        """Write the first potentials and prices; arms side by side, where that pays for a meeting at every step."""
+        """Write the first potentials and prices; in threads, if there are many chunks."""
         if len(self.chunks) < MEETING:
             opening(self.program, marginals, self.prices, self.v, self.primal)
             return
@@ -69,9 +69,9 @@ class DualNewton:
             fit_step(self.program, h, marginals, self.primal.phi, self.prices, self.v)
 
     def each(self, work: Callable[[int, int], Any]) -> list[Any]:
-        """Do the work for every chunk of arms, side by side; results come in the order of the chunks."""
+        """Do the work for every chunk of arms, in threads; results come in the order of the chunks."""
         others = [_pool().submit(work, *chunk) for chunk in self.chunks[1:]]
-        return [work(*self.chunks[0]), *(other.result() for other in others)]  # the first in this thread: no hand-over
+        return [work(*self.chunks[0]), *(other.result() for other in others)]  # the first in this thread: no switch
 
     def evaluate(self, v: FloatArray, prices: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray, float]:
         """Return the dual function, the active mass (H,) and the largest flow violation."""
@@ -187,8 +187,7 @@ def minimise_dual(program: Program, warm: FloatArray | None, tol: float) -> tupl
         if iterations > 0:
             newton.improve()
         elif not _first_step_is_whole(newton):
-            # Far from the answer, which tends to lie between a point and what flows from there; the dual function tells
-            # which is nearest.
+            # Far from the answer. It tends to lie between a point and what flows from there: try both, and keep the lowest.
             followed = (1.0 - LOOSE) * followed + LOOSE * uniform
             newton.reopen(0.5 * (marginals + followed))
             newton.reopen(followed)
@@ -196,7 +195,7 @@ def minimise_dual(program: Program, warm: FloatArray | None, tol: float) -> tupl
 
 
 def _first_step_is_whole(newton: DualNewton) -> bool:
-    """Take the first step, and say whether it could be taken as a whole; where there is none, other starts may have one."""
+    """Take the first step; return whether it was a whole one, and False where there is none."""
     try:
         return newton.improve() == 1.0
     except SolverError:
