@@ -33,7 +33,7 @@ lint: $(READY) ## ruff and mypy (strict on src)
 	$(BIN)/mypy
 
 boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto tests/test_kernels.py tests/test_simulate.py tests/test_exact.py tests/test_fluid.py tests/test_policy.py tests/test_soft.py tests/test_projection_thin.py tests/test_projection_derivatives.py tests/test_bounds.py tests/test_whittle.py tests/test_stationary.py tests/test_colored_ucrl2.py tests/test_bounds.py
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m compiled
 
 bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about twenty minutes)
 	@$(BIN)/python benchmarks/simulator.py

@@ -11,12 +11,13 @@ import resource
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import rmab
 from rmab.learning.parts import steps
-from rmab.solvers.projection.program import box_program
+from rmab.solvers.projection.program import make_program
 
 sys.path += [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 
@@ -37,7 +38,7 @@ class Watched:
         self.calls += 1
         if self.calls % 4 == 1:
             reference, sets, start, budget = arguments
-            self.kept.append((reference, sets.low, sets.high, start, budget, options["weights"]))  # type: ignore[attr-defined]
+            self.kept.append((reference, sets, start, budget, options["weights"]))
         return answer
 
 
@@ -53,14 +54,14 @@ def watched_run(task: rmab.Task, learner: rmab.Learner) -> tuple[float, Watched]
     return time.perf_counter() - begin, watch
 
 
-def peer_seconds(arguments: tuple[object, ...]) -> float | None:
+def peer_seconds(arguments: tuple[Any, ...]) -> float | None:
     """Return Clarabel's own time for one projection, or None where it gives up."""
     import cvxpy
 
     from oracle import clarabel
 
     try:
-        return clarabel(box_program(*arguments)).seconds  # type: ignore[arg-type]
+        return clarabel(make_program(*arguments)).seconds
     except cvxpy.error.SolverError:
         return None
 

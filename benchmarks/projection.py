@@ -25,8 +25,9 @@ from rmab.families.deadline import reward_parts
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.fluid.highs import FluidProgram
-from rmab.solvers.projection.program import box_program
+from rmab.solvers.fluid.highs import FluidLp
+from rmab.solvers.projection.program import make_program
+from rmab.solvers.transitions import TransitionSets
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
@@ -72,7 +73,7 @@ def small() -> list[str]:
     from oracle import clarabel as by_clarabel
 
     reference, low, high, start = learned(20)
-    program = box_program(reference, low, high, start, 10, None)
+    program = make_program(reference, TransitionSets.boxes(low, high), start, 10)
     peer = min(by_clarabel(program).seconds for _ in range(2))
     cold = rmab.project(reference, low, high, start, 10)
     moved = reference * np.exp(0.05 * np.random.default_rng(1).random((20, 1, 3, 2, 1)))
@@ -184,7 +185,7 @@ def timed(work: Callable[[], float]) -> tuple[float, float]:
 
 def highs(blocks: Blocks, budget: int, horizon: int, solver: str) -> float:
     """Value of the fluid LP by HiGHS, or nan after PATIENCE seconds."""
-    program = FluidProgram(blocks, budget, horizon)
+    program = FluidLp(blocks, budget, horizon)
     program.highs.setOptionValue("solver", solver)
     program.highs.setOptionValue("time_limit", PATIENCE)
     program.highs.run()
@@ -194,7 +195,7 @@ def highs(blocks: Blocks, budget: int, horizon: int, solver: str) -> float:
 
 def clarabel_value(blocks: Blocks, budget: int, horizon: int) -> float:
     """Value of the fluid LP by Clarabel, to the same 1e-6."""
-    program = FluidProgram(blocks, budget, horizon)
+    program = FluidLp(blocks, budget, horizon)
     lp = program.highs.getLp()
     rows, columns, nodes = lp.num_row_, lp.num_col_, program.nodes.block.size
     matrix = sparse.csc_matrix((lp.a_matrix_.value_, lp.a_matrix_.index_, lp.a_matrix_.start_), shape=(rows, columns))

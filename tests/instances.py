@@ -10,9 +10,11 @@ from scipy.special import kl_div, rel_entr
 import reference
 import rmab
 from rmab.common.arrays import BoolArray, FloatArray
+from rmab.solvers.checks import checked_budget
 from rmab.solvers.projection.compiled.program import Program
-from rmab.solvers.projection.program import ball_program, box_program, checked_budget
+from rmab.solvers.projection.program import make_program
 from rmab.solvers.projection.project import Projection
+from rmab.solvers.transitions import TransitionSets
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,9 @@ class Instance:
     @property
     def program(self) -> Program:
         """Return the instance as the solver sees it."""
-        if self.high is None:
-            return ball_program(self.reference, self.low, self.radius, self.start, self.budget, self.weights)
-        return box_program(self.reference, self.low, self.high, self.start, self.budget, self.weights)
+        boxes = self.high is not None
+        sets = TransitionSets.boxes(self.low, self.high) if boxes else TransitionSets.balls(self.low, self.radius)
+        return make_program(self.reference, sets, self.start, self.budget, self.weights)
 
     def solve(self, **options: Any) -> Projection:
         """Project."""

@@ -8,7 +8,9 @@ from scipy.optimize import linprog
 
 from rmab.common.arrays import FloatArray
 from rmab.solvers.compiled.bounds import dilated_bonus, occupancy_bounds
-from rmab.solvers.fluid.boxes import Boxes
+from rmab.solvers.transitions import TransitionSets
+
+pytestmark = pytest.mark.compiled
 
 
 def boxes(seed: int, blocks: int, states: int, width: float = 0.3) -> tuple[FloatArray, FloatArray]:
@@ -25,9 +27,8 @@ def boxes(seed: int, blocks: int, states: int, width: float = 0.3) -> tuple[Floa
 
 
 def computed(low: FloatArray, high: FloatArray, share: FloatArray, start: list[int], sign: float) -> FloatArray:
-    nothing = np.zeros(0)
     bound, wanted = np.empty((*share.shape, 2)), np.ones(share.shape, dtype=bool)
-    occupancy_bounds(*Boxes(low, high, nothing, nothing).rows, share, np.array(start), wanted, sign, bound)
+    occupancy_bounds(TransitionSets(low, high).rows, share, np.array(start), wanted, sign, bound)
     return bound
 
 
@@ -121,9 +122,9 @@ def test_bounds_of_a_known_kernel_are_its_occupancy_and_only_what_is_wanted_is_c
     q = occupancy(np.repeat(kernel, 4, axis=0), share[0], 1)
     for sign in (1.0, -1.0):
         np.testing.assert_allclose(computed(kernel, kernel, share, [1], sign)[0], q, atol=1e-14)
-    bound, wanted, nothing = np.full((1, 5, 3, 2), 9.0), np.zeros((1, 5, 3), dtype=bool), np.zeros(0)
+    bound, wanted = np.full((1, 5, 3, 2), 9.0), np.zeros((1, 5, 3), dtype=bool)
     wanted[0, 3, 2] = True
-    occupancy_bounds(*Boxes(kernel, kernel, nothing, nothing).rows, share, np.array([1]), wanted, 1.0, bound)
+    occupancy_bounds(TransitionSets(kernel, kernel).rows, share, np.array([1]), wanted, 1.0, bound)
     np.testing.assert_allclose(bound[0], np.where(wanted[0, ..., None], q, 0.0), atol=1e-14)
 
 
@@ -160,9 +161,9 @@ def bonus_twin(low: FloatArray, high: FloatArray, share: FloatArray, local: Floa
 def test_the_dilated_bonus_is_the_literal_recursion(seed: int) -> None:
     low, high = boxes(seed + 20, 2, 3)
     rng = np.random.default_rng(seed)
-    share, local, nothing = rng.random((2, 6, 3)), rng.random((2, 6, 3)), np.zeros(0)
+    share, local = rng.random((2, 6, 3)), rng.random((2, 6, 3))
     bonus = np.empty((2, 6, 3, 2))
-    dilated_bonus(*Boxes(low, high, nothing, nothing).rows, share, local, 1 + 1 / 6, bonus)
+    dilated_bonus(TransitionSets(low, high).rows, share, local, 1 + 1 / 6, bonus)
     for c in range(2):
         np.testing.assert_allclose(bonus[c], bonus_twin(low[c], high[c], share[c], local[c], 1 + 1 / 6), rtol=1e-12)
 
@@ -174,8 +175,8 @@ def test_the_dilated_bonus_by_hand() -> None:
     low[0, 1, :, 1] = high[0, 1, :, 1] = 1.0
     local = np.zeros((1, 3, 2))
     local[0, :, 1] = 1.0
-    bonus, nothing = np.empty((1, 3, 2, 2)), np.zeros(0)
-    dilated_bonus(*Boxes(low, high, nothing, nothing).rows, np.full((1, 3, 2), 0.3), local, 4 / 3, bonus)
+    bonus = np.empty((1, 3, 2, 2))
+    dilated_bonus(TransitionSets(low, high).rows, np.full((1, 3, 2), 0.3), local, 4 / 3, bonus)
     # State 1: 1, 1 + 4/3 = 7/3, 1 + 4/3 * 7/3 = 37/9. State 0: 0, 4/3 * .5 = 2/3, 4/3 * (.5 * 2/3 + .5 * 7/3) = 2.
     np.testing.assert_allclose(bonus[0, ::-1, 1, 0], [1, 7 / 3, 37 / 9], rtol=1e-14)
     np.testing.assert_allclose(bonus[0, ::-1, 0, 1], [0, 2 / 3, 2], rtol=1e-14)

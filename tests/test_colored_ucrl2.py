@@ -20,6 +20,8 @@ from rmab.play.feedback import Feedback
 from rmab.solvers.compiled.balls import joint_plan
 from strategies import random_problem
 
+pytestmark = pytest.mark.compiled
+
 
 def best_row(mean: FloatArray, radius: float, worth: FloatArray) -> FloatArray:
     """Return the best row within the L1 ball, entry by entry from the definition in UCRL2 (Jaksch et al., Figure 2)."""

@@ -10,6 +10,8 @@ from rmab.play.policy import IndexPolicy
 from rmab.play.simulation import simulate, simulate_many
 from strategies import MODES, RULES, distinct, random_problem
 
+pytestmark = pytest.mark.compiled
+
 ROUNDS = 4000
 SIZES = [(1, 3, 4, 1), (2, 3, 3, 1), (3, 2, 5, 2), (4, 2, 3, 1), (3, 3, 2, 0)]
 

@@ -17,8 +17,10 @@ from rmab.model.problem import Problem
 from rmab.solvers.fluid import fluid as fluid_module
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.fluid import certified
-from rmab.solvers.fluid.highs import FluidProgram
+from rmab.solvers.fluid.highs import FluidLp
 from strategies import problems, random_problem, rewards
+
+pytestmark = pytest.mark.compiled
 
 
 def flow_violation(problem: Problem, occupancy: FloatArray) -> float:
@@ -131,7 +133,7 @@ def test_a_gap_that_cannot_be_certified_is_an_error(monkeypatch: pytest.MonkeyPa
     def sloppy(program: object) -> tuple[FloatArray, FloatArray]:
         return np.ones((4, 4, 3, 2)), np.zeros(4)
 
-    monkeypatch.setattr(fluid_module.FluidProgram, "solve", sloppy)
+    monkeypatch.setattr(fluid_module.FluidLp, "solve", sloppy)
     with pytest.raises(SolverError, match=r"certified gap is .* above the tolerance 1\.00e-06"):
         rmab.fluid(problem, reward)
 
@@ -215,7 +217,7 @@ def answering(values: FloatArray, duals: FloatArray, status: highspy.HighsModelS
 
 def test_masses_and_prices_below_zero_are_clipped() -> None:
     _, blocks = lone_arm([0.0, 4.0])
-    program = FluidProgram(blocks, 1, 2)
+    program = FluidLp(blocks, 1, 2)
     optimal = highspy.HighsModelStatus.kOptimal
     program.highs = answering(np.array([-1e-10, 1, 0.25, 0.75]), np.array([9, 9, -1e-10, 0.5]), optimal)
     occupancy, prices = program.solve()
@@ -225,7 +227,7 @@ def test_masses_and_prices_below_zero_are_clipped() -> None:
 
 def test_an_end_without_an_optimum_is_an_error() -> None:
     _, blocks = lone_arm([0.0, 4.0])
-    program = FluidProgram(blocks, 1, 2)
+    program = FluidLp(blocks, 1, 2)
     program.highs = answering(np.zeros(4), np.zeros(4), highspy.HighsModelStatus.kIterationLimit)
     with pytest.raises(SolverError, match="fluid LP: HiGHS ended with kIterationLimit"):
         program.solve()
@@ -237,13 +239,13 @@ def test_only_large_programmes_use_the_interior_point_method(monkeypatch: pytest
     chosen = []
     for large in (columns, columns - 1):
         monkeypatch.setattr("rmab.solvers.fluid.highs.LARGE", large)
-        chosen.append(FluidProgram(blocks, 1, 4).highs.getOptionValue("solver")[1])
+        chosen.append(FluidLp(blocks, 1, 4).highs.getOptionValue("solver")[1])
     assert chosen == ["choose", "ipm"]
 
 
 def test_a_refused_solver_option_is_an_error() -> None:
     problem, reward = random_problem(6, count=2, states=2, horizon=2, budget=1)
-    program = FluidProgram(Blocks.of(problem, reward), 1, 2)
+    program = FluidLp(Blocks.of(problem, reward), 1, 2)
     with pytest.raises(SolverError, match="option solver = nonsense was refused"):
         program._set("solver", "nonsense")
 

@@ -14,6 +14,8 @@ from rmab.play.compiled.randomness import uniform, whole
 from rmab.play.compiled.selection import add_highest, add_sampled, kth_smallest, select
 from strategies import MODES, some_arms
 
+pytestmark = pytest.mark.compiled
+
 TIED = st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0, 2.0])
 INDICES = st.lists(TIED | st.floats(-3, 3), min_size=1, max_size=12).map(np.array)
 CHANCES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.floats(0, 1), min_size=1, max_size=12).map(np.array)

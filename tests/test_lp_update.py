@@ -13,7 +13,7 @@ from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.play.policy import Policy
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.fluid.highs import FluidProgram
+from rmab.solvers.fluid.highs import FluidLp
 from strategies import random_problem
 
 
@@ -45,7 +45,7 @@ def test_it_solves_the_rest_of_the_episode_from_the_states_at_hand() -> None:
     states = np.array([2, 0, 1, 1])
     policy.act(2, states, rng(0))
     short = Problem(problem.arms, states, 2, 4)
-    assert policy._program[0].highs.getObjectiveValue() * policy._program[0].scale == pytest.approx(
+    assert policy._lp[0].highs.getObjectiveValue() * policy._lp[0].scale == pytest.approx(
         rmab.fluid(short, reward).value, rel=1e-9
     )
 
@@ -81,9 +81,9 @@ def test_each_programme_starts_from_the_basis_of_the_plan() -> None:
     states = rmab.simulate(problem, rmab.random_policy(problem), reward, rng()).states[5].astype(int)
     policy = rmab.LpUpdate(problem, reward)
     policy.act(5, states, rng())
-    cold = FluidProgram(Blocks.of(Problem(problem.arms, states, 10, 15), reward), 10, 15)
+    cold = FluidLp(Blocks.of(Problem(problem.arms, states, 10, 15), reward), 10, 15)
     cold.solve()
-    pivots = [program.highs.getInfo().simplex_iteration_count for program in (policy._program[0], cold)]
+    pivots = [program.highs.getInfo().simplex_iteration_count for program in (policy._lp[0], cold)]
     assert pivots[0] < pivots[1] / 5
 
 

@@ -1,5 +1,6 @@
 """Every planner's policy respects the budget and stays below the bound; each has the property that defines it."""
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -150,3 +151,42 @@ def test_random_policy_activates_every_set_equally_often() -> None:
     assert (actions.sum(axis=1) == 2).all()
     assert counts.size == 6
     assert (np.abs(counts - 500) < 5 * np.sqrt(500)).all()
+
+
+REWARDED = {
+    name: getattr(rmab, name) for name in ("fluid", "occupancy_index", "lagrangian_index", "myopic_index", "LpUpdate")
+}
+REWARDED |= {"whittle": rmab.whittle, "whittle_finite": rmab.whittle_finite}
+
+
+@pytest.mark.parametrize("name", REWARDED)
+def test_a_task_in_place_of_a_problem_is_refused_with_the_right_call(name: str) -> None:
+    task = rmab.task("cpap", arms=2, budget=1, horizon=2, episodes=1)
+    line = f"{name} wants a problem and a reward, not Task; for a task, call rmab.{name}(task.problem, task.base_reward)"
+    with pytest.raises(ModelError, match=f"^{re.escape(line)}$"):
+        REWARDED[name](task, task.base_reward)
+    REWARDED[name](task.problem, task.base_reward)
+
+
+@pytest.mark.parametrize("name", ["round_robin", "random_policy"])
+def test_what_is_no_problem_is_refused(name: str) -> None:
+    with pytest.raises(
+        ModelError, match=rf"^{name} wants a problem, not list; for a task, call rmab\.{name}\(task\.problem\)$"
+    ):
+        getattr(rmab, name)([1, 2])
+
+
+def test_results_are_shown_in_one_short_line() -> None:
+    problem, reward = random_problem(0, count=3, states=3, horizon=5, budget=1)
+    kernels = problem.arms.kernels
+    shown = {
+        "Fluid(value ": rmab.fluid(problem, reward),
+        "OptimisticFluid(value ": rmab.optimistic_fluid(kernels, kernels, reward, problem.start, 1, 5),
+        "Projection(3 arms, 5 steps, 3 states, ": rmab.project(np.ones((3, 5, 3, 2, 3)), kernels, kernels, problem.start, 1),
+        "Whittle(3 arms, 3 states, ": rmab.whittle(problem, reward),
+        "LpUpdate(Problem(": rmab.LpUpdate(problem, reward),
+    }
+    for begin, result in shown.items():
+        assert repr(result).startswith(begin)
+        assert len(repr(result)) < 120
+        assert "\n" not in repr(result)

@@ -11,6 +11,8 @@ from rmab.errors import PolicyError
 from rmab.play.policy import IndexPolicy, Policy
 from strategies import MODES, RULES, distinct, policies, problems
 
+pytestmark = pytest.mark.compiled
+
 TABLE = np.arange(24).reshape(2, 3, 4) / 24
 
 

@@ -11,6 +11,8 @@ from reference import projection_dual
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.solvers.projection.newton import DualNewton
 
+pytestmark = pytest.mark.compiled
+
 STEP = 1e-6
 
 
@@ -114,9 +116,9 @@ def test_dual_is_that_of_its_twin(instance: Instance) -> None:
         np.testing.assert_allclose(state.used, slow.used, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(state.flow, np.abs(slow.gradient).max(), rtol=1e-9)
         live = np.stack([reach, reach & ~idle[:, None]], axis=3)
-        np.testing.assert_allclose(state.kernel[live], slow.kernel[live], rtol=1e-9, atol=1e-11)
-        np.testing.assert_allclose(state.phi[live], slow.phi[live], rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(state.mass[live], slow.mass[live], rtol=1e-9)
+        np.testing.assert_allclose(state.primal.kernel[live], slow.kernel[live], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(state.primal.phi[live], slow.phi[live], rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(state.primal.mass[live], slow.mass[live], rtol=1e-9)
 
 
 def test_gradient_is_the_slope_of_the_dual(instance: Instance) -> None:
@@ -133,7 +135,7 @@ def test_newton_step_solves_the_system_of_the_hessian(instance: Instance) -> Non
     point = solver.random_point(2)
     _, hessian = solver.differences(point)
     _, gradient = solver.evaluate(point)
-    price_step, slope = solver.state.newton_step(solver.state.mass)
+    price_step, slope = solver.state.newton_step(solver.state.primal.mass)
     potential_step = solver.state.step[solver.nodes]
     step = np.concatenate([potential_step, price_step[solver.free]])
     np.testing.assert_allclose(hessian, hessian.T, rtol=1e-5, atol=1e-6)
@@ -148,6 +150,6 @@ def test_a_price_at_zero_with_money_left_stays_there() -> None:
     point = solver.random_point(0)
     point[-3] = point[-1] = 0.0
     solver.evaluate(point)
-    price_step, _ = solver.state.newton_step(solver.state.mass)
+    price_step, _ = solver.state.newton_step(solver.state.primal.mass)
     assert (price_step[[1, 3]] == 0).all()
     assert (price_step[[0, 2]] != 0).all()

@@ -16,6 +16,8 @@ from rmab.play.policy import IndexPolicy
 from rmab.play.simulation import simulate, simulate_many, simulate_visits
 from strategies import MODES, RULES, distinct, policies, problems, random_problem, rewards
 
+pytestmark = pytest.mark.compiled
+
 PLACE = np.arange(12).reshape(3, 2, 2)
 
 

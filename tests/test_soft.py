@@ -1,5 +1,7 @@
 """The softened plans: rows that are best for value plus entropy, derivatives against differences, feasible answers."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
@@ -7,13 +9,27 @@ from scipy.optimize import LinearConstraint, minimize
 from rmab.common.arrays import FloatArray
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.optimism import best_values
-from rmab.solvers.fluid.boxes import Boxes
-from rmab.solvers.fluid.path import SoftPath, solved
+from rmab.solvers.fluid.path import SoftPath, solve_regularised
+from rmab.solvers.transitions import TransitionSets
+
+pytestmark = pytest.mark.compiled
 
 BUDGET = np.array([1.2, 0.0, 0.7, 50.0, 1.5, 2.0])  # one step idle, one with more than there is
 
 
-def some_boxes(width: float, seed: int = 0, arms: int = 3, states: int = 4) -> Boxes:
+class Case(NamedTuple):
+    """Boxes low..high, reward, start masses."""
+
+    low: FloatArray
+    high: FloatArray
+    reward: FloatArray
+    start: FloatArray
+
+    def path(self, budget: FloatArray = BUDGET) -> SoftPath:
+        return SoftPath(TransitionSets(self.low, self.high), self.reward, self.start, budget)
+
+
+def some_boxes(width: float, seed: int = 0, arms: int = 3, states: int = 4) -> Case:
     rng = np.random.default_rng(seed)
     kernel = rng.dirichlet(np.ones(states), size=(arms, states, 2))
     kernel[0, 0, 0] = [0.5, 0.5, 0, 0]  # zeros, and a row that is known
@@ -21,7 +37,7 @@ def some_boxes(width: float, seed: int = 0, arms: int = 3, states: int = 4) -> B
     low[-1, 2], high[-1, 2] = kernel[-1, 2], kernel[-1, 2]
     start = np.zeros((arms, states))
     start[:, 0] = rng.random(arms) + 0.5
-    return Boxes(low, high, rng.normal(size=(arms, states, 2)), start)
+    return Case(low, high, rng.normal(size=(arms, states, 2)), start)
 
 
 def point(path: SoftPath, seed: int = 1) -> FloatArray:
@@ -31,7 +47,7 @@ def point(path: SoftPath, seed: int = 1) -> FloatArray:
 @pytest.mark.parametrize("width", [0.0, 0.1, 1.0])
 @pytest.mark.parametrize("eta", [0.3, 4.0])
 def test_gradient_and_hessian_against_differences(width: float, eta: float) -> None:
-    path = SoftPath(some_boxes(width), BUDGET)
+    path = some_boxes(width).path()
     prices, step = point(path), 1e-5
     _, gradient = path.evaluate(eta, prices)
     hessian, mixed = path.curvature(prices)
@@ -47,7 +63,7 @@ def test_gradient_and_hessian_against_differences(width: float, eta: float) -> N
 @pytest.mark.parametrize("eta", [0.5, 30.0])
 def test_a_chosen_row_is_best_for_value_plus_entropy(eta: float) -> None:
     boxes = some_boxes(0.2, arms=1)
-    path = SoftPath(boxes, np.array([0.4, 0.4]))
+    path = boxes.path(np.array([0.4, 0.4]))
     path.evaluate(eta, np.array([0.3, 0.2]))
     values = path.values[0, 1]
     for s, a in np.ndindex(4, 2):
@@ -69,12 +85,12 @@ def test_a_chosen_row_is_best_for_value_plus_entropy(eta: float) -> None:
 
 @pytest.mark.parametrize("eta", [1.0, 1e3, 1e9])
 def test_rows_sum_to_one_at_any_temperature_and_tend_to_the_greedy_value(eta: float) -> None:
-    path = SoftPath(some_boxes(0.3, seed=3), BUDGET)
+    path = some_boxes(0.3, seed=3).path()
     prices = np.abs(point(path)) * eta
     path.evaluate(eta, prices)
     np.testing.assert_allclose(path.kernels.sum(axis=4), 1, atol=1e-13)
     hard, idle = np.empty_like(path.values), path.idle
-    best_values(*path.boxes.rows, path.reward, idle, prices / eta, hard)
+    best_values(path.rows, path.unit_reward, idle, prices / eta, hard)
     above = path.values / eta - hard
     assert (above >= -1e-9).all()
     assert above.max() <= 6 * (np.log(2) + 4) / eta + 1e-9
@@ -83,7 +99,7 @@ def test_rows_sum_to_one_at_any_temperature_and_tend_to_the_greedy_value(eta: fl
 @pytest.mark.parametrize("width", [0.0, 0.2])
 def test_the_certified_gap_is_that_of_the_answer(width: float) -> None:
     boxes = some_boxes(width, seed=5)
-    path = SoftPath(boxes, BUDGET)
+    path = boxes.path()
     path.solve(1e-6)
     values = np.zeros(boxes.start.shape)
     for h in range(BUDGET.size - 1, -1, -1):  # plain backward induction, each row greedy in its box
@@ -112,7 +128,7 @@ def test_the_certified_gap_is_that_of_the_answer(width: float) -> None:
 
 def test_the_price_of_an_idle_step_is_the_least_that_keeps_everybody_passive() -> None:
     boxes, budget = some_boxes(0.0), np.zeros(3)
-    path = SoftPath(boxes, budget)
+    path = boxes.path(budget)
     path.solve(1e-6)
     assert path.gap == pytest.approx(0, abs=1e-12)
     assert (path.occupancy[..., 1] == 0).all()
@@ -121,5 +137,5 @@ def test_the_price_of_an_idle_step_is_the_least_that_keeps_everybody_passive() -
 
 def test_a_semidefinite_system_is_solved_where_it_can_be() -> None:
     matrix = np.diag([4.0, 0.0, 1e-9])
-    (answer,) = solved(matrix, np.full(3, 1e-12), np.array([8.0, 0.0, 1e-9]))
+    (answer,) = solve_regularised(matrix, np.full(3, 1e-12), np.array([8.0, 0.0, 1e-9]))
     np.testing.assert_allclose(answer, [2, 0, 1], rtol=2e-3)

@@ -9,6 +9,8 @@ from rmab.solvers.stationary import stationary
 from rmab.solvers.stationary.compiled import gains
 from rmab.solvers.stationary.stationary import stationary_fluid
 
+pytestmark = pytest.mark.compiled
+
 WIDTHS = [0.0, 1e-3, 0.05, 0.3, 1.0]
 
 

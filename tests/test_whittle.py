@@ -17,6 +17,8 @@ from rmab.model.problem import Problem
 from rmab.solvers.whittle.index import BLOCK, arm_whittle, arm_whittle_finite
 from strategies import random_problem
 
+pytestmark = pytest.mark.compiled
+
 KERNEL = np.array([[[0.5, 0.5], [1.0, 0.0]], [[0.25, 0.75], [0.5, 0.5]]])
 REWARD = np.array([[0.5, 2.0], [0.5, 1.0]])
 

@@ -81,7 +81,7 @@ def own_occupancy(pools: Pools, share: FloatArray, counts: IntArray) -> FloatArr
 def bounds(pools: Pools, sets: TransitionSets, share: FloatArray, wanted: BoolArray, *, most: bool) -> FloatArray:
     """(C, H, S, 2) most or least mass of every pair of the wanted nodes (C,H,S), over all kernels of the boxes."""
     bound = np.empty((*share.shape, 2))
-    occupancy_bounds(*sets.rows, share, pools.start, wanted, 1.0 if most else -1.0, bound)
+    occupancy_bounds(sets.rows, share, pools.start, wanted, 1.0 if most else -1.0, bound)
     return bound
 
 

@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.checks import as_integer
-from rmab.model.problem import Problem, checked_reward
+from rmab.model.problem import Problem
 from rmab.play.policy import IndexPolicy, Rounding, Rule
+from rmab.solvers.checks import check_problem, checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid
 
 __all__ = ["lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"]
@@ -19,30 +20,116 @@ def occupancy_index(
     rule: Rule = "fill",
     rounding: Rounding = "top",
 ) -> IndexPolicy:
-    """RMI (paper, eq. importance-index) of the fluid LP: the share of the mass in state s that the plan activates.
+    """Index of a state: the share of its mass that the fluid plan activates (Xiong & Li 2024, Section 4.4).
 
-    States that the plan never visits have index 0, which makes a vertex of the LP a weak policy. A `plan` at hand saves
-    the solve.
+    States that the plan never visits have index 0, which makes a vertex of the LP a weak policy.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start states, budget and horizon.
+    reward : (N, S, 2) array
+        Reward of each arm, state and action.
+    plan : Fluid, optional
+        The fluid plan of this problem and reward, to save the solve.
+    rule : {'fill', 'at-most'}
+        Whether the budget is always used, or only on arms with a positive index.
+    rounding : {'top', 'dependent', ...}
+        How indices become a set of arms, as in `IndexPolicy`.
+
+    Returns
+    -------
+    IndexPolicy
+        The index of every arm, step and state.
+
+    Raises
+    ------
+    ModelError
+        Where this is no problem, the reward does not fit it, or the plan is another's.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
+    >>> rmab.occupancy_index(problem, reward).table.shape
+    (3, 4, 2)
     """
-    solved = _planned(problem, reward, plan)
-    return IndexPolicy(solved.share[solved.blocks.block_of], problem.budget, rule=rule, rounding=rounding)
+    made = _planned(problem, reward, plan, "occupancy_index")
+    return IndexPolicy(made.share[made.blocks.block_of], problem.budget, rule=rule, rounding=rounding)
 
 
 def lagrangian_index(problem: Problem, reward: ArrayLike, *, plan: Fluid | None = None, rule: Rule = "fill") -> IndexPolicy:
-    """Q(s,1) - Q(s,0) under the fluid LP's prices of later steps: defined in every state, visited by the plan or not.
+    """Index of a state: what activating is worth, Q(s,1) - Q(s,0), when later activations cost the fluid plan's prices.
 
-    With rule 'at-most', arms that gain nothing from being active stay passive.
+    It is defined in every state, visited by the plan or not.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start states, budget and horizon.
+    reward : (N, S, 2) array
+        Reward of each arm, state and action.
+    plan : Fluid, optional
+        The fluid plan of this problem and reward, to save the solve.
+    rule : {'fill', 'at-most'}
+        Whether the budget is always used, or only on arms with a positive index.
+
+    Returns
+    -------
+    IndexPolicy
+        The index of every arm, step and state.
+
+    Raises
+    ------
+    ModelError
+        Where this is no problem, the reward does not fit it, or the plan is another's.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
+    >>> rmab.lagrangian_index(problem, reward).table[0, -2].round(3)  # 0.3 more chance of a reward of 1
+    array([0.3, 0.3])
     """
-    solved = _planned(problem, reward, plan)
-    return IndexPolicy(solved.advantage[solved.blocks.block_of], problem.budget, rule=rule)
+    made = _planned(problem, reward, plan, "lagrangian_index")
+    return IndexPolicy(made.advantage[made.blocks.block_of], problem.budget, rule=rule)
 
 
 def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True, rule: Rule = "fill") -> IndexPolicy:
-    """What activating pays now, r1 - r0, plus what it changes in the next step's passive reward, (P1 - P0) r(., 0).
+    """Index of a state: what activating pays now, r1 - r0, plus what it changes in the next passive reward, (P1 - P0) r0.
 
-    At the last step, and without lookahead, only the first part counts.
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start states, budget and horizon.
+    reward : (N, S, 2) array
+        Reward of each arm, state and action.
+    lookahead : bool
+        Whether the second part counts. At the last step it never does.
+    rule : {'fill', 'at-most'}
+        Whether the budget is always used, or only on arms with a positive index.
+
+    Returns
+    -------
+    IndexPolicy
+        The index of every arm, step and state.
+
+    Raises
+    ------
+    ModelError
+        Where this is no problem, or the reward does not fit it.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
+    >>> rmab.myopic_index(problem, reward).table[0].round(3)[:, 0]  # of state 0, step by step
+    array([0.3, 0.3, 0.3, 0. ])
     """
-    table = checked_reward(reward, problem)
+    table = checked_table(problem, reward, "myopic_index")
     now = table[..., 1] - table[..., 0]
     kernels = problem.arms.kernels
     later = np.einsum("nsy,ny->ns", kernels[:, :, 1] - kernels[:, :, 0], table[..., 0]) if lookahead else 0.0
@@ -52,7 +139,34 @@ def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True,
 
 
 def round_robin(problem: Problem, *, episode: int = 0) -> IndexPolicy:
-    """Take the arms in turn, B at every step; episode t goes on where t - 1 ended."""
+    """Take the arms in turn, B at every step.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start states, budget and horizon.
+    episode : int
+        The episode t: it begins where t - 1 ended.
+
+    Returns
+    -------
+    IndexPolicy
+        Index 1 for the arms whose turn it is, 0 for the others.
+
+    Raises
+    ------
+    ModelError
+        Where this is no problem, or the episode no whole number.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> policy = rmab.round_robin(rmab.Problem(arms, 0, 1, 4))
+    >>> policy.table[:, :, 0].argmax(axis=0)  # the arm that is active at each step
+    array([0, 1, 2, 0])
+    """
+    check_problem(problem, "round_robin")
     count, horizon, budget = problem.arms.count, problem.horizon, problem.budget
     first = (as_integer(episode, "episode") * horizon + np.arange(horizon)) * budget % count
     turn = (np.arange(count)[:, np.newaxis] - first) % count < budget
@@ -60,12 +174,39 @@ def round_robin(problem: Problem, *, episode: int = 0) -> IndexPolicy:
 
 
 def random_policy(problem: Problem) -> IndexPolicy:
-    """Choose a uniformly random set of B arms at every step: all indices are equal, and ties are broken at random."""
+    """Activate a uniformly random set of B arms at every step: all indices are equal, and ties are broken at random.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start states, budget and horizon.
+
+    Returns
+    -------
+    IndexPolicy
+        Index 1 everywhere.
+
+    Raises
+    ------
+    ModelError
+        Where this is no problem.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> policy = rmab.random_policy(rmab.Problem(arms, 0, 2, 4))
+    >>> import numpy as np
+    >>> int(policy.act(0, np.array([0, 0, 0]), np.random.default_rng(0)).sum())
+    2
+    """
+    check_problem(problem, "random_policy")
     return IndexPolicy(np.ones((problem.arms.count, problem.arms.states)), problem.budget)
 
 
-def _planned(problem: Problem, reward: ArrayLike, plan: Fluid | None) -> Fluid:
+def _planned(problem: Problem, reward: ArrayLike, plan: Fluid | None, name: str) -> Fluid:
+    table = checked_table(problem, reward, name)
     if plan is None:
-        return fluid(problem, reward)
-    plan.check_made_for(problem, checked_reward(reward, problem))
+        return fluid(problem, table)
+    plan.check_made_for(problem, table)
     return plan

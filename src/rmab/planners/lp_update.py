@@ -7,46 +7,72 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.model.problem import Problem, checked_reward
+from rmab.model.problem import Problem
 from rmab.play.policy import check_place
+from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.fluid.highs import FluidProgram
+from rmab.solvers.fluid.highs import FluidLp
 
 __all__ = ["LpUpdate"]
 
 
 @dataclass(frozen=True, eq=False)
 class LpUpdate:
-    """A policy that re-plans at every step h for steps h..H-1, and carries out the first step of the plan.
+    """A policy that solves the fluid LP anew at every step, from the states at hand, and takes the plan's first step.
 
     What the plan splits within a block and state is rounded by systematic sampling in a random order, block by block and
-    state by state: each count is the planned mass rounded up or down, and all together never exceed the budget. H linear
-    programmes an episode, each started from the basis of the whole one.
+    state by state: each count is the planned mass rounded up or down, and all together never exceed the budget. An episode
+    takes H LPs, each started from the basis of the whole one.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start states, budget and horizon.
+    reward : (N, S, 2) array
+        Reward of each arm, state and action.
+
+    Raises
+    ------
+    ModelError
+        Where this is no problem, or the reward does not fit it.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
+    >>> import numpy as np
+    >>> policy = rmab.LpUpdate(problem, reward)
+    >>> int(policy.act(0, np.array([0, 0, 1]), np.random.default_rng(0)).sum())
+    1
     """
 
     problem: Problem
     reward: FloatArray
     blocks: Blocks = field(init=False)
-    _program: list[FluidProgram] = field(init=False, repr=False)
+    _lp: list[FluidLp] = field(init=False, repr=False)
 
     def __init__(self, problem: Problem, reward: ArrayLike) -> None:
-        table = checked_reward(reward, problem)
+        table = checked_table(problem, reward, "LpUpdate")
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "reward", frozen(table))
         object.__setattr__(self, "blocks", Blocks.of(problem, table))
-        object.__setattr__(self, "_program", [])
+        object.__setattr__(self, "_lp", [])
+
+    def __repr__(self) -> str:
+        return f"LpUpdate({self.problem!r})"
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Solve from these states (N,) at step h and activate what the plan activates now."""
         now, arms = np.asarray(states), self.problem.arms
         check_place(h, now, arms.count, self.problem.horizon, arms.states)
-        if not self._program:
+        if not self._lp:
             size = (self.problem.budget, self.problem.horizon)
-            self._program.append(FluidProgram(self.blocks, *size, anywhere=True))
+            self._lp.append(FluidLp(self.blocks, *size, anywhere=True))
         block_of = self.blocks.block_of
         masses = np.zeros_like(self.blocks.start)
         np.add.at(masses, (block_of, now), 1.0)
-        planned, _ = self._program[0].solve_from(h, masses)
+        planned, _ = self._lp[0].solve_from(h, masses)
         share = planned[:, h, :, 1] / np.maximum(masses, 1.0)
         order = np.lexsort((rng.random(now.size), now, block_of))
         reached = np.floor(np.cumsum(share[block_of, now][order]) + rng.random())

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, ReadOnly, frozen
 from rmab.errors import ModelError
-from rmab.model.problem import Problem, checked_reward
+from rmab.model.problem import Problem
 from rmab.play.policy import IndexPolicy, Rule
+from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.whittle.index import arm_whittle, arm_whittle_finite
 
@@ -20,17 +21,35 @@ __all__ = ["Whittle", "whittle", "whittle_finite"]
 
 @dataclass(frozen=True, eq=False)
 class Whittle(ReadOnly):
-    """Whittle indices of a problem's arms.
+    """Whittle indices of a problem's arms, as `rmab.whittle` and `rmab.whittle_finite` return them.
 
-    index      (N, S) for an endless horizon, (N, H, S) for a finite one; 0 in padded states.
-               Where a range of prices leaves both actions equally good, one of them; the highest, if the horizon is finite.
-    indexable  (N,) whether raising the price only ever makes states passive. Where it does not, a state's index is the last
-               price at which it becomes passive (finite horizon), or that at which the sweep makes it passive.
+    Attributes
+    ----------
+    index : (N, S) or (N, H, S) float array
+        For an endless horizon, or a finite one; 0 in padded states. Where a range of prices leaves both actions equally
+        good, one of these prices; the highest, if the horizon is finite.
+    indexable : (N,) bool array
+        Whether raising the price only ever makes states passive. Where it does not, a state's index is the last price at
+        which it becomes passive (finite horizon), or that at which the sweep makes it passive.
+    budget : int
+        The budget of the problem.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
+    >>> rmab.whittle(problem, reward).policy(rule="at-most").budget
+    1
     """
 
     index: FloatArray
     indexable: BoolArray
     budget: int
+
+    def __repr__(self) -> str:
+        size = f"{len(self.index)} arms, {self.index.shape[-1]} states"
+        return f"Whittle({size}, {int(self.indexable.sum())} indexable)"
 
     def policy(self, *, rule: Rule = "fill") -> IndexPolicy:
         """Activate the arms of highest index; with rule 'at-most', only where activating is worth something."""
@@ -38,13 +57,38 @@ class Whittle(ReadOnly):
 
 
 def whittle(problem: Problem, reward: ArrayLike, *, discount: float = 1.0) -> Whittle:
-    """Return the indices of an endless horizon for a reward (N, S, 2): discounted, or of average reward (discount 1).
+    """Compute the Whittle indices of an endless horizon.
 
-    The average needs arms that have one recurrent class, whatever is active: ModelError names the arm that has more.
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start states, budget and horizon.
+    reward : (N, S, 2) array
+        Reward of each arm, state and action.
+    discount : float
+        Between 0 and 1; 1 stands for average reward.
+
+    Returns
+    -------
+    Whittle
+        Indices (N, S), and which arms are indexable.
+
+    Raises
+    ------
+    ModelError
+        Where something does not fit; and, at discount 1, where an arm has more than one recurrent class under some policy.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
+    >>> rmab.whittle(problem, reward).index[0].round(3)
+    array([0.5, 0.5])
     """
+    blocks = Blocks.of(problem, checked_table(problem, reward, "whittle"))
     if not 0.0 <= discount <= 1.0:
         raise ModelError(f"discount must be in [0, 1], got {discount}")
-    blocks = Blocks.of(problem, checked_reward(reward, problem))
     index, indexable = np.zeros((len(blocks.kernels), problem.arms.states)), np.ones(len(blocks.kernels), dtype=bool)
     for n in np.unique(blocks.block_of, return_index=True)[1]:
         c, size = blocks.block_of[n], problem.arms.real_states[n]
@@ -58,8 +102,34 @@ def whittle(problem: Problem, reward: ArrayLike, *, discount: float = 1.0) -> Wh
 
 
 def whittle_finite(problem: Problem, reward: ArrayLike) -> Whittle:
-    """Return the indices of every step for a reward (N, S, 2), exactly: the price is the same from that step to the last."""
-    blocks = Blocks.of(problem, checked_reward(reward, problem))
+    """Compute the Whittle indices of every step of a finite horizon, exactly: the price is the same from there to the last.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start states, budget and horizon.
+    reward : (N, S, 2) array
+        Reward of each arm, state and action.
+
+    Returns
+    -------
+    Whittle
+        Indices (N, H, S), and which arms are indexable.
+
+    Raises
+    ------
+    ModelError
+        Where this is no problem, or the reward does not fit it.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
+    >>> rmab.whittle_finite(problem, reward).index[0, :, 0].round(3)  # of state 0, step by step
+    array([0.468, 0.42 , 0.3  , 0.   ])
+    """
+    blocks = Blocks.of(problem, checked_table(problem, reward, "whittle_finite"))
     index = np.zeros((len(blocks.kernels), problem.horizon, problem.arms.states))
     indexable = np.ones(len(blocks.kernels), dtype=bool)
     for n in np.unique(blocks.block_of, return_index=True)[1]:

@@ -48,9 +48,7 @@ class TransitionSets(ReadOnly):
     def boxes(cls, low: ArrayLike, high: ArrayLike) -> "TransitionSets":
         """Return boxes low..high (C, S, 2, S), or raise ModelError naming the row that holds no distribution."""
         least, most = as_floats(low, "lower"), as_floats(high, "upper")
-        if least.ndim != 4 or least.shape[1] != least.shape[3] or least.shape[2] != 2 or 0 in least.shape:
-            raise ModelError(f"lower and upper must both have shape (N, S, 2, S), got {least.shape} and {most.shape}")
-        if most.shape != least.shape:
+        if not _is_table(least) or most.shape != least.shape:
             raise ModelError(f"lower and upper must both have shape (N, S, 2, S), got {least.shape} and {most.shape}")
         bad = ~((least >= 0) & (least <= most) & (most <= 1))
         if bad.any():
@@ -66,13 +64,17 @@ class TransitionSets(ReadOnly):
         return cls(least, most)
 
     @classmethod
-    def balls(cls, centre: ArrayLike, radius: ArrayLike, possible: BoolArray) -> "TransitionSets":
-        """Return L1 balls of radius (C, S, 2) around centre (C, S, 2, S), within the possible transitions (C, S, 2, S)."""
+    def balls(cls, centre: ArrayLike, radius: ArrayLike, possible: BoolArray | None = None) -> "TransitionSets":
+        """Return L1 balls of radius (C, S, 2) around centre (C, S, 2, S), within the possible transitions (C, S, 2, S).
+
+        Without `possible`, a transition is impossible where the reference of a projection is 0 at every step.
+        """
         middle, size = as_floats(centre, "centre"), as_floats(radius, "radius")
-        if middle.ndim != 4 or middle.shape[1] != middle.shape[3] or middle.shape[2] != 2 or 0 in middle.shape:
+        if not _is_table(middle):
             raise ModelError(f"centre must have shape (N, S, 2, S), got {middle.shape}")
         if size.shape != middle.shape[:3]:
-            raise ModelError(f"radius must have shape (N, S, 2) = {middle.shape[:3]}, got {size.shape}")
+            shapes = f"got radius {size.shape} and centre {middle.shape}"
+            raise ModelError(f"radius must have shape (N, S, 2) where centre has (N, S, 2, S), {shapes}")
         off = ~((middle >= 0).all(axis=3) & (np.abs(middle.sum(axis=3) - 1) <= ROUNDING) & (size >= 0))
         if off.any():
             n, s, a = np.argwhere(off)[0]
@@ -98,3 +100,8 @@ class TransitionSets(ReadOnly):
         spare = np.maximum(1.0 - self.low.sum(axis=3), 0.0)
         spare[spare < CERTAIN] = 0.0  # a known kernel, up to rounding
         return Rows(self.low, self.high, spare, order, allowed.sum(axis=3).astype(np.uint32))
+
+
+def _is_table(table: FloatArray) -> bool:
+    """Return whether the shape is (N, S, 2, S), with no side of 0."""
+    return table.ndim == 4 and table.shape[1] == table.shape[3] and table.shape[2] == 2 and 0 not in table.shape

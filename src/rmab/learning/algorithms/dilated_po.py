@@ -120,5 +120,5 @@ def _bonus(sets: TransitionSets, share: FloatArray, most: FloatArray, least: Flo
     chance = np.stack([1.0 - share, share], axis=3)
     local = (chance * (3 * gamma * horizon + horizon * (most - least)) / (most + gamma)).sum(axis=3)
     bonus = np.empty(most.shape)
-    dilated_bonus(*sets.rows, share, local, 1.0 + 1.0 / horizon, bonus)
+    dilated_bonus(sets.rows, share, local, 1.0 + 1.0 / horizon, bonus)
     return bonus

@@ -70,7 +70,7 @@ def lifted_values(
     new = np.empty(states)
     for c in range(blocks):
         order = np.arange(states)  # afresh: ties must not depend on the block before
-        settled = False
+        converged = False
         for _ in range(most):
             change = 0.0
             for s in range(states):
@@ -83,9 +83,9 @@ def lifted_values(
                 change = max(change, abs(new[s] - values[c, s]))
             values[c] = new
             if change * discount <= tolerance * (1.0 - discount):
-                settled = True
+                converged = True
                 break
-        if not settled:
+        if not converged:
             return False
     return True
 

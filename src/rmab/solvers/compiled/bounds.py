@@ -1,22 +1,17 @@
 """Occupancies of a fixed policy over all kernels of their boxes: the most, the least, and bonuses that spread."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
-from rmab.solvers.compiled.optimism import best_mean, rank
+from rmab.solvers.compiled.optimism import Rows, best_mean, rank
 
 __all__ = ["dilated_bonus", "occupancy_bounds"]
 
 
 @compiled
 def occupancy_bounds(
-    low: FloatArray,
-    high: FloatArray,
-    spare: FloatArray,
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
+    rows: Rows,
     share: FloatArray,
     start: IntArray,
     wanted: BoolArray,
@@ -25,9 +20,9 @@ def occupancy_bounds(
 ) -> None:
     """Comp-UOB (Jin et al. 2020, Algorithm 3): bound (C,H,S,2), the most (sign 1) or least (-1) mass of every pair.
 
-    low, high (C,S,2,S), spare (C,S,2) = 1 - sum low; share (C,H,S) of each state's mass is active; start (C,) states. Only
-    nodes that are wanted (C,H,S) are computed: one backward induction each, from the indicator of the node to the start.
-    The set has one box per pair and step, so every step may take its own kernel.
+    A share (C,H,S) of each state's mass is active; start (C,) states. Only nodes that are wanted (C,H,S) are computed: one
+    backward induction each, from the indicator of the node to the start. The set has one box per pair and step, so every
+    step may take its own kernel.
     """
     blocks, horizon, states = share.shape
     values, order = np.empty((blocks, 2, states)), np.arange(states)
@@ -43,8 +38,8 @@ def occupancy_bounds(
                     coming = (h + 1) % 2
                     rank(values, n, coming, order)
                     for s in range(states):
-                        passive = best_mean(low, high, spare, successors, counts, n, s, 0, values, coming, order)
-                        busy = best_mean(low, high, spare, successors, counts, n, s, 1, values, coming, order)
+                        passive = best_mean(rows, n, s, 0, values, coming, order)
+                        busy = best_mean(rows, n, s, 1, values, coming, order)
                         values[n, h % 2, s] = (1.0 - share[n, h, s]) * passive + share[n, h, s] * busy
                 reached = sign * values[n, 0, start[n]]
                 bound[n, last, target, 0] = (1.0 - share[n, last, target]) * reached
@@ -53,11 +48,7 @@ def occupancy_bounds(
 
 @compiled
 def dilated_bonus(
-    low: FloatArray,
-    high: FloatArray,
-    spare: FloatArray,
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
+    rows: Rows,
     share: FloatArray,
     local: FloatArray,
     factor: float,
@@ -72,8 +63,8 @@ def dilated_bonus(
             coming = (h + 1) % 2
             rank(values, n, coming, order)
             for s in range(states):
-                passive = best_mean(low, high, spare, successors, counts, n, s, 0, values, coming, order)
-                busy = best_mean(low, high, spare, successors, counts, n, s, 1, values, coming, order)
+                passive = best_mean(rows, n, s, 0, values, coming, order)
+                busy = best_mean(rows, n, s, 1, values, coming, order)
                 bonus[n, h, s, 0] = local[n, h, s] + factor * passive
                 bonus[n, h, s, 1] = local[n, h, s] + factor * busy
                 values[n, h % 2, s] = (1.0 - share[n, h, s]) * bonus[n, h, s, 0] + share[n, h, s] * bonus[n, h, s, 1]

@@ -150,11 +150,13 @@ def invert_core(core: FloatArray, count: int, least: FloatArray, first: int) -> 
 
 
 @compiled
-def invert(matrix: FloatArray, size: int, least: FloatArray, rows: FloatArray, solved: FloatArray, core: FloatArray) -> None:
+def invert(
+    matrix: FloatArray, size: int, least: FloatArray, rows: FloatArray, product: FloatArray, core: FloatArray
+) -> None:
     """Overwrite a positive definite matrix, given by its upper half, with its inverse (both halves).
 
-    Pivots are at least `least` (size,). Eight rows V are swept at a time: their diagonal block B turns into -B^-1, V itself
-    into B^-1 V, and the rest loses V'B^-1 V. Scratch: rows and solved (8, size) for V and B^-1 V, core (8, 8) for -B^-1.
+    Pivots are at least `least` (size,). Eight rows V are taken at a time: their diagonal block B turns into -B^-1, V itself
+    into B^-1 V, and the rest loses V'B^-1 V. Scratch: rows and product (8, size) for V and B^-1 V, core (8, 8) for -B^-1.
     """
     for first in range(0, size, GROUP):
         count = min(GROUP, size - first)
@@ -165,7 +167,7 @@ def invert(matrix: FloatArray, size: int, least: FloatArray, rows: FloatArray, s
             for j in range(np.uint64(first + r), np.uint64(size)):
                 rows[r, j] = matrix[first + r, j]
             for j in range(size):
-                solved[r, j] = 0.0
+                product[r, j] = 0.0
                 rows[r, j] = rows[r, j] if r < count else 0.0
             for j in range(GROUP):
                 core[r, j] = rows[r, first + j] if r < count and j < count else 0.0
@@ -174,17 +176,17 @@ def invert(matrix: FloatArray, size: int, least: FloatArray, rows: FloatArray, s
             for j in range(GROUP):
                 core[r, j] = -core[r, j]
         for r in range(count):
-            subtract_eight(solved, r, core, rows, 0, r, 0, size)
+            subtract_eight(product, r, core, rows, 0, r, 0, size)
         for i in range(size):
-            subtract_eight(matrix, i, rows, solved, 0, i, i, size)
+            subtract_eight(matrix, i, rows, product, 0, i, i, size)
         for j in range(first):
             for r in range(count):
-                matrix[j, first + r] = solved[r, j]
+                matrix[j, first + r] = product[r, j]
         for r in range(count):
             for j in range(r, count):
                 matrix[first + r, first + j] = core[r, j]
             for j in range(np.uint64(first + count), np.uint64(size)):
-                matrix[first + r, j] = solved[r, j]
+                matrix[first + r, j] = product[r, j]
     for i in range(size):
         for j in range(np.uint64(i), np.uint64(size)):
             matrix[i, j] = -matrix[i, j]

@@ -40,11 +40,7 @@ def rank(values: FloatArray, n: int, h: int, order: IntArray) -> None:
 
 @compiled_inline
 def best_mean(
-    low: FloatArray,
-    high: FloatArray,
-    spare: FloatArray,
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
+    rows: Rows,
     n: int,
     s: int,
     a: int,
@@ -53,6 +49,7 @@ def best_mean(
     order: IntArray,
 ) -> float:
     """Return the largest sum of p(y) values[n,h,y] over the row's box: low, and what is spare to the best states first."""
+    low, high, spare, successors, counts = rows
     total = 0.0
     for k in range(counts[n, s, a]):
         y = successors[n, s, a, k]
@@ -70,11 +67,7 @@ def best_mean(
 
 @compiled
 def best_values(
-    low: FloatArray,
-    high: FloatArray,
-    spare: FloatArray,
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
+    rows: Rows,
     reward: FloatArray,
     idle: BoolArray,
     prices: FloatArray,
@@ -82,10 +75,10 @@ def best_values(
 ) -> None:
     """Plan every block by itself when activating at step h costs prices[h] (H,): write values (C,H+1,S).
 
-    low, high (C,S,2,S), spare (C,S,2) = 1 - sum low, reward (C,S,2). Where idle (H,), nobody may be active, and prices[h]
-    becomes the least price at which nobody would want to be.
+    reward (C,S,2). Where idle (H,), nobody may be active, and prices[h] becomes the least price at which nobody would want
+    to be.
     """
-    blocks, states, horizon = low.shape[0], low.shape[1], prices.size
+    blocks, states, horizon = values.shape[0], values.shape[2], prices.size
     order = np.arange(states)
     for h in range(horizon):
         if idle[h]:
@@ -95,8 +88,8 @@ def best_values(
         for h in range(horizon - 1, -1, -1):
             rank(values, n, h + 1, order)
             for s in range(states):
-                passive = reward[n, s, 0] + best_mean(low, high, spare, successors, counts, n, s, 0, values, h + 1, order)
-                busy = reward[n, s, 1] + best_mean(low, high, spare, successors, counts, n, s, 1, values, h + 1, order)
+                passive = reward[n, s, 0] + best_mean(rows, n, s, 0, values, h + 1, order)
+                busy = reward[n, s, 1] + best_mean(rows, n, s, 1, values, h + 1, order)
                 if idle[h]:
                     prices[h] = max(prices[h], busy - passive)
                     values[n, h, s] = passive

@@ -1,4 +1,4 @@
-"""The fluid bound (paper, Lemma lem:upperbound): the budget holds on average, which no policy can beat.
+"""The fluid bound (Xiong & Li 2024, Section 5.2): the budget holds on average, which no policy can beat.
 
 The answer is certified, whatever solver it came from: the occupancy is rebuilt by following its own policy through the
 kernels, so it is feasible to rounding; and the bound is the dual value of the prices, from backward induction.
@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, ReadOnly, frozen
 from rmab.errors import ModelError, SolverError
-from rmab.model.problem import Problem, checked_reward
+from rmab.model.problem import Problem
+from rmab.solvers.checks import checked_table
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.fluid.boxes import Boxes
-from rmab.solvers.fluid.highs import FluidProgram
+from rmab.solvers.fluid.highs import FluidLp
 from rmab.solvers.fluid.path import SoftPath
+from rmab.solvers.transitions import TransitionSets
 
 __all__ = ["Fluid", "Method", "fluid"]
 
@@ -29,12 +30,32 @@ NO_MASS = 1e-12  # what a solver leaves in a state that its plan does not use
 
 @dataclass(frozen=True, eq=False)
 class Fluid(ReadOnly):
-    """Solution of the fluid LP.
+    """Solution of the fluid LP, as `rmab.fluid` returns it.
 
-    value   what the occupancy earns; bound  the dual value: no policy within the budget earns more.
-    prices  (H,) what one more activation at step h would be worth.
-    gap     bound - value, relative to the larger of the bound and the largest single reward: certified.
-    share   (C, H, S) per block of like arms: the part of the mass in state s that is activated at step h.
+    Attributes
+    ----------
+    value : float
+        What the occupancy earns.
+    bound : float
+        The dual value: no policy within the budget earns more.
+    prices : (H,) float array
+        What one more activation at each step would be worth.
+    gap : float
+        bound - value, relative to the larger of the bound and the largest single reward: certified.
+    share : (C, H, S) float array
+        For each block of like arms, the part of the mass in a state that is activated at a step.
+    problem : Problem
+        What was planned for.
+    blocks : Blocks
+        The arms that were planned together; `blocks.block_of` (N,) says which.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> plan = rmab.fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
+    >>> plan.prices.round(3)  # one more activation at the last step is worth nothing
+    array([0.468, 0.42 , 0.3  , 0.   ])
     """
 
     value: float
@@ -44,6 +65,9 @@ class Fluid(ReadOnly):
     share: FloatArray
     problem: Problem
     blocks: Blocks
+
+    def __repr__(self) -> str:
+        return f"Fluid(value {self.value:.6g}, bound {self.bound:.6g}, gap {self.gap:.0e}, {self.prices.size} steps)"
 
     @property
     def occupancy(self) -> FloatArray:
@@ -72,22 +96,50 @@ class Fluid(ReadOnly):
 
 
 def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", tolerance: float = 1e-6) -> Fluid:
-    """Solve the fluid LP for one reward function (N, S, 2), to a certified relative gap of at most `tolerance`.
+    """Solve the fluid LP: the best plan, and a bound on what any policy earns, when the budget holds on average.
 
-    Arms that share group and reward are one block. method: 'highs' solves the LP as a whole and ends in a vertex, exact to
-    rounding; 'newton' follows the softened dual and ends inside the set of optimal plans; 'auto' takes the first for small
-    programmes and the second for the others. A gap that cannot be certified raises SolverError: rounding may keep 'newton'
-    from tolerances below 1e-7.
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start states, budget and horizon. Arms that share group and reward are planned together.
+    reward : (N, S, 2) array
+        Reward of each arm, state and action.
+    method : {'auto', 'highs', 'newton'}
+        'highs' solves the LP as a whole and ends in a vertex, exact to rounding. 'newton' follows the softened dual and
+        ends inside the set of optimal plans. 'auto' takes the first for small problems, the second for others.
+    tolerance : float
+        Largest certified gap, relative. Rounding may keep 'newton' from tolerances below 1e-7.
+
+    Returns
+    -------
+    Fluid
+        Value, bound, prices and shares.
+
+    Raises
+    ------
+    ModelError
+        Where this is no problem, the reward does not fit it, or the method is unknown.
+    SolverError
+        Where the gap cannot be certified.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> rmab.fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
+    Fluid(value 2.376, bound 2.376, gap ..., 4 steps)
     """
     if method not in get_args(Method):
         raise ModelError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
-    blocks = Blocks.of(problem, checked_reward(reward, problem))
+    blocks = Blocks.of(problem, checked_table(problem, reward, "fluid"))
     small = 2 * blocks.start.size * problem.horizon <= SMALL
     if method == "newton" or (method == "auto" and not small):
-        path = SoftPath(Boxes.known(blocks), np.full(problem.horizon, float(problem.budget)))
+        kernels = blocks.kernels.copy()  # writable, as those of boxes are: compiled code exists for one kind
+        budget = np.full(problem.horizon, float(problem.budget))
+        path = SoftPath(TransitionSets(kernels, kernels), blocks.reward, blocks.start, budget)
         path.solve(tolerance)
         return certified(problem, blocks, path.occupancy, path.prices, tolerance)
-    occupancy, prices = FluidProgram(blocks, problem.budget, problem.horizon).solve()
+    occupancy, prices = FluidLp(blocks, problem.budget, problem.horizon).solve()
     return certified(problem, blocks, occupancy, prices, tolerance)
 
 

@@ -1,4 +1,4 @@
-"""The fluid linear programme (paper, Lemma prop:lp) in HiGHS, over the nodes that can be reached.
+"""The fluid LP (Xiong & Li 2024, Appendix A.2) in HiGHS, over the nodes that can be reached.
 
 Variables x[c,h,s,a]: the mass of block c in state s at step h under action a. Rows: flow into every node, and the budget of
 every step.
@@ -13,10 +13,10 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.errors import SolverError
 from rmab.solvers.fluid.blocks import Blocks
 
-__all__ = ["FluidProgram"]
+__all__ = ["FluidLp"]
 
 TOLERANCE = 1e-9
-LARGE = 20_000  # columns beyond which interior point beats simplex (degenerate programmes: six times on deadline)
+LARGE = 20_000  # columns beyond which interior point beats simplex (by six times on the degenerate LP of deadline)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,8 @@ class Nodes:
         return cls(block, step, state, row)
 
 
-class FluidProgram:
-    """One HiGHS model of a problem's fluid LP, solved once or again and again with other masses at other steps.
+class FluidLp:
+    """One HiGHS model of a problem's fluid LP, solved once, or many times with other masses at other steps.
 
     anywhere: keep the nodes that cannot be reached from the start as well, for masses that are put there later. Rewards are
     divided by the largest of them: the solver's tolerances are absolute.
@@ -107,7 +107,7 @@ class FluidProgram:
         return self.solve()
 
     def _basis(self, h: int) -> highspy.HighsBasis:
-        """Return the optimal basis from step h on, where the plan of the whole episode has brought the masses; kept."""
+        """Return the optimal basis from step h on, from the masses that the plan of the whole episode brings there; kept."""
         if not self._bases:
             occupancy, _ = self.solve()
             self._planned = occupancy.sum(axis=3)

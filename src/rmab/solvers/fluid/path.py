@@ -1,6 +1,6 @@
 """The fluid LP, known or optimistic, by following the entropy-softened dual down to temperature zero: H unknowns.
 
-At inverse temperature eta the plans of all blocks are softened (`kernels.soft`), and the scaled prices nu minimise
+At inverse temperature eta the plans of all blocks are softened (`compiled/soft.py`), and the scaled prices nu minimise
 
     phi(nu) = value of the softened plans at nu + budget . nu + budget . exp(-nu),
 
@@ -22,16 +22,14 @@ from rmab.errors import SolverError
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import back_solve, factor, forward_vector
 from rmab.solvers.compiled.optimism import best_values
-from rmab.solvers.fluid.boxes import Boxes
 from rmab.solvers.fluid.compiled.sensitivity import curve
 from rmab.solvers.fluid.compiled.soft import follow, soft_values
+from rmab.solvers.transitions import TransitionSets
 
 __all__ = ["SoftPath"]
 
-ACCURACY, ROUNDING = (
-    1e-4,
-    1e-14,
-)  # Newton decrement (twice what phi could still fall) that is asked for, and the least there is
+ACCURACY = 1e-4  # Newton decrement (twice what phi could still fall) that is asked for
+ROUNDING = 1e-14  # the least Newton decrement there is
 WASTE = 0.2  # part of the expected gap that may come from budgets missed or exceeded
 FIRST, NEXT = 100, 12  # Newton iterations allowed at the first point and after short steps, and after long steps
 EASY, HARD = 1, 4  # iterations after which the path is followed in longer or in shorter steps
@@ -39,9 +37,9 @@ LONGEST, SHORTEST = 100.0, 1.001  # factor in eta, and the one at which the path
 LAST = 1e13  # eta at which exponents have few digits left
 ITERATIONS = 1000  # allowed along the whole path
 FARTHEST = 0.2  # longest Newton step, relative to the largest scaled price (or 100), before it is damped
-STEEPEST = 600.0  # exponent beyond which a price counts as absurd: phi stays finite, and refuses it
-AIM = 0.1  # part of the tolerance that the last step heads for
-LEAST = 1e-11  # curvature, relative to the budget, that cannot be told from rounding: prices stay where there is no more
+STEEPEST = 600.0  # largest exponent: phi stays finite at any price
+AIM = 0.1  # part of the tolerance that the last step aims at
+LEAST = 1e-11  # curvature relative to the budget that may be rounding: prices with no more stay where they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +53,21 @@ class Point:
 
 
 class SoftPath:
-    """Solves one problem. Afterwards: bound, value and gap, prices (H,), occupancy (C,H,S,2), and kernels as in `Boxes`."""
+    """Solves one problem: blocks with these sets of transitions, reward (C,S,2), start masses (C,S), and the budget (H,).
 
-    def __init__(self, boxes: Boxes, budget: FloatArray) -> None:
-        self.boxes, self.budget = boxes, budget
-        blocks, states = boxes.start.shape
+    Afterwards: bound, value and gap, prices (H,), occupancy (C,H,S,2), and kernels (C,H,S,2,S), (C,1,S,2,S) if known.
+    """
+
+    def __init__(self, sets: TransitionSets, reward: FloatArray, start: FloatArray, budget: FloatArray) -> None:
+        self.rows, self.reward, self.start, self.budget = sets.rows, reward, start, budget
+        blocks, states = start.shape
         horizon = budget.size
-        self.kernels = boxes.kernels(horizon)
+        self.kernels = some_kernels(sets, horizon)
         self.values, self.used = np.empty((blocks, horizon + 1, states)), np.empty(horizon)
         self.share, self.mass = np.empty((blocks, horizon, states)), np.empty((blocks, horizon, states))
         self.hessian = np.empty((1 + horizon, 1 + horizon))
-        self.scale, self.total = float(np.abs(boxes.reward).max()), float(boxes.start.sum())
-        self.reward, self.start = boxes.reward / (self.scale or 1.0), boxes.start / self.total
+        self.scale, self.total = float(np.abs(reward).max()), float(start.sum())
+        self.unit_reward, self.unit_start = reward / (self.scale or 1.0), start / self.total
         self.idle = budget <= 0
         self.open = np.flatnonzero((budget > 0) & (budget < self.total))  # the steps that need a price
         self.limit = budget[self.open] / self.total
@@ -93,7 +94,7 @@ class SoftPath:
         raise SolverError(f"fluid LP: the path of softened plans was lost, at a gap of {best:.2e} where it was least")
 
     def unpriced(self, tolerance: float) -> Point:
-        """Make the plans of a budget that is worth nothing: cheap to try, and right where little is known, or needed."""
+        """Make the plans at price 0: cheap to try, and optimal where the budget is worth nothing."""
         nothing, eta = np.zeros(self.budget.size), 1.0 / max(AIM * tolerance, 1e-12)
         self.evaluate(eta, nothing)
         return Point(eta, nothing, nothing, 0)
@@ -121,10 +122,9 @@ class SoftPath:
 
     def evaluate(self, eta: float, prices: FloatArray) -> tuple[float, FloatArray]:
         """Make the softened plans at these scaled prices (H,): return phi and its gradient in the open ones."""
-        rows = self.boxes.rows
-        soft_values(*rows, self.reward, eta, prices, self.idle, self.kernels, self.values, self.share)
-        follow(rows[3], rows[4], self.start, self.kernels, self.share, self.mass, self.used)
-        phi = float((self.start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + self.left(prices).sum())
+        soft_values(self.rows, self.unit_reward, eta, prices, self.idle, self.kernels, self.values, self.share)
+        follow(self.rows, self.unit_start, self.kernels, self.share, self.mass, self.used)
+        phi = float((self.unit_start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + self.left(prices).sum())
         return phi, self.limit - self.used[self.open] - self.left(prices)
 
     def left(self, prices: FloatArray) -> FloatArray:
@@ -133,7 +133,7 @@ class SoftPath:
 
     def curvature(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the Hessian of phi in the open prices, at the plans made last, and how its gradient changes with eta."""
-        curve(*self.boxes.rows, self.reward, self.idle, self.kernels, self.share, self.mass, self.certain, self.hessian)
+        curve(self.rows, self.unit_reward, self.idle, self.kernels, self.share, self.mass, self.certain, self.hessian)
         place = self.budget.size - self.open
         half = self.hessian[np.ix_(place, place)]  # the places run backward: this is the lower half
         hessian = np.tril(half) + np.tril(half, -1).T
@@ -154,10 +154,10 @@ class SoftPath:
             hessian, mixed = self.curvature(prices)
             same = prices[self.open] / eta  # the prices themselves stay where they are, unless there is reason to move
             farthest, damping = FARTHEST * (100.0 + float(np.abs(prices).max())), LEAST
-            step, turn = solved(hessian, damping * self.limit, -gradient, -mixed - hessian @ same)
+            step, turn = solve_regularised(hessian, damping * self.limit, -gradient, -mixed - hessian @ same)
             while float(np.abs(step).max(initial=0.0)) > farthest and damping < 1.0:
                 damping *= 30.0
-                (step,) = solved(hessian, damping * self.limit, -gradient)
+                (step,) = solve_regularised(hessian, damping * self.limit, -gradient)
             fall = float(-(gradient @ step))
             wasted = float(np.abs(gradient) @ np.maximum(same, 1.0))
             if fall <= max(1e-15, (ROUNDING * eta) ** 2) or (fall <= ACCURACY and wasted <= WASTE * missing):
@@ -175,7 +175,7 @@ class SoftPath:
     def search(
         self, eta: float, prices: FloatArray, step: FloatArray, phi: float, fall: float
     ) -> tuple[FloatArray, float, FloatArray] | None:
-        """Go along the step until phi has fallen enough; judged by the slope where phi itself has no digits left."""
+        """Shorten the step until phi falls enough; judge by the slope where phi has no digits left."""
         length = 1.0
         while length > 1e-9:
             new = prices.copy()
@@ -191,10 +191,10 @@ class SoftPath:
     def certify(self, point: Point) -> float:
         """Prove a bound from the point's prices, earn a value by its plan within the budget; return the relative gap."""
         prices, values = np.maximum(point.prices, 0.0) * (self.scale / point.eta), np.empty_like(self.values)
-        best_values(*self.boxes.rows, self.boxes.reward, self.idle, prices, values)
-        self.bound, self.prices = float((self.boxes.start * values[:, 0]).sum() + self.budget @ prices), prices
-        forward(self.kernels, self.boxes.start, self.budget, self.share, self.occupancy)
-        self.value = float((self.occupancy * self.boxes.reward[:, np.newaxis]).sum())
+        best_values(self.rows, self.reward, self.idle, prices, values)
+        self.bound, self.prices = float((self.start * values[:, 0]).sum() + self.budget @ prices), prices
+        forward(self.kernels, self.start, self.budget, self.share, self.occupancy)
+        self.value = float((self.occupancy * self.reward[:, np.newaxis]).sum())
         missing = (self.bound - self.value) / ((self.scale or 1.0) * self.total)
         self.missing = min(self.missing, missing * point.eta)
         unit = max(abs(self.bound), self.scale)
@@ -202,7 +202,16 @@ class SoftPath:
         return self.gap
 
 
-def solved(matrix: FloatArray, extra: FloatArray, *targets: FloatArray) -> list[FloatArray]:
+def some_kernels(sets: TransitionSets, horizon: int) -> FloatArray:
+    """Some kernel of every box: (C,1,S,2,S) where there is nothing to choose, else (C,H,S,2,S)."""
+    if not sets.rows.spare.any():
+        return sets.low[:, np.newaxis].copy()
+    room, spare = sets.high - sets.low, sets.rows.spare[..., np.newaxis]
+    some = sets.low + room * (spare / np.maximum(room.sum(axis=3, keepdims=True), 1e-300))
+    return np.repeat(some[:, np.newaxis], horizon, axis=1)
+
+
+def solve_regularised(matrix: FloatArray, extra: FloatArray, *targets: FloatArray) -> list[FloatArray]:
     """Solve (matrix + diag(extra)) x = target for every target; the matrix is positive semidefinite, extra > 0."""
     size, unit = len(matrix), 1.0 / np.sqrt(np.diag(matrix) + extra)
     upper = (matrix + np.diag(extra)) * unit * unit[:, np.newaxis]

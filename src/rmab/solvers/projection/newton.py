@@ -1,4 +1,4 @@
-"""Newton's method on the dual of the KL projection, arm by arm, with steps that fit masses far from their place."""
+"""Newton's method on the dual of the KL projection. Arms are handled in chunks, which threads share."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,19 +14,19 @@ from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import solve_positive
 from rmab.solvers.projection.compiled.assembly import SMALL
 from rmab.solvers.projection.compiled.curvature import curvature, direction, direction_joint
-from rmab.solvers.projection.compiled.dual import dual, fit_step, open_step, opening, settle
-from rmab.solvers.projection.compiled.program import Program
-from rmab.solvers.projection.compiled.sparse import thin_arms
+from rmab.solvers.projection.compiled.dual import dual, fit_step, mean_masses, open_step, opening
+from rmab.solvers.projection.compiled.program import Factors, Primal, Program
+from rmab.solvers.projection.compiled.sparse import sparse_arms
 
-__all__ = ["DualNewton", "solved"]
+__all__ = ["DualNewton", "minimise_dual"]
 
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
-MEETING = 50  # chunks from which threads are worth their meeting at every step of the first pass
+MEETING = 50  # chunks from which threads are faster in the first pass, which waits for all of them at every step
 ITERATIONS = 200
-CLOSE, LOOSE = 1e-3, 0.1  # how much of the uniform distribution goes into marginals to start from, lest a mass be lost
+CLOSE, LOOSE = 1e-3, 0.1  # share of the uniform distribution in the marginals to start from: no mass is 0
 ARMIJO = 1e-4
-WEAK = 1e-6  # a price that has lost all but so little of its diagonal entry is eliminated after all nodes
-FARTHEST = 50.0  # masses change by exp(50) at most in one step: beyond that, a model of second order says nothing
+WEAK = 1e-6  # a price whose diagonal entry falls below this part of itself is eliminated after all nodes
+FARTHEST = 50.0  # most by which logarithms of masses change in one step: the model of second order fails beyond
 
 
 @cache
@@ -45,44 +45,40 @@ class DualNewton:
         self.chunks = [(first, min(first + size, arms)) for first in range(0, arms, size)]
         self.v, self.prices = np.zeros((arms, horizon + 1, states)), np.zeros(horizon)
         self.gradient = np.empty((arms, horizon, states))
-        self.thin = thin_arms(program)
-        size = states + self.thin.joint
-        self.upper = np.empty((arms, horizon, size, size))
-        self.link = np.empty((arms, horizon, states, states) if states <= SMALL else (0, 0, 0, 0))
-        self.leave, self.enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
-        self.kernel = np.zeros(program.reference.shape)
-        self.mass, self.settled, self.phi, self.sigma, self.constant = (
-            np.zeros((arms, horizon, states, 2)) for _ in range(5)
-        )
+        self.sparse = sparse_arms(program)
+        size = states + self.sparse.joint
+        link = np.empty((arms, horizon, states, states) if states <= SMALL else (0, 0, 0, 0))
+        leave, enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
+        self.factors = Factors(np.empty((arms, horizon, size, size)), link, leave, enter)
+        constant, mass, phi, sigma, self.mean = (np.zeros((arms, horizon, states, 2)) for _ in range(5))
+        self.primal = Primal(np.zeros(program.reference.shape), constant, mass, phi, sigma)
         self.open(marginals)
         self.look()
 
     def look(self) -> None:
-        """Evaluate the point where we are: its rows, gradient, value, active mass and violation."""
+        """Evaluate the current point: its rows, gradient, value, active mass and violation."""
         self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)
 
     def open(self, marginals: FloatArray) -> None:
-        """Write the first potentials and prices; arms side by side, where that pays for a meeting at every step."""
-        rows = (self.v, self.kernel, self.constant, self.phi)
+        """Write the first potentials and prices; in threads, if there are many chunks."""
         if len(self.chunks) < MEETING:
-            opening(self.program, marginals, self.prices, *rows)
+            opening(self.program, marginals, self.prices, self.v, self.primal)
             return
         for h in range(self.budget.size - 1, -1, -1):
-            self.each(lambda first, last: open_step(self.program, h, first, last, *rows))  # noqa: B023
-            fit_step(self.program, h, marginals, self.phi, self.prices, self.v)
+            self.each(lambda first, last: open_step(self.program, h, first, last, self.v, self.primal))  # noqa: B023
+            fit_step(self.program, h, marginals, self.primal.phi, self.prices, self.v)
 
     def each(self, work: Callable[[int, int], Any]) -> list[Any]:
-        """Do the work for every chunk of arms, side by side; results come in the order of the chunks."""
+        """Do the work for every chunk of arms, in threads; results come in the order of the chunks."""
         others = [_pool().submit(work, *chunk) for chunk in self.chunks[1:]]
-        return [work(*self.chunks[0]), *(other.result() for other in others)]  # the first in this thread: no hand-over
+        return [work(*self.chunks[0]), *(other.result() for other in others)]  # the first in this thread: no switch
 
     def evaluate(self, v: FloatArray, prices: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray, float]:
         """Return the dual function, the active mass (H,) and the largest flow violation."""
 
         def part(first: int, last: int) -> tuple[float, float, FloatArray]:
             used = np.empty_like(prices)
-            rows = (self.kernel, self.constant, self.mass, self.phi, self.sigma)
-            return *dual(self.program, first, last, v, prices, *rows, gradient, used), used
+            return *dual(self.program, first, last, v, prices, self.primal, gradient, used), used
 
         parts = self.each(part)
         value = sum(one[0] for one in parts) + float(self.budget @ prices)
@@ -109,8 +105,8 @@ class DualNewton:
 
         Returns the part of the step that was taken.
         """
-        settle(self.mass, self.gradient, self.settled)
-        price_step, slope_v = self.newton_step(self.settled)
+        mean_masses(self.primal.mass, self.gradient, self.mean)
+        price_step, slope_v = self.newton_step(self.mean)
         slack = self.budget - self.used
         longest = max(float(np.abs(self.step).max()), float(np.abs(price_step).max()))
         length = min(1.0, FARTHEST / longest) if np.isfinite(longest) and longest > 0 else 1.0
@@ -132,51 +128,49 @@ class DualNewton:
 
     def flow_masses(self) -> FloatArray:
         """(N,H,S,2) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
-        program, states = self.program, self.v.shape[2]
-        share = self.mass[..., 1] / np.where(self.mass[..., 1] > 0, self.mass.sum(axis=3), 1.0)
-        mass = np.empty_like(self.mass)
+        program, states, own = self.program, self.v.shape[2], self.primal.mass
+        share = own[..., 1] / np.where(own[..., 1] > 0, own.sum(axis=3), 1.0)
+        mass = np.empty_like(own)
         start = np.eye(states)[program.start] * program.weights[:, np.newaxis]
-        forward(self.kernel, start, self.budget, share, mass)
+        forward(self.primal.kernel, start, self.budget, share, mass)
         mass /= program.weights[:, np.newaxis, np.newaxis, np.newaxis]
         return mass
 
     def newton_step(self, mass: FloatArray) -> tuple[FloatArray, float]:
         """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials.
 
-        mass (N,H,S,2): the masses that the Hessian is made of: the point's own, or settled ones.
+        mass (N,H,S,2): the masses that the Hessian is made of: the point's own, or those of `mean_masses`.
         """
         slack = self.budget - self.used
         free = self.program.binds & ((self.prices > 0) | (slack < 0))
         column = np.where(free, np.cumsum(free) - 1, -1)
-        columns = int(free.sum())
+        columns, primal = int(free.sum()), self.primal._replace(mass=mass)
 
         def factored(first: int, last: int) -> tuple[FloatArray, float]:
             schur = np.empty((1 + columns, 1 + columns))
-            point = (self.kernel, mass, self.sigma, self.gradient, column, columns)
-            factors = (self.upper, self.link, self.leave, self.enter)
-            return schur, curvature(self.program, self.thin, first, last, *point, *factors, schur)
+            point = (primal, self.gradient, column, columns)
+            return schur, curvature(self.program, self.sparse, first, last, *point, self.factors, schur)
 
         parts = self.each(factored)
-        if self.thin.joint and not parts[0][1] >= WEAK:
-            self.thin = self.thin._replace(joint=False)
+        if self.sparse.joint and not parts[0][1] >= WEAK:
+            self.sparse = self.sparse._replace(joint=False)
             return self.newton_step(mass)
         schur = np.sum([one[0] for one in parts], axis=0)
         price_step = np.zeros_like(self.prices)
-        if self.thin.joint:
-            steps = (self.upper, self.enter, price_step, self.step)
-            return price_step, direction_joint(self.program, self.thin, self.gradient, slack, column, *steps)
+        if self.sparse.joint:
+            steps = (self.factors, price_step, self.step)
+            return price_step, direction_joint(self.program, self.sparse, self.gradient, slack, column, *steps)
         if columns:
             used = (self.program.weights @ mass[..., 1].sum(axis=2))[free]
             step = schur[0, 1:] - slack[free]
             solve_positive(np.diag(used) - schur[1:, 1:], step, np.full(columns, 1e-15 * float(used.max()) + 1e-300))
             price_step[free] = step
-        point = (self.kernel, mass, self.gradient, column)
-        factors = (self.upper, self.link, self.leave, self.enter, price_step, self.step)
-        slopes = self.each(lambda first, last: direction(self.program, self.thin, first, last, *point, *factors))
+        point = (primal, self.gradient, column, self.factors, price_step, self.step)
+        slopes = self.each(lambda first, last: direction(self.program, self.sparse, first, last, *point))
         return price_step, float(sum(slopes))
 
 
-def solved(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualNewton, int]:
+def minimise_dual(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualNewton, int]:
     """Return the solver at a point whose residual is at most tol, and its iterations; SolverError where there is none.
 
     warm (N,H,S,2): masses to start from.
@@ -193,8 +187,7 @@ def solved(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualN
         if iterations > 0:
             newton.improve()
         elif not _first_step_is_whole(newton):
-            # Far from the answer, which tends to lie between a point and what flows from there; the dual function tells
-            # which is nearest.
+            # Far from the answer. It tends to lie between a point and what flows from there: try both, and keep the lowest.
             followed = (1.0 - LOOSE) * followed + LOOSE * uniform
             newton.reopen(0.5 * (marginals + followed))
             newton.reopen(followed)
@@ -202,7 +195,7 @@ def solved(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualN
 
 
 def _first_step_is_whole(newton: DualNewton) -> bool:
-    """Take the first step, and say whether it could be taken as a whole; where there is none, other starts may have one."""
+    """Take the first step; return whether it was a whole one, and False where there is none."""
     try:
         return newton.improve() == 1.0
     except SolverError:

@@ -1,4 +1,4 @@
-"""What a projection is asked for, checked: sets that are not empty, a reference that is positive where it must be."""
+"""From a reference and sets of transitions to the arrays of one projection, checked."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -6,91 +6,55 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.checks import as_floats, as_states
 from rmab.errors import ModelError
+from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.projection.compiled.program import Program, misfit
+from rmab.solvers.transitions import CERTAIN, TransitionSets
 
-__all__ = ["ball_program", "box_program", "checked_boxes", "checked_budget", "checked_weights"]
-
-ROUNDING = 1e-9
-FULL = 1e-12  # lower bounds that sum to 1 up to this leave nothing to choose
+__all__ = ["make_program"]
 
 
-def box_program(
+def make_program(
     reference: FloatArray,
-    lower: ArrayLike,
-    upper: ArrayLike,
+    sets: TransitionSets,
     start: ArrayLike,
     budget: ArrayLike,
-    weights: ArrayLike | None,
+    weights: ArrayLike | None = None,
 ) -> Program:
-    """Check boxes lower..upper (N,S,2,S) and what goes with them."""
+    """Join a reference (N,H,S,2,S), the sets (N,S,2,S) and the rest, or raise ModelError saying what does not fit."""
     reference = _checked_reference(reference)
-    low, high = checked_boxes(lower, upper)
-    _check_shape(low, "lower", reference)
-    spare = 1.0 - low.sum(axis=3, keepdims=True)
-    allowed = (low > 0) | ((high > 0) & (spare > FULL))  # a row that its lower bounds fill has room for nothing else
-    sure = allowed & (
-        allowed.sum(axis=3, keepdims=True) == 1
-    )  # nothing to choose: a row that is known is never solved again
-    low, high = np.where(sure, 1.0, low), np.where(sure, 1.0, high)
-    return _program(reference, low, high, None, allowed, start, budget, weights)
-
-
-def checked_boxes(lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return boxes lower..upper (N,S,2,S) of distributions, or raise ModelError naming the row that has none."""
-    low, high = as_floats(lower, "lower"), as_floats(upper, "upper")
-    if low.ndim != 4 or low.shape[1] != low.shape[3] or low.shape[2] != 2 or 0 in low.shape or high.shape != low.shape:
-        raise ModelError(f"lower and upper must both have shape (N, S, 2, S), got {low.shape} and {high.shape}")
-    bad = ~((low >= 0) & (low <= high) & (high <= 1))
-    if bad.any():
-        n, s, a, y = np.argwhere(bad)[0]
-        interval = f"[{low[n, s, a, y]}, {high[n, s, a, y]}]"
-        raise ModelError(f"arm {n}, state {s}, action {a}, next state {y}: {interval} is no interval within [0, 1]")
-    least, most = low.sum(axis=3), high.sum(axis=3)
-    empty = (least > 1 + ROUNDING) | (most < 1 - ROUNDING)
-    if empty.any():
-        n, s, a = np.argwhere(empty)[0]
-        sums = f"lower sums to {least[n, s, a]:.12g}, upper to {most[n, s, a]:.12g}"
-        raise ModelError(f"arm {n}, state {s}, action {a}: no distribution lies between lower and upper ({sums})")
-    return low, high
-
-
-def ball_program(
-    reference: FloatArray,
-    centre: ArrayLike,
-    radius: ArrayLike,
-    start: ArrayLike,
-    budget: ArrayLike,
-    weights: ArrayLike | None,
-) -> Program:
-    """Check balls of radius (N,S,2) around centre (N,S,2,S) and what goes with them."""
-    reference = _checked_reference(reference)
-    middle = as_floats(centre, "centre")
-    _check_shape(middle, "centre", reference)
-    size = as_floats(radius, "radius")
-    if size.shape != middle.shape[:3]:
-        raise ModelError(f"radius must have shape (N, S, 2) = {middle.shape[:3]}, got {size.shape}")
-    off = ~((middle >= 0).all(axis=3) & (np.abs(middle.sum(axis=3) - 1) <= ROUNDING) & (size >= 0))
-    if off.any():
-        n, s, a = np.argwhere(off)[0]
-        raise ModelError(f"arm {n}, state {s}, action {a}: centre must be a distribution and radius at least 0")
-    allowed = (reference != 0).any(axis=1) & ((middle > 0) | (size[..., np.newaxis] > 0))
-    lost = ~allowed & (middle > 0)
-    if lost.any():
-        n, s, a, y = np.argwhere(lost)[0]
-        raise ModelError(f"arm {n}, state {s}, action {a}, next state {y}: in the centre, but the reference is 0")
-    return _program(reference, middle, middle, size, allowed, start, budget, weights)
-
-
-def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
-    """Return the budget of every step (H,), or raise ModelError naming the step at which nothing is feasible."""
-    limit = as_floats(budget, "budget")
-    if limit.ndim == 0:
-        limit = np.full(horizon, limit)
-    if limit.shape != (horizon,):
-        raise ModelError(f"budget must be a number or have shape ({horizon},), got {limit.shape}")
-    for h in np.flatnonzero(~((limit >= 0) & np.isfinite(limit)))[:1]:
-        raise ModelError(f"budget: step {h} has {limit[h]}; it must be 0 or more, and finite")
-    return limit
+    arms, horizon, states, _, _ = reference.shape
+    if sets.low.shape != (arms, states, 2, states):
+        name = "lower and upper" if sets.radius is None else "centre"
+        raise ModelError(f"{name} must have shape (N, S, 2, S) = {(arms, states, 2, states)}, got {sets.low.shape}")
+    if sets.radius is None:
+        low, high, allowed = _box_bounds(sets)
+    else:
+        if sets.possible is not None:
+            reference = reference * sets.possible[:, np.newaxis]
+        low, high, allowed = sets.low, sets.high, _ball_support(sets.low, sets.radius, reference)
+    first = as_states(start, np.full(arms, states))
+    limit = checked_budget(budget, horizon)
+    many = checked_weights(weights, arms)
+    reach = _reachable(allowed, first, limit == 0)
+    place = misfit(reference, allowed, reach, limit == 0)
+    if place >= 0:
+        n, h, s, a, y = np.unravel_index(place, reference.shape)
+        where = f"arm {n}, step {h}, state {s}, action {a}, next state {y}"
+        raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be finite, and positive where allowed")
+    return Program(
+        reference,
+        low,
+        high,
+        sets.radius,
+        successors=np.argsort(~allowed, axis=3, kind="stable").astype(np.uint32),
+        counts=allowed.sum(axis=3).astype(np.uint32),
+        reach=reach,
+        budget=limit,
+        idle=limit == 0,
+        binds=(limit > 0) & (limit < many.sum()),
+        start=first,
+        weights=many,
+    )
 
 
 def _checked_reference(reference: FloatArray) -> FloatArray:
@@ -102,56 +66,22 @@ def _checked_reference(reference: FloatArray) -> FloatArray:
     return table
 
 
-def _check_shape(table: FloatArray, name: str, reference: FloatArray) -> None:
-    arms, _, states, _, _ = reference.shape
-    if table.shape != (arms, states, 2, states):
-        raise ModelError(f"{name} must have shape (N, S, 2, S) = {(arms, states, 2, states)}, got {table.shape}")
+def _box_bounds(sets: TransitionSets) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return low, high and what is allowed (N,S,2,S). A row with a single next state is known, and never solved again."""
+    spare = 1.0 - sets.low.sum(axis=3, keepdims=True)
+    allowed = (sets.low > 0) | ((sets.high > 0) & (spare > CERTAIN))  # lower bounds that fill a row leave no room
+    sure = allowed & (allowed.sum(axis=3, keepdims=True) == 1)
+    return np.where(sure, 1.0, sets.low), np.where(sure, 1.0, sets.high), allowed
 
 
-def checked_weights(weights: ArrayLike | None, arms: int) -> FloatArray:
-    """Return one positive multiplicity per arm, 1 by default."""
-    many = np.ones(arms) if weights is None else as_floats(weights, "weights")
-    if many.shape != (arms,) or not (many > 0).all() or not np.isfinite(many).all():
-        raise ModelError(f"weights must be {arms} positive numbers")
-    return many
-
-
-def _program(
-    reference: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    radius: FloatArray | None,
-    allowed: BoolArray,
-    start: ArrayLike,
-    budget: ArrayLike,
-    weights: ArrayLike | None,
-) -> Program:
-    arms, horizon, states, _, _ = reference.shape
-    first = as_states(start, np.full(arms, states))
-    limit = checked_budget(budget, horizon)
-    many = checked_weights(weights, arms)
-    reach = _reachable(allowed, first, limit == 0)
-    place = misfit(reference, allowed, reach, limit == 0)
-    if place >= 0:
-        n, h, s, a, y = np.unravel_index(place, reference.shape)
-        where = f"arm {n}, step {h}, state {s}, action {a}, next state {y}"
-        raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be finite, and positive where allowed")
-    order = np.argsort(~allowed, axis=3, kind="stable").astype(np.uint32)
-    counts = allowed.sum(axis=3).astype(np.uint32)
-    return Program(
-        reference,
-        low,
-        high,
-        radius,
-        order,
-        counts,
-        reach,
-        limit,
-        limit == 0,
-        (limit > 0) & (limit < many.sum()),
-        first,
-        many,
-    )
+def _ball_support(centre: FloatArray, radius: FloatArray, reference: FloatArray) -> BoolArray:
+    """(N,S,2,S) what balls allow: transitions that the reference has, in the centre or within a positive radius."""
+    allowed: BoolArray = (reference != 0).any(axis=1) & ((centre > 0) | (radius[..., np.newaxis] > 0))
+    lost = ~allowed & (centre > 0)
+    if lost.any():
+        n, s, a, y = np.argwhere(lost)[0]
+        raise ModelError(f"arm {n}, state {s}, action {a}, next state {y}: in the centre, but the reference is 0")
+    return allowed
 
 
 def _reachable(allowed: BoolArray, start: IntArray, idle: BoolArray) -> BoolArray:

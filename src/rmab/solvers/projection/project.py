@@ -1,4 +1,4 @@
-"""The KL projection onto confidence-set occupancy polytopes, with the budget (paper, eq. UCB_extended): exact, by Newton.
+"""The KL projection onto confidence-set occupancy polytopes, with the budget (Xiong & Li 2024, Section 4.2), by Newton.
 
     minimise    sum over n of weights[n] D(z[n] || reference[n]),   D the unnormalised Kullback-Leibler divergence,
     subject to  all mass of arm n at step 0 in start[n]; flow from step to step; z[n,h,s,a,.] = mass times a distribution of
@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import FloatArray, ReadOnly, frozen
 from rmab.errors import ModelError, SolverError
 from rmab.solvers.projection.compiled.program import Program
-from rmab.solvers.projection.newton import DualNewton, solved
-from rmab.solvers.projection.program import ball_program, box_program
+from rmab.solvers.projection.newton import DualNewton, minimise_dual
+from rmab.solvers.projection.program import make_program
 from rmab.solvers.transitions import TransitionSets
 
 __all__ = ["Projection", "project", "project_ball", "project_onto"]
@@ -27,11 +27,30 @@ __all__ = ["Projection", "project", "project_ball", "project_onto"]
 class Projection(ReadOnly):
     """The projection, feasible to rounding, with what proves it.
 
-    mass        (N, H, S, 2) occupancy of each arm.      kernel  (N, H, S, 2, S) the transitions chosen in the sets.
-    prices      (H,) multipliers of the budget, 0 where it is 0.    potentials  (N, H, S) multipliers of flow.
-    residual    largest violation of flow, start, budget (relative to it, where above 1) and complementarity.
-    iterations  Newton steps.
-    value       the divergence at the returned point.    gap  value minus the dual value.
+    Attributes
+    ----------
+    mass : (N, H, S, 2) float array
+        Occupancy of each arm.
+    kernel : (N, H, S, 2, S) float array
+        The transitions chosen in the sets.
+    prices : (H,) float array
+        Multipliers of the budget; 0 at steps whose budget is 0.
+    potentials : (N, H, S) float array
+        Multipliers of flow.
+    residual : float
+        Largest violation of flow, start, budget (relative to it, where above 1) and complementarity.
+    iterations : int
+        Newton steps.
+    value, gap : float
+        The divergence at the returned point, and value minus the dual value.
+
+    Examples
+    --------
+    >>> import numpy as np, rmab
+    >>> kernel = np.array([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]])
+    >>> answer = rmab.project(np.full((1, 3, 2, 2, 2), 0.1), kernel, kernel, start=[0], budget=0.5)
+    >>> answer.z.shape, answer.mass.sum(axis=(0, 2, 3)).round(6)  # one arm: mass 1 at every step
+    ((1, 3, 2, 2, 2), array([1., 1., 1.]))
     """
 
     mass: FloatArray
@@ -42,6 +61,10 @@ class Projection(ReadOnly):
     iterations: int
     value: float
     gap: float
+
+    def __repr__(self) -> str:
+        size = "{} arms, {} steps, {} states".format(*self.mass.shape[:3])
+        return f"Projection({size}, value {self.value:.6g}, residual {self.residual:.0e}, {self.iterations} iterations)"
 
     @property
     def z(self) -> FloatArray:
@@ -60,14 +83,48 @@ def project(
     warm: Projection | FloatArray | None = None,
     tol: float = 1e-8,
 ) -> Projection:
-    """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the box lower..upper (N,S,2,S).
+    """Project onto the occupancies whose kernels lie in boxes, under the budget: least Kullback-Leibler divergence.
 
-    start (N,) states; budget a number or (H,); weights (N,) how many like arms each one stands for. A transition with upper
-    = 0 is impossible and costs nothing; elsewhere the reference must be positive. warm: an earlier projection, or its mass,
-    to start from. Raises ModelError for an empty or malformed set, and SolverError, with the residual reached, where Newton
-    does not get to tol.
+    Parameters
+    ----------
+    reference : (N, H, S, 2, S) array
+        What is projected: not negative, and positive wherever a transition is possible.
+    lower, upper : (N, S, 2, S) arrays
+        Least and greatest probability of every transition. With upper = 0 it is impossible.
+    start : (N,) array
+        Start states.
+    budget : float or (H,) array
+        Most active mass at a step, arms weighted.
+    weights : (N,) array, optional
+        How many like arms each one stands for; 1 by default.
+    warm : Projection or (N, H, S, 2) array, optional
+        An earlier projection, or its mass, to start from.
+    tol : float
+        Largest residual.
+
+    Returns
+    -------
+    Projection
+        The projection and its certificate.
+
+    Raises
+    ------
+    ModelError
+        Where a set is empty, or something does not fit; the message says where.
+    SolverError
+        Where Newton's method does not reach `tol`; the message has the residual it reached.
+
+    Examples
+    --------
+    >>> import numpy as np, rmab
+    >>> centre = np.array([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]])
+    >>> low, high = np.maximum(centre - 0.1, 0), np.minimum(centre + 0.1, 1)
+    >>> answer = rmab.project(np.full((1, 3, 2, 2, 2), 0.1), low, high, start=[0], budget=0.25)
+    >>> answer.mass[..., 1].sum(axis=(0, 2)).round(6)
+    array([0.25, 0.25, 0.25])
     """
-    return _solve(box_program(reference, lower, upper, start, budget, weights), warm, tol)
+    boxes = TransitionSets.boxes(lower, upper)
+    return project_onto(reference, boxes, start, budget, weights=weights, warm=warm, tol=tol)
 
 
 def project_ball(
@@ -81,11 +138,41 @@ def project_ball(
     warm: Projection | FloatArray | None = None,
     tol: float = 1e-8,
 ) -> Projection:
-    """Project onto the occupancies whose kernels lie within L1 distance radius (N,S,2) of centre (N,S,2,S).
+    """Project onto the occupancies whose kernels lie in L1 balls, under the budget.
 
-    A transition whose reference is 0 at every step is impossible; otherwise as `project`.
+    Parameters
+    ----------
+    reference : (N, H, S, 2, S) array
+        What is projected. A transition whose reference is 0 at every step is impossible.
+    centre : (N, S, 2, S) array
+        The centres of the balls: distributions.
+    radius : (N, S, 2) array
+        The largest L1 distance to the centre.
+    start, budget, weights, warm, tol
+        As in `project`.
+
+    Returns
+    -------
+    Projection
+        The projection and its certificate.
+
+    Raises
+    ------
+    ModelError
+        Where a centre is no distribution, or something does not fit; the message says where.
+    SolverError
+        Where Newton's method does not reach `tol`.
+
+    Examples
+    --------
+    >>> import numpy as np, rmab
+    >>> centre = np.array([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]])
+    >>> answer = rmab.project_ball(np.full((1, 3, 2, 2, 2), 0.1), centre, np.full((1, 2, 2), 0.2), [0], 0.25)
+    >>> bool((abs(answer.kernel - centre[:, None]).sum(axis=4) <= 0.2 + 1e-9).all())
+    True
     """
-    return _solve(ball_program(reference, centre, radius, start, budget, weights), warm, tol)
+    balls = TransitionSets.balls(centre, radius)
+    return project_onto(reference, balls, start, budget, weights=weights, warm=warm, tol=tol)
 
 
 def project_onto(
@@ -99,17 +186,10 @@ def project_onto(
     tol: float = 1e-8,
 ) -> Projection:
     """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the sets, boxes or balls; see `project`."""
-    rest = (start, budget, weights)
-    if sets.radius is None or sets.possible is None:
-        return _solve(box_program(reference, sets.low, sets.high, *rest), warm, tol)
-    possible = reference * sets.possible[:, np.newaxis]
-    return _solve(ball_program(possible, sets.low, sets.radius, *rest), warm, tol)
-
-
-def _solve(program: Program, warm: Projection | FloatArray | None, tol: float) -> Projection:
+    program = make_program(reference, sets, start, budget, weights)
     if not isinstance(tol, int | float) or not tol >= 0:
         raise ModelError(f"tol must be a number, 0 or more, got {tol!r}")
-    return _answer(*solved(program, _masses(program, warm), tol))
+    return _answer(*minimise_dual(program, _masses(program, warm), tol))
 
 
 def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArray | None:
@@ -127,12 +207,13 @@ def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArra
 def _answer(newton: DualNewton, iterations: int) -> Projection:
     """Turn the dual point into a feasible primal one, and measure both."""
     program, residual = newton.program, newton.residual
-    del newton.upper, newton.link  # half as large as z, or as large: make room
-    off = np.abs(newton.kernel.sum(axis=4) - 1.0).max(axis=3) * program.reach
+    kernel, _, _, phi, _ = newton.primal
+    del newton.factors  # half as large as z, or as large: make room
+    off = np.abs(kernel.sum(axis=4) - 1.0).max(axis=3) * program.reach
     if not off.max() <= 1e-9:
         n, h, s = np.argwhere(~(off <= 1e-9))[0]
         raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row that sums to 1 only up to {off[n, h, s]:.1e}")
-    cost = newton.phi + np.einsum("nhsay,nhy->nhsa", newton.kernel, newton.v[:, 1:])
+    cost = phi + np.einsum("nhsay,nhy->nhsa", kernel, newton.v[:, 1:])
     mass = newton.flow_masses()
     spent = np.where(mass > 0, mass * (np.log(np.where(mass > 0, mass, 1.0)) + cost - 1.0), 0.0).sum(axis=(1, 2, 3))
     constant = program.reference.sum(axis=(1, 2, 3, 4))
@@ -140,5 +221,5 @@ def _answer(newton: DualNewton, iterations: int) -> Projection:
     gap = float(program.weights @ spent) + newton.value  # both without the constant, which may dwarf them
     potentials = newton.v[:, :-1].copy()
     return Projection(
-        frozen(mass), frozen(newton.kernel), frozen(newton.prices), frozen(potentials), residual, iterations, value, gap
+        frozen(mass), frozen(kernel), frozen(newton.prices), frozen(potentials), residual, iterations, value, gap
     )

@@ -1,8 +1,8 @@
 """The extended LP of endless horizon and average reward (RMAB-UCRL as published), by the price of an activation.
 
 One constraint joins the blocks, the budget, so there is one price. At a given price every block is a Markov decision process
-by itself, in which kernels are chosen, too; policy iteration solves it (`kernels.gains`). What all of them earn, plus the
-price of the budget, is a convex, piecewise linear function of the price, and its minimum is the optimum of the LP. Every
+by itself, in which kernels are chosen, too; policy iteration solves it (`compiled/gains.py`). What all of them earn, plus
+the price of the budget, is a convex, piecewise linear function of the price, and its minimum is the optimum of the LP. Every
 plan gives a line below it. Two lines, of a plan that uses more than the budget and of one that does not, meet at the next
 price to try, until the function is no higher there. Then both plans are optimal at this price, and so is the mixture that
 uses just the budget. All blocks mix in the same proportion: like blocks are treated alike, and their order is of no
@@ -16,8 +16,8 @@ import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, ReadOnly, frozen
 from rmab.errors import SolverError
-from rmab.solvers.fluid.boxes import Boxes
 from rmab.solvers.stationary.compiled.gains import JUMP, LEAST, NEW, best_gains
+from rmab.solvers.transitions import TransitionSets
 
 __all__ = ["StationaryFluid", "stationary_fluid"]
 
@@ -46,6 +46,10 @@ class StationaryFluid(ReadOnly):
     z: FloatArray
     share: FloatArray
 
+    def __repr__(self) -> str:
+        numbers = f"value {self.value:.6g}, bound {self.bound:.6g}, gap {self.gap:.0e}, price {self.price:.6g}"
+        return f"StationaryFluid({numbers})"
+
     @property
     def mass(self) -> FloatArray:
         """(C, S, 2) masses of one arm of each block."""
@@ -69,7 +73,7 @@ def stationary_fluid(
     SolverError.
     """
     model = Model(low, high, reward, weights, np.ones(reward.shape[:2], dtype=bool) if real is None else real)
-    plans = Plans(model, model.boxes.reward)
+    plans = Plans(model, model.reward)
     price, over = 0.0, plans.at(0.0)
     if over.used <= budget + EXACT * model.arms:
         return certified(model, plans, price, over.z, 0.0, budget, tolerance)
@@ -87,19 +91,19 @@ def stationary_fluid(
 
 
 class Model:
-    """What plans choose from, and what they are paid: boxes as given, the pairs that can be used (C,S,2)."""
+    """What plans choose from, and what they are paid: sets as given, the pairs that can be used (C,S,2)."""
 
     def __init__(self, low: FloatArray, high: FloatArray, reward: FloatArray, weights: FloatArray, real: BoolArray) -> None:
         least, most = np.where(low > LEAST, low, 0.0), np.where((high > LEAST) & real[:, np.newaxis, np.newaxis], high, 0.0)
         fits = (least.sum(axis=3) <= 1.0 + SLACK) & (most.sum(axis=3) >= 1.0 - SLACK) & (least <= most).all(axis=3)
         self.usable = fits & real[..., np.newaxis]
-        self.boxes = Boxes(least, most, np.where(self.usable, reward, 0.0), real.astype(np.float64))
+        self.sets, self.reward = TransitionSets(least, most), np.where(self.usable, reward, 0.0)
         self.weights, self.arms = weights, float(weights.sum())
-        self.unit = self.arms * float(np.abs(self.boxes.reward).max())
+        self.unit = self.arms * float(np.abs(self.reward).max())
 
     def earned(self, z: FloatArray) -> float:
         """Return what z (C,S,2,S) earns, the same in any order of the blocks."""
-        return math.fsum(self.weights * (z.sum(axis=3) * self.boxes.reward).sum(axis=(1, 2)))
+        return math.fsum(self.weights * (z.sum(axis=3) * self.reward).sum(axis=(1, 2)))
 
     def used(self, z: FloatArray) -> float:
         """Return how much of the budget z (C,S,2,S) uses, the same in any order of the blocks."""
@@ -110,7 +114,7 @@ class Model:
         mass = z.sum(axis=3, keepdims=True)
         flow = np.abs(mass.sum(axis=(2, 3)) - z.sum(axis=(1, 2))).max()
         whole = np.abs(mass.sum(axis=(1, 2, 3)) - 1.0).max()
-        box = max(float((z - self.boxes.high * mass).max()), float((self.boxes.low * mass - z).max()))
+        box = max(float((z - self.sets.high * mass).max()), float((self.sets.low * mass - z).max()))
         return max(float(flow), float(whole), box, -float(z.min()), self.used(z) - budget)
 
 
@@ -142,7 +146,7 @@ class Plans:
         model, scale = self.model, max(float(np.abs(self.reward).max()), price) or 1.0
         for cost in JUMPS:
             best_gains(
-                *model.boxes.rows, model.usable, self.reward, price, cost * scale,
+                model.sets.rows, model.usable, self.reward, price, cost * scale,
                 self.action, self.rows, self.law, self.values, self.advantage, self.bounds,
             )  # fmt: skip
             jumping = ((self.law > 0.0) & (self.action == JUMP)).any(axis=1)

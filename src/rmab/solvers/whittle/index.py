@@ -54,8 +54,8 @@ def arm_whittle_finite(kernel: FloatArray, reward: FloatArray, horizon: int) -> 
     Values are linear in the price between the kinks found so far: on the grid of these kinks they are exact, and so are the
     roots of Q(s,1) - Q(s,0), which are the kinks that this step adds.
     """
-    above = reward - reward.min()  # what everybody is paid anyway changes no index
-    reach = (horizon + 1) * (float(above.max()) or 1.0)  # beyond, everybody is passive, or active
+    above = reward - reward.min()  # a constant reward changes no index
+    reach = (horizon + 1) * (float(above.max()) or 1.0)  # beyond it, every state is passive, or active
     prices, values = np.array([-reach, reach]), np.zeros((len(reward), 2))
     index, indexable, fuzz = np.empty((horizon, len(reward))), True, 1e-13 * reach
     for h in range(horizon - 1, -1, -1):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.common.compile import compiled_contracting, compiled_inline
 from rmab.solvers.compiled.linear import add_squares
+from rmab.solvers.compiled.optimism import Rows
 
 __all__ = ["curve"]
 
@@ -50,10 +51,7 @@ def add_mean(
 
 @compiled_inline
 def add_choice(
-    low: FloatArray,
-    high: FloatArray,
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
+    boxes: Rows,
     kernels: FloatArray,
     n: int,
     h: int,
@@ -72,6 +70,7 @@ def add_choice(
 
     The diagonal part goes into weight (S,), the other into rows[filled] and its scale. Returns how many rows are filled.
     """
+    low, high, _, successors, counts = boxes
     total, largest = 0.0, 0.0
     for k in range(counts[n, s, a]):
         y = successors[n, s, a, k]
@@ -101,11 +100,7 @@ def add_choice(
 
 @compiled_contracting
 def curve(
-    low: FloatArray,
-    high: FloatArray,
-    spare: FloatArray,
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
+    boxes: Rows,
     reward: FloatArray,
     idle: BoolArray,
     kernels: FloatArray,
@@ -120,6 +115,7 @@ def curve(
     Derivatives of the values are carried backward, (S, 1+H) at a time; `share` and `mass` are those at the point. Choices
     by which less mass than `certain` could go either way are left out.
     """
+    spare, successors, counts = boxes.spare, boxes.successors, boxes.counts
     blocks, horizon, states = share.shape
     free = kernels.shape[1] > 1
     ahead, here = np.zeros((states, 1 + horizon)), np.zeros((states, 1 + horizon))
@@ -171,9 +167,8 @@ def curve(
                         moved = m * (part if a == 1 else 1.0 - part)
                         if moved > certain and spare[n, s, a] > 0.0:
                             filled = add_choice(
-                                low, high, successors, counts, kernels, n, h, s, a, moved, certain, ahead, weight, rows,
-                                scale, filled, own
-                            )  # fmt: skip
+                                boxes, kernels, n, h, s, a, moved, certain, ahead, weight, rows, scale, filled, own
+                            )
             if filled > 0:
                 add_squares(hessian, rows, scale, filled, own + 1)
             if free and h + 1 < horizon:

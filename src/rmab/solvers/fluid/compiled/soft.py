@@ -9,11 +9,10 @@ Kernels are (C,1,S,2,S) where they are known, and (C,H,S,2,S), rewritten at ever
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
-from rmab.solvers.compiled.optimism import rank
+from rmab.solvers.compiled.optimism import Rows, rank
 
 __all__ = ["follow", "soft_values"]
 
@@ -50,13 +49,12 @@ def tail_of(x: float, y: int, lifted: FloatArray, level: float) -> float:
 
 
 @compiled_inline
-def greedy_level(
-    low: FloatArray, high: FloatArray, spare: FloatArray, n: int, s: int, a: int, values: FloatArray, h: int, order: IntArray
-) -> tuple[float, float]:
+def greedy_level(rows: Rows, n: int, s: int, a: int, values: FloatArray, h: int, order: IntArray) -> tuple[float, float]:
     """Return the value of the entry that the greedy choice fills in part, and a first guess of theta relative to it.
 
     The guess is exact where that entry stands alone; it goes at most halfway to its neighbours.
     """
+    low, high, spare, _, _ = rows
     rest, base, guess = spare[n, s, a], values[n, h, order[0]], -40.0
     found, first = False, True
     for i in range(order.size):
@@ -77,11 +75,7 @@ def greedy_level(
 
 @compiled_inline
 def soft_row(
-    low: FloatArray,
-    high: FloatArray,
-    spare: FloatArray,
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
+    rows: Rows,
     n: int,
     h: int,
     s: int,
@@ -98,7 +92,8 @@ def soft_row(
     line where all shares are small, kept in a bracket. It is counted from the value of one of the entries, because values
     grow with eta and their differences are what matters.
     """
-    base, theta = greedy_level(low, high, spare, n, s, a, values, h + 1, order)
+    low, high, spare, successors, counts = rows
+    base, theta = greedy_level(rows, n, s, a, values, h + 1, order)
     below, above = -np.inf, np.inf
     for _ in range(60):
         excess, slope, level = -spare[n, s, a], 0.0, np.exp((base - middle) + theta)
@@ -144,11 +139,7 @@ def soft_row(
 
 @compiled
 def soft_values(
-    low: FloatArray,
-    high: FloatArray,
-    spare: FloatArray,
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
+    rows: Rows,
     reward: FloatArray,
     eta: float,
     prices: FloatArray,
@@ -162,6 +153,7 @@ def soft_values(
     Writes values (C,H+1,S) and the share (C,H,S) of each node's mass that is activated; and the kernels, where they are
     chosen.
     """
+    low, _, spare, successors, counts = rows
     blocks, horizon, states = share.shape
     order, middle, lifted = np.arange(states), np.nan, np.empty((2, states))
     free = kernels.shape[1] > 1
@@ -179,9 +171,7 @@ def soft_values(
                     if h + 1 == horizon:
                         pass
                     elif free and spare[n, s, a] > 0.0:
-                        total += soft_row(
-                            low, high, spare, successors, counts, n, h, s, a, values, order, middle, lifted, kernels
-                        )
+                        total += soft_row(rows, n, h, s, a, values, order, middle, lifted, kernels)
                     else:
                         for k in range(counts[n, s, a]):
                             y = successors[n, s, a, k]
@@ -202,8 +192,7 @@ def soft_values(
 
 @compiled
 def follow(
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
+    rows: Rows,
     start: FloatArray,
     kernels: FloatArray,
     share: FloatArray,
@@ -211,6 +200,7 @@ def follow(
     used: FloatArray,
 ) -> None:
     """Follow the masses from start (C,S) under the shares (C,H,S): write mass (C,H,S) and used (H,), summed over blocks."""
+    successors, counts = rows.successors, rows.counts
     blocks, horizon, states = share.shape
     used[:] = 0.0
     for n in range(blocks):

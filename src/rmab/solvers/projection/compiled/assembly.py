@@ -6,7 +6,7 @@ A row (n,h,s,a) of mass m adds m (g g' + J), g = -e(h,s) + p - a e(price h), J =
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled
 from rmab.solvers.compiled.linear import GROUP, add_squares
-from rmab.solvers.projection.compiled.program import Program
+from rmab.solvers.projection.compiled.program import Factors, Primal, Program
 
 __all__ = ["BUFFER", "LEAST", "ROUNDING", "SMALL", "assemble_small", "assemble_step", "fill_link"]
 
@@ -21,13 +21,8 @@ def assemble_small(
     program: Program,
     first: int,
     last: int,
-    kernel: FloatArray,
-    mass: FloatArray,
-    sigma: FloatArray,
-    upper: FloatArray,
-    link: FloatArray,
-    leave: FloatArray,
-    enter: FloatArray,
+    primal: Primal,
+    factors: Factors,
 ) -> None:
     """Write the Hessian blocks of arms first..last-1 with few states: diagonal blocks into upper (upper halves), the blocks
     that join steps h and h+1 into link, and the coupling to the prices into leave and enter.
@@ -35,6 +30,8 @@ def assemble_small(
     A row adds mass (p p' + dp/dv); where nothing is pinned, p p' cancels against the rank-one part of dp/dv.
     """
     _, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
+    kernel, _, mass, _, sigma = primal
+    upper, link, leave, enter = factors
     horizon, states = reach.shape[1], reach.shape[2]
     for n in range(first, last):
         for h in range(horizon):
@@ -93,12 +90,8 @@ def assemble_step(
     program: Program,
     n: int,
     h: int,
-    kernel: FloatArray,
-    mass: FloatArray,
-    sigma: FloatArray,
-    upper: FloatArray,
-    leave: FloatArray,
-    enter: FloatArray,
+    primal: Primal,
+    factors: Factors,
     rows: FloatArray,
     scale: FloatArray,
 ) -> None:
@@ -112,6 +105,8 @@ def assemble_step(
     often one of them is sparse, and added entry by entry. Dense ones are collected and added to the block together.
     """
     _, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
+    kernel, _, mass, _, sigma = primal
+    upper, _, leave, enter = factors
     horizon, states = reach.shape[1], reach.shape[2]
     filled = 0
     if h + 1 < horizon:
@@ -196,9 +191,9 @@ def assemble_step(
 
 
 @compiled
-def fill_link(program: Program, n: int, h: int, kernel: FloatArray, mass: FloatArray, link: FloatArray) -> None:
+def fill_link(program: Program, n: int, h: int, primal: Primal, link: FloatArray) -> None:
     """Write the Hessian's block between the nodes of steps h and h+1 into link (S,S): -sum over a of mass times kernel."""
-    states = program.reach.shape[2]
+    kernel, mass, states = primal.kernel, primal.mass, program.reach.shape[2]
     for s in range(states):
         for y in range(states):
             link[s, y] = 0.0

@@ -2,7 +2,7 @@
 
 An arm's Hessian is block tridiagonal in h: U'U with U made of triangular blocks upper[h] and full blocks link[h]. Price h is
 coupled to the nodes of step h (leave) and of step h+1 (enter). Eliminating the arms leaves a Schur complement in the prices.
-Arms whose rows have few successors are factored in another way (thin.py).
+Arms whose rows have few successors are factored in another way (sparse.py).
 """
 
 import numpy as np
@@ -27,8 +27,8 @@ from rmab.solvers.projection.compiled.assembly import (
     fill_link,
 )
 from rmab.solvers.projection.compiled.prices import couple_prices, invert_blocks
-from rmab.solvers.projection.compiled.program import Program
-from rmab.solvers.projection.compiled.sparse import Thin, eliminate_thin, solve_thin
+from rmab.solvers.projection.compiled.program import Factors, Primal, Program
+from rmab.solvers.projection.compiled.sparse import Sparse, eliminate_sparse, solve_sparse
 
 __all__ = ["curvature", "direction", "direction_joint"]
 
@@ -36,32 +36,27 @@ __all__ = ["curvature", "direction", "direction_joint"]
 @compiled
 def curvature(
     program: Program,
-    thin: Thin,
+    sparse: Sparse,
     first: int,
     last: int,
-    kernel: FloatArray,
-    mass: FloatArray,
-    sigma: FloatArray,
+    primal: Primal,
     gradient: FloatArray,
     column: IntArray,
     columns: int,
-    upper: FloatArray,
-    link: FloatArray,
-    leave: FloatArray,
-    enter: FloatArray,
+    factors: Factors,
     schur: FloatArray,
 ) -> float:
     """Factor the arms' Hessians at the point that `dual` saw last, and add up what they leave for the prices.
 
-    column (H,) is the place of price h among the free ones, or -1 where it is held at zero; columns their number. Writes,
-    per arm, upper and (up to SMALL states) link (N,H,S,S), and the coupling of price h to the nodes at h, leave (N,H,S), and
-    at h+1, enter. schur (1+columns, 1+columns), upper half: sum over arms of weight Y'Y, where column 0 of Y stands for the
-    gradient. Returns how far prices among the nodes can be trusted (`eliminate_thin`), 1 where there are none.
+    column (H,) is the place of price h among the free ones, or -1 where it is held at zero; columns their number. Writes the
+    factors, and schur (1+columns, 1+columns), upper half: sum over arms of weight Y'Y, where column 0 of Y stands for the
+    gradient. Returns how far prices among the nodes can be trusted (`eliminate_sparse`), 1 where there are none.
     """
+    upper, link, leave, enter = factors
     weights, horizon, states = program.weights, program.reach.shape[1], program.reach.shape[2]
     small = states <= SMALL
     if small:
-        assemble_small(program, first, last, kernel, mass, sigma, upper, link, leave, enter)
+        assemble_small(program, first, last, primal, factors)
     # Two ways to the Schur complement, by their cost: Y'Y, or the semiseparable inverse where the horizon is long.
     squares = 3 * states * states * horizon * columns // 2 + states * columns * columns * columns // 3
     separable = 5 * states**3 * horizon + states * states * columns * columns
@@ -73,16 +68,14 @@ def curvature(
     kept = horizon if small or wide < columns else 1
     links = link if small else np.empty((1, kept, states, states))
     rows, scale = np.empty((0 if small else BUFFER + 1, states)), np.empty(BUFFER)
-    carried, spare, solved = np.empty((states, columns)), np.empty((states, columns)), np.empty((horizon, states))
+    carried, spare, answer = np.empty((states, columns)), np.empty((states, columns)), np.empty((horizon, states))
     past, now = np.empty((states, 1 + columns)), np.empty((states, 1 + columns))
     minus, same, least = np.full(states, -1.0), np.empty(states), np.empty(states)
     schur[:] = 0.0
     weakest = 1.0
     for n in range(first, last):
-        if thin.begin[n, 0] < thin.begin[n, states]:
-            weakest = eliminate_thin(
-                program, thin, n, kernel, mass, sigma, gradient, column, columns, upper, leave, enter, schur
-            )
+        if sparse.begin[n, 0] < sparse.begin[n, states]:
+            weakest = eliminate_sparse(program, sparse, n, primal, gradient, column, columns, factors, schur)
             continue
         width = 1
         same[:] = weights[n]
@@ -94,7 +87,7 @@ def curvature(
             if wide > 0 and column[h] >= 0:
                 width += 1
             if not small:
-                assemble_step(program, n, h, kernel, mass, sigma, upper, leave, enter, rows, scale)
+                assemble_step(program, n, h, primal, factors, rows, scale)
             for s in range(states):
                 now[s, 0] = gradient[n, h, s]
                 for j in range(1, width):
@@ -114,18 +107,18 @@ def curvature(
             if h + 1 < horizon:
                 joining = links[own, h % kept]
                 if not small:
-                    fill_link(program, n, h, kernel, mass, joining)
+                    fill_link(program, n, h, primal, joining)
                 forward_solve(block, joining, states, states)
             forward_solve(block, now, states, width)
             add_squares(schur, now, same, states, width)
             if wide < columns:
                 for s in range(states):
-                    solved[h, s] = now[s, 0]
+                    answer[h, s] = now[s, 0]
             past, now = now, past
         if wide < columns:
             invert_blocks(upper, links, n, own, onward, inverse)
-            solve_back(upper, links, n, own, solved)
-            couple_prices(weights[n], n, column, leave, enter, onward, inverse, solved, carried, spare, schur)
+            solve_back(upper, links, n, own, answer)
+            couple_prices(weights[n], n, column, leave, enter, onward, inverse, answer, carried, spare, schur)
     return weakest
 
 
@@ -144,12 +137,11 @@ def solve_back(upper: FloatArray, link: FloatArray, n: int, own: int, target: Fl
 
 
 @compiled
-def solve_large(
-    program: Program, n: int, kernel: FloatArray, mass: FloatArray, upper: FloatArray, target: FloatArray
-) -> None:
+def solve_large(program: Program, n: int, primal: Primal, upper: FloatArray, target: FloatArray) -> None:
     """Overwrite target (H,S) with the solution of U'U x = target for arm n, without its links: they are U^-T E, with E the
     Hessian's own blocks between steps, made of mass and kernel.
     """
+    kernel, mass = primal.kernel, primal.mass
     horizon, states = target.shape
     part = np.empty(states)
     for h in range(horizon):
@@ -182,21 +174,18 @@ def solve_large(
 @compiled
 def direction(
     program: Program,
-    thin: Thin,
+    sparse: Sparse,
     first: int,
     last: int,
-    kernel: FloatArray,
-    mass: FloatArray,
+    primal: Primal,
     gradient: FloatArray,
     column: IntArray,
-    upper: FloatArray,
-    link: FloatArray,
-    leave: FloatArray,
-    enter: FloatArray,
+    factors: Factors,
     price_step: FloatArray,
     step: FloatArray,
 ) -> float:
     """Write the Newton step (N,H,S) of the potentials for a step (H,) of the prices; return gradient . step, weighted."""
+    upper, link, leave, enter = factors
     slope, horizon, states = 0.0, program.reach.shape[1], program.reach.shape[2]
     for n in range(first, last):
         for h in range(horizon):
@@ -213,10 +202,10 @@ def direction(
                 forward_vector(upper[n, h], step[n, h], states)
         if states <= SMALL:
             solve_back(upper, link, n, n, step[n])
-        elif thin.begin[n, 0] < thin.begin[n, states]:
-            solve_thin(thin, n, column, enter, upper, step[n])
+        elif sparse.begin[n, 0] < sparse.begin[n, states]:
+            solve_sparse(sparse, n, column, factors, step[n])
         else:
-            solve_large(program, n, kernel, mass, upper, step[n])
+            solve_large(program, n, primal, upper, step[n])
         for h in range(horizon):
             for s in range(states):
                 slope += program.weights[n] * gradient[n, h, s] * step[n, h, s]
@@ -226,12 +215,11 @@ def direction(
 @compiled
 def direction_joint(
     program: Program,
-    thin: Thin,
+    sparse: Sparse,
     gradient: FloatArray,
     slack: FloatArray,
     column: IntArray,
-    upper: FloatArray,
-    enter: FloatArray,
+    factors: Factors,
     price_step: FloatArray,
     step: FloatArray,
 ) -> float:
@@ -246,7 +234,7 @@ def direction_joint(
             both[h, s] = -gradient[0, h, s]
         if column[h] >= 0:
             both[h, states] = -slack[h] / weight
-    solve_thin(thin, 0, column, enter, upper, both)
+    solve_sparse(sparse, 0, column, factors, both)
     for h in range(horizon):
         for s in range(states):
             step[0, h, s] = both[h, s]

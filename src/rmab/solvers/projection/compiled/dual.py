@@ -1,11 +1,11 @@
-"""The dual of the KL projection (paper, eq. UCB_extended): its value and gradient, and a point to start from.
+"""The dual of the KL projection (Xiong & Li 2024, Section 4.2): its value and gradient, and a point to start from.
 
 With flow potentials v[n,h,s] (v[n,H] = 0) and budget prices, each row (n,h,s,a) has its own closed form (rows.py): a
 distribution p and a cost phi, hence the mass m = exp(-prices[h] a - v[n,h,s] - phi) and z = m p. The dual function is
 
     f(v, prices) = sum over n of weights[n] (sum m + v[n,0,start]) + sum over h of budget[h] prices[h],
 
-convex; its gradient is the violation of flow and budget. Given the prices the arms are independent: kernels that take
+convex; its gradient is the violation of flow and budget. Given the prices the arms are independent: functions that take
 first and last work on arms first..last-1 and write their own parts only, so that chunks of arms can run side by side.
 """
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled
-from rmab.solvers.projection.compiled.program import Program
+from rmab.solvers.projection.compiled.program import Primal, Program
 from rmab.solvers.projection.compiled.rows import ahead, any_row, nearest_row, same_rows
 
-__all__ = ["dual", "fit_step", "open_step", "opening", "settle"]
+__all__ = ["dual", "fit_step", "mean_masses", "open_step", "opening"]
 
 LEAST_PART = 0.1  # of a node's mass is left to it where next to nothing comes in
 NEGLIGIBLE = 1e-25  # masses below this are taken for this: what becomes of them matters to nobody, and rounding would rule
@@ -31,26 +31,23 @@ def dual(
     last: int,
     v: FloatArray,
     prices: FloatArray,
-    kernel: FloatArray,
-    constant: FloatArray,
-    mass: FloatArray,
-    phi: FloatArray,
-    sigma: FloatArray,
+    primal: Primal,
     gradient: FloatArray,
     used: FloatArray,
 ) -> tuple[float, float]:
     """Evaluate the dual at v (N,H+1,S) and prices (H,). Returns these arms' part of f and their largest flow violation.
 
-    Writes every row's kernel (N,H,S,2,S), and its constant, mass, phi and sigma (N,H,S,2); gradient (N,H,S) of each arm by
-    itself (inflow - outflow, 1 - outflow at the start); and used (H,), the weighted active mass.
+    Writes the rows; gradient (N,H,S) of each arm by itself (inflow - outflow, 1 - outflow at the start); and used (H,), the
+    weighted active mass.
     """
     reference, low, high, radius, successors, counts, reach, _, idle, _, start, weights = program
+    kernel, constant, mass, phi, sigma = primal
     horizon, states = reach.shape[1], reach.shape[2]
     q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
     used[:] = 0.0
     total, worst = 0.0, 0.0
     if radius is None:
-        same_rows(reference, low, high, successors, counts, reach, idle, first, last, v, kernel, constant, phi, sigma)
+        same_rows(program, first, last, v, primal)
     else:
         sigma[first:last] = -1.0
     for n in range(first, last):
@@ -89,7 +86,7 @@ def dual(
 
 
 @compiled
-def settle(mass: FloatArray, gradient: FloatArray, settled: FloatArray) -> None:
+def mean_masses(mass: FloatArray, gradient: FloatArray, mean: FloatArray) -> None:
     """Write the masses (N,H,S,2) that the Hessian is to be made of: at every node, the logarithmic mean of `in` and `out`.
 
     A node by itself, what comes in held, has f(x) = out exp(-x) + in x, with in = out + gradient. Newton's step, 1 - in/out,
@@ -107,20 +104,19 @@ def settle(mass: FloatArray, gradient: FloatArray, settled: FloatArray) -> None:
                     part = excess / np.log1p(excess) if excess > -1.0 else 0.0
                 for a in range(2):
                     if mass[n, h, s, a] > 0.0:
-                        settled[n, h, s, a] = max(max(part, LEAST_PART) * mass[n, h, s, a], NEGLIGIBLE)
+                        mean[n, h, s, a] = max(max(part, LEAST_PART) * mass[n, h, s, a], NEGLIGIBLE)
                     else:
-                        settled[n, h, s, a] = 0.0
+                        mean[n, h, s, a] = 0.0
 
 
 @compiled
-def open_step(
-    program: Program, h: int, first: int, last: int, v: FloatArray, kernel: FloatArray, constant: FloatArray, phi: FloatArray
-) -> None:
+def open_step(program: Program, h: int, first: int, last: int, v: FloatArray, primal: Primal) -> None:
     """Solve the rows of step h at the potentials v[n,h+1], from scratch: kernel, constant and phi.
 
     Rows that carry no mass have some kernel of their set, too.
     """
     reference, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
+    kernel, constant, _, phi, _ = primal
     states = reach.shape[2]
     q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
     for n in range(first, last):
@@ -130,9 +126,9 @@ def open_step(
                 count = counts[n, s, a]
                 if reach[n, h, s] and not (a == 1 and idle[h]):
                     phi[n, h, s, a], _ = nearest_row(
-                        reference, low, high, radius, successors, count, n, h, s, a,
-                        v, expv, shift, kernel, constant, q, least, most,
-                    )  # fmt: skip
+                            reference, low, high, radius, successors, count, n, h, s, a,
+                            v, expv, shift, kernel, constant, q, least, most,
+                        )  # fmt: skip
                 else:
                     any_row(low, high, successors, count, n, h, s, a, kernel)
 
@@ -185,17 +181,9 @@ def fit_step(program: Program, h: int, marginals: FloatArray, phi: FloatArray, p
 
 
 @compiled
-def opening(
-    program: Program,
-    marginals: FloatArray,
-    prices: FloatArray,
-    v: FloatArray,
-    kernel: FloatArray,
-    constant: FloatArray,
-    phi: FloatArray,
-) -> None:
+def opening(program: Program, marginals: FloatArray, prices: FloatArray, v: FloatArray, primal: Primal) -> None:
     """Write prices (H,) and potentials v (N,H+1,S) that put the mass of every node at marginals (N,H,S): a backward pass."""
     arms, horizon = program.reach.shape[0], program.reach.shape[1]
     for h in range(horizon - 1, -1, -1):
-        open_step(program, h, 0, arms, v, kernel, constant, phi)
-        fit_step(program, h, marginals, phi, prices, v)
+        open_step(program, h, 0, arms, v, primal)
+        fit_step(program, h, marginals, primal.phi, prices, v)

@@ -57,12 +57,12 @@ def couple_prices(
     enter: FloatArray,
     onward: FloatArray,
     inverse: FloatArray,
-    solved: FloatArray,
+    answer: FloatArray,
     carried: FloatArray,
     spare: FloatArray,
     schur: FloatArray,
 ) -> None:
-    """Add weight C'A^-1 [g, C] to schur, as Y'Y would: A is arm n's Hessian, C its coupling to the prices, A^-1 g in solved.
+    """Add weight C'A^-1 [g, C] to schur, as Y'Y would: A is arm n's Hessian, C its coupling to the prices, A^-1 g in answer.
 
     The inverse of a block tridiagonal matrix is semiseparable: block (j, i), j < i, is onward[j] ... onward[i-1] inverse[i].
     So the rows of all earlier prices are carried forward together, carried (S, columns), and a step costs S^2 per price
@@ -78,9 +78,9 @@ def couple_prices(
             own, slope = 0.0, 0.0
             for k in range(states):
                 after[k] = 0.0
-                slope += leave[n, i, k] * solved[i, k]
+                slope += leave[n, i, k] * answer[i, k]
                 if not final:
-                    slope += enter[n, i, k] * solved[i + 1, k]
+                    slope += enter[n, i, k] * answer[i + 1, k]
                     for y in range(states):
                         after[k] += inverse[i + 1, k, y] * enter[n, i, y]
                     own += enter[n, i, k] * after[k]

@@ -1,4 +1,4 @@
-"""The arrays of one projection, together."""
+"""The arrays of one projection, in a few tuples: what is asked, what the rows answer, and the factored Hessian."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 
-__all__ = ["Program", "misfit"]
+__all__ = ["Factors", "Primal", "Program", "misfit"]
 
 
 class Program(NamedTuple):
@@ -37,6 +37,31 @@ class Program(NamedTuple):
     def ball(self) -> bool:
         """Whether the sets are balls."""
         return self.radius is not None
+
+
+class Primal(NamedTuple):
+    """The rows (n,h,s,a) at a dual point: kernel (N,H,S,2,S), and mass (N,H,S,2), so that z = mass kernel.
+
+    phi, sigma, constant (N,H,S,2): what `rows.py` says of a row.
+    """
+
+    kernel: FloatArray
+    constant: FloatArray
+    mass: FloatArray
+    phi: FloatArray
+    sigma: FloatArray
+
+
+class Factors(NamedTuple):
+    """Every arm's factored Hessian, upper and (up to SMALL states) link (N,H,S,S), and its coupling to the prices.
+
+    Price h is coupled to the nodes of step h by leave (N,H,S), and to those of step h+1 by enter (N,H,S).
+    """
+
+    upper: FloatArray
+    link: FloatArray
+    leave: FloatArray
+    enter: FloatArray
 
 
 @compiled

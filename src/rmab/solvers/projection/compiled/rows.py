@@ -10,7 +10,8 @@ What is pinned can be read off p afterwards, and p answers to a change of the po
     ball   the same for the entries above the centre, plus the same for those below it, whose totals are pinned.
 
 The row is named by its place (n,h,s,a) in the arrays: slicing it out would cost more than a small row's whole solution,
-because compiled code counts references to every slice.
+because compiled code counts references to every slice. For the same reason these functions take loose arrays, not the
+tuples of `program.py`: called for every row, those would cost a tenth of the time, and half of it for balls.
 """
 
 import numpy as np
@@ -20,6 +21,7 @@ from rmab.common.arrays import BoolArray, FloatArray
 from rmab.common.compile import compiled, compiled_inline
 from rmab.solvers.projection.compiled.ball_rows import ball_row
 from rmab.solvers.projection.compiled.box_rows import SMALL, box_row
+from rmab.solvers.projection.compiled.program import Primal, Program
 
 __all__ = ["ahead", "any_row", "nearest_row", "same_rows"]
 
@@ -49,7 +51,7 @@ def nearest_row(
 
     expv (S,) holds exp(v[n,h+1] - shift). Writes kernel[n,h,s,a] and constant[n,h,s,a]; q, least, most (S,) are work space.
     """
-    if radius is not None:  # settled when it is compiled: None and an array are different types
+    if radius is not None:  # decided when it is compiled: None and an array are different types
         size = radius[n, s, a]
         return ball_row(reference, low, size, successors, count, n, h, s, a, v, expv, shift, kernel, q, least)
     return box_row(reference, low, high, successors, count, n, h, s, a, v, expv, shift, kernel, constant, q, least, most)
@@ -100,27 +102,14 @@ def ahead(v: FloatArray, reach: BoolArray, n: int, h: int, expv: FloatArray) -> 
 
 
 @compiled
-def same_rows(
-    reference: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
-    reach: BoolArray,
-    idle: BoolArray,
-    first: int,
-    last: int,
-    v: FloatArray,
-    kernel: FloatArray,
-    constant: FloatArray,
-    phi: FloatArray,
-    sigma: FloatArray,
-) -> None:
+def same_rows(program: Program, first: int, last: int, v: FloatArray, primal: Primal) -> None:
     """Solve the rows of arms first..last-1 whose pinned entries are those of the last time, as the kernel tells.
 
     Most are, from one evaluation to the next. Writes their kernel, phi and sigma; sigma is -1 where the row is another.
     Nothing is called from this loop: that alone makes it four times as fast.
     """
+    reference, low, high, _, successors, counts, reach, _, idle, _, _, _ = program
+    kernel, constant, _, phi, sigma = primal
     horizon, states = reach.shape[1], reach.shape[2]
     q, expv = np.empty(states), np.empty(states)
     for n in range(first, last):

@@ -16,18 +16,18 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 from rmab.solvers.compiled.linear import GROUP, invert, subtract_eight, subtract_products
 from rmab.solvers.projection.compiled.assembly import BUFFER, LEAST, ROUNDING, SMALL, assemble_step
-from rmab.solvers.projection.compiled.program import Program
+from rmab.solvers.projection.compiled.program import Factors, Primal, Program
 
-__all__ = ["Thin", "eliminate_thin", "solve_thin", "thin_arms"]
+__all__ = ["Sparse", "eliminate_sparse", "solve_sparse", "sparse_arms"]
 
-FEW = 4  # an arm is thin where one pair of states in so many, or fewer, can follow one another
+FEW = 4  # an arm is sparse where one pair of states in so many, or fewer, can follow one another
 LONG = 3  # a row of E with one state in so many, or more, is as good as dense
 
 
-class Thin(NamedTuple):
+class Sparse(NamedTuple):
     """What follows what, and how strongly.
 
-    ends[begin[n,s]] up to ends[begin[n,s+1] - 1] are the states that can follow s, begin (N,S+1); arms that are not thin
+    ends[begin[n,s]] up to ends[begin[n,s+1] - 1] are the states that can follow s, begin (N,S+1); arms that are not sparse
     have none. values (H, ends.size): the entries of E there. joint: prices are among the nodes (one arm only).
     """
 
@@ -37,12 +37,12 @@ class Thin(NamedTuple):
     joint: bool
 
 
-def thin_arms(program: Program) -> Thin:
-    """Find the arms that are thin; the values are yet to be written."""
+def sparse_arms(program: Program) -> Sparse:
+    """Find the arms that are sparse; the values are yet to be written."""
     arms, horizon, states = program.reach.shape
     begin = np.zeros((arms, states + 1), dtype=np.int64)
     if states <= SMALL:
-        return Thin(begin, np.empty(0, dtype=np.uint32), np.empty((horizon, 0)), False)
+        return Sparse(begin, np.empty(0, dtype=np.uint32), np.empty((horizon, 0)), False)
     allowed = np.empty(program.successors.shape, dtype=np.bool_)
     np.put_along_axis(
         allowed, program.successors.astype(np.int64), np.arange(states) < program.counts[..., np.newaxis], axis=3
@@ -54,15 +54,14 @@ def thin_arms(program: Program) -> Thin:
     before = np.concatenate([[0], np.cumsum(follows.sum(axis=2))])
     begin[:, :-1], begin[:, 1:] = before[:-1].reshape(arms, states), before[1:].reshape(arms, states)
     ends = np.nonzero(follows)[2].astype(np.uint32)
-    return Thin(begin, ends, np.empty((horizon, ends.size)), bool(arms == 1 and ends.size > 0))
+    return Sparse(begin, ends, np.empty((horizon, ends.size)), bool(arms == 1 and ends.size > 0))
 
 
 @compiled
-def write_values(
-    program: Program, thin: Thin, n: int, h: int, kernel: FloatArray, mass: FloatArray, line: FloatArray
-) -> None:
+def write_values(program: Program, sparse: Sparse, n: int, h: int, primal: Primal, line: FloatArray) -> None:
     """Write the entries of E[h]: -sum over a of mass times kernel. line (S,) is zero, and left so."""
-    begin, ends, values, _ = thin
+    begin, ends, values, _ = sparse
+    kernel, mass = primal.kernel, primal.mass
     for s in range(line.size):
         for a in range(1 if program.idle[h] else 2):
             for k in range(program.counts[n, s, a] if program.reach[n, h, s] else 0):
@@ -74,12 +73,12 @@ def write_values(
 
 
 @compiled
-def find_long(thin: Thin, n: int, h: int, priced: bool, enter: FloatArray, bars: FloatArray, sources: IntArray) -> int:
+def find_long(sparse: Sparse, n: int, h: int, priced: bool, enter: FloatArray, bars: FloatArray, sources: IntArray) -> int:
     """Copy the rows of E[h] that are as good as dense into bars (., S); return their number, filled up to whole groups.
 
     sources says whose rows they are: a state, S for the price of step h, or -1 for a row of zeros.
     """
-    begin, ends, values, _ = thin
+    begin, ends, values, _ = sparse
     states, found = bars.shape[1], 0
     for s in range(states):
         if LONG * (begin[n, s + 1] - begin[n, s]) >= states:
@@ -104,14 +103,14 @@ def find_long(thin: Thin, n: int, h: int, priced: bool, enter: FloatArray, bars:
 
 @compiled
 def add_followers(
-    thin: Thin, n: int, h: int, bars: FloatArray, sources: IntArray, found: int,
+    sparse: Sparse, n: int, h: int, bars: FloatArray, sources: IntArray, found: int,
     right: FloatArray, width: int, upper: bool, target: FloatArray, held: FloatArray,
 ) -> None:  # fmt: skip
     """target[y, j] += sum over s of E[h][s, y] right[s, j], for j < width; with upper, only where j >= y.
 
     bars, sources, found: from `find_long`. Scratch: held, as long as bars and as wide as right.
     """
-    begin, ends, values, _ = thin
+    begin, ends, values, _ = sparse
     states = bars.shape[1]
     for r in range(found):
         for j in range(width):
@@ -138,19 +137,15 @@ def transpose(source: FloatArray, target: FloatArray) -> None:
 
 
 @compiled
-def eliminate_thin(
+def eliminate_sparse(
     program: Program,
-    thin: Thin,
+    sparse: Sparse,
     n: int,
-    kernel: FloatArray,
-    mass: FloatArray,
-    sigma: FloatArray,
+    primal: Primal,
     gradient: FloatArray,
     column: IntArray,
     columns: int,
-    upper: FloatArray,
-    leave: FloatArray,
-    enter: FloatArray,
+    factors: Factors,
     schur: FloatArray,
 ) -> float:
     """Write G[h] into upper[n,h], and the entries of E; add what arm n leaves for the prices to schur, as `curvature` does.
@@ -159,11 +154,12 @@ def eliminate_thin(
     diagonal entry left when its turn comes: next to nothing where nearly all mass is active; later steps decide then,
     and the price had better wait for them.
     """
-    joint, weight = thin.joint, program.weights[n]
+    upper, _, leave, enter = factors
+    joint, weight = sparse.joint, program.weights[n]
     horizon, states = program.reach.shape[1], program.reach.shape[2]
     size, weakest = states + (1 if joint else 0), 1.0
     rows, scale, line = np.empty((BUFFER + 1, states)), np.empty(BUFFER), np.zeros(states)
-    swept, solved, core, least = np.empty((GROUP, size)), np.empty((GROUP, size)), np.empty((GROUP, GROUP)), np.empty(size)
+    strip, taken, core, least = np.empty((GROUP, size)), np.empty((GROUP, size)), np.empty((GROUP, GROUP)), np.empty(size)
     bars, sources = np.empty((states + GROUP, states)), np.empty(states + GROUP, dtype=np.int64)
     product, turned = np.empty((states, size)), np.empty((size, states))
     held = np.empty((states + GROUP, max(size, 1 + columns)))
@@ -173,7 +169,7 @@ def eliminate_thin(
     upper[n, 0] = 0.0
     for h in range(horizon):
         block = upper[n, h]
-        assemble_step(program, n, h, kernel, mass, sigma, upper, leave, enter, rows, scale)
+        assemble_step(program, n, h, primal, factors, rows, scale)
         if joint:
             for s in range(states if column[h] >= 0 else 0):
                 block[s, states] = leave[n, h, s]
@@ -184,52 +180,35 @@ def eliminate_thin(
             least[s] = ROUNDING * block[s, s] + LEAST
         if h > 0:
             product[:] = 0.0
-            add_followers(thin, n, h - 1, bars, sources, found, upper[n, h - 1], size, False, product, held)
+            add_followers(sparse, n, h - 1, bars, sources, found, upper[n, h - 1], size, False, product, held)
             transpose(product, turned)
             for s in range(size):
                 for y in range(states):
                     turned[s, y] = -turned[s, y]
-            add_followers(thin, n, h - 1, bars, sources, found, turned, states, True, block, held)
+            add_followers(sparse, n, h - 1, bars, sources, found, turned, states, True, block, held)
         whole = block[size - 1, size - 1]
-        invert(block, size, least, swept, solved, core)
+        invert(block, size, least, strip, taken, core)
         if joint and column[h] >= 0:
             weakest = min(weakest, 1.0 / (whole * block[states, states]))
         if not joint:
-            width = border_thin(
-                thin,
-                n,
-                h,
-                weight,
-                gradient,
-                column,
-                leave,
-                enter,
-                block,
-                bars,
-                sources,
-                found,
-                width,
-                now,
-                answer,
-                held,
-                schur,
+            width = border_sparse(
+                sparse, n, h, weight, gradient, column, factors, block, bars, sources, found, width, now, answer, held, schur
             )
         if h + 1 < horizon:
-            write_values(program, thin, n, h, kernel, mass, line)
-            found = find_long(thin, n, h, joint and column[h] >= 0, enter, bars, sources)
+            write_values(program, sparse, n, h, primal, line)
+            found = find_long(sparse, n, h, joint and column[h] >= 0, enter, bars, sources)
     return weakest
 
 
 @compiled
-def border_thin(
-    thin: Thin,
+def border_sparse(
+    sparse: Sparse,
     n: int,
     h: int,
     weight: float,
     gradient: FloatArray,
     column: IntArray,
-    leave: FloatArray,
-    enter: FloatArray,
+    factors: Factors,
     block: FloatArray,
     bars: FloatArray,
     sources: IntArray,
@@ -245,7 +224,7 @@ def border_thin(
     With C[h] (S, columns) these columns: now[h] = C[h] - E[h-1]' G[h-1] now[h-1], schur += weight now[h]' G[h] now[h]. On
     entry, answer holds -G[h-1] now[h-1], in the first width columns; block is G[h].
     """
-    states = now.shape[0]
+    leave, enter, states = factors.leave, factors.enter, now.shape[0]
     before = width
     width += column[h] >= 0
     for s in range(states):
@@ -257,7 +236,7 @@ def border_thin(
         if h > 0 and column[h - 1] >= 0:
             now[s, 1 + column[h - 1]] += enter[n, h - 1, s]
     if h > 0:
-        add_followers(thin, n, h - 1, bars, sources, found, answer, before, False, now, held)
+        add_followers(sparse, n, h - 1, bars, sources, found, answer, before, False, now, held)
     for s in range(states):
         for j in range(width):
             answer[s, j] = 0.0
@@ -276,9 +255,10 @@ def border_thin(
 
 
 @compiled
-def solve_thin(thin: Thin, n: int, column: IntArray, enter: FloatArray, upper: FloatArray, target: FloatArray) -> None:
+def solve_sparse(sparse: Sparse, n: int, column: IntArray, factors: Factors, target: FloatArray) -> None:
     """Overwrite target (H,S), or (H,S+1) with prices among the nodes, with the solution of Hessian x = target for arm n."""
-    begin, ends, values, joint = thin
+    begin, ends, values, joint = sparse
+    upper, enter = factors.upper, factors.enter
     horizon, size = target.shape
     states = enter.shape[2]
     part = np.empty(size)

@@ -9,11 +9,10 @@ multiplied and divided, so nothing cancels; and a class that cannot be left show
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_contracting, compiled_inline
-from rmab.solvers.compiled.optimism import best_mean, rank
+from rmab.solvers.compiled.optimism import Rows, best_mean, rank
 
 __all__ = ["JUMP", "LEAST", "NEW", "best_gains"]
 
@@ -71,7 +70,7 @@ def eliminate(
 
 
 @compiled
-def settle(work: FloatArray, law: FloatArray) -> None:
+def stationary_law(work: FloatArray, law: FloatArray) -> None:
     """Write the law (S,) of the eliminated chain, states in the order of their elimination."""
     law[0] = 1.0
     whole = 1.0
@@ -112,7 +111,7 @@ def evaluate(
         ref = ref if found < 0 else found
         gain, found = eliminate(rows, paid, cost, ref, work, total, time)
         if found == ref:
-            settle(work, law)
+            stationary_law(work, law)
             often = int(np.argmax(law))
             if law[often] > FREQUENT * law[0]:
                 found = 0 if often == ref else often
@@ -133,31 +132,26 @@ def evaluate(
 
 
 @compiled_inline
-def take(
-    low: FloatArray, high: FloatArray, spare: FloatArray, n: int, s: int, a: int, order: IntArray, rows: FloatArray
-) -> None:
-    """Write into rows[n,s] the kernel of the box that `best_mean` takes."""
+def take(rows: Rows, n: int, s: int, a: int, order: IntArray, chosen: FloatArray) -> None:
+    """Write into chosen[n,s] the kernel of the box that `best_mean` takes."""
+    low, high, spare, _, _ = rows
     rest = spare[n, s, a]
     for i in range(order.size):
         y = order[i]
         more = min(high[n, s, a, y] - low[n, s, a, y], rest)
-        rows[n, s, y] = low[n, s, a, y] + more
+        chosen[n, s, y] = low[n, s, a, y] + more
         rest = rest - more if rest - more > LEAST else 0.0
 
 
 @compiled
 def best_gains(
-    low: FloatArray,
-    high: FloatArray,
-    spare: FloatArray,
-    successors: NDArray[np.uint32],
-    counts: NDArray[np.uint32],
+    rows: Rows,
     usable: BoolArray,
     reward: FloatArray,
     price: float,
     cost: float,
     action: IntArray,
-    rows: FloatArray,
+    chosen: FloatArray,
     law: FloatArray,
     values: FloatArray,
     advantage: FloatArray,
@@ -165,10 +159,10 @@ def best_gains(
 ) -> None:
     """Plan every block by itself when activating costs price, and a jump cost: from the policy at hand to the best one.
 
-    low, high (C,S,2,S), spare (C,S,2) = 1 - sum low, usable (C,S,2), reward (C,S,2). The policy: action (C,S), with NEW in
-    state 0 where there is none, and rows (C,S,S). Writes its law (C,S) and values (C,1,S); advantage (C,S), what activating
-    is worth beyond its price; and bound (C,), the largest q(s,a) - values(s), which no policy without jumps can earn more
-    than. It differs from what the policy earns by rounding alone, unless the policy jumps.
+    usable (C,S,2), reward (C,S,2). The policy: action (C,S), with NEW in state 0 where there is none, and its kernel, chosen
+    (C,S,S). Writes its law (C,S) and values (C,1,S); advantage (C,S), what activating is worth beyond its price; and bound
+    (C,), the largest q(s,a) - values(s), which no policy without jumps can earn more than. It differs from what the policy
+    earns by rounding alone, unless the policy jumps.
     """
     blocks, states = action.shape
     order, paid, total, time = np.arange(states), np.empty(states), np.empty(states), np.empty(states)
@@ -184,7 +178,7 @@ def best_gains(
         while changed and rounds < ROUNDS:
             if not fresh:
                 gain, ref = evaluate(
-                    rows[n], action[n], reward[n], price, cost, ref, paid, work, total, time, law[n], values[n, 0]
+                    chosen[n], action[n], reward[n], price, cost, ref, paid, work, total, time, law[n], values[n, 0]
                 )
             rank(values, n, 0, order)
             changed, bound[n] = fresh, -np.inf
@@ -192,7 +186,7 @@ def best_gains(
                 for a in range(2):
                     worth[a] = -np.inf
                     if usable[n, s, a]:
-                        later = best_mean(low, high, spare, successors, counts, n, s, a, values, 0, order)
+                        later = best_mean(rows, n, s, a, values, 0, order)
                         worth[a] = reward[n, s, a] - price * a + later
                 advantage[n, s] = worth[1] - worth[0] if usable[n, s].all() else 0.0
                 now = values[n, 0, s]
@@ -203,8 +197,8 @@ def best_gains(
                 if jump > max(worth[a], least) or (fresh and not usable[n, s].any()):
                     action[n, s], changed = JUMP, True
                     for y in range(states):
-                        rows[n, s, y] = 1.0 if y == order[0] else 0.0
+                        chosen[n, s, y] = 1.0 if y == order[0] else 0.0
                 elif worth[a] > least:
                     action[n, s], changed = a, True
-                    take(low, high, spare, n, s, a, order, rows)
+                    take(rows, n, s, a, order, chosen)
             fresh, rounds = False, rounds + 1

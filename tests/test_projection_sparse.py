@@ -7,8 +7,10 @@ from instances import Instance, certify, random_instance
 from rmab.common.arrays import FloatArray
 from rmab.families.deadline import kernel as deadline_kernel
 from rmab.solvers.compiled.linear import invert
-from rmab.solvers.projection.compiled import sparse as thin
+from rmab.solvers.projection.compiled import sparse
 from rmab.solvers.projection.newton import DualNewton
+
+pytestmark = pytest.mark.compiled
 
 INSTANCES = {
     "one arm": random_instance(0, (1, 12, 30), support=0.05, weights=[3.0]),
@@ -30,15 +32,15 @@ def newton_step(instance: Instance) -> tuple[FloatArray, FloatArray, int]:
     """Return the first Newton step, of the potentials and of the prices, and how many pairs of states are joined."""
     program = instance.program
     state = DualNewton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
-    price_step, _ = state.newton_step(state.mass)
-    return state.step[program.reach], price_step, state.thin.ends.size
+    price_step, _ = state.newton_step(state.primal.mass)
+    return state.step[program.reach], price_step, state.sparse.ends.size
 
 
 @pytest.mark.parametrize("name", INSTANCES)
 def test_the_newton_step_does_not_depend_on_the_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     step, price_step, pairs = newton_step(INSTANCES[name])
     assert pairs > 0
-    monkeypatch.setattr(thin, "FEW", 10**9)
+    monkeypatch.setattr(sparse, "FEW", 10**9)
     other_step, other_price_step, pairs = newton_step(INSTANCES[name])
     assert pairs == 0
     np.testing.assert_allclose(step, other_step, rtol=1e-8, atol=1e-10)

@@ -1,0 +1,44 @@
+"""Checks of what is passed to solvers and planners, each in one place."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import FloatArray
+from rmab.common.checks import as_floats
+from rmab.errors import ModelError
+from rmab.model.problem import Problem, checked_reward
+
+__all__ = ["check_problem", "checked_budget", "checked_table", "checked_weights"]
+
+
+def check_problem(problem: object, name: str, wanted: str = "a problem", arguments: str = "task.problem") -> None:
+    """Raise ModelError unless this is a Problem, in the words of the function `name`."""
+    if not isinstance(problem, Problem):
+        call = f"rmab.{name}({arguments})"
+        raise ModelError(f"{name} wants {wanted}, not {type(problem).__name__}; for a task, call {call}")
+
+
+def checked_table(problem: Problem, reward: ArrayLike, name: str) -> FloatArray:
+    """Return the reward as an array (N, S, 2) that fits the problem, or raise ModelError in the words of `name`."""
+    check_problem(problem, name, "a problem and a reward", "task.problem, task.base_reward")
+    return checked_reward(reward, problem)
+
+
+def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
+    """Return the budget of every step (H,), or raise ModelError naming the step at which nothing is feasible."""
+    limit = as_floats(budget, "budget")
+    if limit.ndim == 0:
+        limit = np.full(horizon, limit)
+    if limit.shape != (horizon,):
+        raise ModelError(f"budget must be a number or have shape ({horizon},), got {limit.shape}")
+    for h in np.flatnonzero(~((limit >= 0) & np.isfinite(limit)))[:1]:
+        raise ModelError(f"budget: step {h} has {limit[h]}; it must be 0 or more, and finite")
+    return limit
+
+
+def checked_weights(weights: ArrayLike | None, arms: int) -> FloatArray:
+    """Return one positive multiplicity per arm, 1 by default."""
+    many = np.ones(arms) if weights is None else as_floats(weights, "weights")
+    if many.shape != (arms,) or not (many > 0).all() or not np.isfinite(many).all():
+        raise ModelError(f"weights must be {arms} positive numbers")
+    return many
