@@ -11,9 +11,10 @@ import numpy as np
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError
 from rmab.families.task import Task
-from rmab.model.adversaries import RewardModel, adversary
+from rmab.model.adversaries import adversary
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
+from rmab.model.rewards import RewardModel
 
 __all__ = ["cpap", "cpap_adherence"]
 

@@ -13,9 +13,10 @@ import numpy as np
 from rmab.common.arrays import FloatArray, frozen
 from rmab.errors import ModelError
 from rmab.families.task import Task
-from rmab.model.adversaries import RewardModel, adversary
+from rmab.model.adversaries import adversary
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
+from rmab.model.rewards import RewardModel
 from rmab.planners.whittle import Whittle
 from rmab.play.policy import IndexPolicy
 

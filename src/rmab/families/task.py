@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import FloatArray, frozen
 from rmab.common.files import read_fields, write_fields
 from rmab.errors import ModelError
-from rmab.model.adversaries import Adaptive, Adversary, Trace
+from rmab.model.adversaries import Adversary
 from rmab.model.problem import Problem
+from rmab.model.trace import Trace
 from rmab.model.view import FeedbackMode, View
 
 __all__ = ["Task", "load_task"]
@@ -100,8 +101,8 @@ class Task:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write problem and rewards to one file, `.npz` or `.json`. An adaptive adversary has no fixed rewards to write."""
-        if isinstance(self.adversary, Adaptive):
-            raise ModelError(f"task {self.name}: an adaptive adversary cannot be saved as rewards")
+        if self.adversary.adaptive:
+            raise ModelError(f"task {self.name}: an adaptive adversary has no fixed rewards to save")
         rewards = np.stack([self.reward(t) for t in range(self.episodes)])
         own = {"name": self.name, "rewards": rewards, "feedback": self.feedback}
         declared = {"low": self.adversary.low, "high": self.adversary.high, "passive_zero": self.adversary.passive_zero}

@@ -16,7 +16,6 @@ from rmab.errors import ModelError
 from rmab.families import Task, load_task, task
 from rmab.learning import learner as make_learner
 from rmab.learning.base import Learner, Plan, Privileged, State
-from rmab.model.adversaries import Adaptive
 from rmab.play.feedback import Feedback
 from rmab.play.simulation import Trajectory, simulate
 from rmab.runs.comparators import Comparator, Comparators
@@ -206,7 +205,7 @@ class _Loop:
 
 def _known_rewards(game: Task) -> FloatArray:
     """(N, S, 2) the summed rewards; against an adversary that answers to what was done, T times a typical reward."""
-    if isinstance(game.adversary, Adaptive):
+    if game.adversary.adaptive:
         return game.episodes * game.base_reward
     total: FloatArray = np.sum([game.reward(t) for t in range(game.episodes)], axis=0)
     return total

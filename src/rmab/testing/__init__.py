@@ -1,5 +1,6 @@
 """Contracts as suites to run on your own code: each check passes, or raises AssertionError and names the broken clause."""
 
+from rmab.testing.adversary import check_adversary
 from rmab.testing.learner import check_learner
 
-__all__ = ["check_learner"]
+__all__ = ["check_adversary", "check_learner"]

@@ -1,0 +1,100 @@
+"""Names of a user's own code: `module:maker`, and the file that it comes from."""
+
+import inspect
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from rmab.errors import ModelError
+
+__all__ = ["is_own", "made_by", "own_module", "source_digest"]
+
+
+def is_own(name: str) -> bool:
+    """Return whether a name is `module:maker`."""
+    return ":" in name
+
+
+def own_module(name: str) -> str | None:
+    """Return the module in `module:maker` or `family@module:maker`; None for a built-in name or a file."""
+    module, colon, _ = name.rpartition("@")[2].partition(":")
+    return module if colon else None
+
+
+def made_by(what: str, name: str, kind: type[Any], *values: object, **options: object) -> Any:
+    """Call `module:maker` and return what it made.
+
+    Parameters
+    ----------
+    what : str
+        What it makes, for error messages: task, adversary.
+    name : str
+        The name as the user wrote it.
+    kind : type
+        What the maker must return.
+    *values, **options : object
+        Arguments of the maker.
+
+    Raises
+    ------
+    ModelError
+        In one line: there is no such module or maker, it does not take the options, it raised, or it made something else.
+    """
+    maker = _maker(what, name)
+    _check_options(what, name, maker, values, options)
+    try:
+        made = maker(*values, **options)
+    except Exception as error:  # the code is the user's, and may raise anything
+        raise ModelError(f"{what} {name}: its maker raised {type(error).__name__} ({_line(error)})") from error
+    if not isinstance(made, kind):
+        raise ModelError(f"{what} {name}: its maker returned a {type(made).__name__}, not a {kind.__name__}")
+    return made
+
+
+def source_digest(module: str) -> str | None:
+    """Return the SHA-256 of a module's source; None where it has none that can be read."""
+    found = sys.modules.get(module) or import_module(module)
+    file, loader = getattr(found, "__file__", None), found.__loader__
+    try:  # a loader also reads what lies in an archive
+        content: bytes = loader.get_data(file)  # type: ignore[union-attr]
+    except (OSError, AttributeError, TypeError):
+        return None
+    return sha256(content).hexdigest()
+
+
+def _maker(what: str, name: str) -> Callable[..., Any]:
+    module, _, maker = name.partition(":")
+    try:
+        found: ModuleType = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):  # one that the module itself imports
+            raise ModelError(f"{what} {name}: module {module} cannot be imported ({_line(error)})") from error
+        raise ModelError(f"{what} {name}: there is no module {module!r}; is its folder on PYTHONPATH?") from error
+    except Exception as error:
+        reason = f"{type(error).__name__}: {_line(error)}"
+        raise ModelError(f"{what} {name}: module {module!r} cannot be imported ({reason})") from error
+    made = getattr(found, maker, None)
+    if not callable(made):
+        fault = "is not a function or class" if hasattr(found, maker) else "does not exist"
+        raise ModelError(f"{what} {name}: {maker!r} {fault} in module {module}")
+    return made  # type: ignore[no-any-return]
+
+
+def _check_options(
+    what: str, name: str, maker: Callable[..., Any], values: tuple[Any, ...], options: dict[str, Any]
+) -> None:
+    try:
+        signature = inspect.signature(maker)
+    except ValueError:
+        return  # compiled code has none; the call itself will tell
+    try:
+        signature.bind(*values, **options)
+    except TypeError as error:
+        raise ModelError(f"{what} {name}: {error}; the maker is {name.partition(':')[2]}{signature}") from error
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
