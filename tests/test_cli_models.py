@@ -160,7 +160,7 @@ def test_what_a_plan_cannot_use_is_refused(problem_file: Path, tmp_path: Path) -
     bad.write_text(json.dumps(LEVEL))
     assert "there are arms 0..4, got 5" in refused("plan", problem_file, "--reward", bad, "--arm", 5)
     bad.write_text('{"kind": "something else"}')
-    assert "expected kind 'rmab task', found 'something else'" in refused("plan", bad)
+    assert "holds 'something else', not a task" in refused("plan", bad)
 
 
 def test_the_benchmark_reports_each_pair(monkeypatch: pytest.MonkeyPatch) -> None:

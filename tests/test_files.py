@@ -81,14 +81,21 @@ class TestLoad:
         (tmp_path / f"folder{suffix}").mkdir()
         assert re.search(r"cannot be read \(Is a directory\)$", refusal(tmp_path / f"folder{suffix}", FileError))
 
-    @pytest.mark.parametrize("kind", ["rmab task", 3, ""])
-    def test_wrong_kind(self, tmp_path, suffix, kind):
+    @pytest.mark.parametrize(
+        ("kind", "said"),
+        [
+            ("rmab task", r"holds a task, not a problem: load_task\(file\).problem is its problem$"),
+            (3, 'holds 3, not a problem; a problem has the field "kind": "rmab problem"$'),
+            ("", 'holds \'\', not a problem; a problem has the field "kind": "rmab problem"$'),
+        ],
+    )
+    def test_wrong_kind(self, tmp_path, suffix, kind, said):
         path = write(tmp_path / f"p{suffix}", {**FIELDS, "kind": kind})
-        assert re.search(f"expected kind 'rmab problem', found {kind!r}$", refusal(path, FileError))
+        assert re.search(said, refusal(path, FileError))
 
     def test_no_kind(self, tmp_path, suffix):
         path = write(tmp_path / f"p{suffix}", {key: value for key, value in FIELDS.items() if key != "kind"})
-        assert re.search("expected kind 'rmab problem', found None$", refusal(path, FileError))
+        assert re.search("does not say what it holds; a problem has the field", refusal(path, FileError))
 
     @pytest.mark.parametrize("names", [["kernels"], ["start"], ["budget"], ["horizon"], ["budget", "start"]])
     def test_missing_field(self, tmp_path, suffix, names):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.names import MODEL_FILES, TASK
+from rmab.cli.numbers import AT_LEAST_0
 from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import number, print_json, print_table
 
@@ -42,8 +43,8 @@ DIGITS = 4  # of the largest number in a table; smaller ones have as many decima
     show_default=True,
     help="What activating is worth, or the part of the arms in a state that the plan activates.",
 )
-@click.option("--arm", "arms", type=click.IntRange(min=0), multiple=True, help="Show this arm only; may be repeated.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of a task that is made by name.")
+@click.option("--arm", "arms", type=AT_LEAST_0, multiple=True, help="Show this arm only; may be repeated.")
+@click.option("--seed", type=AT_LEAST_0, default=0, show_default=True, help="Of a task that is made by name.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def plan(problem: str, reward: Path | None, index: str, arms: tuple[int, ...], seed: int, machine: bool) -> None:
     """Plan PROBLEM with its kernels known: what no policy can beat, the price of the budget, and whom to activate.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rmab.cli.names import BUILTIN_STUDY, STUDY
+from rmab.cli.numbers import AT_LEAST_1
 from rmab.cli.program import FAILED, Failure, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress
 
@@ -44,9 +45,9 @@ def study() -> None:
 )
 @click.argument("name", metavar="NAME|FILE", type=STUDY)
 @click.option("--out", "folder", type=FOLDER, required=True, help="The folder of the results.")
-@click.option("--rounds", type=click.IntRange(min=1), help="How many rounds, instead of what the study says.")
+@click.option("--rounds", type=AT_LEAST_1, help="How many rounds, instead of what the study says.")
 @click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="Who runs it.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes of the local engine; all cores by default.")
+@click.option("--workers", type=AT_LEAST_1, help="Processes of the local engine; all cores by default.")
 @click.option("--scheduler", metavar="ADDRESS", help="Of the Dask scheduler, for instance tcp://127.0.0.1:8786.")
 @click.option("--adopt", is_flag=True, help="Take over a folder that holds another study.")
 @click.option("--json", "machine", is_flag=True, help="Print the state of the folder as JSON.")

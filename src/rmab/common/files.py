@@ -21,6 +21,10 @@ from rmab.errors import FileError
 __all__ = ["kind_of", "read_fields", "write_atomically", "write_fields"]
 
 SUFFIXES = (".npz", ".json")
+WHAT_TO_DO = {  # where the one is found, and the other wanted
+    ("rmab problem", "rmab task"): ": give it rewards with Task.from_rewards(Problem.load(file), rewards), and save that",
+    ("rmab task", "rmab problem"): ": load_task(file).problem is its problem",
+}
 # What zipfile, zlib and NumPy raise on an archive in which some byte is wrong.
 BROKEN_ARCHIVE = (ValueError, EOFError, KeyError, RuntimeError, SyntaxError, OSError, zipfile.BadZipFile, zlib.error)
 
@@ -72,13 +76,23 @@ def read_fields(
     fields = _read(path)
     found = fields.pop("kind", None)
     if not isinstance(found, str) or found != kind:
-        raise FileError(f"{path}: expected kind {kind!r}, found {found!r}")
+        raise FileError(f"{path}: {_wrong_kind(found, kind)}")
     if missing := sorted(required - fields.keys()):
         raise FileError(f"{path}: missing {', '.join(missing)}")
     free = {name for name in fields if prefix is not None and name.startswith(prefix)}
     if unknown := sorted(fields.keys() - required - optional - free):
         raise FileError(f"{path}: unknown {', '.join(unknown)} (known: {', '.join(sorted(required | optional))})")
     return fields
+
+
+def _wrong_kind(found: object, wanted: str) -> str:
+    """Return what is wrong with the kind of a file, and what to do."""
+    word = wanted.removeprefix("rmab ")
+    if found is None:
+        return f'does not say what it holds; a {word} has the field "kind": "{wanted}"'
+    if not isinstance(found, str) or not found.startswith("rmab "):
+        return f'holds {found!r:.40}, not a {word}; a {word} has the field "kind": "{wanted}"'
+    return f"holds a {found.removeprefix('rmab ')}, not a {word}{WHAT_TO_DO.get((found, wanted), '')}"
 
 
 def kind_of(path: str | os.PathLike[str]) -> object:

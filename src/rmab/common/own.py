@@ -50,7 +50,7 @@ def made_by(what: str, name: str, kind: type[Any], *values: object, **options: o
     except Exception as error:  # the code is the user's, and may raise anything
         raise ModelError(f"{what} {name}: its maker raised {type(error).__name__} ({_line(error)})") from error
     if not isinstance(made, kind):
-        raise ModelError(f"{what} {name}: its maker returned a {type(made).__name__}, not a {kind.__name__}")
+        raise ModelError(f"{what} {name}: its maker returned {type(made).__name__} instead of {kind.__name__}")
     return made
 
 

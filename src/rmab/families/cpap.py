@@ -1,4 +1,4 @@
-"""CPAP adherence (paper, case study 1): patients with a breathing device, and whom to call.
+"""CPAP adherence (Xiong & Li 2024, case study 1): patients with a breathing device, and whom to call.
 
 Three states of adherence: low, intermediate, acceptable. Half of the patients come from an adherent cluster, half from a
 non-adherent one. Passive kernels are the paper's figures with a small noise per patient. One printed row sums to 1.0003; we
