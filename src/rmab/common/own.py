@@ -5,23 +5,27 @@ import sys
 from collections.abc import Callable
 from hashlib import sha256
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rmab.common.files import SUFFIXES
 from rmab.errors import ModelError
 
 __all__ = ["is_own", "made_by", "own_module", "source_digest"]
 
 
+_IMPORTED: dict[str, tuple[object, str | None]] = {}  # by module: its import, and the digest of its source then
+
+
 def is_own(name: str) -> bool:
-    """Return whether a name is `module:maker`."""
-    return ":" in name
+    """Return whether a name has a `module:maker` in it; a file has not, whatever it is called."""
+    return ":" in name and Path(name).suffix not in SUFFIXES
 
 
 def own_module(name: str) -> str | None:
     """Return the module in `module:maker` or `family@module:maker`; None for a built-in name or a file."""
-    module, colon, _ = name.rpartition("@")[2].partition(":")
-    return module if colon else None
+    return name.rpartition("@")[2].partition(":")[0] if is_own(name) else None
 
 
 def made_by(what: str, name: str, kind: type[Any], *values: object, **options: object) -> Any:
@@ -54,15 +58,21 @@ def made_by(what: str, name: str, kind: type[Any], *values: object, **options: o
     return made
 
 
-def source_digest(module: str) -> str | None:
-    """Return the SHA-256 of a module's source; None where it has none that can be read."""
-    found = sys.modules.get(module) or import_module(module)
-    file, loader = getattr(found, "__file__", None), found.__loader__
-    try:  # a loader also reads what lies in an archive
-        content: bytes = loader.get_data(file)  # type: ignore[union-attr]
-    except (OSError, AttributeError, TypeError):
+def source_digest(module: str, *, on_disk: bool = False) -> str | None:
+    """Return the SHA-256 of a module's source; None where it has none that can be read.
+
+    A process goes on with the source that it imported, and that is the one meant, unless asked for the one on disk.
+    """
+    try:
+        found = sys.modules.get(module) or import_module(module)
+        loaded, digest = _IMPORTED.get(module, (None, None))
+        if on_disk or loaded is not found.__spec__:  # reloading a module gives it another one
+            digest = sha256(found.__loader__.get_data(found.__file__)).hexdigest()  # type: ignore[union-attr]
+        if not on_disk:
+            _IMPORTED[module] = found.__spec__, digest
+    except Exception:  # noqa: BLE001  (the code is the user's; what is wrong with it is said where it is made)
         return None
-    return sha256(content).hexdigest()
+    return digest
 
 
 def _maker(what: str, name: str) -> Callable[..., Any]:

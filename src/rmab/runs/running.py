@@ -21,7 +21,7 @@ from rmab.play.feedback import Feedback
 from rmab.play.simulation import Trajectory, simulate
 from rmab.runs.comparators import Comparator, Comparators
 
-__all__ = ["Run", "fitted", "run"]
+__all__ = ["Run", "feedback_of", "run"]
 
 FULL_INFORMATION = "sees all rewards of an episode"
 SIMULATOR = 100  # key of the run's own stream; the task spawns its own from the same seed
@@ -142,29 +142,27 @@ class Run(ReadOnly):
         )
 
 
-def fitted(task: Task, learner: Learner, feedback: FeedbackMode | None = None) -> Task:
-    """Return the task with the feedback that the learner gets: the one place where that is decided.
+def feedback_of(learner: Learner, given: FeedbackMode, asked: FeedbackMode | None = None) -> FeedbackMode:
+    """Return the feedback that a learner gets: the one place where that is decided.
 
     Parameters
     ----------
-    task : Task
-        Any task.
     learner : Learner
-        Who is to play it.
-    feedback : {'bandit', 'active', 'full'}, optional
-        What is asked for. By default full feedback for a learner that is not defined without it, otherwise what the task
-        gives.
+        Who plays.
+    given, asked : {'bandit', 'active', 'full'}
+        What the task gives; and what is asked for, which wins. Without it, a learner that is not defined without full
+        feedback gets that, and any other what the task gives.
 
     Raises
     ------
     ModelError
         If the learner needs full feedback, and other feedback is asked for.
     """
-    if learner.feedback == "full" and feedback not in (None, "full"):
-        raise ModelError(f"{learner.name} needs full feedback (got {feedback!r}): leave it out, or say 'full'")
-    wanted = "full" if learner.feedback == "full" else task.feedback
-    chosen = wanted if feedback is None else feedback
-    return task if chosen == task.feedback else replace(task, feedback=chosen)
+    if learner.feedback != "full":
+        return given if asked is None else asked
+    if asked not in (None, "full"):
+        raise ModelError(f"{learner.name} needs full feedback (got {asked!r}): leave it out, or say 'full'")
+    return "full"
 
 
 def run(
@@ -216,7 +214,7 @@ def run(
     if not isinstance(made, Task) or not isinstance(player, Learner):
         kinds = f"{type(made).__name__} and {type(player).__name__}"
         raise ModelError(f"a run needs a task and a learner, or their names, got {kinds}")
-    game = fitted(made, player, feedback)
+    game = replace(made, feedback=feedback_of(player, made.feedback, feedback))
     if player.privileged:
         player = player.informed(game.problem, _known_rewards(game), number)  # type: ignore[attr-defined]
     view, loop = game.view(), _Loop(game, number)
