@@ -242,7 +242,8 @@ class TestIds:
 class TestBuiltIn:
     def test_there_are_eight(self) -> None:
         assert set(BUILTIN) == set(builtin_names()) == {
-            "paper-cpap", "paper-deadline", "learning-table", "ucmd-parts", "asymptotic", "growth", "rivals", "rivals-growth",
+            "paper-cpap", "paper-deadline", "learning-table", "ucmd-parts",
+            "asymptotic", "growth", "rivals", "rivals-growth",
         }  # fmt: skip
 
     @pytest.mark.parametrize("name", builtin_names())

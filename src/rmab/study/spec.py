@@ -108,6 +108,12 @@ class Study(BaseModel):
             In one line, with everything that is wrong with the study.
         FileError
             If the file cannot be read.
+
+        Examples
+        --------
+        >>> from rmab.study import Study
+        >>> Study.load("paper-cpap").with_rounds(10).rounds
+        10
         """
         if str(source) in builtin_names():
             return cls._checked(builtin_table(str(source)), str(source))
