@@ -29,26 +29,19 @@ def own_module(name: str) -> str | None:
 
 
 def made_by(what: str, name: str, kind: type[Any], *values: object, **options: object) -> Any:
-    """Call `module:maker` and return what it made.
+    """Call `module:maker` of the user's with these arguments, and return what it made.
 
-    Parameters
-    ----------
-    what : str
-        What it makes, for error messages: task, adversary.
-    name : str
-        The name as the user wrote it.
-    kind : type
-        What the maker must return.
-    *values, **options : object
-        Arguments of the maker.
-
-    Raises
-    ------
-    ModelError
-        In one line: there is no such module or maker, it does not take the options, it raised, or it made something else.
+    what: what it makes, for error messages; kind: the class that it must be of. Whatever goes wrong (no such module or maker,
+    options that it does not take, something raised or something else made) is a ModelError of one line.
     """
     maker = _maker(what, name)
-    _check_options(what, name, maker, values, options)
+    try:
+        signature = inspect.signature(maker)
+        signature.bind(*values, **options)
+    except TypeError as error:
+        raise ModelError(f"{what} {name}: {error}; the maker is {name.partition(':')[2]}{signature}") from error
+    except ValueError:
+        pass  # compiled code has no signature; the call itself will tell
     try:
         made = maker(*values, **options)
     except Exception as error:  # the code is the user's, and may raise anything
@@ -91,19 +84,6 @@ def _maker(what: str, name: str) -> Callable[..., Any]:
         fault = "is not a function or class" if hasattr(found, maker) else "does not exist"
         raise ModelError(f"{what} {name}: {maker!r} {fault} in module {module}")
     return made  # type: ignore[no-any-return]
-
-
-def _check_options(
-    what: str, name: str, maker: Callable[..., Any], values: tuple[Any, ...], options: dict[str, Any]
-) -> None:
-    try:
-        signature = inspect.signature(maker)
-    except ValueError:
-        return  # compiled code has none; the call itself will tell
-    try:
-        signature.bind(*values, **options)
-    except TypeError as error:
-        raise ModelError(f"{what} {name}: {error}; the maker is {name.partition(':')[2]}{signature}") from error
 
 
 def _line(error: Exception) -> str:

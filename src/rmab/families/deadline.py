@@ -91,17 +91,12 @@ def least_laxity_first(problem: Problem) -> IndexPolicy:
     Parameters
     ----------
     problem : Problem
-        Of charging spots, as in the task `deadline`: arms with 120 states.
+        Of charging spots, as in the task `deadline`; arms of another number of states are a ModelError.
 
     Returns
     -------
     IndexPolicy
         With a table of shape (N, S), the same at every step.
-
-    Raises
-    ------
-    ModelError
-        If the arms are not charging spots.
 
     Examples
     --------
@@ -119,24 +114,12 @@ def earliest_deadline_first(problem: Problem) -> IndexPolicy:
     Parameters
     ----------
     problem : Problem
-        Of charging spots, as in the task `deadline`: arms with 120 states.
+        Of charging spots, as in the task `deadline`; arms of another number of states are a ModelError.
 
     Returns
     -------
     IndexPolicy
         With a table of shape (N, S), the same at every step.
-
-    Raises
-    ------
-    ModelError
-        If the arms are not charging spots.
-
-    Examples
-    --------
-    >>> import rmab
-    >>> spots = rmab.task("deadline", arms=4, budget=1, horizon=5, episodes=2)
-    >>> rmab.earliest_deadline_first(spots.problem).budget
-    1
     """
     return _ranked(problem, [MOST_SLOTS + 1 - d if load else 0 for d, load in STATES])
 
@@ -151,7 +134,7 @@ def deadline_whittle(problem: Problem, *, discount: float = 1.0) -> Whittle:
     Parameters
     ----------
     problem : Problem
-        Of charging spots, as in the task `deadline`: arms with 120 states.
+        Of charging spots, as in the task `deadline`; arms of another number of states are a ModelError.
     discount : float, optional
         In [0, 1].
 
@@ -159,11 +142,6 @@ def deadline_whittle(problem: Problem, *, discount: float = 1.0) -> Whittle:
     -------
     Whittle
         With an index of shape (N, S).
-
-    Raises
-    ------
-    ModelError
-        If the discount is out of range, or the arms are not charging spots.
 
     Examples
     --------

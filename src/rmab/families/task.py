@@ -143,19 +143,12 @@ class Task:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write problem and rewards to one file.
-
-        Parameters
-        ----------
-        path : str or path
-            Ends in `.npz` or `.json`.
+        """Write problem and rewards to one file, `.npz` or `.json`.
 
         Raises
         ------
         ModelError
             If the adversary is adaptive: its rewards depend on what will be played.
-        FileError
-            If the file cannot be written.
         """
         if self.adversary.adaptive:
             raise ModelError(f"task {self.name}: an adaptive adversary has no fixed rewards to save")
@@ -176,16 +169,10 @@ def load_task(path: str | os.PathLike[str]) -> Task:
     path : str or path
         Ends in `.npz` or `.json`.
 
-    Returns
-    -------
-    Task
-
     Raises
     ------
-    FileError
-        If the file cannot be read, or holds something else.
-    ModelError
-        If what it holds is not a task, for instance because of a wrong shape.
+    FileError, ModelError
+        If the file cannot be read, holds something else, or a task that is wrong.
     """
     optional = {"name", "low", "high", "feedback", "passive_zero"}
     fields = read_fields(path, "rmab task", Problem.REQUIRED | {"rewards"}, Problem.OPTIONAL | optional)

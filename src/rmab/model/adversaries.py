@@ -89,22 +89,13 @@ class Adversary(ReadOnly, ABC):
         """
 
     def treats_alike(self, groups: IntArray) -> bool:  # noqa: ARG002
-        """Return whether arms of one group are paid alike in every episode; False unless overridden.
-
-        Parameters
-        ----------
-        groups : ndarray of int, shape (N,)
-            The group of every arm.
-        """
+        """Return whether arms of one group, of labels (N,), are paid alike in every episode; False unless overridden."""
         return False
 
     def repeated(self, times: int) -> "Adversary":
         """Return the adversary of the same arms `times` times over: copies follow each other, and are paid alike.
 
-        Raises
-        ------
-        ModelError
-            Unless it is overridden.
+        It raises ModelError unless overridden.
         """
         kind = type(self).__name__
         raise ModelError(f"{kind} has no rewards for {times} copies of every arm: write {kind}.repeated(times)")

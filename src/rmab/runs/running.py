@@ -143,20 +143,10 @@ class Run(ReadOnly):
 
 
 def feedback_of(learner: Learner, given: FeedbackMode, asked: FeedbackMode | None = None) -> FeedbackMode:
-    """Return the feedback that a learner gets: the one place where that is decided.
+    """Return the feedback that a learner gets, from what the task gives and what is asked for: it is decided only here.
 
-    Parameters
-    ----------
-    learner : Learner
-        Who plays.
-    given, asked : {'bandit', 'active', 'full'}
-        What the task gives; and what is asked for, which wins. Without it, a learner that is not defined without full
-        feedback gets that, and any other what the task gives.
-
-    Raises
-    ------
-    ModelError
-        If the learner needs full feedback, and other feedback is asked for.
+    What is asked for wins, and is a ModelError where the learner is not defined with it. Otherwise a learner that is not
+    defined without full feedback gets that, and any other what the task gives.
     """
     if learner.feedback != "full":
         return given if asked is None else asked

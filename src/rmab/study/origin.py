@@ -46,19 +46,7 @@ class Changes:
 
 
 def changes_since(study: Study, folder: Path) -> Changes:
-    """Compare the library, and tasks and learners of one's own, with those of the finished runs in a folder.
-
-    Parameters
-    ----------
-    study : Study
-        One that can be made.
-    folder : Path
-        Its folder, which need not exist.
-
-    Returns
-    -------
-    Changes
-    """
+    """Compare the library, and tasks and learners of one's own, with those of the finished runs in a study's folder."""
     if not (folder / "study.json").exists():
         return Changes("", {})
     there, library = Results.open(folder), ""

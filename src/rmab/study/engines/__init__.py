@@ -45,17 +45,4 @@ class Engine(Protocol):
         """The name of the engine in the provenance of its runs."""
 
     def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
-        """Play all jobs.
-
-        Parameters
-        ----------
-        jobs : iterable of Job
-            Taken one by one, as there is room for them.
-        folder : Path
-            Folder of the study, where `write_shard` puts the runs.
-
-        Yields
-        ------
-        Outcome
-            One per job, in any order.
-        """
+        """Play all jobs, and yield an outcome for each."""
