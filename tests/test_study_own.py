@@ -134,6 +134,14 @@ class TestSentToWorkers:
         assert {one.message for one in status.failures} == {"ZeroDivisionError: division by zero"}  # the new package
         assert changes_since(study, tmp_path / "out").ids == {one.id for one in status.failures}
 
+    def test_what_a_worker_cannot_import_is_said(self, running: Cluster, module: Path, tmp_path: Path) -> None:
+        (module.parent / "left_behind.py").write_text("")
+        module.write_text(f"import left_behind\n{MODULE}")
+        study = small_study(1, ("own_study:Mine",))
+        said = r"module own_study cannot be used on the workers of tcp://.* \(ModuleNotFoundError: .*'left_behind'\)"
+        with pytest.raises(rmab.StudyError, match=said):
+            run_study(study, tmp_path / "out", engine=DaskEngine(running.address))
+
     def test_installed_ones_are_left_to_the_workers(self, module: Path) -> None:
         assert _place("rmab") is None
         assert _place("numpy") is None

@@ -19,7 +19,7 @@ def tasks(machine: bool) -> None:
     """List the tasks and their options.
 
     A task is a family and an adversary, which chooses the rewards: cpap@switching. Without an adversary it is the paper's
-    ramp. A task of your own is a file: see Task.save and docs/cli.md.
+    ramp. A task of your own is a file or module:maker: see docs/cli.md.
     """
     from rmab.families import FAMILIES, family_options
     from rmab.families import tasks as every

@@ -31,8 +31,8 @@ def own_module(name: str) -> str | None:
 def made_by(what: str, name: str, kind: type[Any], *values: object, **options: object) -> Any:
     """Call `module:maker` of the user's with these arguments, and return what it made.
 
-    what: what it makes, for error messages; kind: the class that it must be of. Whatever goes wrong (no such module or maker,
-    options that it does not take, something raised or something else made) is a ModelError of one line.
+    what: what it makes, for error messages; kind: the class that it must be of. Whatever goes wrong (no such module or
+    maker, options that it does not take, something raised or something else made) is a ModelError of one line.
     """
     maker = _maker(what, name)
     try:

@@ -204,7 +204,8 @@ def run(
     if not isinstance(made, Task) or not isinstance(player, Learner):
         kinds = f"{type(made).__name__} and {type(player).__name__}"
         raise ModelError(f"a run needs a task and a learner, or their names, got {kinds}")
-    game = replace(made, feedback=feedback_of(player, made.feedback, feedback))
+    wanted = feedback_of(player, made.feedback, feedback)
+    game = made if wanted == made.feedback else replace(made, feedback=wanted)
     if player.privileged:
         player = player.informed(game.problem, _known_rewards(game), number)  # type: ignore[attr-defined]
     view, loop = game.view(), _Loop(game, number)

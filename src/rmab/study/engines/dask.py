@@ -139,7 +139,8 @@ class DaskEngine:
             if top not in self.sent:
                 try:
                     send(client, top)
-                except OSError as error:
-                    raise StudyError(f"module {top} cannot be sent to the workers of {self.scheduler} ({error})") from error
+                except Exception as error:  # the code is the user's, and is imported there
+                    reason = " ".join(f"{type(error).__name__}: {error}".split())
+                    raise StudyError(f"module {top} cannot be used on the workers of {self.scheduler} ({reason})") from error
                 self.sent.add(top)
         return client.submit(attempt, job, DaskEngine.name, pure=False)
