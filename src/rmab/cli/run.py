@@ -53,10 +53,25 @@ def _checked_file(ctx: click.Context, param: click.Parameter, value: Path | None
 )
 @click.argument("task", type=TASK)
 @click.argument("learner", type=LEARNER)
-@click.option("--seed", type=AT_LEAST_0, default=0, show_default=True, help="Of the model, the rewards and the luck.")
-@click.option("--episodes", type=AT_LEAST_1, help="How many; the same as -t episodes=N.")
-@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", callback=key_values, help="Of the learner.")
-@click.option("-t", "--task-option", multiple=True, metavar="KEY=VALUE", callback=key_values, help="Of the task.")
+@click.option("--seed", type=AT_LEAST_0, default=0, show_default=True, help="Seed of the model, the rewards and the luck.")
+@click.option("--episodes", type=AT_LEAST_1, help="Number of episodes; the same as -t episodes=N.")
+@click.option(
+    "-o",
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=key_values,
+    help="Option of the learner; may be repeated.",
+)
+@click.option(
+    "-t",
+    "--task-option",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=key_values,
+    help="Option of the task; may be repeated.",
+)
 @click.option(
     "--feedback",
     type=click.Choice(["bandit", "active", "full"]),

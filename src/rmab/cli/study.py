@@ -42,17 +42,24 @@ def study() -> None:
     epilog=examples(
         ("rmab study run paper-cpap --rounds 20 --out results", "a built-in study on all cores"),
         ("rmab study run mine.toml --out results --workers 2", "your own, with two worker processes"),
+        ("rmab study run mine.toml --out results --again", "after a change of your own learner: its runs anew"),
         ("rmab study run paper-cpap --out results --engine dask --scheduler tcp://head:8786", "on a Dask cluster"),
     ),
 )
 @click.argument("name", metavar="NAME|FILE", type=STUDY)
-@click.option("--out", "folder", type=FOLDER, required=True, help="The folder of the results.")
-@click.option("--rounds", type=AT_LEAST_1, help="How many rounds, instead of what the study says.")
-@click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="Who runs it.")
-@click.option("--workers", type=AT_LEAST_1, help="Processes of the local engine; all cores by default.")
-@click.option("--scheduler", metavar="ADDRESS", help="Of the Dask scheduler, for instance tcp://127.0.0.1:8786.")
+@click.option("--out", "folder", type=FOLDER, required=True, help="Folder of the results; made if it is not there.")
+@click.option("--rounds", type=AT_LEAST_1, help="Number of rounds, instead of what the study says.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "dask"]),
+    default="local",
+    show_default=True,
+    help="Where it runs: here, or on a Dask cluster.",
+)
+@click.option("--workers", type=AT_LEAST_1, help="Number of processes of the local engine; all cores by default.")
+@click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, for instance tcp://127.0.0.1:8786.")
 @click.option("--adopt", is_flag=True, help="Take over a folder that holds another study.")
-@click.option("--again", is_flag=True, help="Play finished runs anew whose own task or learner has changed since.")
+@click.option("--again", is_flag=True, help="Play those finished runs anew whose own task or learner has changed.")
 @click.option("--json", "machine", is_flag=True, help="Print the state of the folder as JSON.")
 @click.pass_context
 def run(
