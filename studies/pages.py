@@ -2,6 +2,7 @@
 
 python studies/pages.py growth results/growth
 python studies/pages.py comparison results/rivals results/rivals-growth
+python studies/pages.py learning results/learning-table results/ucmd-parts
 python studies/pages.py case results/paper-cpap     (prints the tables of docs/reproduction.md)
 """
 
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from rmab.model.adversaries import ADVERSARIES
-from rmab.report.statistics import Interval
+from rmab.report.statistics import Interval, interval
 from rmab.report.summary import COLUMNS, Cell, Scaling, Summary, summarise
 from rmab.study import Results
 
@@ -56,8 +57,8 @@ def exponent(scaling: Scaling | None) -> str:
 
 
 def per_cent(found: Interval) -> str:
-    """Return a mean with the half width of its 95% interval, in per cent."""
-    return f"{100 * found.mean:.1f} ± {100 * found.half:.1f}"
+    """Return a mean with the half width of its 95% interval, in per cent; a single round has no interval."""
+    return f"{100 * found.mean:.1f} ± {100 * found.half:.1f}" if found.count > 1 else f"{100 * found.mean:.1f}"
 
 
 def rows(head: list[str], lines: list[list[str]], left: int) -> str:
@@ -111,6 +112,57 @@ def case(folder: Path) -> str:
         ]
         parts.append(rows(head, lines, 1))
     return "\n".join(parts)
+
+
+def learning(folder: Path, parts: Path) -> str:
+    """docs/learning_tables.md: regret of the main learners by family and adversary, and of `ucmd` with other parts."""
+    found, exchanged = summary_of(folder), summary_of(parts)
+    cells = {(cell.task, cell.learner): cell for page in found.pages for cell in page.cells}
+    sections = []
+    for family in dict.fromkeys(task.partition("@")[0] for task, _ in cells):
+        mine = {(task.partition("@")[2], who): cell for (task, who), cell in cells.items() if task.startswith(f"{family}@")}
+        tables = [_regrets(found.learners, mine, to) for to in ("O1", "O2")]
+        sections.append("\n".join([f"## {family}\n", *tables, _above_ucmd(found.learners, mine)]))
+    others = {(page.task.partition("@")[2], cell.learner): cell for page in exchanged.pages for cell in page.cells}
+    sections.append("## Parts of `ucmd`, exchanged one by one (cpap)\n\n" + _regrets(exchanged.learners, others, "O1"))
+    made = (
+        "Made by `rmab study run learning-table --out results/learning-table`, `rmab study run ucmd-parts --out\n"
+        "results/ucmd-parts` and `python studies/pages.py learning results/learning-table results/ucmd-parts`: means and\n"
+        "95% intervals over rounds. Negative is better; in the tables of differences to `ucmd`, positive means that `ucmd`\n"
+        "is better.\n"
+    )
+    return "\n".join(["# Learning tables\n", made, *sections])
+
+
+def _regrets(learners: list[str], cells: dict[tuple[str, str], Cell], to: str) -> str:
+    """Learners by adversaries: regret relative to a comparator in per cent."""
+    lines = []
+    for label in learners:
+        mine = [cells.get((against, label)) for against in ADVERSARIES]
+        there = [cell for cell in mine if cell is not None]
+        if there:
+            rounds = "-".join(map(str, sorted({cell.rounds.size for cell in there})))
+            seconds = f"{np.concatenate([cell.columns['seconds'].ravel() for cell in there]).mean():.2f}"
+            shown = ["" if cell is None else per_cent(cell.relative(to)) for cell in mine]
+            lines.append([label, *shown, rounds, seconds])
+    return rows([f"regret to {to}, %", *ADVERSARIES, "rounds", "s / episode"], lines, 1)
+
+
+def _above_ucmd(learners: list[str], cells: dict[tuple[str, str], Cell]) -> str:
+    """By how much honest learners lose more than `ucmd` in the same rounds, in per cent of O1."""
+    lines = []
+    for label in (one for one in learners if one != "ucmd"):
+        pairs = [(cells.get((against, label)), cells.get((against, "ucmd"))) for against in ADVERSARIES]
+        if all(cell is None or cell.privileged for cell, _ in pairs):
+            continue
+        lines.append([label, *("" if a is None or b is None else _difference(a, b) for a, b in pairs)])
+    return rows(["regret to O1 above `ucmd`'s in the same rounds, points", *ADVERSARIES], lines, 1)
+
+
+def _difference(one: Cell, other: Cell) -> str:
+    _, left, right = np.intersect1d(one.rounds, other.rounds, return_indices=True)
+    parts = [cell.regret("O1")[:, -1] / np.abs(cell.totals + cell.regret("O1")[:, -1]) for cell in (one, other)]
+    return per_cent(interval(parts[0][left] - parts[1][right])) if left.size else ""
 
 
 def comparison(folder: Path, grown: Path) -> str:
@@ -179,14 +231,16 @@ results/rivals-growth` and `python studies/pages.py comparison results/rivals re
 def main() -> None:
     """Write a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("page", choices=["growth", "comparison", "case"])
+    parser.add_argument("page", choices=["growth", "comparison", "learning", "case"])
     parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--docs", type=Path, default=DOCS, help="where the page goes")
     args = parser.parse_args()
     if args.page == "case":
         sys.stdout.write(case(*args.folders))
         return
-    text = growth(*args.folders) if args.page == "growth" else comparison(*args.folders)
-    (DOCS / f"{args.page}.md").write_text(text, encoding="utf-8")
+    make = {"growth": growth, "comparison": comparison, "learning": learning}[args.page]
+    name = {"learning": "learning_tables"}.get(args.page, args.page)
+    (args.docs / f"{name}.md").write_text(make(*args.folders), encoding="utf-8")
 
 
 if __name__ == "__main__":

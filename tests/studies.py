@@ -8,8 +8,8 @@ from pathlib import Path
 from rmab.errors import SolverError
 from rmab.learning import Chance
 from rmab.study import Job, Outcome, Results, Study
-from rmab.study.playing import attempt
 from rmab.study.shards import encoded, write_shard
+from rmab.study.single_run import attempt
 
 HERE = str(Path(__file__).parent)
 TINY = {"arms": 4, "budget": 2, "horizon": 5, "episodes": 3}

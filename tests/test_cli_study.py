@@ -15,7 +15,7 @@ import pytest
 
 import rmab
 from rmab.report import Report
-from rmab.study import BUILTIN, Results, origin
+from rmab.study import BUILTIN, Results
 from test_cli import call, refused
 from test_study_engines import cluster
 
@@ -144,7 +144,7 @@ def test_runs_that_fail_are_named_and_the_exit_code_is_1(file: Path) -> None:
     assert "Traceback" not in later.stderr
     assert "in decide" in call("--debug", "study", "status", "results").stderr
     told = json.loads(call("study", "status", "results", "--json").stdout)
-    assert told == found
+    assert {**told, "outdated": {}} == found
     alone = call("run", "cpap", "broken:Broken", "-t", "episodes=1")
     assert (alone.exit_code, alone.stderr) == (1, "Error: no plan\n")
 
@@ -165,7 +165,7 @@ def test_a_folder_that_can_no_longer_be_written_is_a_failure_not_wrong_input(
         outcome = call("study", "run", file, "--out", "results")
         assert outcome.exit_code == code
         assert "Error: results: cannot be written" in outcome.stderr
-        assert ("the same command goes on" in outcome.stderr) == begun
+        assert ("the same command continues" in outcome.stderr) == begun
     fails(begun=True)
     assert "Traceback" in call("--debug", "study", "run", file, "--out", "results").stderr
 
@@ -191,7 +191,7 @@ def test_ctrl_c_leaves_a_folder_in_which_the_printed_command_goes_on(file: Path)
     total, finished, missing, damaged = counts("status", "my results")
     assert (total, finished + missing, damaged) == (16, 16, 0)
     assert 1 <= finished < 16
-    (again,) = re.findall(r"go on with:\n  (.*)\n", errors)
+    (again,) = re.findall(r"continue with:\n  (.*)\n", errors)
     assert again.startswith("python -m rmab ")
     assert shlex.split(again)[3:] == words
     command = [sys.executable, *shlex.split(again)[1:]]
@@ -211,11 +211,37 @@ def test_another_library_or_learner_than_that_of_finished_runs_is_warned_of(
     with Path("changing.py").open("a") as text:
         text.write("# changed\n")
     monkeypatch.setattr(rmab, "__version__", "99.0")
-    origin._source.cache_clear()
     warnings = [line for line in call(*run).stderr.splitlines() if line.startswith("warning: results: ")]
     assert len(warnings) == 2
     assert re.search(r"finished runs are of rmab \S+ .*here is rmab 99\.0.*: results may differ", warnings[0])
-    assert "the source of learner changing:Mine has changed" in warnings[1]
+    kept = "its source has changed; finished runs of the old one: 1, kept as they are (--again plays them anew)"
+    assert warnings[1] == f"warning: results: learner changing:Mine: {kept}"
+
+
+def test_again_plays_exactly_the_runs_of_an_older_source(file: Path) -> None:
+    Path("evolving.py").write_text("from rmab.learning.oracle import Chance\nclass Mine(Chance):\n    pass\n")
+    file.write_text(TINY.replace('"oracle"', '"evolving:Mine"'))
+    run = ("study", "run", file, "--out", "results", "--workers", 1)
+    assert "--again has nothing to do" in call(*run, "--rounds", 2, "--again").stderr
+    first = written("results")
+    with Path("evolving.py").open("a") as text:
+        text.write("# changed\n")
+    extended = call("--debug", *run, "--rounds", 3, "--json")
+    outdated = json.loads(extended.stdout)["outdated"]["learner evolving:Mine"]
+    assert sorted(outdated) == sorted(one for one in first if "evolving" in one)
+    assert all(f"  {one}\n" in extended.stderr for one in outdated)
+    assert {one: time for one, time in written("results").items() if one in first} == first  # nothing was touched
+    before = written("results")
+    anew = call(*run, "--rounds", 3, "--again")
+    assert f"its source has changed; finished runs of the old one: {len(outdated)}, played anew" in anew.stderr
+    after = written("results")
+    assert sorted(one for one in after if after[one] != before[one]) == sorted(outdated)
+    assert json.loads(call(*run, "--rounds", 3, "--json").stdout)["outdated"] == {}
+
+
+def written(folder: str) -> dict[str, int]:
+    """Return when each run was written, by id."""
+    return {one.stem: one.stat().st_mtime_ns for one in (Path(folder) / "runs").iterdir()}
 
 
 def test_a_pipe_that_knows_fewer_letters(file: Path) -> None:

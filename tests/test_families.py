@@ -245,12 +245,18 @@ class TestOwnTasks:
         with pytest.raises(RmabError, match=f"^{re.escape(str(path))}: "):
             rmab.task(path)
 
-    @pytest.mark.parametrize("options", [{"seed": 0}, {"arms": 4}, {"feedback": "full"}])
+    @pytest.mark.parametrize("options", [{"seed": 0}, {"arms": 4}])
     def test_a_file_takes_no_options(self, tmp_path: Path, options: dict[str, object]) -> None:
         path = tmp_path / "mine.json"
         rmab.task("cpap", arms=2, budget=1, horizon=2, episodes=1).save(path)
         with pytest.raises(ModelError, match=f"^{re.escape(str(path))}: a task from a file takes neither seed nor options"):
             rmab.task(path, **options)  # type: ignore[arg-type]
+
+    def test_a_file_says_its_feedback_unless_asked_for_other(self, tmp_path: Path) -> None:
+        path = tmp_path / "mine.json"
+        rmab.task("cpap", arms=2, budget=1, horizon=2, episodes=1, feedback="active").save(path)
+        assert rmab.task(path).feedback == "active"
+        assert rmab.task(path, feedback="full").feedback == "full"
 
     def test_adaptive_rewards_cannot_be_saved(self, tmp_path: Path) -> None:
         with pytest.raises(ModelError, match="adaptive"):

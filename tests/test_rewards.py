@@ -6,7 +6,9 @@ import pytest
 import rmab
 from rmab.errors import ModelError
 from rmab.families.deadline import STATES as SPOTS
-from rmab.model.adversaries import ADVERSARIES, Adaptive, Adversary, RewardModel, Scripted, Trace, adversary
+from rmab.model.adversaries import ADVERSARIES, Adaptive, Adversary, Scripted, adversary
+from rmab.model.rewards import RewardModel
+from rmab.model.trace import Trace
 
 ARMS, STATES, EPISODES = 8, 2, 100
 

@@ -17,6 +17,7 @@ from distributed import Client
 import rmab
 from rmab.study import DaskEngine, Failure, LocalEngine, Results, Status, run_study
 from rmab.study.engines import dask
+from rmab.study.single_run import attempt
 from studies import HERE, Inline, data, small_study
 
 SOURCE = str(Path(rmab.__file__).parents[1])
@@ -254,7 +255,7 @@ class TestDask:
 
     def test_another_version_on_a_worker(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         job = STUDY.jobs()[0]
-        content, *_ = rmab.study.playing.attempt(job, "dask")
+        content, *_ = attempt(job, "dask")
         monkeypatch.setattr(rmab, "__version__", "99.0")
         with pytest.raises(rmab.StudyError, match=r"a worker of tcp://somewhere:1 has rmab .*, here is 99\.0"):
             DaskEngine("tcp://somewhere:1")._check(job, content, tmp_path)

@@ -147,9 +147,7 @@ class TestErrors:
             "from rmab.learning.algorithms.oracle import Chance\nclass Hungry(Chance):\n    feedback = 'full'\n"
         )
         monkeypatch.syspath_prepend(tmp_path)
-        with pytest.raises(
-            rmab.ModelError, match=r"learners\[0\].feedback: hungry:Hungry needs full feedback \(got 'bandit'"
-        ):
+        with pytest.raises(rmab.ModelError, match=r"learners\[0\].feedback: random needs full feedback \(got 'bandit'"):
             small_study(learners=[{"name": "hungry:Hungry", "feedback": "bandit"}]).check()
         study = small_study(1, ("hungry:Hungry",))
         study.check()
@@ -242,9 +240,10 @@ class TestIds:
 
 
 class TestBuiltIn:
-    def test_there_are_seven(self) -> None:
+    def test_there_are_eight(self) -> None:
         assert set(BUILTIN) == set(builtin_names()) == {
-            "paper-cpap", "paper-deadline", "learning-table", "asymptotic", "growth", "rivals", "rivals-growth",
+            "paper-cpap", "paper-deadline", "learning-table", "ucmd-parts",
+            "asymptotic", "growth", "rivals", "rivals-growth",
         }  # fmt: skip
 
     @pytest.mark.parametrize("name", builtin_names())

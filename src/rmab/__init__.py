@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from rmab.learning import learner, learners
     from rmab.learning.base import Learner, Plan
     from rmab.learning.state import State
-    from rmab.model.adversaries import Adversary, RewardModel, adversary
+    from rmab.model.adversaries import Adversary, adversary
     from rmab.model.arms import Arms
     from rmab.model.problem import Problem
+    from rmab.model.rewards import RewardModel
     from rmab.model.view import View
     from rmab.planners.indices import lagrangian_index, myopic_index, occupancy_index, random_policy, round_robin
     from rmab.planners.lp_update import LpUpdate
@@ -67,7 +68,8 @@ _HOMES = {
     "model.view": ("View",),
     "solvers.projection.project": ("Projection", "project", "project_ball"),
     "runs.comparators": ("Comparators", "theory_curve"),
-    "model.adversaries": ("Adversary", "RewardModel", "adversary"),
+    "model.adversaries": ("Adversary", "adversary"),
+    "model.rewards": ("RewardModel",),
     "runs.running": ("Run", "run"),
     "play.simulation": ("Batch", "Trajectory", "simulate", "simulate_many"),
     "families": ("Task", "load_task", "task", "tasks"),

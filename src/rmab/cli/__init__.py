@@ -38,7 +38,7 @@ def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
     """
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.append(here)  # for learners of one's own, module:Class; last, so that nothing is hidden
+        sys.path.append(here)  # for tasks and learners of one's own, module:maker; last, so that nothing is hidden
 
 
 for command in (tasks, learners, run, plan, study, bench):

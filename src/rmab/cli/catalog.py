@@ -22,7 +22,7 @@ def tasks(machine: bool) -> None:
     """List the tasks and their options.
 
     The name of a task is a family, @ and an adversary, which chooses the rewards: cpap@switching. cpap alone is cpap@ramp,
-    as in the paper. A task of your own is a file: see rmab.Task.save and docs/cli.md.
+    as in the paper. A task of your own is a file or module:maker: see docs/cli.md.
     """
     from rmab.families import FAMILIES, family_options
     from rmab.families import tasks as every

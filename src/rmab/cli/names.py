@@ -95,7 +95,7 @@ def _studies() -> list[str]:
     return list(BUILTIN)
 
 
-TASK = Name("task", _tasks, "rmab tasks", MODEL_FILES)
+TASK = Name("task", _tasks, "rmab tasks", MODEL_FILES, own=True)
 LEARNER = Name("learner", _learners, "rmab learners", own=True)
 BUILTIN_LEARNER = Name("learner", _learners, "rmab learners")
 STUDY = Name("study", _studies, "rmab study list", (".toml",))

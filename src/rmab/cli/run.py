@@ -1,13 +1,12 @@
 """`rmab run`: one learner plays one task."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.names import LEARNER, MODEL_FILES, TASK, check_known, key_values
+from rmab.cli.names import LEARNER, MODEL_FILES, TASK, check_known, key_values, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, progress
 
@@ -47,18 +46,38 @@ def _checked_file(ctx: click.Context, param: click.Parameter, value: Path | None
         ("rmab run cpap@switching ucmd --episodes 20 --seed 7", "another adversary, fewer episodes, other luck"),
         ("rmab run cpap ucmd-armab -o scale=10 -t arms=40", "options of the learner and of the task"),
         ("rmab run mine.json ucmd --save run.parquet", "your own task; one row per episode into a file"),
+        ("rmab run my_tasks:clinic my_learners:Mine", "your own task and learner, from Python modules"),
         ("rmab run cpap random --episodes 5 --json", "the summary for a program"),
     )
 )
 @click.argument("task", type=TASK)
 @click.argument("learner", type=LEARNER)
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the model, the rewards and the luck."
+    "--seed", type=whole_number(min=0), default=0, show_default=True, help="Seed of the model, the rewards and the luck."
 )
-@click.option("--episodes", type=click.IntRange(min=1), help="How many; the same as -t episodes=N.")
-@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", callback=key_values, help="Of the learner.")
-@click.option("-t", "--task-option", multiple=True, metavar="KEY=VALUE", callback=key_values, help="Of the task.")
-@click.option("--feedback", type=click.Choice(["bandit", "active", "full"]), help="Default: what the learner is made for.")
+@click.option("--episodes", type=whole_number(min=1), help="Number of episodes; the same as -t episodes=N.")
+@click.option(
+    "-o",
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=key_values,
+    help="Option of the learner; may be repeated.",
+)
+@click.option(
+    "-t",
+    "--task-option",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=key_values,
+    help="Option of the task; may be repeated.",
+)
+@click.option(
+    "--feedback",
+    type=click.Choice(["bandit", "active", "full"]),
+    help="What the learner is told. Default: what the task gives, or the learner needs.",
+)
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -79,8 +98,9 @@ def run(
 ) -> None:
     """Let LEARNER play all episodes of TASK and sum it up.
 
-    TASK is a name (`rmab tasks`) or a file; LEARNER is a name (`rmab learners`), or module:Class of your own. The same seed
-    gives the same run. Regret is signed: negative where the learner beats the comparator.
+    TASK is a name (`rmab tasks`), a file, or module:maker of your own; cpap@module:maker is cpap with an adversary of your
+    own. LEARNER is a name (`rmab learners`), or module:Class of your own. The same seed gives the same run. Regret is
+    signed: negative where the learner beats the comparator.
     """
     from rmab.learning import learner as make_learner
     from rmab.learning.registry import LEARNERS, learner_options
@@ -92,9 +112,9 @@ def run(
         task_option = {**task_option, "episodes": episodes}
     with alone_on_stdout(machine):
         player = make_learner(learner, **options)
-        game = _chosen_task(task, seed, task_option, feedback, player.feedback)
+        game = _chosen_task(task, seed, task_option)
         with progress(f"{learner} on {game.name}") as done:
-            played = play(game, player, seed, progress=done)
+            played = play(game, player, seed, feedback=feedback, progress=done)
             summary = played.summary()  # under the bar, too: it solves for the comparators
     if save is not None:
         _save(played, summary, save)
@@ -104,19 +124,17 @@ def run(
         _print(played, summary, save)
 
 
-def _chosen_task(
-    name: str, seed: int, options: dict[str, Any], feedback: "FeedbackMode | None", made_for: "FeedbackMode"
-) -> "Task":
-    """Make or read the task. One that is made gives the feedback that the learner is made for; a file says its own."""
-    from rmab.families import family_options
+def _chosen_task(name: str, seed: int, options: dict[str, Any]) -> "Task":
+    """Make or read the task."""
+    from rmab.families import FAMILIES, family_options
     from rmab.families import task as make_task
 
     if Path(name).suffix in MODEL_FILES:
-        game = make_task(name, **options)
-        return game if feedback is None else replace(game, feedback=feedback)
+        return make_task(name, **options)
     family = name.partition("@")[0]
-    check_known(f"task {family}", options, family_options(family))
-    return make_task(name, seed=seed, feedback=feedback or made_for, **options)
+    if family in FAMILIES:  # one's own says itself what is wrong with its options
+        check_known(f"task {family}", options, family_options(family))
+    return make_task(name, seed=seed, **options)
 
 
 def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:

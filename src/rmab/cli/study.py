@@ -1,4 +1,4 @@
-"""`rmab study`: many rounds of learners on tasks, in a folder that can be gone on with."""
+"""`rmab study`: many rounds of learners on tasks, in a resumable folder."""
 
 import shlex
 from importlib import resources
@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmab.cli.names import BUILTIN_STUDY, STUDY
+from rmab.cli.names import BUILTIN_STUDY, STUDY, whole_number
 from rmab.cli.program import FAILED, Failure, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress
 
 if TYPE_CHECKING:
-    from rmab.study import Engine, Results, Status, Study
+    from collections.abc import Collection
+
+    from rmab.study import Changes, Engine, Results, Status, Study
     from rmab.study import Failure as RunFailure
 
 __all__ = ["study"]
@@ -30,7 +32,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 def study() -> None:
     """Run studies: every learner on every task, for many rounds.
 
-    All that was finished is kept: run the same command again to go on, or with more --rounds to extend it.
+    A study's folder is resumable: run the same command again to continue, or with more --rounds to extend it.
     """
 
 
@@ -39,16 +41,24 @@ def study() -> None:
     epilog=examples(
         ("rmab study run paper-cpap --rounds 20 --out results", "a built-in study on all cores"),
         ("rmab study run mine.toml --out results --workers 2", "your own, with two worker processes"),
+        ("rmab study run mine.toml --out results --again", "after a change of your own learner: its runs anew"),
         ("rmab study run paper-cpap --out results --engine dask --scheduler tcp://head:8786", "on a Dask cluster"),
     ),
 )
 @click.argument("name", metavar="NAME|FILE", type=STUDY)
-@click.option("--out", "folder", type=FOLDER, required=True, help="The folder of the results.")
-@click.option("--rounds", type=click.IntRange(min=1), help="How many rounds, instead of what the study says.")
-@click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="Who runs it.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes of the local engine; all cores by default.")
-@click.option("--scheduler", metavar="ADDRESS", help="Of the Dask scheduler, for instance tcp://127.0.0.1:8786.")
+@click.option("--out", "folder", type=FOLDER, required=True, help="Folder of the results; made if it is not there.")
+@click.option("--rounds", type=whole_number(min=1), help="Number of rounds, instead of what the study says.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "dask"]),
+    default="local",
+    show_default=True,
+    help="Where it runs: here, or on a Dask cluster.",
+)
+@click.option("--workers", type=whole_number(min=1), help="Number of processes of the local engine; all cores by default.")
+@click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, for instance tcp://127.0.0.1:8786.")
 @click.option("--adopt", is_flag=True, help="Take over a folder that holds another study.")
+@click.option("--again", is_flag=True, help="Play those finished runs anew whose own task or learner has changed.")
 @click.option("--json", "machine", is_flag=True, help="Print the state of the folder as JSON.")
 @click.pass_context
 def run(
@@ -60,11 +70,12 @@ def run(
     workers: int | None,
     scheduler: str | None,
     adopt: bool,
+    again: bool,
     machine: bool,
 ) -> None:
     """Run what is missing of the study NAME (`rmab study list`) or of a TOML file.
 
-    Ctrl-C stops; the same command goes on. Results do not depend on the engine or on the number of workers.
+    Ctrl-C stops; the same command continues. Results do not depend on the engine or on the number of workers.
     """
     from rmab.study import Study
 
@@ -73,14 +84,15 @@ def run(
         plan = Study.load(name)
         if rounds is not None:
             plan = plan.with_rounds(rounds)
-        _warn_of_changes(plan, folder)
+        debug = ctx.find_root().params["debug"]
+        changes = _warn_of_changes(plan, folder, again, debug)
     try:
         with alone_on_stdout(machine):
-            status = _played(plan, folder, runner, adopt, ctx.find_root().params["debug"])
+            status = _played(plan, folder, runner, adopt, changes.ids if again else (), debug)
     except KeyboardInterrupt:
-        click.echo(f"\nWhat is finished is kept in {folder}; go on with:\n  {_same_command(ctx)}", err=True)
+        click.echo(f"\nWhat is finished is kept in {folder}; continue with:\n  {_same_command(ctx)}", err=True)
         raise
-    _print_status(folder, status, machine)
+    _print_status(folder, status, machine, changes)
     _say_if_fewer_rounds(plan, folder)
     if not status.complete:
         click.echo(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
@@ -157,7 +169,7 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
     click.echo(f"report: {written.html}")
 
 
-def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, debug: bool) -> "Status":
+def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, again: "Collection[str]", debug: bool) -> "Status":
     """Run what is missing. Once runs are on their way, a file that cannot be written is no longer wrong input."""
     from rmab.errors import FileError, StudyError
     from rmab.study import run_study
@@ -173,11 +185,11 @@ def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, debug: b
             _print_failure(failure, debug)
 
         try:
-            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=failed, adopt=adopt)
+            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=failed, adopt=adopt, again=again)
         except (FileError, StudyError) as error:
             if not begun:
                 raise
-            raise Failure(f"{error}; what is finished is kept, and the same command goes on") from error
+            raise Failure(f"{error}; what is finished is kept, and the same command continues") from error
 
 
 def _engine(name: str, workers: int | None, scheduler: str | None) -> "Engine":
@@ -200,11 +212,22 @@ def _opened(folder: Path) -> "Results":
     return Results.open(folder)
 
 
-def _warn_of_changes(plan: "Study", folder: Path) -> None:
+def _warn_of_changes(plan: "Study", folder: Path, again: bool, debug: bool) -> "Changes":
+    """Say which finished runs are of another library, or of another source of one's own task or learner."""
     from rmab.study import changes_since
 
-    for line in changes_since(plan, folder):
-        click.echo(f"warning: {folder}: {line}", err=True)
+    changes = changes_since(plan, folder)
+    fate = "played anew" if again else "kept as they are (--again plays them anew)"
+    if changes.library:
+        click.echo(f"warning: {folder}: {changes.library}", err=True)
+    for what, ids in changes.outdated.items():
+        runs = f"finished runs of the old one: {len(ids):,}, {fate}"
+        click.echo(f"warning: {folder}: {what}: its source has changed; {runs}", err=True)
+        for one in ids if debug else ():
+            click.echo(f"  {one}", err=True)
+    if again and not changes.ids:
+        click.echo(f"{folder}: no finished run is of another source of your own code: --again has nothing to do", err=True)
+    return changes
 
 
 def _say_if_fewer_rounds(plan: "Study", folder: Path) -> None:
@@ -220,11 +243,12 @@ def _print_failure(failure: "RunFailure", debug: bool) -> None:
         click.echo(failure.trace, err=True, nl=False)
 
 
-def _print_status(folder: Path, status: "Status", machine: bool) -> None:
+def _print_status(folder: Path, status: "Status", machine: bool, changes: "Changes | None" = None) -> None:
     counts = {name: getattr(status, name) for name in ("total", "finished", "missing", "damaged")}
     if machine:
         failures = [{"id": one.id, "message": one.message} for one in status.failures]
-        print_json({"folder": str(folder), **counts, "failures": failures})
+        outdated = {} if changes is None else {"outdated": changes.outdated}
+        print_json({"folder": str(folder), **counts, "failures": failures, **outdated})
         return
     print_table(f"{folder}: runs", tuple(counts), [tuple(f"{value:,}" for value in counts.values())], left=0)
 
@@ -240,5 +264,5 @@ def _same_command(ctx: click.Context) -> str:
         value = ctx.params["folder" if option == "--out" else option[2:]]
         if value is not None and (option, value) != ("--engine", "local"):
             words += [option, str(value)]
-    words += [flag for flag, name in (("--adopt", "adopt"), ("--json", "machine")) if ctx.params[name]]
+    words += [flag for flag, name in (("--adopt", "adopt"), ("--again", "again"), ("--json", "machine")) if ctx.params[name]]
     return f"{ctx.command_path} {shlex.join(words)}"

@@ -1,15 +1,17 @@
-"""Tasks by name: `family@adversary`, for instance `cpap@switching`; without an adversary, the paper's ramp."""
+"""Tasks by name: `family@adversary`, for instance `cpap@switching`, or `module:maker` for your own."""
 
 import inspect
 import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rmab.common.checks import as_integer
 from rmab.common.files import SUFFIXES
+from rmab.common.own import is_own, made_by
 from rmab.errors import ModelError
 from rmab.families.cpap import cpap, cpap_adherence
 from rmab.families.deadline import deadline
@@ -29,13 +31,20 @@ FAMILIES: dict[str, Callable[..., Task]] = {
 
 
 def tasks() -> dict[str, str]:
-    """Return every built-in task name with one line on what it is."""
+    """Return every built-in task name with one line on what it is.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> rmab.tasks()["cpap@switching"]
+    'CPAP as in the paper: only patients who are called pay, by their adherence level.'
+    """
     summaries = {name: (make.__doc__ or "").splitlines()[0] for name, make in FAMILIES.items()}
     return {f"{name}@{against}": summary for name, summary in summaries.items() for against in ADVERSARIES}
 
 
 def family_options(family: str) -> dict[str, int | bool]:
-    """Return the options of a family, by name, with what they are unless given."""
+    """Return the options of a family, by name, with their defaults."""
     parameters = inspect.signature(FAMILIES[family]).parameters.values()
     own = {one.name: one.default for one in parameters if one.kind == one.KEYWORD_ONLY}
     return {**own, "copies": 1}  # which all tasks have
@@ -45,32 +54,77 @@ def task(
     name: str | os.PathLike[str],
     *,
     seed: int | None = None,
-    feedback: FeedbackMode = "bandit",
+    feedback: FeedbackMode | None = None,
     copies: int = 1,
-    **options: int | bool,
+    **options: Any,
 ) -> Task:
-    """Make a built-in task by name, or read one from a `.npz` or `.json` file.
+    """Make a task by name, or read one from a file.
 
-    The seed (0 unless given) fixes the model and the adversary, each from its own stream. copies: so many of every arm,
-    under so many times the budget. Options are the family's own keywords, for instance arms, budget, horizon, episodes.
+    Parameters
+    ----------
+    name : str or path
+        A built-in name, `family` or `family@adversary`: without an adversary, the paper's ramp. The adversary may be your
+        own, `family@module:maker`, called as maker(model, episodes, rng). A whole task of your own is `module:maker`,
+        called as maker(seed=seed, **options). A file ends in `.npz` or `.json`.
+    seed : int, optional
+        Fixes the model and the adversary, each from its own stream; 0 by default. A file has none.
+    feedback : {'bandit', 'active', 'full'}, optional
+        What is revealed after an episode. By default what the file or your own maker says, 'bandit' for built-in tasks.
+    copies : int, optional
+        So many copies of every arm, under so many times the budget.
+    **options : int or bool
+        Options of the family (`rmab tasks` lists them), or of your maker. A file has none.
+
+    Returns
+    -------
+    Task
+
+    Raises
+    ------
+    ModelError
+        If there is no such task, an option is wrong, or your own maker fails.
+    FileError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> mine = rmab.task("cpap@switching", seed=1, arms=4, budget=2, episodes=10)
+    >>> mine.name, mine.episodes, mine.feedback
+    ('cpap@switching', 10, 'bandit')
     """
-    if Path(name).suffix in SUFFIXES:
-        if options or seed is not None or feedback != "bandit":
+    text = str(name)
+    if Path(text).suffix in SUFFIXES:
+        if options or seed is not None:
             raise ModelError(f"{name}: a task from a file takes neither seed nor options")
-        return load_task(name).repeated(as_integer(copies, "copies"))
-    family, _, against = str(name).partition("@")
+        made = load_task(text)
+    else:
+        number = as_integer(0 if seed is None else seed, "seed")
+        if number < 0:
+            raise ModelError(f"seed must be 0 or more, got {number}")
+        made = _own(text, number, options) if is_own(text.partition("@")[0]) else _built_in(text, number, options)
+    chosen = made if feedback is None else replace(made, feedback=feedback)
+    return chosen.repeated(as_integer(copies, "copies"))
+
+
+def _own(name: str, seed: int, options: dict[str, Any]) -> Task:
+    if "@" in name:
+        raise ModelError(f"task {name}: your own maker brings its own adversary: leave out @{name.partition('@')[2]}")
+    made: Task = made_by("task", name, Task, seed=seed, **options)
+    return made
+
+
+def _built_in(name: str, seed: int, options: dict[str, Any]) -> Task:
+    family, _, against = name.partition("@")
     if family not in FAMILIES:
-        raise ModelError(f"unknown task {str(name)!r}; there are {', '.join(FAMILIES)}, each @{', @'.join(ADVERSARIES)}")
+        known = f"{', '.join(FAMILIES)}, each @{', @'.join(ADVERSARIES)}"
+        raise ModelError(f"unknown task {name!r}; there are {known}, and module:maker for your own")
     make = FAMILIES[family]
-    known = {key: one for key, one in inspect.signature(make).parameters.items() if one.kind == one.KEYWORD_ONLY}
-    if unknown := sorted(options.keys() - known.keys()):
-        raise ModelError(f"task {family}: unknown option {', '.join(unknown)} (known: {', '.join(known)})")
+    known_options = {key: one for key, one in inspect.signature(make).parameters.items() if one.kind == one.KEYWORD_ONLY}
+    if unknown := sorted(options.keys() - known_options.keys()):
+        raise ModelError(f"task {family}: unknown option {', '.join(unknown)} (known: {', '.join(known_options)})")
     for key, value in options.items():
-        if known[key].annotation is bool and not isinstance(value, bool):
+        if known_options[key].annotation is bool and not isinstance(value, bool):
             raise ModelError(f"{key} must be True or False, got {value!r}")
-    checked = {key: value if known[key].annotation is bool else as_integer(value, key) for key, value in options.items()}
-    number = as_integer(0 if seed is None else seed, "seed")
-    if number < 0:
-        raise ModelError(f"seed must be 0 or more, got {number}")
-    made = make(np.random.SeedSequence(number), against or "ramp", **checked)
-    return replace(made, feedback=feedback).repeated(as_integer(copies, "copies"))
+    checked = {k: v if known_options[k].annotation is bool else as_integer(v, k) for k, v in options.items()}
+    return make(np.random.SeedSequence(seed), against or "ramp", **checked)

@@ -1,4 +1,4 @@
-"""CPAP adherence (paper, case study 1): patients with a breathing device, and whom to call.
+"""CPAP adherence (Xiong & Li 2024, case study 1): patients with a breathing device, and whom to call.
 
 Three states of adherence: low, intermediate, acceptable. Half of the patients come from an adherent cluster, half from a
 non-adherent one. Passive kernels are the paper's figures with a small noise per patient. One printed row sums to 1.0003; we
@@ -11,9 +11,10 @@ import numpy as np
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError
 from rmab.families.task import Task
-from rmab.model.adversaries import RewardModel, adversary
+from rmab.model.adversaries import adversary
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
+from rmab.model.rewards import RewardModel
 
 __all__ = ["cpap", "cpap_adherence"]
 

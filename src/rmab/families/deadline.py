@@ -1,4 +1,4 @@
-"""Deadline scheduling (paper, case study 2): charging spots for electric vehicles, and which to charge now.
+"""Deadline scheduling (Xiong & Li 2024, case study 2): charging spots for electric vehicles, and which to charge now.
 
 The state of a spot is (D, L): D slots until the vehicle leaves, L units of load left; (0, 0) is an empty spot. Charging
 lowers L by one. When a vehicle leaves, or while the spot is empty, a new one comes with probability .7. Charging pays .5 a
@@ -13,9 +13,10 @@ import numpy as np
 from rmab.common.arrays import FloatArray, frozen
 from rmab.errors import ModelError
 from rmab.families.task import Task
-from rmab.model.adversaries import RewardModel, adversary
+from rmab.model.adversaries import adversary
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
+from rmab.model.rewards import RewardModel
 from rmab.planners.whittle import Whittle
 from rmab.play.policy import IndexPolicy
 
@@ -85,26 +86,73 @@ def reward_parts() -> FloatArray:
 
 
 def least_laxity_first(problem: Problem) -> IndexPolicy:
-    """Charge the vehicles with the fewest slots to spare, D - L; charged and empty spots come last."""
+    """Charge the vehicles with the fewest slots to spare, D - L, first; charged and empty spots come last.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of charging spots, as in the task `deadline`; arms of another number of states are a ModelError.
+
+    Returns
+    -------
+    IndexPolicy
+        With a table of shape (N, S), the same at every step.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> spots = rmab.task("deadline", arms=4, budget=1, horizon=5, episodes=2)
+    >>> rmab.least_laxity_first(spots.problem).table.shape
+    (4, 120)
+    """
     return _ranked(problem, [MOST_SLOTS + MOST_LOAD - (d - load) if load else 0 for d, load in STATES])
 
 
 def earliest_deadline_first(problem: Problem) -> IndexPolicy:
-    """Charge the vehicles that leave first; charged and empty spots come last."""
+    """Charge the vehicles that leave first; charged and empty spots come last.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of charging spots, as in the task `deadline`; arms of another number of states are a ModelError.
+
+    Returns
+    -------
+    IndexPolicy
+        With a table of shape (N, S), the same at every step.
+    """
     return _ranked(problem, [MOST_SLOTS + 1 - d if load else 0 for d, load in STATES])
 
 
 def deadline_whittle(problem: Problem, *, discount: float = 1.0) -> Whittle:
-    """Return the Whittle indices in closed form (Yu, Xu & Tong, 2018): 0 if L = 0, .5 if 0 < L < D, and otherwise .5 plus
-    what the unit saves at departure, discounted: .2 discount^(D-1) ((L-D+1)^2 - (L-D)^2).
+    """Return the Whittle indices of charging spots in closed form (Yu, Xu & Tong 2018).
 
-    With discount 1 it is the limit: then it does not matter when a vehicle with slots to spare is charged, and every price
-    in a range is an index.
+    The index is 0 if L = 0, .5 if 0 < L < D, and otherwise .5 plus what the unit saves at departure, discounted:
+    .2 discount^(D-1) ((L-D+1)^2 - (L-D)^2). With discount 1 it is the limit: then it does not matter when a vehicle with
+    slots to spare is charged, and every price in a range is an index.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of charging spots, as in the task `deadline`; arms of another number of states are a ModelError.
+    discount : float, optional
+        In [0, 1].
+
+    Returns
+    -------
+    Whittle
+        With an index of shape (N, S).
+
+    Examples
+    --------
+    >>> import rmab
+    >>> spots = rmab.task("deadline", arms=4, budget=1, horizon=5, episodes=2)
+    >>> rmab.deadline_whittle(spots.problem).index.shape
+    (4, 120)
     """
     if not 0.0 <= discount <= 1.0:
         raise ModelError(f"discount must be in [0, 1], got {discount}")
-    if problem.arms.states != len(STATES):
-        raise ModelError(f"a charging spot has {len(STATES)} states, these arms have {problem.arms.states}")
+    _check_spots(problem)
     index = np.zeros(len(STATES))
     for s, (d, load) in enumerate(STATES):
         if load > 0:
@@ -114,5 +162,11 @@ def deadline_whittle(problem: Problem, *, discount: float = 1.0) -> Whittle:
     return Whittle(frozen(np.tile(index, (count, 1))), frozen(np.ones(count, dtype=bool)), problem.budget)
 
 
+def _check_spots(problem: Problem) -> None:
+    if problem.arms.states != len(STATES):
+        raise ModelError(f"a charging spot has {len(STATES)} states, these arms have {problem.arms.states}")
+
+
 def _ranked(problem: Problem, index: list[int]) -> IndexPolicy:
+    _check_spots(problem)
     return IndexPolicy(np.tile(np.array(index, dtype=float), (problem.arms.count, 1)), problem.budget)

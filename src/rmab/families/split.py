@@ -13,9 +13,10 @@ many copies of the arms there are: Theorem 1 needs dependent rounding here.
 import numpy as np
 
 from rmab.families.task import Task
-from rmab.model.adversaries import RewardModel, adversary
+from rmab.model.adversaries import adversary
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
+from rmab.model.rewards import RewardModel
 
 __all__ = ["split"]
 

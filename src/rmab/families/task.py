@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import FloatArray, frozen
 from rmab.common.files import read_fields, write_fields
 from rmab.errors import ModelError
-from rmab.model.adversaries import Adaptive, Adversary, Trace
+from rmab.model.adversaries import Adversary
 from rmab.model.problem import Problem
+from rmab.model.trace import Trace
 from rmab.model.view import FeedbackMode, View
 
 __all__ = ["Task", "load_task"]
@@ -19,10 +20,32 @@ __all__ = ["Task", "load_task"]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A named problem and its adversary.
+    """A named problem and its adversary: what a learner plays.
 
-    feedback  what is revealed after an episode: rewards of visited pairs ('bandit'), of visited active pairs ('active'), or
-              all ('full', which no real programme has).
+    Parameters
+    ----------
+    name : str
+        What tables call it.
+    problem : Problem
+        Arms, start, budget and horizon.
+    adversary : Adversary
+        What each episode pays; its rewards have the shape (N, S, 2) of the problem.
+    feedback : {'bandit', 'active', 'full'}, optional
+        What is revealed after an episode: rewards of visited pairs ('bandit', the default), of visited active pairs
+        ('active'), or of all pairs ('full', which no real programme has).
+
+    Raises
+    ------
+    ModelError
+        If the rewards do not fit the problem, or the feedback is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np, rmab
+    >>> problem = rmab.Problem(rmab.Arms(np.full((3, 2, 2, 2), 0.5)), start=0, budget=1, horizon=4)
+    >>> mine = rmab.Task.from_rewards(problem, np.random.default_rng(0).uniform(size=(10, 3, 2, 2)), low=0, high=1)
+    >>> mine.episodes, mine.reward(0).shape
+    (10, (3, 2, 2))
     """
 
     name: str
@@ -51,12 +74,33 @@ class Task:
         feedback: FeedbackMode = "bandit",
         name: str = "own",
     ) -> "Task":
-        """Build a task from your own rewards (T, N, S, 2); the range defaults to the one that they have."""
+        """Build a task from your own rewards.
+
+        Parameters
+        ----------
+        problem : Problem
+            Arms, start, budget and horizon.
+        rewards : array_like, shape (T, N, S, 2)
+            What every pair pays in each of T episodes.
+        low, high : float, optional
+            Declared range of the rewards; by default the range that they have.
+        passive_zero : bool, optional
+            Declare that passive pairs never pay.
+        feedback : {'bandit', 'active', 'full'}, optional
+            What is revealed after an episode.
+        name : str, optional
+            What tables call it.
+
+        Raises
+        ------
+        ModelError
+            If a shape is wrong, or a reward breaks what is declared.
+        """
         return cls(name, problem, Trace.of(rewards, low=low, high=high, passive_zero=passive_zero), feedback)
 
     @property
     def episodes(self) -> int:
-        """T."""
+        """T, the number of episodes."""
         return self.adversary.episodes
 
     @property
@@ -69,7 +113,7 @@ class Task:
         return self.adversary.reward(t, visits)
 
     def repeated(self, times: int) -> "Task":
-        """Return the task with `times` copies of every arm under `times` the budget (paper, Theorem 1): copies are alike."""
+        """Return the task with `times` copies of every arm under `times` the budget (Xiong & Li 2024, Theorem 1)."""
         if times == 1:
             return self
         own = self.problem
@@ -99,9 +143,15 @@ class Task:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write problem and rewards to one file, `.npz` or `.json`. An adaptive adversary has no fixed rewards to write."""
-        if isinstance(self.adversary, Adaptive):
-            raise ModelError(f"task {self.name}: an adaptive adversary cannot be saved as rewards")
+        """Write problem and rewards to one file, `.npz` or `.json`.
+
+        Raises
+        ------
+        ModelError
+            If the adversary is adaptive: its rewards depend on what will be played.
+        """
+        if self.adversary.adaptive:
+            raise ModelError(f"task {self.name}: an adaptive adversary has no fixed rewards to save")
         rewards = np.stack([self.reward(t) for t in range(self.episodes)])
         own = {"name": self.name, "rewards": rewards, "feedback": self.feedback}
         declared = {"low": self.adversary.low, "high": self.adversary.high, "passive_zero": self.adversary.passive_zero}
@@ -112,7 +162,18 @@ class Task:
 
 
 def load_task(path: str | os.PathLike[str]) -> Task:
-    """Read a task that `Task.save` wrote, or a JSON file with the same fields written by hand."""
+    """Read a task that `Task.save` wrote, or a JSON file with the same fields written by hand.
+
+    Parameters
+    ----------
+    path : str or path
+        Ends in `.npz` or `.json`.
+
+    Raises
+    ------
+    FileError, ModelError
+        If the file cannot be read, holds something else, or a task that is wrong.
+    """
     optional = {"name", "low", "high", "feedback", "passive_zero"}
     fields = read_fields(path, "rmab task", Problem.REQUIRED | {"rewards"}, Problem.OPTIONAL | optional)
     try:

@@ -1,10 +1,11 @@
 """Learners by name: `rmab.learner("ucmd")`, and `rmab.learners()` lists them."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from rmab.common.own import found
+from rmab.common.own import made_by
 from rmab.errors import ModelError
 from rmab.learning.algorithms.colored_ucrl2 import ColoredUcrl2
 from rmab.learning.algorithms.dilated_po import DilatedPo
@@ -25,7 +26,7 @@ from rmab.learning.algorithms.uob_reps import UobReps
 from rmab.learning.base import Learner
 from rmab.learning.options import faults, schema
 
-__all__ = ["LEARNERS", "learner", "learner_options", "learners", "option_faults"]
+__all__ = ["LEARNERS", "learner", "learner_options", "learners", "option_faults", "own_parts"]
 
 
 class Entry(NamedTuple):
@@ -96,6 +97,13 @@ def option_faults(name: str, options: dict[str, object]) -> list[tuple[tuple[str
     return []
 
 
+def own_parts(name: str, options: Mapping[str, object]) -> set[str]:
+    """Return the options of a learner by name that are parts of the user's own, `module:Class`."""
+    known = learner_options(name).model_fields if name in LEARNERS else {}
+    given = {str(options[key]) for key, one in known.items() if one.json_schema_extra and key in options}
+    return {one for one in given if ":" in one}
+
+
 def learner(name: str, **options: object) -> Learner:
     """Make a learner by name.
 
@@ -118,7 +126,8 @@ def learner(name: str, **options: object) -> Learner:
     UcmdArmab(epsilon=0.1, scale=1.0, rule='fill', rounding='top')
     """
     if ":" in name:
-        return _own(name, options)
+        made: Learner = made_by("learner", name, Learner, **options)
+        return made
     if wrong := option_faults(name, options):
         known = ", ".join(learner_options(name).model_fields) or "none"
         raise ModelError(f"learner {name}: {'; '.join(line for _, line in wrong)} [options: {known}]")
@@ -129,15 +138,3 @@ def _entry(name: str) -> Entry:
     if name not in LEARNERS:
         raise ModelError(f"unknown learner {name!r}; there are {', '.join(LEARNERS)}")
     return LEARNERS[name]
-
-
-def _own(name: str, options: dict[str, object]) -> Learner:
-    maker = found(name, "learner")
-    try:
-        made = maker(**options)
-    except Exception as error:  # the maker is the user's, and may raise anything
-        reason = " ".join(f"{error or type(error).__name__}".split())
-        raise ModelError(f"learner {name}: cannot be made ({reason})") from error
-    if not isinstance(made, Learner):
-        raise ModelError(f"learner {name}: made a {type(made).__name__}, not a Learner")
-    return made

@@ -34,7 +34,8 @@ def write_report(results: "Results", folder: str | os.PathLike[str]) -> Report:
     from rmab.report.sentences import headline  # noqa: PLC0415
     from rmab.report.summary import COLUMNS, summarise  # noqa: PLC0415
 
-    summary = summarise(results.study, results.table(COLUMNS))
+    table, provenance = results.read(COLUMNS)  # every shard is read once
+    summary = summarise(results.study, table)
     home = Path(folder)
     try:
         (home / "figures").mkdir(parents=True, exist_ok=True)
@@ -44,5 +45,5 @@ def write_report(results: "Results", folder: str | os.PathLike[str]) -> Report:
     for name, content in draw(summary):
         paths.append(home / "figures" / name)
         write_atomically(paths[-1], content)
-    write_atomically(home / "report.html", render(summary, results.provenance()).encode())
+    write_atomically(home / "report.html", render(summary, provenance).encode())
     return Report(home / "report.html", tuple(paths), tuple(headline(summary)))

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,12 @@ from rmab.families import Task, load_task, task
 from rmab.learning import learner as make_learner
 from rmab.learning.base import Learner, Plan
 from rmab.learning.state import State
-from rmab.model.adversaries import Adaptive
+from rmab.model.view import FeedbackMode
 from rmab.play.feedback import Feedback
 from rmab.play.simulation import Trajectory, simulate
 from rmab.runs.comparators import Comparator, Comparators
 
-__all__ = ["Run", "run"]
+__all__ = ["Run", "feedback_of", "run"]
 
 FULL_INFORMATION = "sees all rewards of an episode"
 SIMULATOR = 100  # key of the run's own stream; the task spawns its own from the same seed
@@ -30,15 +30,33 @@ SIMULATOR = 100  # key of the run's own stream; the task spawns its own from the
 
 @dataclass(frozen=True, eq=False)
 class Run(ReadOnly):
-    """What happened, episode by episode: every array is (T,) unless its shape is given.
+    """What happened in a run, episode by episode, as `run` returns it.
 
-    reward      what was earned.                        activations  how many activations were spent.
-    visited     pairs (n, s, a) ever visited so far.    iterations   of the solver, for the plan of the episode.
-    seconds     wall time of the whole episode.         rewards      (T, N, S, 2) what the adversary chose.
-    planned     what the plan's occupancy earns under the true rewards, NaN for learners without occupancies.
-    believed    what it earns under the learner's own estimates.
-    estimates   (T, N, S, 2) these estimates, or None.  state        the learner's state after the last episode.
-    privileged  what the learner was given that no real programme has, full feedback included; empty if nothing.
+    Attributes
+    ----------
+    task : Task
+        The task, with the feedback that the learner got.
+    learner : str
+        Name and options of the learner.
+    privileged : str
+        What the learner was given that no real programme has, full feedback included; empty if nothing.
+    seed : int
+        Seed of the run.
+    reward : ndarray, shape (T,)
+        What was earned.
+    activations, visited, iterations : ndarray of int, shape (T,)
+        Activations spent; pairs (n, s, a) visited at least once so far; iterations of the solver behind the plan.
+    seconds : ndarray, shape (T,)
+        Wall time of the whole episode.
+    rewards : ndarray, shape (T, N, S, 2)
+        What the adversary chose.
+    planned, believed : ndarray, shape (T,)
+        What the plan's occupancy earns under the true rewards, and under the learner's own estimates; NaN for learners
+        without occupancies.
+    estimates : ndarray, shape (T, N, S, 2), or None
+        These estimates.
+    state : State
+        The learner's state after the last episode.
     """
 
     task: Task
@@ -72,7 +90,7 @@ class Run(ReadOnly):
         return lost / abs(total) if total else float(np.sign(lost)) * np.inf if lost else 0.0
 
     def terms(self) -> FloatArray:
-        """(4, T) Term0..Term3 of every episode (paper, Lemma regret_decomp): they add up to the O1-regret of the episode.
+        """(4, T) Term0..Term3 of every episode, which add up to its O1-regret (Xiong & Li 2024, regret decomposition).
 
         Over-estimation, mirror descent, the estimator, and the index policy in the true model. NaN where the learner has no
         occupancies or estimates.
@@ -117,26 +135,78 @@ class Run(ReadOnly):
             "seconds": float(self.seconds.sum()),
         }
 
+    def __repr__(self) -> str:
+        learner, earned = self.learner.partition(" ")[0], float(self.reward.sum())
+        told = f", privileged: {self.privileged}" if self.privileged else ""
+        return (
+            f"Run({learner} on {self.task.name}, seed {self.seed}, {self.reward.size} episodes, reward {earned:.6g}{told})"
+        )
+
+
+def feedback_of(learner: Learner, given: FeedbackMode, asked: FeedbackMode | None = None) -> FeedbackMode:
+    """Return the feedback that a learner gets, from what the task gives and what is asked for: it is decided only here.
+
+    What is asked for wins, and is a ModelError where the learner is not defined with it. Otherwise a learner that is not
+    defined without full feedback gets that, and any other what the task gives.
+    """
+    if learner.feedback != "full":
+        return given if asked is None else asked
+    if asked not in (None, "full"):
+        raise ModelError(f"{learner.name} needs full feedback (got {asked!r}): leave it out, or say 'full'")
+    return "full"
+
 
 def run(
     task_or_name: Task | str,
     learner: Learner | str,
     seed: int = 0,
     *,
+    feedback: FeedbackMode | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
     """Let a learner play all episodes of a task. The same task, learner and seed give the same run, byte for byte.
 
-    A task by name is made from the seed, too. progress is called with (episodes done, all episodes).
+    Parameters
+    ----------
+    task_or_name : Task or str
+        A task; or a name as `rmab.task` takes it, made from the seed of the run.
+    learner : Learner or str
+        A learner, or a name as `rmab.learner` takes it.
+    seed : int, optional
+        Of the learner and of the arms' transitions, 0 or more.
+    feedback : {'bandit', 'active', 'full'}, optional
+        What the learner is told after an episode. By default full feedback for a learner that is not defined without it,
+        otherwise what the task gives. Full feedback is noted in `Run.privileged`.
+    progress : callable, optional
+        Called after every episode with (episodes done, all episodes).
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    ModelError
+        If a name is unknown, the seed is wrong, or the learner needs other feedback than asked for.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> game = rmab.task("cpap", arms=4, budget=2, horizon=5, episodes=3)
+    >>> played = rmab.run(game, "random", seed=1)
+    >>> played.reward.shape, played.activations
+    ((3,), array([10, 10, 10]))
     """
     number = as_integer(seed, "seed")
     if number < 0:
         raise ModelError(f"seed must be 0 or more, got {number}")
-    game = _made(task_or_name, number) if isinstance(task_or_name, str) else task_or_name
+    made = _made(task_or_name, number) if isinstance(task_or_name, str) else task_or_name
     player = make_learner(learner) if isinstance(learner, str) else learner
-    if not isinstance(game, Task) or not isinstance(player, Learner):
-        kinds = f"{type(game).__name__} and {type(player).__name__}"
+    if not isinstance(made, Task) or not isinstance(player, Learner):
+        kinds = f"{type(made).__name__} and {type(player).__name__}"
         raise ModelError(f"a run needs a task and a learner, or their names, got {kinds}")
+    wanted = feedback_of(player, made.feedback, feedback)
+    game = made if wanted == made.feedback else replace(made, feedback=wanted)
     if player.privileged:
         player = player.informed(game.problem, _known_rewards(game), number)
     view, loop = game.view(), _Loop(game, number)
@@ -207,7 +277,7 @@ class _Loop:
 
 def _known_rewards(game: Task) -> FloatArray:
     """(N, S, 2) the summed rewards; against an adversary that answers to what was done, T times a typical reward."""
-    if isinstance(game.adversary, Adaptive):
+    if game.adversary.adaptive:
         return game.episodes * game.base_reward
     total: FloatArray = np.sum([game.reward(t) for t in range(game.episodes)], axis=0)
     return total

@@ -3,15 +3,17 @@
 from rmab.study.engines import Engine, Outcome
 from rmab.study.engines.dask import DaskEngine
 from rmab.study.engines.local import LocalEngine
+from rmab.study.entries import LearnerSpec, TaskSpec
 from rmab.study.execution import run_study
 from rmab.study.failures import Failure
-from rmab.study.origin import changes_since
-from rmab.study.playing import play
+from rmab.study.origin import Changes, changes_since
 from rmab.study.results import Results, Status
-from rmab.study.spec import Job, LearnerSpec, Study, TaskSpec, builtin_names, builtin_table
+from rmab.study.single_run import play
+from rmab.study.spec import Job, Study, builtin_names, builtin_table
 
 __all__ = [
     "BUILTIN",
+    "Changes",
     "DaskEngine",
     "Engine",
     "Failure",

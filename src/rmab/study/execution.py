@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from operator import le
 from pathlib import Path
@@ -25,14 +25,42 @@ def run_study(
     on_progress: Callable[[int, int], None] | None = None,
     on_failure: Callable[[Failure], None] | None = None,
     adopt: bool = False,
+    again: Collection[str] = (),
 ) -> Status:
-    """Run what is missing of a study in its folder, and return how it stands; `failures` names the runs that failed now.
-    Why they did is kept in the folder, too, until they are finished.
+    """Run what is missing or damaged of a study, in a resumable folder.
 
-    A folder of another study is refused, unless it is to be adopted: then its runs count where they have the ids of this
-    one. A finished run of a study that does not count here is never overwritten: FileError names it. on_progress is called
-    with (finished, total), at the beginning and after every run. An interrupt, a full disk or a crash leave a folder in
-    which the same call goes on.
+    An interrupt, a full disk or a crash leave a folder in which the same call continues.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    folder : str or path
+        Its folder, made if it is not there.
+    engine : Engine
+        Who plays the runs: LocalEngine or DaskEngine.
+    on_progress : callable, optional
+        Called with (finished, total), at the beginning and after every run.
+    on_failure : callable, optional
+        Called with a Failure for every run that fails. The reason is kept in the folder until the run is finished.
+    adopt : bool, optional
+        Take over a folder of another study: its runs count where they have the ids of this one.
+    again : collection of str, optional
+        Ids of finished runs to play anew, for instance `changes_since(study, folder).ids`.
+
+    Returns
+    -------
+    Status
+        With the runs that failed in this call.
+
+    Raises
+    ------
+    ModelError
+        If a task or learner of the study cannot be made.
+    FileError
+        If the folder belongs to another study, holds finished runs of another study, or cannot be written.
+    StudyError
+        If another process is running the study, or there are no workers.
     """
     study.check()
     place = Path(folder)
@@ -40,7 +68,7 @@ def run_study(
     with _alone_in(place):
         results, changed = _claimed(study, place, adopt)
         jobs = study.jobs()
-        todo = _to_play(results, jobs)
+        todo = _to_play(results, jobs, again)
         if changed:
             results.save()
         sweep(place)
@@ -70,14 +98,14 @@ def _make_folder(folder: Path) -> None:
         raise FileError(f"{folder}: cannot be used as the folder of a study ({error.strerror or error})") from error
 
 
-def _to_play(results: Results, jobs: Sequence[Job]) -> list[Job]:
-    """Return the jobs that are missing or damaged."""
+def _to_play(results: Results, jobs: Sequence[Job], again: Collection[str]) -> list[Job]:
+    """Return the jobs that are missing or damaged, or are to be played again."""
     marks = list(results.checked(jobs))
     for job, mark in marks:
         if mark == "foreign":
             path = shard_path(results.folder, job.id)
             raise FileError(f"{path}: a finished run of another study, which is not overwritten: take another folder")
-    return [job for job, mark in marks if mark != "finished"]
+    return [job for job, mark in marks if mark != "finished" or job.id in again]
 
 
 def _claimed(study: Study, folder: Path, adopt: bool) -> tuple[Results, bool]:

@@ -13,7 +13,17 @@ __all__ = ["Failure", "forget", "keep", "kept"]
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that could not be finished: its id, one line on why, and the trace of what it raised, if it did."""
+    """A run that could not be finished.
+
+    Attributes
+    ----------
+    id : str
+        Id of the run.
+    message : str
+        One line on why.
+    trace : str
+        Where it was raised, if it was.
+    """
 
     id: str
     message: str

@@ -1,48 +1,72 @@
-"""Where a run comes from: the library's version and revision, and the source of a learner of one's own."""
+"""Where a run comes from: the library's version and revision, and the source of one's own task and learner."""
 
 import subprocess
-import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import rmab
 from rmab.errors import FileError
+from rmab.study.build import modules_of, source_of
 from rmab.study.results import Results
 from rmab.study.shards import provenance_of, read_shard, shard_path
-from rmab.study.spec import LearnerSpec, Study
+from rmab.study.spec import Job, Study
 
-__all__ = ["changes_since", "origin"]
-
-
-def origin(spec: LearnerSpec) -> dict[str, str | None]:
-    """Return version and git revision of the library, and the SHA-256 of the module of a learner of one's own."""
-    return {"version": rmab.__version__, "revision": _revision(), "source": _source(spec.name)}
+__all__ = ["Changes", "changes_since", "origin"]
 
 
-def changes_since(study: Study, folder: Path) -> list[str]:
-    """Return a line for the library, and one per learner of one's own, that is another than that of finished runs.
+def origin(job: Job) -> dict[str, str | None]:
+    """Return version and git revision of the library, and the SHA-256 of the modules of one's own task and learner."""
+    sources = {"source": source_of(job.learner), "task_source": source_of(job.task)}
+    return {"version": rmab.__version__, "revision": _revision(), **sources}
 
-    Cheap: of every learner only the first finished run is looked at. The study must be one that can be made.
+
+@dataclass(frozen=True)
+class Changes:
+    """What has changed since the finished runs of a study.
+
+    Attributes
+    ----------
+    library : str
+        One line where finished runs are of another version of the library; empty otherwise.
+    outdated : dict of str to tuple of str
+        By task or learner of one's own, such as `learner mine`: ids of finished runs of another source than now.
     """
+
+    library: str
+    outdated: dict[str, tuple[str, ...]]
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of all outdated runs."""
+        return frozenset(one for ids in self.outdated.values() for one in ids)
+
+
+def changes_since(study: Study, folder: Path) -> Changes:
+    """Compare the library, and tasks and learners of one's own, with those of the finished runs in a study's folder."""
     if not (folder / "study.json").exists():
-        return []
-    there, lines = Results.open(folder), dict[str, str]()
-    for spec, then in _first_runs(study, folder, (study.hash, there.study.hash, *there.adopted)):
-        now = origin(spec)
-        if then.get("version") != now["version"] or _differ(then.get("revision"), now["revision"]):
-            before, here = _named(then), _named(now)
-            lines.setdefault("library", f"finished runs are of {before}, here is {here}: results may differ")
-        if _differ(then.get("source"), now["source"]):
-            lines[spec.label] = f"the source of learner {spec.name} has changed since the first finished run of it"
-    return list(lines.values())
+        return Changes("", {})
+    there, library = Results.open(folder), ""
+    entries = {f"learner {one.label}": one for one in study.learners} | {f"task {one.label}": one for one in study.tasks}
+    now = {what: source_of(one, on_disk=True) for what, one in entries.items() if modules_of(one)}
+    for job, then in _first_runs(study, folder, (study.hash, there.study.hash, *there.adopted)):
+        here = origin(job)
+        if then.get("version") != here["version"] or _differ(then.get("revision"), here["revision"]):
+            library = f"finished runs are of {_named(then)}, here is {_named(here)}: results may differ"
+            break
+    outdated: dict[str, list[str]] = {}
+    own = [job for job in study.jobs() if {f"task {job.task.label}", f"learner {job.learner.label}"} & now.keys()]
+    for job, known in Results(folder, study, (there.study.hash, *there.adopted)).origins(own):
+        for what, key in ((f"learner {job.learner.label}", "source"), (f"task {job.task.label}", "task_source")):
+            if known is not None and _differ(known.get(key), now.get(what)):
+                outdated.setdefault(what, []).append(job.id)
+    return Changes(library, {what: tuple(ids) for what, ids in outdated.items()})
 
 
-def _first_runs(study: Study, folder: Path, hashes: tuple[str, ...]) -> Iterator[tuple[LearnerSpec, dict[str, Any]]]:
-    """Yield every learner that has a finished run, with the provenance of the first one."""
+def _first_runs(study: Study, folder: Path, hashes: tuple[str, ...]) -> Iterator[tuple[Job, dict[str, Any]]]:
+    """Yield the first finished run of every learner, with its provenance."""
     left = {one.label for one in study.learners}
     for job in study.jobs():
         if not left:
@@ -55,7 +79,7 @@ def _first_runs(study: Study, folder: Path, hashes: tuple[str, ...]) -> Iterator
             continue  # damaged: it is played again
         if table is not None:
             left.remove(job.learner.label)
-            yield job.learner, provenance_of(table.schema)
+            yield job, provenance_of(table.schema)
 
 
 def _differ(then: object, now: object) -> bool:
@@ -66,19 +90,6 @@ def _differ(then: object, now: object) -> bool:
 def _named(known: dict[str, Any]) -> str:
     revision = known.get("revision")
     return f"rmab {known.get('version')}" + (f" (revision {revision:.10})" if revision else "")
-
-
-@lru_cache(maxsize=64)
-def _source(name: str) -> str | None:
-    """Return the digest of the file of `module:maker`; None for built-in learners, and modules without a file."""
-    module, own, _ = name.partition(":")
-    if not own:
-        return None
-    file = getattr(sys.modules.get(module) or import_module(module), "__file__", None)
-    try:
-        return sha256(Path(file).read_bytes()).hexdigest() if file else None
-    except OSError:
-        return None  # in an archive, or removed since: unknown, as the revision of an installed library
 
 
 @lru_cache(maxsize=1)

@@ -33,7 +33,15 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Status:
-    """How many runs a study has, how many of them are finished, missing and damaged; and which failed when last tried."""
+    """How far a study is.
+
+    Attributes
+    ----------
+    total, finished, missing, damaged : int
+        Runs that the study has, and how many of them are finished, not there, or not readable.
+    failures : tuple of Failure
+        Runs that failed when they were last tried.
+    """
 
     total: int
     finished: int
@@ -51,8 +59,27 @@ class Status:
 class Results:
     """What a study's folder holds. Nothing is kept in memory: every call reads the folder as it is now.
 
-    adopted  hashes of other studies whose runs count here, too, where their ids are those of this study. The hash that
-             the folder was made under is one of them, should this version of the library compute another.
+    Parameters
+    ----------
+    folder : Path
+        The folder; `Results.open` finds out which study it belongs to.
+    study : Study
+        The study.
+    adopted : tuple of str, optional
+        Hashes of other studies whose runs count here, too, where their ids are those of this study. The hash that the
+        folder was made under is one of them, should this version of the library compute another.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rmab.study import LocalEngine, Results, Study, run_study
+    >>> task = {"name": "cpap", "options": {"arms": 4, "budget": 2, "horizon": 5, "episodes": 3}}
+    >>> study = Study(name="small", rounds=1, tasks=[task], learners=[{"name": "random"}])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     status = run_study(study, folder, engine=LocalEngine(1))
+    ...     table = Results.open(folder).table(["learner", "episode", "reward"])
+    >>> status.complete, table.num_rows, table.column_names
+    (True, 3, ['learner', 'episode', 'reward'])
     """
 
     folder: Path
@@ -102,26 +129,51 @@ class Results:
         return self._each(jobs, mark)
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return all finished runs, one row per episode, in the order of the study's jobs. Damaged runs count as missing."""
+        """Return all finished runs, one row per episode, in the order of the study's jobs. Damaged runs count as missing.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns that are wanted; all by default.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        ModelError
+            If there is no such column.
+        """
+        return self.read(columns)[0]
+
+    def read(self, columns: Sequence[str] | None = None) -> tuple[pa.Table, list[dict[str, Any]]]:
+        """Return `table` and `provenance` from one reading of every file."""
         if unknown := sorted(set(columns or ()) - set(SCHEMA.names)):
             raise ModelError(f"unknown column {', '.join(unknown)}; there are {', '.join(SCHEMA.names)}")
         schema = SCHEMA if columns is None else pa.schema([SCHEMA.field(name) for name in columns])
 
-        def read(job: Job) -> pa.Table | None:
+        def read(job: Job) -> tuple[pa.Table, dict[str, Any]] | None:
             table = self._read_if_whole(job)
-            return None if table is None else table.select(schema.names).replace_schema_metadata()
+            if table is None:
+                return None
+            return table.select(schema.names).replace_schema_metadata(), provenance_of(table.schema)
 
-        found = (table for _, table in self._each(self.study.jobs(), read) if table is not None)
-        return pa.concat_tables([schema.empty_table(), *found])
+        found = [one for _, one in self._each(self.study.jobs(), read) if one is not None]
+        return pa.concat_tables([schema.empty_table(), *(table for table, _ in found)]), [known for _, known in found]
 
     def provenance(self) -> list[dict[str, Any]]:
         """Return version, revision, seed, engine and times of every finished run."""
+        return [known for _, known in self.origins(self.study.jobs()) if known is not None]
+
+    def origins(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any] | None]]:
+        """Yield every job with the provenance of its run; None where it is not finished."""
 
         def read(job: Job) -> dict[str, Any] | None:
             table = self._read_if_whole(job)
             return None if table is None else provenance_of(table.schema)
 
-        return [known for _, known in self._each(self.study.jobs(), read) if known is not None]
+        return self._each(jobs, read)
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """Return `table` as a data frame."""

@@ -22,76 +22,30 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from rmab.common.files import SUFFIXES
 from rmab.errors import FileError, ModelError
-from rmab.model.view import FeedbackMode
-from rmab.study.making import learner_faults, task_faults
+from rmab.study.build import learner_faults, task_faults
+from rmab.study.entries import LearnerSpec, TaskSpec, Value
 
-__all__ = ["Job", "LearnerSpec", "Study", "TaskSpec", "builtin_names", "builtin_table"]
+__all__ = ["Job", "Study", "builtin_names", "builtin_table"]
 
-Value = bool | int | float | str
 Spec = TypeVar("Spec", bound=BaseModel)
 LONGEST = 40  # characters of a label in a run's id
 
 
-class TaskSpec(BaseModel):
-    """A task: a name as `rmab.task` takes it, or the path of a task file, with options.
-
-    label   what tables and figures call it; the name unless given.
-    rounds  the most that are played of it, for tasks that take long; None for all of the study's.
-    digest  SHA-256 of a task file, taken when the study is made: what counts is the content, not the path.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    name: str = Field(min_length=1)
-    label: str = Field(min_length=1)
-    options: dict[str, Value] = {}
-    rounds: int | None = Field(None, ge=1)
-    digest: str = ""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _completed(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        if not isinstance(given.get("name"), str):
-            return {"label": "?", **given}  # what is wrong is the name
-        name, found = given["name"], {}
-        if Path(name).suffix in SUFFIXES and not given.get("digest"):
-            try:
-                found["digest"] = sha256(Path(name).read_bytes()).hexdigest()
-            except OSError as error:
-                raise ValueError(f"{name}: cannot be read ({error.strerror or error})") from error
-        return {"label": Path(name).stem if found else name, **given, **found}
-
-
-class LearnerSpec(BaseModel):
-    """A learner: a name as `rmab.learner` takes it, with options.
-
-    label     what tables and figures call it; name, options and feedback unless given.
-    feedback  what it is told after an episode; None for what the task gives, or what the learner cannot do without.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    name: str = Field(min_length=1)
-    label: str = Field(min_length=1)
-    options: dict[str, Value] = {}
-    feedback: FeedbackMode | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _completed(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        if not isinstance(given.get("name"), str):
-            return {"label": "?", **given}  # what is wrong is the name
-        options = given.get("options")
-        parts = [f"{key}={value}" for key, value in options.items()] if isinstance(options, dict) else []
-        parts += [f"{given['feedback']} feedback"] if isinstance(given.get("feedback"), str) else []
-        return {"label": ", ".join([given["name"], *parts]), **given}
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run of a study. The id names its file."""
+    """One run of a study.
+
+    Attributes
+    ----------
+    id : str
+        The name of its file; it never changes.
+    study_hash : str
+        Hash of the study.
+    task, learner : TaskSpec, LearnerSpec
+        Who plays what.
+    round, seed : int
+        Number and seed of the round; all learners of a round share the seed.
+    """
 
     id: str
     study_hash: str
@@ -102,7 +56,30 @@ class Job:
 
 
 class Study(BaseModel):
-    """Tasks x learners x rounds, and the seed of it all. kind says which pages a report has."""
+    """Tasks x learners x rounds, as data.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    title : str, optional
+        One line on what it shows.
+    kind : {'learning', 'asymptotic', 'growth'}, optional
+        Which pages a report has.
+    rounds : int
+        Every learner plays every task so many times, 1 or more.
+    seed : int, optional
+        Seed of the whole study.
+    tasks, learners : list of TaskSpec and LearnerSpec
+        At least one each; dictionaries will do.
+
+    Examples
+    --------
+    >>> from rmab.study import Study
+    >>> study = Study(name="small", rounds=2, tasks=[{"name": "cpap"}], learners=[{"name": "ucmd"}, {"name": "random"}])
+    >>> [job.id.rpartition(".")[0] for job in study.jobs()]
+    ['cpap.ucmd.r00000', 'cpap.random.r00000', 'cpap.ucmd.r00001', 'cpap.random.r00001']
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     name: str = Field(min_length=1)
@@ -123,7 +100,21 @@ class Study(BaseModel):
 
     @classmethod
     def load(cls, source: str | os.PathLike[str]) -> "Study":
-        """Read a TOML file, or take a built-in study by name. All that is wrong with it is said in one error."""
+        """Read a TOML file, or take a built-in study by name, and check that all its tasks and learners can be made.
+
+        Raises
+        ------
+        ModelError
+            In one line, with everything that is wrong with the study.
+        FileError
+            If the file cannot be read.
+
+        Examples
+        --------
+        >>> from rmab.study import Study
+        >>> Study.load("paper-cpap").with_rounds(10).rounds
+        10
+        """
         if str(source) in builtin_names():
             return cls._checked(builtin_table(str(source)), str(source))
         path = Path(source)
@@ -155,7 +146,7 @@ class Study(BaseModel):
         self._checked(self.model_dump(), self.name)
 
     def with_rounds(self, rounds: int) -> "Study":
-        """Return the study with so many rounds: the first ones are the same."""
+        """Return the study with another number of rounds: the first ones are the same."""
         try:
             return type(self).model_validate({**self.model_dump(), "rounds": rounds})
         except ValidationError as error:

@@ -36,6 +36,6 @@ EXECUTIONS: Mapping[str, type[TopB] | type[DependentRounding]] = {"top": TopB, "
 
 def part(option: str, name: str, known: Mapping[str, type[Kind]], base: Any, **shared: Any) -> Kind:
     """Make the part of this name, which is known, or one's own. Of the shared options it gets those that it has."""
-    cls: type[Kind] = imported(name, base, option) if ":" in name else known[name]
+    cls: type[Kind] = imported(option, name, base) if ":" in name else known[name]
     own: list[str] = [one.name for one in fields(cls)] if is_dataclass(cls) else []
     return cls(**{key: value for key, value in shared.items() if key in own})

@@ -14,7 +14,17 @@ ATTEMPTS = 3  # how many workers may die over one job
 
 @dataclass(frozen=True)
 class Outcome:
-    """A job that is over: its shard is written, or `failure` says in one line why not, and `trace` where it was raised."""
+    """How a job ended.
+
+    Attributes
+    ----------
+    job : Job
+        The job.
+    failure : str
+        Empty where its file is written; otherwise one line on why not.
+    trace : str
+        Where the failure was raised, if it was.
+    """
 
     job: Job
     failure: str = ""
@@ -32,7 +42,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """What provenance calls it."""
+        """The name of the engine in the provenance of its runs."""
 
     def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
-        """Play all jobs."""
+        """Play all jobs, and yield an outcome for each."""

@@ -1,7 +1,7 @@
 """A Dask cluster: runs are played wherever its workers are, and their shards come back to be written here.
 
-Workers need the library, and the task files of a study at the same paths as here; results need no disk in common with us.
-Dask itself plays the run of a worker that dies once more.
+Workers need the library, and the task files of a study at the same paths as here; modules of one's own are sent to them.
+Results need no disk in common with us. Dask itself plays the run of a worker that dies once more.
 """
 
 import asyncio
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import rmab
 from rmab.errors import FileError, ModelError, StudyError
+from rmab.study.build import modules_of
 from rmab.study.engines import Outcome
-from rmab.study.playing import attempt
 from rmab.study.shards import provenance_of, read_shard, shard_path, write_shard
+from rmab.study.single_run import attempt
 from rmab.study.spec import Job
 
 if TYPE_CHECKING:
@@ -32,7 +33,18 @@ REFRESH = 5.0  # seconds between looks at the size of the cluster
 
 
 class DaskEngine:
-    """An existing scheduler, by its address, for instance `tcp://10.0.0.1:8786`."""
+    """Plays runs on the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    scheduler : str
+        Address of a running scheduler, for instance `tcp://10.0.0.1:8786`.
+
+    Raises
+    ------
+    ModelError
+        If that is no address.
+    """
 
     name = "dask"
 
@@ -41,6 +53,7 @@ class DaskEngine:
         if found is None or not 0 < int(found["port"] or 1) < 2**16:
             raise ModelError(f"the engine needs the address of a Dask scheduler, such as tcp://host:8786, got {scheduler!r}")
         self.scheduler = scheduler
+        self.sent = set[str]()
 
     def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
         """Play all jobs; see Engine."""
@@ -49,9 +62,10 @@ class DaskEngine:
         except ImportError as error:
             raise ModelError("distributed is not installed: pip install 'rmab[dask]'") from error
         waiting = iter(jobs)
+        self.sent = set[str]()  # modules of one's own that the workers have
         with self._client() as client:
             room, looked = self._room(client), time.monotonic()
-            under_way = {_submitted(client, job): job for job in islice(waiting, room)}
+            under_way = {self._submitted(client, job): job for job in islice(waiting, room)}
             finished = as_completed(list(under_way), loop=client.loop)
             for future in finished:
                 job = under_way.pop(future)
@@ -60,7 +74,7 @@ class DaskEngine:
                 if time.monotonic() > looked + REFRESH:  # clusters grow and shrink
                     room, looked = self._room(client), time.monotonic()
                 for following in islice(waiting, max(0, room - len(under_way))):
-                    new = _submitted(client, following)
+                    new = self._submitted(client, following)
                     under_way[new] = following
                     finished.add(new)
 
@@ -116,6 +130,17 @@ class DaskEngine:
         if version != rmab.__version__:
             raise StudyError(f"a worker of {self.scheduler} has rmab {version}, here is {rmab.__version__}")
 
+    def _submitted(self, client: "Client", job: Job) -> "Future":
+        """Submit a job, after the modules of one's own that it needs."""
+        from rmab.study.engines.uploads import send  # noqa: PLC0415
 
-def _submitted(client: "Client", job: Job) -> "Future":
-    return client.submit(attempt, job, DaskEngine.name, pure=False)
+        for module in {*modules_of(job.task), *modules_of(job.learner)}:
+            top = str(module).partition(".")[0]
+            if top not in self.sent:
+                try:
+                    send(client, top)
+                except Exception as error:  # the code is the user's, and is imported there
+                    reason = " ".join(f"{type(error).__name__}: {error}".split())
+                    raise StudyError(f"module {top} cannot be used on the workers of {self.scheduler} ({reason})") from error
+                self.sent.add(top)
+        return client.submit(attempt, job, DaskEngine.name, pure=False)

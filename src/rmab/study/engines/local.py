@@ -19,8 +19,8 @@ from rmab.common.checks import as_integer
 from rmab.common.cores import cores
 from rmab.errors import FileError, ModelError, StudyError
 from rmab.study.engines import ATTEMPTS, Outcome
-from rmab.study.playing import attempt
 from rmab.study.shards import write_shard
+from rmab.study.single_run import attempt
 from rmab.study.spec import Job
 
 __all__ = ["LocalEngine"]
@@ -30,7 +30,18 @@ READY, DONE, FAILED, UNWRITABLE = "ready", "done", "failed", "unwritable"
 
 
 class LocalEngine:
-    """So many worker processes, by default as many as there are cores; no more than there are jobs."""
+    """Plays runs in worker processes on this machine.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Number of processes, 1 or more; by default the number of usable cores. No more are started than there are jobs.
+
+    Raises
+    ------
+    ModelError
+        If the number is wrong.
+    """
 
     name = "local"
 

@@ -1,4 +1,4 @@
-"""Playing one job: a run becomes a table with its provenance."""
+"""One run of a study: a job is played, and becomes a table with its provenance."""
 
 import time
 import traceback
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rmab.runs.comparators import theory_curve
 from rmab.runs.running import Run, run
-from rmab.study.making import fitted, made_learner, made_task
+from rmab.study.build import learner_of, task_of
 from rmab.study.origin import origin
 from rmab.study.shards import SCHEMA, encoded, with_provenance
 from rmab.study.spec import Job
@@ -19,11 +19,23 @@ __all__ = ["attempt", "play"]
 
 
 def play(job: Job, engine: str = "none") -> pa.Table:
-    """Return the run of a job, one row per episode; what happened where and when is in the schema's metadata."""
+    """Play one run of a study.
+
+    Parameters
+    ----------
+    job : Job
+        The run.
+    engine : str, optional
+        Who plays it, for the provenance.
+
+    Returns
+    -------
+    pyarrow.Table
+        One row per episode; version, seed, engine and times are in the metadata of its schema.
+    """
     started, begin = datetime.now(UTC), time.perf_counter()
-    player = made_learner(job.learner)
-    game = fitted(made_task(job.task, job.seed), player, job.learner)
-    table = _tidy(job, run(game, player, job.seed))
+    game, player = task_of(job.task, job.seed), learner_of(job.learner)
+    table = _tidy(job, run(game, player, job.seed, feedback=job.learner.feedback))
     times = {"started": started.isoformat(timespec="seconds"), "seconds": round(time.perf_counter() - begin, 6)}
     return with_provenance(table, {**_origin(job), "episodes": table.num_rows, "engine": engine, **times})
 
@@ -57,4 +69,4 @@ def _tidy(job: Job, played: Run) -> pa.Table:
 
 def _origin(job: Job) -> dict[str, Any]:
     own = {"task": job.task.model_dump(), "learner": job.learner.model_dump(), "round": job.round}
-    return {"id": job.id, "study": job.study_hash, "seed": job.seed, "job": own, **origin(job.learner)}
+    return {"id": job.id, "study": job.study_hash, "seed": job.seed, "job": own, **origin(job)}

@@ -1,0 +1,113 @@
+"""Reward models: what is at stake in a task, as a sum of parts whose factors an adversary chooses."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.checks import as_floats
+from rmab.errors import ModelError
+
+__all__ = ["RewardModel", "checked_range"]
+
+
+def checked_range(low: float, high: float) -> tuple[float, float]:
+    """Return the declared range as floats, or raise ModelError unless low < high and both are finite."""
+    ends = as_floats([low, high], "range")
+    if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1]:
+        raise ModelError(f"the range needs low < high, both finite, got [{low}, {high}]; declare it with low= and high=")
+    return float(ends[0]), float(ends[1])
+
+
+@dataclass(frozen=True, eq=False)
+class RewardModel(ReadOnly):
+    """What is at stake: r[n, s, a] = sum over k of factor[k, n] * parts[k, n, s, a], clipped to [low, high].
+
+    Parameters
+    ----------
+    parts : array_like, shape (K, N, S, 2)
+        What each part pays when its factor is 1, for instance the pay for charging and the penalty for leaving short.
+    low, high : float
+        Declared range of every reward.
+    units : array_like, shape (N,), optional
+        Labels of the arms. Arms of one unit always get the same factors, as under a tariff. By default every arm is a
+        unit of its own.
+
+    Raises
+    ------
+    ModelError
+        If a shape is wrong, a number is not finite, or the parts sum to a reward outside the range.
+
+    Examples
+    --------
+    Two arms of two states, of which only active pairs in state 1 pay:
+
+    >>> import numpy as np, rmab
+    >>> pays = np.zeros((1, 2, 2, 2))
+    >>> pays[0, :, 1, 1] = 1.0
+    >>> model = rmab.RewardModel(pays, low=0.0, high=2.0)
+    >>> model.shape, model.passive_zero
+    ((1, 2), True)
+    >>> model.combined(np.full(pays.shape, 1.5))[0]
+    array([[0. , 0. ],
+           [0. , 1.5]])
+    """
+
+    parts: FloatArray
+    low: float
+    high: float
+    units: IntArray | None = None
+
+    def __init__(self, parts: ArrayLike, low: float, high: float, units: ArrayLike | None = None) -> None:
+        table = as_floats(parts, "parts")
+        if table.ndim != 4 or table.shape[3] != 2 or 0 in table.shape:
+            raise ModelError(f"parts must have shape (K, N, S, 2), got {table.shape}")
+        if not np.isfinite(table).all():
+            raise ModelError("parts must be finite")
+        least, most = checked_range(low, high)
+        labels = None
+        if units is not None:
+            labels = np.unique(as_floats(units, "units"), return_inverse=True)[1].astype(np.int64)
+            if labels.shape != (table.shape[1],):
+                raise ModelError(f"units: {table.shape[1]} labels are needed, one per arm, got shape {labels.shape}")
+            frozen(labels)
+        object.__setattr__(self, "parts", frozen(table))
+        object.__setattr__(self, "low", least)
+        object.__setattr__(self, "high", most)
+        object.__setattr__(self, "units", labels)
+        whole = table.sum(axis=0)
+        outside = ~((whole >= least) & (whole <= most))
+        if outside.any():
+            n, s, a = np.argwhere(outside)[0]
+            raise ModelError(f"parts: arm {n}, state {s}, action {a} sum to {whole[n, s, a]}, outside [{least}, {most}]")
+
+    @cached_property
+    def unit_of(self) -> IntArray:
+        """(N,) the unit of each arm."""
+        return np.arange(self.parts.shape[1]) if self.units is None else self.units
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(K, U): factors that an adversary chooses in each episode."""
+        return len(self.parts), int(self.unit_of.max()) + 1
+
+    @property
+    def passive_zero(self) -> bool:
+        """Whether no passive pair ever pays."""
+        return not self.parts[..., 0].any()
+
+    @property
+    def base(self) -> FloatArray:
+        """(N, S, 2) the reward when every factor is 1."""
+        return self.combined(np.ones(self.parts.shape))
+
+    def repeated(self, times: int) -> "RewardModel":
+        """Return the stakes of the same arms `times` times over: copies of an arm follow each other, and are one unit."""
+        parts = np.repeat(self.parts, times, axis=1)
+        return RewardModel(parts, self.low, self.high, units=np.repeat(self.unit_of, times))
+
+    def combined(self, factors: FloatArray) -> FloatArray:
+        """(N, S, 2) the reward under these factors, which broadcast against parts (K, N, S, 2)."""
+        return np.asarray(np.clip((factors * self.parts).sum(axis=0), self.low, self.high))

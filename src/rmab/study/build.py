@@ -1,0 +1,116 @@
+"""From the entries of a study to tasks and learners, and what is wrong with them.
+
+Each is built once per process: a study that was just checked is not built again to be run, and the runs of a worker share
+their learner and, round by round, their task. Both keep nothing of a run to themselves.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from rmab.common.files import SUFFIXES
+from rmab.common.own import own_modules, source_digest
+from rmab.errors import FileError, ModelError
+from rmab.families import Task, task
+from rmab.learning.base import Learner
+from rmab.learning.registry import LEARNERS, learner, option_faults, own_parts
+from rmab.runs.running import feedback_of
+from rmab.study.entries import LearnerSpec, TaskSpec, Value
+
+__all__ = ["learner_faults", "learner_of", "modules_of", "source_of", "task_faults", "task_of"]
+
+Fault = tuple[tuple[str, ...], str]  # where in the table, and what
+_FINE: set[tuple[str, ...]] = set()  # entries of which this process knows that they can be built
+
+
+def task_of(spec: TaskSpec, seed: int) -> Task:
+    """Return the task of one round. A file is the same in every round, and must be as it was when the study was made."""
+    if not _is_file(spec):
+        return _task(spec.name, _text(spec.options), seed, source_of(spec))
+    try:
+        digest = sha256(Path(spec.name).read_bytes()).hexdigest()
+    except OSError as error:
+        raise FileError(f"{spec.name}: cannot be read ({error.strerror or error})") from error
+    if digest != spec.digest:
+        raise FileError(f"{spec.name}: the task file has changed since the study was made")
+    return _task(spec.name, _text(spec.options), None, digest)
+
+
+def learner_of(spec: LearnerSpec) -> Learner:
+    """Return the learner."""
+    return _learner(spec.name, _text(spec.options), source_of(spec))
+
+
+def modules_of(spec: TaskSpec | LearnerSpec) -> list[str]:
+    """Return the modules of one's own that an entry needs: of its maker, of its adversary, of parts of a learner."""
+    parts = own_parts(spec.name, spec.options) if isinstance(spec, LearnerSpec) else set()
+    return sorted(set().union(*map(own_modules, (spec.name, *parts))))
+
+
+def source_of(spec: TaskSpec | LearnerSpec, *, on_disk: bool = False) -> str | None:
+    """Return the SHA-256 of the source of these modules, as imported or as it is now; None where there is none."""
+    digests = [source_digest(module, on_disk=on_disk) for module in modules_of(spec)]
+    known = [one for one in digests if one is not None]
+    return known[0] if len(known) == 1 else sha256("".join(known).encode()).hexdigest() if known else None
+
+
+@lru_cache(maxsize=2)  # tasks can be large, and are played round by round
+def _task(name: str, options: str, seed: int | None, source: str | None) -> Task:  # noqa: ARG001  (another source is another task)
+    return task(name, seed=seed, **json.loads(options))
+
+
+@lru_cache(maxsize=256)
+def _learner(name: str, options: str, source: str | None) -> Learner:  # noqa: ARG001
+    return learner(name, **json.loads(options))
+
+
+def _text(options: dict[str, Value]) -> str:
+    return json.dumps(options, sort_keys=True)
+
+
+def _is_file(spec: TaskSpec) -> bool:
+    return Path(spec.name).suffix in SUFFIXES
+
+
+def _key(spec: TaskSpec | LearnerSpec) -> tuple[str, ...]:
+    asked: Any = getattr(spec, "feedback", None)
+    return type(spec).__name__, spec.name, _text(spec.options), str(asked), str(source_of(spec))
+
+
+def task_faults(spec: TaskSpec) -> Iterator[Fault]:
+    """Yield what keeps the task from being made."""
+    if not _is_file(spec) and _key(spec) in _FINE:
+        return
+    try:
+        task_of(spec, 0)
+    except (ModelError, FileError, TypeError) as error:
+        of_name = isinstance(error, FileError) or own_modules(spec.name) or str(error).startswith("unknown task")
+        yield (("name",) if of_name else ("options",) if spec.options else ()), str(error)
+        return
+    _FINE.add(_key(spec))
+
+
+def learner_faults(spec: LearnerSpec) -> Iterator[Fault]:
+    """Yield all that keeps the learner from being made, option by option."""
+    if _key(spec) in _FINE:
+        return
+    if spec.name in LEARNERS:
+        wrong = option_faults(spec.name, dict(spec.options))
+        for place, message in wrong:
+            yield ("options", *place), message
+        if wrong:
+            return
+    try:
+        player = learner_of(spec)
+    except ModelError as error:
+        yield ("name",), str(error)
+        return
+    try:
+        feedback_of(player, "bandit", spec.feedback)
+    except ModelError as error:
+        yield ("feedback",), str(error)
+        return
+    _FINE.add(_key(spec))

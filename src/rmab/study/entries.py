@@ -1,0 +1,88 @@
+"""The entries of a study: its tasks and learners, as data."""
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from rmab.common.files import SUFFIXES
+from rmab.model.view import FeedbackMode
+
+__all__ = ["LearnerSpec", "TaskSpec", "Value"]
+
+Value = bool | int | float | str
+
+
+class TaskSpec(BaseModel):
+    """A task of a study.
+
+    Parameters
+    ----------
+    name : str
+        As `rmab.task` takes it: a built-in name, `module:maker` of your own, or the path of a task file.
+    label : str, optional
+        What tables and figures call it; the name by default.
+    options : dict, optional
+        Options of the task.
+    rounds : int, optional
+        The most that are played of it, for tasks that take long; all rounds of the study by default.
+    digest : str, optional
+        SHA-256 of a task file, taken when the study is made: what counts is the content, not the path.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    name: str = Field(min_length=1)
+    label: str = Field(min_length=1)
+    options: dict[str, Value] = {}
+    rounds: int | None = Field(None, ge=1)
+    digest: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        if not isinstance(given.get("name"), str):
+            return {"label": "?", **given}  # what is wrong is the name
+        name, found = given["name"], {}
+        if Path(name).suffix in SUFFIXES and not given.get("digest"):
+            try:
+                found["digest"] = sha256(Path(name).read_bytes()).hexdigest()
+            except OSError as error:
+                raise ValueError(f"{name}: cannot be read ({error.strerror or error})") from error
+        return {"label": Path(name).stem if found else name, **given, **found}
+
+
+class LearnerSpec(BaseModel):
+    """A learner of a study.
+
+    Parameters
+    ----------
+    name : str
+        As `rmab.learner` takes it: a built-in name, or `module:maker` of your own.
+    label : str, optional
+        What tables and figures call it; name, options and feedback by default.
+    options : dict, optional
+        Options of the learner.
+    feedback : {'bandit', 'active', 'full'}, optional
+        What it is told after an episode; by default what the task gives, or what the learner needs.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    name: str = Field(min_length=1)
+    label: str = Field(min_length=1)
+    options: dict[str, Value] = {}
+    feedback: FeedbackMode | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        if not isinstance(given.get("name"), str):
+            return {"label": "?", **given}  # what is wrong is the name
+        options = given.get("options")
+        parts = [f"{key}={value}" for key, value in options.items()] if isinstance(options, dict) else []
+        parts += [f"{given['feedback']} feedback"] if isinstance(given.get("feedback"), str) else []
+        return {"label": ", ".join([given["name"], *parts]), **given}
