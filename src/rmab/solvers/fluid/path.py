@@ -124,8 +124,9 @@ class SoftPath:
         """Make the softened plans at these scaled prices (H,): return phi and its gradient in the open ones."""
         soft_values(self.rows, self.unit_reward, eta, prices, self.idle, self.kernels, self.values, self.share)
         follow(self.rows, self.unit_start, self.kernels, self.share, self.mass, self.used)
-        phi = float((self.unit_start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + self.left(prices).sum())
-        return phi, self.limit - self.used[self.open] - self.left(prices)
+        left = self.left(prices)
+        phi = float((self.unit_start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + left.sum())
+        return phi, self.limit - self.used[self.open] - left
 
     def left(self, prices: FloatArray) -> FloatArray:
         """Return how much of every open budget the entropy of nu >= 0 leaves unused."""

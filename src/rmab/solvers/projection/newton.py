@@ -82,7 +82,7 @@ class DualNewton:
 
         parts = self.each(part)
         value = sum(one[0] for one in parts) + float(self.budget @ prices)
-        return value, np.sum([one[2] for one in parts], axis=0), max(one[1] for one in parts)
+        return value, _total([one[2] for one in parts]), max(one[1] for one in parts)
 
     def reopen(self, marginals: FloatArray) -> None:
         """Start at these marginals (N,H,S) instead, if the dual function is lower there."""
@@ -155,7 +155,7 @@ class DualNewton:
         if self.sparse.joint and not parts[0][1] >= WEAK:
             self.sparse = self.sparse._replace(joint=False)
             return self.newton_step(mass)
-        schur = np.sum([one[0] for one in parts], axis=0)
+        schur = _total([one[0] for one in parts])
         price_step = np.zeros_like(self.prices)
         if self.sparse.joint:
             steps = (self.factors, price_step, self.step)
@@ -168,6 +168,11 @@ class DualNewton:
         point = (primal, self.gradient, column, self.factors, price_step, self.step)
         slopes = self.each(lambda first, last: direction(self.program, self.sparse, first, last, *point))
         return price_step, float(sum(slopes))
+
+
+def _total(tables: list[FloatArray]) -> FloatArray:
+    """Return the sum of what the chunks found; mostly there is one."""
+    return tables[0] if len(tables) == 1 else np.sum(tables, axis=0)
 
 
 def minimise_dual(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualNewton, int]:
