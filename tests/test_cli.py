@@ -23,6 +23,8 @@ import rmab
 from rmab.cli import main
 from rmab.cli.names import key_values
 from rmab.cli.screen import as_json
+from rmab.learning.algorithms.ucmd import NamedUcmd
+from rmab.learning.parts.named import ESTIMATORS
 
 HEAVY = {"numpy", "numba", "pydantic", "pyarrow", "scipy", "highspy", "rich", "matplotlib"}
 
@@ -264,10 +266,11 @@ def test_learners_lists_all_with_feedback_privilege_and_paper() -> None:
 
 def test_the_options_of_a_learner_are_shown_with_defaults_and_descriptions() -> None:
     shown = call("learners", "ucmd").stdout
-    assert re.search(r"epsilon +0.05 +number > 0, < 1 +probability with which", shown)
+    assert re.search(r"epsilon +0.05 +number > 0, < 1 +probability that a kernel", shown)
     assert re.search(r"rule +fill +fill \| at-most", shown)
     schema = json.loads(call("learners", "ucmd", "--json").stdout)
-    assert {key: one["default"] for key, one in schema["properties"].items()} == rmab.learner("ucmd").options
+    assert {key: one["default"] for key, one in schema["properties"].items()} == NamedUcmd().options
+    assert schema["properties"]["estimator"]["names"] == [*ESTIMATORS, "module:Class"]
     assert call("learners", "random").stdout == "random has no options.\n"
 
 

@@ -219,7 +219,7 @@ def test_another_library_or_learner_than_that_of_finished_runs_is_warned_of(
 
 
 def test_again_plays_exactly_the_runs_of_an_older_source(file: Path) -> None:
-    Path("evolving.py").write_text("from rmab.learning.oracle import Chance\nclass Mine(Chance):\n    pass\n")
+    Path("evolving.py").write_text("from rmab.learning import Chance\nclass Mine(Chance):\n    pass\n")
     file.write_text(TINY.replace('"oracle"', '"evolving:Mine"'))
     run = ("study", "run", file, "--out", "results", "--workers", 1)
     assert "--again has nothing to do" in call(*run, "--rounds", 2, "--again").stderr

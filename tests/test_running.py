@@ -232,7 +232,7 @@ class TestErrors:
         for part in ("epsilon: ", "(got 2)", "step: ", "(got 'fast')", "heat: ", "(got 3)", "scale: ", "rule: "):
             assert part in line
         known = "epsilon, scale, rule, rounding, confidence, estimator, step"
-        assert line.endswith(f"[options: {known}]")
+        assert f"heat: there is no such option, but {known}" in line
 
     @pytest.mark.parametrize(
         ("name", "option"),
@@ -251,7 +251,7 @@ class TestErrors:
     )
     def test_one_wrong_option(self, name, option):
         ((key, value),) = option.items()
-        with pytest.raises(rmab.ModelError, match=rf"^learner {name}: {key}: .*\(got {value!r}\).* \[options: "):
+        with pytest.raises(rmab.ModelError, match=rf"^learner {name}: {key}: .*\(got {value!r}\)$"):
             rmab.learner(name, **option)
 
     def test_own_learners(self, tmp_path, monkeypatch):
@@ -259,11 +259,14 @@ class TestErrors:
         (tmp_path / "lucky.py").write_text(text)
         monkeypatch.syspath_prepend(tmp_path)
         assert rmab.learner("lucky:make", luck=2).name == "random"
-        with pytest.raises(rmab.ModelError, match="learner lucky:make: made a int, not a Learner"):
+        with pytest.raises(rmab.ModelError, match="learner lucky:make: its maker returned int instead of Learner"):
             rmab.learner("lucky:make", luck=0)
-        with pytest.raises(rmab.ModelError, match=r"learner lucky:make: cannot be made \(.*unexpected keyword"):
+        with pytest.raises(
+            rmab.ModelError,
+            match=r"lucky:make: got an .* argument 'skill'; the maker is make\(luck=1\)",
+        ):
             rmab.learner("lucky:make", skill=1)
-        with pytest.raises(rmab.ModelError, match=r"learner lucky:nothing: cannot be imported \(module 'lucky' has no"):
+        with pytest.raises(rmab.ModelError, match=r"learner lucky:nothing: 'nothing' does not exist in module lucky"):
             rmab.learner("lucky:nothing")
 
     def test_the_oracle_must_be_told(self):

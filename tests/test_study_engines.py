@@ -111,7 +111,7 @@ class TestLocal:
         failed = sorted(status.failures, key=lambda one: one.id)
         assert [one.id for one in failed] == sorted(job.id for job in study.jobs() if job.learner.name != "random")
         assert {one.message for one in failed} == {"SolverError: no answer at all"}
-        assert all("in _plan" in one.trace and one.trace.endswith("SolverError: no answer\nat all\n") for one in failed)
+        assert all("in decide" in one.trace and one.trace.endswith("SolverError: no answer\nat all\n") for one in failed)
 
     def test_no_more_workers_than_jobs(self, tmp_path: Path) -> None:
         crews = list[int]()

@@ -18,7 +18,7 @@ from test_study_engines import SOURCE, Cluster
 
 MODULE = """
 import numpy, rmab
-from rmab.learning.oracle import Chance
+from rmab.learning import Chance
 
 BUILT = []
 
@@ -111,7 +111,7 @@ class TestSentToWorkers:
         package.mkdir()
         (package / "__init__.py").write_text("")
         (package / "parts.py").write_text("from own_package.kind import Kind as Mine\n")
-        (package / "kind.py").write_text("from rmab.learning.oracle import Chance\nclass Kind(Chance):\n    name = 'kind'\n")
+        (package / "kind.py").write_text("from rmab.learning import Chance\nclass Kind(Chance):\n    name = 'kind'\n")
         study = small_study(2, ("own_study:Mine", "own_package.parts:Mine"), **OWN)
         status = run_study(study, tmp_path / "out", engine=DaskEngine(running.address))
         assert not status.failures
@@ -125,7 +125,7 @@ class TestSentToWorkers:
 
         module.write_text(MODULE.replace("uniform(size", "uniform(0.5, size") + "# changed\n")
         (package / "kind.py").write_text(
-            (package / "kind.py").read_text() + "    def _learn(self, state, feedback):\n        1 / 0\n"
+            (package / "kind.py").read_text() + "    def update(self, state, feedback):\n        1 / 0\n"
         )
         (package / "parts.py").write_text((package / "parts.py").read_text() + "# changed\n")
         changes = changes_since(study, tmp_path / "out")

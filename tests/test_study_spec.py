@@ -70,12 +70,12 @@ class TestErrors:
             "tasks[1].name: unknown task 'cpop'",
             "tasks[2].options: task cpap: unknown option doctors, patients",
             "learners[0].options.epsilon: Input should be less than 1 (got 2.0)",
-            "learners[0].options.speed: Extra inputs are not permitted (options: epsilon,",
+            "learners[0].options.speed: there is no such option, but epsilon, scale, ",
             "learners[0].options.rounding: Input should be 'top' or 'dependent' (got 'up')",
             "learners[1].name: unknown learner 'genius'",
             "learners[2].feedback: Input should be 'bandit', 'active' or 'full' (got 'some')",
             "learners[3].options: dependent rounding needs index 'occupancy'",
-            "learners[4].name: learner nowhere:Learner: cannot be made (No module named 'nowhere')",
+            "learners[4].name: learner nowhere:Learner: there is no module 'nowhere'",
         ):
             assert part in message
 
@@ -107,7 +107,10 @@ class TestErrors:
     def test_of_modules_of_ones_own_are_one_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "explosive.py").write_text("raise RuntimeError('bang\\nand smoke')\n")
         monkeypatch.syspath_prepend(tmp_path)
-        with pytest.raises(rmab.ModelError, match=r"^learner explosive:Bomb: cannot be made \(bang and smoke\)$"):
+        with pytest.raises(
+            rmab.ModelError,
+            match=r"^learner explosive:Bomb: module 'explosive' cannot be imported \(RuntimeError: bang and smoke\)$",
+        ):
             rmab.learner("explosive:Bomb")
 
     @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from rmab.errors import ModelError
 
-__all__ = ["PRESET", "Configured", "Preset", "configured", "faults", "option", "schema"]
+__all__ = ["PRESET", "Configured", "Preset", "configured", "faults", "in_line", "option", "schema"]
 
 Preset = Literal["theory", "tuned"]
 PRESET = "parameters of the theory, or tuned ones (docs/tuning.md), where they are not set by hand"
@@ -73,7 +73,7 @@ class Configured:
         try:
             checked = schema(type(self)).model_validate(given)
         except ValidationError as error:
-            raise ModelError(f"{type(self).__name__}: {'; '.join(line for _, line in faults(error))}") from error
+            raise ModelError(f"{type(self).__name__}: {in_line(faults(type(self), error))}") from error
         for name in given:
             object.__setattr__(self, name, getattr(checked, name))
 
@@ -118,11 +118,19 @@ def _known(names: list[str], value: str) -> str:
     return value
 
 
-def faults(error: ValidationError) -> list[tuple[tuple[str, ...], str]]:
-    """Return where and what is wrong, a line for each option."""
-    found = []
-    for one in error.errors():
-        place = tuple(map(str, one["loc"]))
-        message = f"{one['msg'].removeprefix('Value error, ')} (got {one['input']!r:.60})"
-        found.append((place, f"{'.'.join(place)}{': ' if place else ''}{message}"))
-    return found
+def faults(cls: type, error: ValidationError) -> list[tuple[str, str]]:
+    """Return the options of a class that are wrong, and what is wrong with each of them."""
+    unknown = f"there is no such option, but {', '.join(schema(cls).model_fields) or 'none'}"
+    said = {"extra_forbidden": unknown}
+    return [
+        (
+            ".".join(map(str, one["loc"])),
+            f"{said.get(one['type'], one['msg'].removeprefix('Value error, '))} (got {one['input']!r:.60})",
+        )
+        for one in error.errors()
+    ]
+
+
+def in_line(wrong: list[tuple[str, str]]) -> str:
+    """Return all faults in one line."""
+    return "; ".join(f"{option}: {message}" if option else message for option, message in wrong)

@@ -24,7 +24,7 @@ from rmab.learning.algorithms.ucmd_armab import UcmdArmab
 from rmab.learning.algorithms.ucpd import Ucpd
 from rmab.learning.algorithms.uob_reps import UobReps
 from rmab.learning.base import Learner
-from rmab.learning.options import faults, schema
+from rmab.learning.options import faults, in_line, schema
 
 __all__ = ["LEARNERS", "learner", "learner_options", "learners", "option_faults", "own_parts"]
 
@@ -84,16 +84,16 @@ def learner_options(name: str) -> type[BaseModel]:
     return schema(entry.named or entry.cls)
 
 
-def option_faults(name: str, options: dict[str, object]) -> list[tuple[tuple[str, ...], str]]:
-    """Return where and what is wrong with the options of a learner by name; nothing is made, unless all seems right."""
-    known = learner_options(name)
+def option_faults(name: str, options: dict[str, object]) -> list[tuple[str, str]]:
+    """Return the options of a learner by name that are wrong, and what is wrong with each; an empty name for all of them."""
+    entry = _entry(name)
     try:
-        known.model_validate(options)
-        _entry(name).made(options)
+        learner_options(name).model_validate(options)
+        entry.made(options)
     except ValidationError as error:
-        return faults(error)
+        return faults(entry.named or entry.cls, error)
     except ModelError as error:
-        return [((), str(error))]
+        return [("", str(error))]
     return []
 
 
@@ -129,8 +129,7 @@ def learner(name: str, **options: object) -> Learner:
         made: Learner = made_by("learner", name, Learner, **options)
         return made
     if wrong := option_faults(name, options):
-        known = ", ".join(learner_options(name).model_fields) or "none"
-        raise ModelError(f"learner {name}: {'; '.join(line for _, line in wrong)} [options: {known}]")
+        raise ModelError(f"learner {name}: {in_line(wrong)}")
     return _entry(name).made(options)
 
 

@@ -99,8 +99,8 @@ def learner_faults(spec: LearnerSpec) -> Iterator[Fault]:
         return
     if spec.name in LEARNERS:
         wrong = option_faults(spec.name, dict(spec.options))
-        for place, message in wrong:
-            yield ("options", *place), message
+        for option, message in wrong:
+            yield ("options", option) if option else ("options",), message
         if wrong:
             return
     try:
