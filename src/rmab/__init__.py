@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from rmab.planners.lp_update import LpUpdate
     from rmab.planners.whittle import Whittle, whittle, whittle_finite
     from rmab.play.feedback import Feedback
+    from rmab.play.outcomes import Batch, Trajectory
     from rmab.play.policy import IndexPolicy, Policy
-    from rmab.play.simulation import Batch, Trajectory, simulate, simulate_many
+    from rmab.play.simulation import simulate, simulate_many
     from rmab.runs.comparators import Comparators, theory_curve
     from rmab.runs.running import Run, run
     from rmab.solvers.fluid.fluid import Fluid, fluid
@@ -71,7 +72,8 @@ _HOMES = {
     "model.adversaries": ("Adversary", "adversary"),
     "model.rewards": ("RewardModel",),
     "runs.running": ("Run", "run"),
-    "play.simulation": ("Batch", "Trajectory", "simulate", "simulate_many"),
+    "play.outcomes": ("Batch", "Trajectory"),
+    "play.simulation": ("simulate", "simulate_many"),
     "families": ("Task", "load_task", "task", "tasks"),
     "families.deadline": ("deadline_whittle", "earliest_deadline_first", "least_laxity_first"),
 }

@@ -1,16 +1,5 @@
 """The errors of the library. Every message is one line that says what is wrong, and where."""
 
-__all__ = [
-    "BudgetExceeded",
-    "FeedbackError",
-    "FileError",
-    "ModelError",
-    "PolicyError",
-    "RmabError",
-    "SolverError",
-    "StudyError",
-]
-
 
 class RmabError(Exception):
     """Base class of all errors that the library raises on purpose.

@@ -5,8 +5,6 @@ import click
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table
 
-__all__ = ["bench"]
-
 RATIO = "ratio: the time of the peer, divided by that of a later call; above 1, rmab is faster."
 
 

@@ -9,8 +9,6 @@ from rmab.cli.names import BUILTIN_LEARNER
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table
 
-__all__ = ["learners", "tasks"]
-
 CITED = r" \([^()]*\d{4}\)$"  # a paper at the end of a summary; the table has a column for it
 
 

@@ -8,19 +8,6 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-__all__ = [
-    "BUILTIN_LEARNER",
-    "BUILTIN_STUDY",
-    "LEARNER",
-    "MODEL_FILES",
-    "STUDY",
-    "TASK",
-    "check_known",
-    "key_values",
-    "nearest",
-    "whole_number",
-]
-
 MODEL_FILES = (".npz", ".json")
 
 

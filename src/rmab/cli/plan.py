@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rmab.play.policy import IndexPolicy
     from rmab.solvers.fluid.fluid import Fluid
 
-__all__ = ["plan"]
-
 SHOWN_STEPS, FEWER_STEPS, SHOWN_ROWS = 7, 5, 60
 NARROW = 100  # columns below which fewer steps are shown
 ROUNDING = 1e-6  # relative to the largest index: closer than this, an index equals a price

@@ -10,8 +10,6 @@ import click
 
 from rmab.errors import FileError, ModelError, RmabError
 
-__all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "BadInput", "Failure", "Program", "examples"]
-
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # not the user's mistake, but the disk's
 NARROW = 76  # columns for examples in a terminal of 80

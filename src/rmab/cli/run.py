@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rmab.model.view import FeedbackMode
     from rmab.runs.running import Run
 
-__all__ = ["run"]
-
 TABLES = (".parquet", ".csv")
 SOURCES = {
     "Term0": "over-estimation",

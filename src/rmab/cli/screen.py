@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["alone_on_stdout", "as_json", "number", "print_json", "print_table", "progress", "screen_width"]
-
 WIDTH = 120  # columns of a table in a file or a pipe
 TENTHS = 10
 SHORT = 24  # characters up to which a cell is kept on one line

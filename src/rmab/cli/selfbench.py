@@ -19,8 +19,6 @@ from rmab.runs.running import run
 from rmab.solvers.fluid.fluid import fluid
 from rmab.solvers.projection.project import project
 
-__all__ = ["Measured", "Pair", "measures"]
-
 REPEATS = 3
 ROUNDS = 500  # episodes of one timing of the simulator
 

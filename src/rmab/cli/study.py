@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rmab.study import Changes, Engine, Results, Status, Study
     from rmab.study import Failure as RunFailure
 
-__all__ = ["study"]
-
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 

@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 
-__all__ = ["as_floats", "as_integer", "as_states"]
-
 
 def as_floats(values: ArrayLike, name: str) -> FloatArray:
     """Copy `values` into a C-ordered float64 array; ModelError if they are not numbers."""

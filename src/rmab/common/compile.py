@@ -15,8 +15,6 @@ from typing import TypeVar, cast
 
 import numba
 
-__all__ = ["compiled", "compiled_contracting", "compiled_contracting_inline", "compiled_inline"]
-
 Function = TypeVar("Function", bound=Callable[..., object])
 
 

@@ -2,8 +2,6 @@
 
 import os
 
-__all__ = ["cores"]
-
 
 def cores() -> int:
     """Return the number of cores that this process may use, or OMP_NUM_THREADS where that is lower."""

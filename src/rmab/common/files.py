@@ -20,8 +20,6 @@ import numpy as np
 
 from rmab.errors import FileError
 
-__all__ = ["kind_of", "read_fields", "write_atomically", "write_fields"]
-
 SUFFIXES = (".npz", ".json")
 KINDS = {  # what a file of this kind holds, and how to read it
     "rmab problem": ("a problem", "rmab.Problem.load, or plan it with `rmab plan FILE --reward FILE`"),

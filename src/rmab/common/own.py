@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 from rmab.common.files import SUFFIXES
 from rmab.errors import ModelError
 
-__all__ = ["imported", "is_own", "made_by", "own_modules", "source_digest"]
-
 Base = TypeVar("Base")
 
 _IMPORTED: dict[str, tuple[object, str | None]] = {}  # by module: its import, and the digest of its source then

@@ -1,7 +1,5 @@
 """Counted words."""
 
-__all__ = ["many"]
-
 
 def many(count: int, word: str) -> str:
     """Return the count and the word, in the plural unless there is one: '1 arm', '2 arms'."""

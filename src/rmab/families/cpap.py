@@ -16,8 +16,6 @@ from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.rewards import RewardModel
 
-__all__ = ["cpap", "cpap_adherence"]
-
 STATES = ("low", "intermediate", "acceptable")
 LEVELS = np.array([1.0, 2.0, 3.0])
 ADHERENT = np.array([[0.0385, 0.0, 0.9615], [0.0, 0.0, 1.0], [0.0257, 0.0245, 0.9498]])

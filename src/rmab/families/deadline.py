@@ -20,8 +20,6 @@ from rmab.model.rewards import RewardModel
 from rmab.planners.whittle import Whittle
 from rmab.play.policy import IndexPolicy
 
-__all__ = ["STATES", "deadline", "deadline_whittle", "earliest_deadline_first", "least_laxity_first"]
-
 MOST_SLOTS, MOST_LOAD = 12, 9
 ARRIVAL = 0.7
 PAY, PENALTY = 0.5, 0.2

@@ -18,8 +18,6 @@ from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.rewards import RewardModel
 
-__all__ = ["split"]
-
 COUNTS = (10, 10, 4)
 BUDGET, HORIZON = 10, 2
 RANGE = (0.0, 3.0)

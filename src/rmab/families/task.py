@@ -15,8 +15,6 @@ from rmab.model.problem import Problem
 from rmab.model.trace import Trace
 from rmab.model.view import FeedbackMode, View
 
-__all__ = ["Task", "load_task"]
-
 
 @dataclass(frozen=True, eq=False)
 class Task:

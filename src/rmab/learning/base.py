@@ -20,8 +20,6 @@ from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.policy import Policy
 
-__all__ = ["Learner", "Plan", "stream"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(ReadOnly):

@@ -8,14 +8,12 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Learner, Plan
-from rmab.learning.parts.counting import Counting, Exploration, Observing, add_to_means, begin_means, mean_reward, times_seen
+from rmab.learning.parts import Counting, Exploration, Observing, add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.pools import Pools
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy
-
-__all__ = ["IndexLearner", "Known"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

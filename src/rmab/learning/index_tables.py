@@ -9,8 +9,6 @@ from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.optimistic import optimistic_fluid
 from rmab.solvers.whittle.index import arm_whittle
 
-__all__ = ["endless_discount", "lagrangian_table", "whittle_table"]
-
 TOLERANCE = 1e-4  # of the fluid LP: kernels are estimates
 
 

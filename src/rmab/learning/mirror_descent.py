@@ -13,19 +13,12 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Learner, Plan
-from rmab.learning.parts.base import Episode
-from rmab.learning.parts.execution import Execution
-from rmab.learning.parts.refresh import EveryEpisode, Refresh
-from rmab.learning.parts.rewards import Estimate, Rewards
-from rmab.learning.parts.sets import Sets
-from rmab.learning.parts.steps import Step, Stepped
+from rmab.learning.parts import Episode, Estimate, EveryEpisode, Execution, Refresh, Rewards, Sets, Step, Stepped
 from rmab.learning.pools import Pools
 from rmab.learning.state import Arrays, Memory, State
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.solvers.transitions import TransitionSets
-
-__all__ = ["MirrorDescent", "Parts"]
 
 
 class Parts(NamedTuple):

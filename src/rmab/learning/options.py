@@ -17,8 +17,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from rmab.errors import ModelError
 
-__all__ = ["PRESET", "Configured", "Preset", "configured", "faults", "in_line", "option", "schema"]
-
 Preset = Literal["theory", "tuned"]
 PRESET = "parameters of the theory, or tuned ones (docs/tuning.md), where they are not set by hand"
 Value = TypeVar("Value")

@@ -9,8 +9,6 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 
-__all__ = ["Observed", "Pools", "empirical", "share_of"]
-
 NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not defined there
 
 

@@ -26,8 +26,6 @@ from rmab.learning.algorithms.uob_reps import UobReps
 from rmab.learning.base import Learner
 from rmab.learning.options import faults, in_line, schema
 
-__all__ = ["LEARNERS", "learner", "learner_options", "learners", "option_faults", "own_parts"]
-
 
 class Entry(NamedTuple):
     """A learner's class, one line on what it is, and its options by name, where they are not the class's own."""

@@ -14,8 +14,6 @@ from rmab.common.files import read_fields, write_fields
 from rmab.errors import FileError
 from rmab.model.view import View
 
-__all__ = ["Arrays", "Memory", "State"]
-
 Arrays = Mapping[str, NDArray[Any]]  # what a learner keeps, by name
 Memory = Mapping[str, NDArray[Any]]  # what a part keeps, by name
 

@@ -18,20 +18,6 @@ from rmab.solvers.compiled.bounds import occupancy_bounds
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.transitions import TransitionSets
 
-__all__ = [
-    "ROUNDS",
-    "bounds",
-    "executed_occupancy",
-    "exploration",
-    "importance",
-    "of_blocks",
-    "of_payoffs",
-    "own_occupancy",
-    "placed",
-    "step_visits",
-    "weighted_losses",
-]
-
 ROUNDS = 200  # simulated episodes
 KEY = 7  # of the stream that they draw from
 

@@ -19,8 +19,6 @@ from rmab.errors import ModelError
 from rmab.model.factors import FACTOR_HIGH, FACTOR_LOW, SCRIPTS
 from rmab.model.rewards import RewardModel
 
-__all__ = ["ADVERSARIES", "Adaptive", "Adversary", "Scripted", "adversary", "first_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Adversary(ReadOnly, ABC):

@@ -12,8 +12,6 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, as_integer
 from rmab.errors import ModelError
 
-__all__ = ["check_rows", "checked_groups", "checked_names", "checked_sizes", "checked_support"]
-
 ROW_SUM_TOLERANCE = 1e-9
 
 

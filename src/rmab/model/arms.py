@@ -16,8 +16,6 @@ from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.arm_checks import check_rows, checked_groups, checked_names, checked_sizes, checked_support
 
-__all__ = ["Arms"]
-
 
 @dataclass(frozen=True, eq=False)
 class Arms:

@@ -6,8 +6,6 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 
-__all__ = ["FACTOR_HIGH", "FACTOR_LOW", "SCRIPTS"]
-
 FACTOR_LOW, FACTOR_HIGH = 0.5, 1.5  # the span of the paper's ramp
 FACTOR_LEAST = 0.1  # what an arm that does not pay still pays, under `switching`
 

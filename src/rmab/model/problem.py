@@ -19,8 +19,6 @@ from rmab.common.files import read_fields, write_fields
 from rmab.errors import ModelError
 from rmab.model.arms import Arms
 
-__all__ = ["Problem", "checked_reward"]
-
 
 @dataclass(frozen=True, eq=False)
 class Problem(ReadOnly):

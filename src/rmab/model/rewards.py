@@ -10,8 +10,6 @@ from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats
 from rmab.errors import ModelError
 
-__all__ = ["RewardModel", "checked_range"]
-
 
 def checked_range(low: float, high: float) -> tuple[float, float]:
     """Return the declared range as floats, or raise ModelError unless low < high and both are finite."""

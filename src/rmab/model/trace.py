@@ -11,8 +11,6 @@ from rmab.errors import ModelError
 from rmab.model.adversaries import Adversary, first_of
 from rmab.model.rewards import checked_range
 
-__all__ = ["Trace"]
-
 
 @dataclass(frozen=True, eq=False)
 class Trace(Adversary):

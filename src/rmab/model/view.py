@@ -8,8 +8,6 @@ from typing import Literal
 from rmab.common.arrays import BoolArray, IntArray, ReadOnly
 from rmab.common.words import many
 
-__all__ = ["FeedbackMode", "View"]
-
 FeedbackMode = Literal["bandit", "active", "full"]
 
 

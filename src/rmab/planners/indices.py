@@ -9,8 +9,6 @@ from rmab.play.policy import IndexPolicy, Rounding, Rule
 from rmab.solvers.checks import check_problem, checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid
 
-__all__ = ["lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"]
-
 
 def occupancy_index(
     problem: Problem,

@@ -13,8 +13,6 @@ from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.highs import FluidLp
 
-__all__ = ["LpUpdate"]
-
 
 @dataclass(frozen=True, eq=False)
 class LpUpdate:

@@ -16,8 +16,6 @@ from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.whittle.index import arm_whittle, arm_whittle_finite
 
-__all__ = ["Whittle", "whittle", "whittle_finite"]
-
 
 @dataclass(frozen=True, eq=False)
 class Whittle(ReadOnly):

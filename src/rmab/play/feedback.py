@@ -12,9 +12,7 @@ from rmab.common.checks import as_floats, as_integer
 from rmab.common.words import many
 from rmab.errors import FeedbackError, ModelError
 from rmab.model.view import View
-from rmab.play.simulation import Trajectory
-
-__all__ = ["Feedback"]
+from rmab.play.outcomes import Trajectory
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly
 from rmab.common.words import many
 
-__all__ = ["Batch", "Trajectory"]
-
 
 @dataclass(frozen=True, eq=False)
 class Trajectory(ReadOnly):

@@ -18,8 +18,6 @@ from rmab.common.words import many
 from rmab.errors import ModelError, PolicyError
 from rmab.play.compiled.selection import select
 
-__all__ = ["IndexPolicy", "Policy", "Rounding", "Rule", "check_place"]
-
 Rule = Literal["fill", "at-most"]
 Rounding = Literal["top", "dependent"]
 

@@ -17,8 +17,6 @@ from rmab.play.compiled.episodes import index_episodes, step
 from rmab.play.outcomes import Batch, Trajectory
 from rmab.play.policy import IndexPolicy, Policy
 
-__all__ = ["Batch", "Trajectory", "simulate", "simulate_many", "simulate_visits", "visit_rates"]
-
 PIECE = 1024  # rounds that a thread takes at a time: enough to hide the overhead, few enough to share the work
 
 

@@ -4,8 +4,6 @@ import math
 
 from rmab.report.statistics import Interval
 
-__all__ = ["number", "percent", "places_of", "plain", "share", "spread"]
-
 
 def number(value: float, digits: int = 4) -> str:
     """Return a number with about `digits` digits and commas between thousands; a dash if it is not finite."""

@@ -18,8 +18,6 @@ from rmab.report.sentences import coverage, headline, page_words, scaling_cautio
 from rmab.report.statistics import Interval, Paired, band, interval
 from rmab.report.summary import COMPARATORS, TERMS, Cell, Page, Scaling, Summary
 
-__all__ = ["downsampled", "payload", "render"]
-
 NUMBERS = 150_000  # numbers in all curves together: keeps the file below about 1.5 MB
 MOST, LEAST = 400, 20  # points of one curve
 COLOURS = 8

@@ -10,8 +10,6 @@ from rmab.report.numbers import percent, places_of, plain, share, spread
 from rmab.report.statistics import Interval, Paired, interval
 from rmab.report.summary import ROUNDING, TERMS, Cell, Page, Scaling, Summary
 
-__all__ = ["coverage", "headline", "page_words", "scaling_caution", "scaling_words"]
-
 FEW = 10  # with fewer rounds than this, the text warns
 
 

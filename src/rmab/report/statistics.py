@@ -16,8 +16,6 @@ from scipy import stats
 from rmab.common.arrays import FloatArray
 from rmab.common.words import many
 
-__all__ = ["Interval", "Paired", "Power", "band", "holm", "interval", "paired", "power", "ratio"]
-
 LEVEL = 0.95
 NEAR = 0.5  # largest relative standard error of a mean for which its logarithm is nearly linear
 

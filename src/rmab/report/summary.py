@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rmab.study import Study, TaskSpec
 
-__all__ = ["COLUMNS", "TERMS", "Cell", "Page", "Scaling", "Summary", "summarise"]
-
 COMPARATORS = ("O1", "O2", "O3")
 TERMS = (
     "Term 0: over-estimation",

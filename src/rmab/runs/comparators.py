@@ -30,8 +30,6 @@ from rmab.play.policy import IndexPolicy
 from rmab.play.simulation import simulate_visits
 from rmab.solvers.fluid.fluid import Fluid, fluid
 
-__all__ = ["Comparator", "Comparators", "theory_curve"]
-
 Comparator = Literal["O1", "O2", "O3"]
 
 ROUNDS, LUCK = 200, 2  # simulated episodes behind O2, and the key of their luck

@@ -19,10 +19,9 @@ from rmab.learning.base import Learner, Plan
 from rmab.learning.state import State
 from rmab.model.view import FeedbackMode
 from rmab.play.feedback import Feedback
-from rmab.play.simulation import Trajectory, simulate
+from rmab.play.outcomes import Trajectory
+from rmab.play.simulation import simulate
 from rmab.runs.comparators import Comparator, Comparators
-
-__all__ = ["Run", "feedback_of", "run"]
 
 FULL_INFORMATION = "sees all rewards of an episode"
 SIMULATOR = 100  # key of the run's own stream; the task spawns its own from the same seed

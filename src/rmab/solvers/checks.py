@@ -8,8 +8,6 @@ from rmab.common.checks import as_floats
 from rmab.errors import ModelError
 from rmab.model.problem import Problem, checked_reward
 
-__all__ = ["check_problem", "checked_budget", "checked_table", "checked_weights"]
-
 
 def check_problem(problem: object, name: str, wanted: str = "a problem", arguments: str = "task.problem") -> None:
     """Raise ModelError unless this is a Problem, in the words of the function `name`."""

@@ -11,8 +11,6 @@ from rmab.common.checks import as_floats
 from rmab.errors import ModelError
 from rmab.solvers.compiled.optimism import Rows
 
-__all__ = ["TransitionSets"]
-
 ROUNDING = 1e-9
 CERTAIN = 1e-12  # lower bounds that sum to 1 up to this leave nothing to choose
 

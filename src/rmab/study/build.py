@@ -20,8 +20,6 @@ from rmab.learning.registry import LEARNERS, learner, option_faults, own_parts
 from rmab.runs.running import feedback_of
 from rmab.study.entries import LearnerSpec, TaskSpec, Value
 
-__all__ = ["learner_faults", "learner_of", "modules_of", "source_of", "task_faults", "task_of"]
-
 Fault = tuple[tuple[str, ...], str]  # where in the table, and what
 _FINE: set[tuple[str, ...]] = set()  # entries of which this process knows that they can be built
 

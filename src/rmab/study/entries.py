@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from rmab.common.files import SUFFIXES
 from rmab.model.view import FeedbackMode
 
-__all__ = ["LearnerSpec", "TaskSpec", "Value"]
-
 Value = bool | int | float | str
 
 

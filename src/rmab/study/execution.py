@@ -14,8 +14,6 @@ from rmab.study.results import Results, Status
 from rmab.study.shards import shard_path, sweep
 from rmab.study.spec import Job, Study
 
-__all__ = ["run_study"]
-
 
 def run_study(
     study: Study,

@@ -8,8 +8,6 @@ from pathlib import Path
 from rmab.common.files import write_atomically
 from rmab.errors import FileError
 
-__all__ = ["Failure", "forget", "keep", "kept"]
-
 
 @dataclass(frozen=True)
 class Failure:

@@ -14,8 +14,6 @@ from rmab.study.results import Results
 from rmab.study.shards import provenance_of, read_shard, shard_path
 from rmab.study.spec import Job, Study
 
-__all__ = ["Changes", "changes_since", "origin"]
-
 
 def origin(job: Job) -> dict[str, str | None]:
     """Return version and git revision of the library, and the SHA-256 of the modules of one's own task and learner."""

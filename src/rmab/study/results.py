@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["Results", "Status"]
-
 PIECE = 256  # shards that are looked at in one go
 Answer = TypeVar("Answer")
 

@@ -16,18 +16,6 @@ import pyarrow.parquet as pq
 from rmab.common.files import write_atomically
 from rmab.errors import FileError
 
-__all__ = [
-    "SCHEMA",
-    "OtherStudyError",
-    "encoded",
-    "provenance_of",
-    "read_shard",
-    "shard_path",
-    "sweep",
-    "with_provenance",
-    "write_shard",
-]
-
 KEY = b"rmab"
 _TEXT, _WHOLE = ("id", "task", "learner", "feedback", "privileged"), ("round", "seed", "episode")
 _COUNTS = ("activations", "visited", "iterations", "arms", "budget", "horizon")

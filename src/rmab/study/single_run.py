@@ -15,8 +15,6 @@ from rmab.study.origin import origin
 from rmab.study.shards import SCHEMA, encoded, with_provenance
 from rmab.study.spec import Job
 
-__all__ = ["attempt", "play"]
-
 
 def play(job: Job, engine: str = "none") -> pa.Table:
     """Play one run of a study.

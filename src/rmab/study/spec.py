@@ -25,8 +25,6 @@ from rmab.errors import FileError, ModelError
 from rmab.study.build import learner_faults, task_faults
 from rmab.study.entries import LearnerSpec, TaskSpec, Value
 
-__all__ = ["Job", "Study", "builtin_names", "builtin_table"]
-
 Spec = TypeVar("Spec", bound=BaseModel)
 LONGEST = 40  # characters of a label in a run's id
 

@@ -9,8 +9,6 @@ from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.model.adversaries import Adversary
 
-__all__ = ["check_adversary"]
-
 STEPS = 6  # of an episode, for made-up visits
 MOST = 20  # episodes that are looked at, spread over all
 

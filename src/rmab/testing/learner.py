@@ -20,10 +20,9 @@ from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
+from rmab.play.outcomes import Trajectory
 from rmab.play.policy import IndexPolicy
-from rmab.play.simulation import Trajectory, simulate
-
-__all__ = ["check_learner", "require"]
+from rmab.play.simulation import simulate
 
 SEED, LUCK = 7, 8  # of the learner, and of the arms
 ROUNDING = 1e-6  # indices may differ by this much after arms were relabelled

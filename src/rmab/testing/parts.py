@@ -29,8 +29,6 @@ from rmab.model.problem import Problem
 from rmab.play.policy import Policy
 from rmab.testing.learner import check_learner, require
 
-__all__ = ["check_execution", "check_refresh", "check_rewards", "check_sets", "check_step"]
-
 EPISODES = 3
 ROUNDING = 1e-6
 

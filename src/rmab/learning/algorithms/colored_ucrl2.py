@@ -24,14 +24,12 @@ from rmab.errors import ModelError
 from rmab.learning.base import Plan
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts.refresh import doubled
+from rmab.learning.parts import doubled
 from rmab.learning.pools import empirical
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View
 from rmab.play.policy import check_place
 from rmab.solvers.compiled.balls import joint_plan
-
-__all__ = ["ColoredUcrl2", "JointPolicy", "color_widths", "joint_sets"]
 
 LARGEST = 100_000  # pairs of joint state and set
 PASSES = 2

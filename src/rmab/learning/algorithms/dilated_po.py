@@ -25,8 +25,7 @@ from rmab.common.arrays import FloatArray
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.base import Learner, Plan
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts.refresh import Doubling
-from rmab.learning.parts.sets import EPSILON, WideBernstein
+from rmab.learning.parts import EPSILON, Doubling, WideBernstein
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Arrays, State
 from rmab.learning.visits import bounds, importance, of_blocks, own_occupancy, placed
@@ -35,8 +34,6 @@ from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy, Rounding
 from rmab.solvers.compiled.bounds import dilated_bonus
 from rmab.solvers.transitions import TransitionSets
-
-__all__ = ["DilatedPo"]
 
 EPOCHS = Doubling()
 

@@ -8,14 +8,11 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.learning.index_learner import IndexLearner, Known
-from rmab.learning.parts.counting import Counting, Observing, Sampling, drawn
-from rmab.learning.parts.sets import EPSILON, Hoeffding, hoeffding_width
+from rmab.learning.parts import Counting, Hoeffding, Observing, Sampling, drawn, hoeffding_width
 from rmab.learning.pools import Pools
 from rmab.model.problem import Problem
 from rmab.solvers.fluid.optimistic import optimistic_fluid
 from rmab.solvers.transitions import TransitionSets
-
-__all__ = ["EPSILON", "OPTIMISM", "SAMPLES", "ExtendedLearner", "finite_plan"]
 
 OPTIMISM = "reach of kernels and rewards, in units of delta"
 SAMPLES = "next states that the generator draws for every pair of a group; None: 200"

@@ -10,7 +10,7 @@ from rmab.errors import ModelError
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.base import Learner, Plan
 from rmab.learning.options import configured, option
-from rmab.learning.parts.execution import RULE
+from rmab.learning.parts import RULE
 from rmab.learning.state import Arrays, State
 from rmab.model.problem import Problem
 from rmab.model.view import View
@@ -18,8 +18,6 @@ from rmab.planners.indices import lagrangian_index, occupancy_index
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy, Rounding, Rule
 from rmab.solvers.fluid.fluid import fluid
-
-__all__ = ["Chance", "Oracle"]
 
 
 @configured

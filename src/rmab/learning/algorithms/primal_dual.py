@@ -9,14 +9,11 @@ import numpy as np
 from rmab.common.arrays import FloatArray
 from rmab.learning.mirror_descent import MirrorDescent
 from rmab.learning.options import configured
-from rmab.learning.parts.base import Episode
-from rmab.learning.parts.steps import Centred, Stepped
+from rmab.learning.parts import Centred, Episode, Stepped
 from rmab.learning.pools import Pools
 from rmab.learning.state import State
 from rmab.model.view import View
 from rmab.solvers.transitions import TransitionSets
-
-__all__ = ["PricedMirror", "PrimalDual", "priced"]
 
 
 @configured

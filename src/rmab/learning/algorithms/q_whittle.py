@@ -24,8 +24,6 @@ from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy
 
-__all__ = ["QWhittle", "Tables", "fast_rate", "slow_rate"]
-
 FAST, SLOW, PATIENCE, EXPLORATION = 0.1, 0.2, 500.0, 0.1
 KEY = 102  # of the stream that says which steps are for exploration
 

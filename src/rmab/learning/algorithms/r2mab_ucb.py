@@ -14,13 +14,11 @@ from typing import Literal
 
 import numpy as np
 
-from rmab.learning.algorithms.extended_lp import EPSILON, OPTIMISM, SAMPLES, ExtendedLearner, finite_plan
+from rmab.learning.algorithms.extended_lp import OPTIMISM, SAMPLES, ExtendedLearner, finite_plan
 from rmab.learning.index_learner import Known
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts.counting import Exploration
+from rmab.learning.parts import EPSILON, Exploration
 from rmab.learning.state import Arrays
-
-__all__ = ["R2mabUcb"]
 
 
 @configured

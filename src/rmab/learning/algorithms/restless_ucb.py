@@ -18,13 +18,11 @@ from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.index_tables import lagrangian_table
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts.counting import Exploration
+from rmab.learning.parts import Exploration
 from rmab.learning.pools import empirical
 from rmab.learning.state import Arrays
 from rmab.model.view import View
 from rmab.solvers.compiled.balls import lifted_rows
-
-__all__ = ["RestlessUcb", "radius"]
 
 
 @configured

@@ -21,15 +21,14 @@ from typing import Literal
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
-from rmab.learning.algorithms.extended_lp import EPSILON, OPTIMISM, SAMPLES, ExtendedLearner, finite_plan
+from rmab.learning.algorithms.extended_lp import OPTIMISM, SAMPLES, ExtendedLearner, finite_plan
 from rmab.learning.index_learner import Known
 from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.parts import EPSILON
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View
 from rmab.solvers.stationary.stationary import stationary_fluid
-
-__all__ = ["RmabUcrl"]
 
 
 @configured

@@ -23,20 +23,13 @@ from rmab.common.arrays import IntArray
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts.base import Episode
-from rmab.learning.parts.named import EXECUTIONS
-from rmab.learning.parts.refresh import Doubling
-from rmab.learning.parts.rewards import Estimate, Rewards
-from rmab.learning.parts.sets import EPSILON, L1
-from rmab.learning.parts.steps import Centred
+from rmab.learning.parts import EPSILON, EXECUTIONS, L1, Centred, Doubling, Episode, Estimate, Rewards
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import importance, step_visits, weighted_losses
 from rmab.model.view import View
 from rmab.play.policy import Rounding
 from rmab.solvers.transitions import TransitionSets
-
-__all__ = ["ShiftedL1", "ShiftedStep", "ShiftedUcOReps", "ShiftedWeights", "mixed_with", "shifted_box"]
 
 SHIFT = "alpha, in units of the theory's; never above 1"
 

@@ -17,8 +17,6 @@ from rmab.learning.index_tables import lagrangian_table
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.state import Arrays
 
-__all__ = ["Thompson", "posterior_draw"]
-
 KEY = 101  # of the stream that draws come from
 
 

@@ -12,14 +12,8 @@ from functools import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts.named import EXECUTIONS
-from rmab.learning.parts.refresh import Doubling
-from rmab.learning.parts.rewards import Revealed
-from rmab.learning.parts.sets import EPSILON, L1
-from rmab.learning.parts.steps import Centred
+from rmab.learning.parts import EPSILON, EXECUTIONS, L1, Centred, Doubling, Revealed
 from rmab.play.policy import Rounding
-
-__all__ = ["UcOReps"]
 
 
 @configured

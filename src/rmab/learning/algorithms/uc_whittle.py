@@ -17,14 +17,12 @@ from rmab.errors import SolverError
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.index_tables import endless_discount, whittle_table
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts.sets import EPSILON
+from rmab.learning.parts import EPSILON
 from rmab.learning.pools import Pools, empirical
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.solvers.compiled.balls import lifted_values
-
-__all__ = ["UcWhittle", "clearing_price", "optimistic_kernels", "whittle_radius"]
 
 ROUNDS = 100_000  # of value iteration, at most
 CLOSE = 1e-9  # values

@@ -3,16 +3,26 @@
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import Configured, configured, option
-from rmab.learning.parts.execution import RULE, Execution, TopB
-from rmab.learning.parts.forecasts import Forecast
-from rmab.learning.parts.named import ESTIMATORS, EXECUTIONS, SETS, STEPS, part
-from rmab.learning.parts.refresh import EveryEpisode, Refresh
-from rmab.learning.parts.rewards import Rewards
-from rmab.learning.parts.sets import EPSILON, Kl, Sets
-from rmab.learning.parts.steps import Lazy, Step
+from rmab.learning.parts import (
+    EPSILON,
+    ESTIMATORS,
+    EXECUTIONS,
+    RULE,
+    SETS,
+    STEPS,
+    EveryEpisode,
+    Execution,
+    Forecast,
+    Kl,
+    Lazy,
+    Refresh,
+    Rewards,
+    Sets,
+    Step,
+    TopB,
+    part,
+)
 from rmab.play.policy import Rounding, Rule
-
-__all__ = ["NamedUcmd", "Ucmd"]
 
 
 @configured

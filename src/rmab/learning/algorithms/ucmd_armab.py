@@ -8,14 +8,8 @@ from functools import cached_property
 
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import configured, option
-from rmab.learning.parts.execution import RULE
-from rmab.learning.parts.named import EXECUTIONS
-from rmab.learning.parts.rewards import PaperEstimator
-from rmab.learning.parts.sets import EPSILON, Hoeffding
-from rmab.learning.parts.steps import Active
+from rmab.learning.parts import EPSILON, EXECUTIONS, RULE, Active, Hoeffding, PaperEstimator
 from rmab.play.policy import Rounding, Rule
-
-__all__ = ["ROUNDING", "UcmdArmab"]
 
 ROUNDING = "the highest indices (top), or dependent rounding of the plan's shares"
 

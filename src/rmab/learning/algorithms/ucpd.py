@@ -21,15 +21,9 @@ from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, price
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts.base import Episode
-from rmab.learning.parts.named import EXECUTIONS
-from rmab.learning.parts.refresh import Doubling
-from rmab.learning.parts.rewards import Revealed
-from rmab.learning.parts.sets import EPSILON, L1
+from rmab.learning.parts import EPSILON, EXECUTIONS, L1, Doubling, Episode, Revealed
 from rmab.learning.state import Memory
 from rmab.play.policy import Rounding
-
-__all__ = ["Queues", "Ucpd"]
 
 V = "V, the weight of the losses, in units of the theory's"
 ALPHA = "alpha, the weight of staying, in units of the theory's"

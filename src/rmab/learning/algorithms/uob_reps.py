@@ -20,19 +20,12 @@ from functools import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts.base import Episode
-from rmab.learning.parts.named import EXECUTIONS
-from rmab.learning.parts.refresh import Doubling
-from rmab.learning.parts.rewards import Estimate, Rewards
-from rmab.learning.parts.sets import EPSILON, Bernstein
-from rmab.learning.parts.steps import Centred
+from rmab.learning.parts import EPSILON, EXECUTIONS, Bernstein, Centred, Doubling, Episode, Estimate, Rewards
 from rmab.learning.pools import share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import bounds, exploration, importance, step_visits, weighted_losses
 from rmab.model.view import View
 from rmab.play.policy import Rounding
-
-__all__ = ["UobReps", "UobStep", "UpperOccupancy"]
 
 RATE = "of the rate and of gamma: as in the logarithm of UOB-REPS"
 

@@ -1,1 +1,70 @@
-"""The parts that mirror-descent learners are made of: sets, rewards, steps and executions, and when sets are refreshed."""
+"""The parts that learners are made of: sets, rewards, steps and executions, and when sets are refreshed."""
+
+from rmab.learning.parts.base import Episode, Part
+from rmab.learning.parts.counting import (
+    Counting,
+    Exploration,
+    Observing,
+    Sampling,
+    add_to_means,
+    begin_means,
+    drawn,
+    mean_reward,
+    times_seen,
+)
+from rmab.learning.parts.execution import RULE, DependentRounding, Execution, TopB
+from rmab.learning.parts.forecasts import Fading, Forecast, LastSeen
+from rmab.learning.parts.named import ESTIMATORS, EXECUTIONS, SETS, STEPS, part
+from rmab.learning.parts.refresh import Doubling, EveryEpisode, Refresh, doubled
+from rmab.learning.parts.rewards import Direct, Estimate, ImplicitExploration, PaperEstimator, Revealed, Rewards
+from rmab.learning.parts.sets import EPSILON, L1, Bernstein, Hoeffding, Kl, Sets, WideBernstein, hoeffding_width
+from rmab.learning.parts.steps import Active, Centred, Lazy, Step, Stepped
+
+__all__ = [
+    "EPSILON",
+    "ESTIMATORS",
+    "EXECUTIONS",
+    "L1",
+    "RULE",
+    "SETS",
+    "STEPS",
+    "Active",
+    "Bernstein",
+    "Centred",
+    "Counting",
+    "DependentRounding",
+    "Direct",
+    "Doubling",
+    "Episode",
+    "Estimate",
+    "EveryEpisode",
+    "Execution",
+    "Exploration",
+    "Fading",
+    "Forecast",
+    "Hoeffding",
+    "ImplicitExploration",
+    "Kl",
+    "LastSeen",
+    "Lazy",
+    "Observing",
+    "PaperEstimator",
+    "Part",
+    "Refresh",
+    "Revealed",
+    "Rewards",
+    "Sampling",
+    "Sets",
+    "Step",
+    "Stepped",
+    "TopB",
+    "WideBernstein",
+    "add_to_means",
+    "begin_means",
+    "doubled",
+    "drawn",
+    "hoeffding_width",
+    "mean_reward",
+    "part",
+    "times_seen",
+]  # fmt: skip

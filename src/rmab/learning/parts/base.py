@@ -12,8 +12,6 @@ from rmab.play.feedback import Feedback
 from rmab.play.policy import Policy
 from rmab.solvers.transitions import TransitionSets
 
-__all__ = ["Episode", "Part"]
-
 
 class Part(Configured):
     """Base of all parts. A part is its options; what it learns is in the memory that it returns, named as it likes.

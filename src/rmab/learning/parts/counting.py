@@ -14,18 +14,6 @@ from rmab.learning.state import Memory
 from rmab.model.problem import Problem
 from rmab.model.view import View
 
-__all__ = [
-    "Counting",
-    "Exploration",
-    "Observing",
-    "Sampling",
-    "add_to_means",
-    "begin_means",
-    "drawn",
-    "mean_reward",
-    "times_seen",
-]
-
 KEY = 103  # of the stream that samples are drawn from
 
 

@@ -8,8 +8,6 @@ from rmab.learning.parts.base import Part
 from rmab.learning.pools import Pools
 from rmab.play.policy import IndexPolicy, Policy, Rule
 
-__all__ = ["DependentRounding", "Execution", "TopB"]
-
 RULE = "always activate the full budget (fill), or leave arms of index 0 passive (at-most)"
 
 

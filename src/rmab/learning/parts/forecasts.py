@@ -13,8 +13,6 @@ from rmab.learning.parts.rewards import Estimate, Rewards
 from rmab.learning.pools import Pools
 from rmab.learning.state import Memory
 
-__all__ = ["Fading", "Forecast", "LastSeen", "Remembering"]
-
 FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
 DRIFT = 0.1  # optimism of the last value, per root of its age
 UNSURE = 0.3  # how far predictions are off, before the first one could be checked

@@ -12,8 +12,6 @@ from rmab.learning.parts.rewards import Direct, ImplicitExploration, PaperEstima
 from rmab.learning.parts.sets import L1, Bernstein, Hoeffding, Kl, Sets, WideBernstein
 from rmab.learning.parts.steps import Active, Lazy, Step
 
-__all__ = ["ESTIMATORS", "EXECUTIONS", "SETS", "STEPS", "part"]
-
 Kind = TypeVar("Kind", bound=Part)
 SETS: Mapping[str, type[Sets]] = {
     "hoeffding": Hoeffding,

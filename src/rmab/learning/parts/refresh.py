@@ -10,8 +10,6 @@ from rmab.learning.parts.base import Part
 from rmab.learning.pools import Pools
 from rmab.learning.state import Memory
 
-__all__ = ["Doubling", "EveryEpisode", "Refresh", "doubled"]
-
 
 class Refresh(Part, ABC):
     """A part that says which of the counts the sets are made of. Override all three methods."""

@@ -17,17 +17,6 @@ from rmab.learning.state import Memory
 from rmab.learning.visits import executed_occupancy, exploration, of_payoffs
 from rmab.model.view import View
 
-__all__ = [
-    "Direct",
-    "Estimate",
-    "ImplicitExploration",
-    "PaperEstimator",
-    "Revealed",
-    "Rewards",
-    "implicit_estimate",
-    "paper_estimate",
-]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate:

@@ -15,8 +15,6 @@ from rmab.learning.state import Memory
 from rmab.model.view import View
 from rmab.solvers.transitions import TransitionSets
 
-__all__ = ["L1", "Bernstein", "Hoeffding", "Kl", "Sets", "WideBernstein", "hoeffding_width", "kl_interval"]
-
 EPSILON = "probability that a kernel lies outside its set"
 
 

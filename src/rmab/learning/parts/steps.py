@@ -21,8 +21,6 @@ from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.projection.project import Projection, project_onto
 from rmab.solvers.transitions import TransitionSets
 
-__all__ = ["Active", "Centred", "Lazy", "Step", "Stepped", "fitting_beta", "paper_rate"]
-
 FLOOR = 1e-12  # KL cannot revive a zero, and the sets are not nested: occupancies are floored before they become references
 DEEPEST = 600.0  # exponents below the largest, beyond which a reference would underflow
 PART = 0.1  # of what the plan gains may be lost to entropy

@@ -8,8 +8,6 @@ from rmab.common.compile import compiled
 from rmab.play.compiled.randomness import Stream, drawn
 from rmab.play.compiled.selection import select
 
-__all__ = ["index_episodes", "step"]
-
 
 @compiled
 def successor(cumulative: FloatArray, g: int, s: int, a: int, point: float) -> int:

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from rmab.common.compile import compiled
 
-__all__ = ["Stream", "drawn", "uniform", "whole"]
-
 Word = np.uint64
 Stream = NDArray[np.uint64]
 

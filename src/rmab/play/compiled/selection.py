@@ -6,8 +6,6 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 from rmab.play.compiled.randomness import Stream, uniform, whole
 
-__all__ = ["add_highest", "add_sampled", "select"]
-
 
 @compiled
 def kth_smallest(values: FloatArray, length: int, k: int) -> float:

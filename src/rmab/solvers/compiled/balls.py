@@ -5,8 +5,6 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 
-__all__ = ["joint_plan", "lifted_rows", "lifted_values"]
-
 
 @compiled
 def lift(mean: FloatArray, radius: float, allowed: BoolArray, worth: FloatArray, order: IntArray, row: FloatArray) -> None:

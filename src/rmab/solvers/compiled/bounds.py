@@ -6,8 +6,6 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 from rmab.solvers.compiled.optimism import Rows, best_mean, rank
 
-__all__ = ["dilated_bonus", "occupancy_bounds"]
-
 
 @compiled
 def occupancy_bounds(

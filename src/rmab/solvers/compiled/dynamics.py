@@ -3,8 +3,6 @@
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled
 
-__all__ = ["backward", "forward"]
-
 
 @compiled
 def backward(kernels: FloatArray, reward: FloatArray, prices: FloatArray, values: FloatArray, advantage: FloatArray) -> None:

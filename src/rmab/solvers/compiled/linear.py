@@ -13,17 +13,6 @@ from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled_contracting as compiled
 from rmab.common.compile import compiled_contracting_inline as inline
 
-__all__ = [
-    "add_squares",
-    "back_solve",
-    "factor",
-    "forward_solve",
-    "forward_vector",
-    "invert",
-    "solve_positive",
-    "subtract_products",
-]
-
 GROUP = 8  # rows that `subtract_eight` combines
 
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 
-__all__ = ["Rows", "best_mean", "best_values", "rank"]
-
 
 class Rows(NamedTuple):
     """Boxes of C blocks: low, high (C,S,2,S), spare (C,S,2) = 1 - sum low; successors (C,S,2,S), of which counts (C,S,2)."""

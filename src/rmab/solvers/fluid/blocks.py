@@ -11,8 +11,6 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.model.problem import Problem
 from rmab.solvers.compiled.dynamics import backward
 
-__all__ = ["Blocks"]
-
 
 @dataclass(frozen=True, eq=False)
 class Blocks(ReadOnly):

@@ -20,8 +20,6 @@ from rmab.solvers.fluid.highs import FluidLp
 from rmab.solvers.fluid.path import SoftPath
 from rmab.solvers.transitions import TransitionSets
 
-__all__ = ["Fluid", "Method", "fluid"]
-
 Method = Literal["auto", "highs", "newton"]
 
 SMALL = 500  # variables up to which HiGHS is faster

@@ -13,8 +13,6 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.errors import SolverError
 from rmab.solvers.fluid.blocks import Blocks
 
-__all__ = ["FluidLp"]
-
 TOLERANCE = 1e-9
 LARGE = 20_000  # columns beyond which interior point beats simplex (by six times on the degenerate LP of deadline)
 

@@ -12,8 +12,6 @@ from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.fluid.path import SoftPath
 from rmab.solvers.transitions import TransitionSets
 
-__all__ = ["OptimisticFluid", "optimistic_fluid"]
-
 
 @dataclass(frozen=True, eq=False)
 class OptimisticFluid(ReadOnly):

@@ -26,8 +26,6 @@ from rmab.solvers.fluid.compiled.sensitivity import curve
 from rmab.solvers.fluid.compiled.soft import follow, soft_values
 from rmab.solvers.transitions import TransitionSets
 
-__all__ = ["SoftPath"]
-
 ACCURACY = 1e-4  # Newton decrement (twice what phi could still fall) that is asked for
 ROUNDING = 1e-14  # the least Newton decrement there is
 WASTE = 0.2  # part of the expected gap that may come from budgets missed or exceeded

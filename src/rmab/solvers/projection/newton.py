@@ -18,8 +18,6 @@ from rmab.solvers.projection.compiled.dual import dual, fit_step, mean_masses, o
 from rmab.solvers.projection.compiled.program import Factors, Primal, Program
 from rmab.solvers.projection.compiled.sparse import sparse_arms
 
-__all__ = ["DualNewton", "minimise_dual"]
-
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
 MEETING = 50  # chunks from which threads are faster in the first pass, which waits for all of them at every step
 ITERATIONS = 200

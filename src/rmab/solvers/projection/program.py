@@ -10,8 +10,6 @@ from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.projection.compiled.program import Program, misfit
 from rmab.solvers.transitions import CERTAIN, TransitionSets
 
-__all__ = ["make_program"]
-
 
 def make_program(
     reference: FloatArray,

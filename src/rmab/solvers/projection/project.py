@@ -20,8 +20,6 @@ from rmab.solvers.projection.newton import DualNewton, minimise_dual
 from rmab.solvers.projection.program import make_program
 from rmab.solvers.transitions import TransitionSets
 
-__all__ = ["Projection", "project", "project_ball", "project_onto"]
-
 
 @dataclass(frozen=True, eq=False)
 class Projection(ReadOnly):

@@ -19,8 +19,6 @@ from rmab.errors import SolverError
 from rmab.solvers.stationary.compiled.gains import JUMP, LEAST, NEW, best_gains
 from rmab.solvers.transitions import TransitionSets
 
-__all__ = ["StationaryFluid", "stationary_fluid"]
-
 PRICES = 200  # that are tried at most
 EXACT = 1e-12  # relative to all there is to earn or to use: differences that are rounding
 JUMPS = (1e3, 3e4, 1e6)  # what a jump costs, in units of the largest reward or price: more, where somebody pays it

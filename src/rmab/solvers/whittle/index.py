@@ -10,8 +10,6 @@ from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError
 from rmab.solvers.whittle.compiled.sweep import sweep
 
-__all__ = ["arm_whittle", "arm_whittle_finite"]
-
 BLOCK = 64  # states that become passive between two products of matrices
 ROUNDING = 1e-10  # of slopes, and of gains in units of the largest: what is smaller says nothing about indexability
 SINGULAR = 1e-11  # pivots below: the arm has two recurrent classes

@@ -24,8 +24,6 @@ from rmab.study.spec import Job
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-__all__ = ["DaskEngine"]
-
 PATIENCE = 30.0  # seconds to find the scheduler, and to see a first worker
 AHEAD = 2  # jobs per thread of the cluster that are on their way
 ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})/?|inproc://\S+")

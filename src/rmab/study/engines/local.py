@@ -23,8 +23,6 @@ from rmab.study.shards import write_shard
 from rmab.study.single_run import attempt
 from rmab.study.spec import Job
 
-__all__ = ["LocalEngine"]
-
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS")
 READY, DONE, FAILED, UNWRITABLE = "ready", "done", "failed", "unwritable"
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from distributed.diagnostics.plugin import UploadFile
 
-__all__ = ["send"]
-
 
 class OwnModule(UploadFile):  # type: ignore[misc]
     """A module file, or a package as an archive. A worker forgets what it had under that name, and imports it."""

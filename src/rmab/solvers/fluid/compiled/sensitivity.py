@@ -13,8 +13,6 @@ from rmab.common.compile import compiled_contracting, compiled_inline
 from rmab.solvers.compiled.linear import add_squares
 from rmab.solvers.compiled.optimism import Rows
 
-__all__ = ["curve"]
-
 
 @compiled_inline
 def add_mean(

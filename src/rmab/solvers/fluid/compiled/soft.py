@@ -14,8 +14,6 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 from rmab.solvers.compiled.optimism import Rows, rank
 
-__all__ = ["follow", "soft_values"]
-
 
 @compiled_inline
 def tail(x: float) -> float:

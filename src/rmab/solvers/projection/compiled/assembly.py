@@ -8,8 +8,6 @@ from rmab.common.compile import compiled
 from rmab.solvers.compiled.linear import GROUP, add_squares
 from rmab.solvers.projection.compiled.program import Factors, Primal, Program
 
-__all__ = ["BUFFER", "LEAST", "ROUNDING", "SMALL", "assemble_small", "assemble_step", "fill_link"]
-
 SMALL = 12  # states up to which blocks are added up entry by entry, and blocks between steps are kept for all steps
 BUFFER = 64  # dense rows that are collected before they are added to a block together
 LEAST = 1e-280  # pivot of a node without any mass

@@ -7,8 +7,6 @@ from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled
 from rmab.solvers.projection.compiled.box_rows import HALVINGS, SMALL, TINY
 
-__all__ = ["ball_row"]
-
 
 @compiled
 def excess_scale(q: FloatArray, centre: FloatArray, count: int, half: float, rising: bool) -> float:

@@ -6,8 +6,6 @@ from numpy.typing import NDArray
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled
 
-__all__ = ["HALVINGS", "SMALL", "TINY", "box_row"]
-
 SMALL = 1e-200  # where the products w exp(v) of a row sum to less, or
 TINY = 1e-290  # one of them is less, the row is solved in logarithms
 HALVINGS = 80

@@ -30,8 +30,6 @@ from rmab.solvers.projection.compiled.prices import couple_prices, invert_blocks
 from rmab.solvers.projection.compiled.program import Factors, Primal, Program
 from rmab.solvers.projection.compiled.sparse import Sparse, eliminate_sparse, solve_sparse
 
-__all__ = ["curvature", "direction", "direction_joint"]
-
 
 @compiled
 def curvature(

@@ -16,8 +16,6 @@ from rmab.common.compile import compiled
 from rmab.solvers.projection.compiled.program import Primal, Program
 from rmab.solvers.projection.compiled.rows import ahead, any_row, nearest_row, same_rows
 
-__all__ = ["dual", "fit_step", "mean_masses", "open_step", "opening"]
-
 LEAST_PART = 0.1  # of a node's mass is left to it where next to nothing comes in
 NEGLIGIBLE = 1e-25  # masses below this are taken for this: what becomes of them matters to nobody, and rounding would rule
 TRIALS = 100

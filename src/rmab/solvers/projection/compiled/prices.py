@@ -5,8 +5,6 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.compile import compiled
 
-__all__ = ["couple_prices", "invert_blocks"]
-
 
 @compiled
 def invert_blocks(upper: FloatArray, link: FloatArray, n: int, own: int, onward: FloatArray, inverse: FloatArray) -> None:

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 
-__all__ = ["Factors", "Primal", "Program", "misfit"]
-
 
 class Program(NamedTuple):
     """What is projected onto what.

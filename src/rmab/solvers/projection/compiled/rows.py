@@ -23,8 +23,6 @@ from rmab.solvers.projection.compiled.ball_rows import ball_row
 from rmab.solvers.projection.compiled.box_rows import SMALL, box_row
 from rmab.solvers.projection.compiled.program import Primal, Program
 
-__all__ = ["ahead", "any_row", "nearest_row", "same_rows"]
-
 
 @compiled_inline
 def nearest_row(

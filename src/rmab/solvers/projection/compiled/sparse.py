@@ -18,8 +18,6 @@ from rmab.solvers.compiled.linear import GROUP, invert, subtract_eight, subtract
 from rmab.solvers.projection.compiled.assembly import BUFFER, LEAST, ROUNDING, SMALL, assemble_step
 from rmab.solvers.projection.compiled.program import Factors, Primal, Program
 
-__all__ = ["Sparse", "eliminate_sparse", "solve_sparse", "sparse_arms"]
-
 FEW = 4  # an arm is sparse where one pair of states in so many, or fewer, can follow one another
 LONG = 3  # a row of E with one state in so many, or more, is as good as dense
 

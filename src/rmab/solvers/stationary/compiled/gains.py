@@ -14,8 +14,6 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_contracting, compiled_inline
 from rmab.solvers.compiled.optimism import Rows, best_mean, rank
 
-__all__ = ["JUMP", "LEAST", "NEW", "best_gains"]
-
 JUMP, NEW = 2, -1  # actions: the third one, and that of a policy that is still to be chosen
 ROUNDING = 1e-13  # an improvement that is no more than this, relative to the values and to UNIT, is none
 UNIT = 1e-3  # of the cost of a jump: about the largest reward or price

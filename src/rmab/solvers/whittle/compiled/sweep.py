@@ -5,8 +5,6 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.common.compile import compiled
 
-__all__ = ["sweep"]
-
 
 @compiled
 def sweep(
