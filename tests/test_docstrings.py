@@ -3,15 +3,16 @@
 import inspect
 import pydoc
 import re
+from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
 
 import rmab
+from rmab import learning
 from rmab.report.statistics import interval
 
-ROOMS = ("rmab.errors", "rmab.model.arms", "rmab.model.problem", "rmab.model.view", "rmab.play", "rmab.runs.comparators")
-NAMES = [name for name in rmab.__all__ if name != "__version__" and str(getattr(rmab, name).__module__).startswith(ROOMS)]
+NAMES = [name for name in rmab.__all__ if name != "__version__"]
 ABSTRACT = {"SolverError", "StudyError"}  # a tiny example cannot raise them
 
 
@@ -27,7 +28,8 @@ def test_public_names_have_the_sections_of_numpydoc(name: str) -> None:
     assert name in ABSTRACT or "Examples" in sections
     given = [] if name == "Policy" or (isinstance(thing, type) and "__init__" not in vars(thing)) else _parameters(thing)
     for one in given:
-        assert one in said.partition("Parameters\n")[2], f"{name}: {one} is not described"
+        described = said.partition("Parameters\n")[2] or said.partition("Attributes\n")[2]
+        assert one in described, f"{name}: {one} is not described"
     if not isinstance(thing, type):
         assert "Returns" in sections
 
@@ -45,6 +47,20 @@ def test_methods_of_public_classes_are_documented(name: str) -> None:
 def test_signatures_can_be_read(name: str) -> None:
     shown = pydoc.render_doc(getattr(rmab, name), renderer=pydoc.plaintext)
     assert not re.search(r"numpy\._typing|ndarray\[|typing\.Union", shown)
+
+
+@pytest.mark.parametrize("name", [name for name in learning.__all__ if name not in rmab.__all__])
+def test_learners_and_parts_say_what_they_are_and_list_their_options(name: str) -> None:
+    thing = getattr(learning, name)
+    said = inspect.getdoc(thing) or ""
+    assert len(said.splitlines()[0]) > 20
+    for option in fields(thing) if is_dataclass(thing) else ():
+        assert option.name in said.partition("Parameters\n")[2], f"{name}: {option.name} is not described"
+    if isinstance(thing, type) and issubclass(thing, learning.Part | learning.Learner):
+        for method in own_methods(thing):
+            found = inspect.getattr_static(thing, method)
+            if callable(found) or isinstance(found, property):
+                assert inspect.getdoc(found), f"{name}.{method}"
 
 
 def _parameters(thing: object) -> list[str]:

@@ -360,7 +360,7 @@ def test_options_are_keywords_that_are_checked():
 
 
 def test_help_lists_the_options():
-    assert "memory : default 10\n    episodes that count" in Mine.__doc__
+    assert "memory : int, default 10\n    Episodes that count (at least 1)." in Mine.__doc__
     assert str(__import__("inspect").signature(Mine)) == "(*, memory: int = 10) -> None"
 
 

@@ -1,5 +1,7 @@
 """Tasks by name: `family@adversary`, for instance `cpap@switching`, or `module:maker` for your own."""
 
+from __future__ import annotations
+
 import inspect
 import os
 from collections.abc import Callable
@@ -31,7 +33,12 @@ FAMILIES: dict[str, Callable[..., Task]] = {
 
 
 def tasks() -> dict[str, str]:
-    """Return every built-in task name with one line on what it is.
+    """List the tasks that come with the library.
+
+    Returns
+    -------
+    dict of str to str
+        The name of every task, with one line on what it is.
 
     Examples
     --------

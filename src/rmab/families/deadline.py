@@ -8,6 +8,8 @@ There are 120 states, not the paper's 109 = 12 * 9 + 1, which leaves out vehicle
 Adversaries act on all arms of a class alike, as tariffs do: one factor on the pay and another on the penalty.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common.arrays import FloatArray, frozen
@@ -118,6 +120,12 @@ def earliest_deadline_first(problem: Problem) -> IndexPolicy:
     -------
     IndexPolicy
         With a table of shape (N, S), the same at every step.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> rmab.earliest_deadline_first(rmab.task("deadline").problem).table.shape
+    (100, 120)
     """
     return _ranked(problem, [MOST_SLOTS + 1 - d if load else 0 for d, load in STATES])
 

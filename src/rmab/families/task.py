@@ -1,5 +1,7 @@
 """A task: a problem, an adversary, and what the learner gets to see. Built-in families make them; so can you."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass, replace
 from typing import get_args
@@ -71,7 +73,7 @@ class Task:
         passive_zero: bool = False,
         feedback: FeedbackMode = "bandit",
         name: str = "own",
-    ) -> "Task":
+    ) -> Task:
         """Build a task from your own rewards.
 
         Parameters
@@ -110,7 +112,7 @@ class Task:
         """(N, S, 2) rewards of episode t, given the visits (N, S, 2) of the episodes before it."""
         return self.adversary.reward(t, visits)
 
-    def repeated(self, times: int) -> "Task":
+    def repeated(self, times: int) -> Task:
         """Return the task with `times` copies of every arm under `times` the budget (Xiong & Li 2024, Theorem 1)."""
         if times == 1:
             return self
@@ -167,10 +169,23 @@ def load_task(path: str | os.PathLike[str]) -> Task:
     path : str or path
         Ends in `.npz` or `.json`.
 
+    Returns
+    -------
+    Task
+
     Raises
     ------
     FileError, ModelError
         If the file cannot be read, holds something else, or a task that is wrong.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, rmab
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "small.npz"
+    ...     rmab.task("cpap", arms=2, budget=1, horizon=3, episodes=2).save(path)
+    ...     rmab.load_task(path).episodes
+    2
     """
     optional = {"name", "low", "high", "feedback", "passive_zero"}
     fields = read_fields(path, "rmab task", Problem.REQUIRED | {"rewards"}, Problem.OPTIONAL | optional)

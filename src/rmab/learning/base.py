@@ -3,6 +3,8 @@
 A learner never owns the loop, and keeps nothing to itself: all that it has learned is in the state.
 """
 
+from __future__ import annotations
+
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -35,6 +37,13 @@ class Plan(ReadOnly):
         The block of each arm.
     iterations : int
         Of the solver that made it.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> learner = rmab.learner("random")
+    >>> learner.plan(learner.begin(rmab.task("cpap").view()))
+    Plan(IndexPolicy, 0 iterations)
     """
 
     policy: Policy
@@ -137,7 +146,7 @@ class Learner(Configured, ABC):
         """(N, S, 2) what the learner took the last episode's rewards for, in their own units; None where it makes none."""
         return None
 
-    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> "Learner":  # noqa: ARG002
+    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Learner:  # noqa: ARG002
         """Override in a privileged learner: return the one that knows what it may of problem and summed rewards (N, S, 2).
 
         `rmab.run` calls it before the first episode, for privileged learners only. The seed is that of the run.

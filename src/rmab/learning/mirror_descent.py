@@ -6,6 +6,8 @@ rewards             what the episode paid, also unseen     Section 4.3
 step                the next plan                          Section 4.2
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import NamedTuple
 

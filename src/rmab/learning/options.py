@@ -7,6 +7,8 @@
 `Mine(memory=0)` is refused with one line; `help(Mine)` lists the options; the command line and study files know them, too.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache, partial
@@ -47,14 +49,20 @@ def configured(cls: Class) -> Class:
     """Make the annotated attributes of a class its options: keywords of the constructor, checked, listed by `help`."""
     made: Any = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)
     head, mark, examples = cleandoc(made.__doc__ or "").partition("\n\nExamples\n")
-    listed = [f"{one.name} : default {one.default!r}\n    {_help(one)}" for one in fields(made) if _help(one)]
+    listed = [_described(one) for one in fields(made) if one.metadata.get("description")]
     sections = [head, "Parameters\n----------\n" + "\n".join(listed)] if listed else [head]
     made.__doc__ = "\n\n".join(sections) + mark + examples
     return cast(Class, made)
 
 
-def _help(one: Any) -> str:
-    return str(one.metadata.get("description", ""))
+def _described(one: Any) -> str:
+    """Return an entry of the section Parameters."""
+    kind, said = one.type if isinstance(one.type, str) else one.type.__name__, one.metadata["description"]
+    signs = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+    limits = ", ".join(f"{word} {one.metadata[key]:g}" for key, word in signs.items() if key in one.metadata)
+    return (
+        f"{one.name} : {kind}, default {one.default!r}\n    {said[0].upper()}{said[1:]}{f' ({limits})' if limits else ''}."
+    )
 
 
 class Configured:

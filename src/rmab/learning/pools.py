@@ -1,5 +1,7 @@
 """Who learns together: arms of a group share dynamics; where they are paid alike, too, one block of the programme."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,7 +16,7 @@ NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not de
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Observed:
-    """One episode, pooled.
+    """What was seen in one episode, pooled.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ class Pools:
 
     @classmethod
     @lru_cache(maxsize=16)  # a view cannot change, and is asked for several times an episode
-    def of(cls, view: View) -> "Pools":
+    def of(cls, view: View) -> Pools:
         """Pool the arms of a view as far as it declares them alike."""
         alone = np.arange(view.arms)
         groups = alone if view.groups is None else view.groups

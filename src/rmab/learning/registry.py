@@ -1,5 +1,7 @@
 """Learners by name: `rmab.learner("ucmd")`, and `rmab.learners()` lists them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -65,7 +67,12 @@ LEARNERS: dict[str, Entry] = {
 
 
 def learners() -> dict[str, str]:
-    """Return every learner's name with one line on what it is.
+    """List the learners that come with the library.
+
+    Returns
+    -------
+    dict of str to str
+        The name of every learner, with one line on what it is.
 
     Examples
     --------
@@ -111,6 +118,10 @@ def learner(name: str, **options: object) -> Learner:
         One of `rmab.learners()`, or `module:maker` for your own: a Learner class, or a function that returns a learner.
     **options
         As `rmab learners NAME` lists them; for your own, whatever the maker takes.
+
+    Returns
+    -------
+    Learner
 
     Raises
     ------

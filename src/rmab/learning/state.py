@@ -1,5 +1,7 @@
 """The state of a learner: plain arrays, so that checkpoints, other processes and databases are one mechanism."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -55,7 +57,7 @@ class State(ReadOnly):
     def __repr__(self) -> str:
         return f"State({self.learner.partition(' ')[0]}, episode {self.episode}, {len(self.arrays)} arrays)"
 
-    def after(self, **arrays: NDArray[Any]) -> "State":
+    def after(self, **arrays: NDArray[Any]) -> State:
         """Return the state of the next episode, with these arrays in place of the old ones."""
         kept = {name: frozen(np.asarray(array)) for name, array in {**self.arrays, **arrays}.items()}
         return State(self.learner, self.view, self.seed, self.episode + 1, kept)
@@ -73,7 +75,7 @@ class State(ReadOnly):
         write_fields(path, "rmab learner state", {**own, **view, **{f"array_{k}": v for k, v in self.arrays.items()}})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "State":
+    def load(cls, path: str | os.PathLike[str]) -> State:
         """Read a state that `save` wrote; FileError where the file is not one."""
         _check_suffix(path)
         optional = {f"view_{name}" for name in ("groups", "support", "sizes", "state_names")}

@@ -5,6 +5,8 @@ episode by episode. All randomness is drawn when an adversary is made, so `rewar
 save, nothing to restore, and causal by its arguments.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -90,7 +92,7 @@ class Adversary(ReadOnly, ABC):
         """Return whether arms of one group, of labels (N,), are paid alike in every episode; False unless overridden."""
         return False
 
-    def repeated(self, times: int) -> "Adversary":
+    def repeated(self, times: int) -> Adversary:
         """Return the adversary of the same arms `times` times over: copies follow each other, and are paid alike.
 
         It raises ModelError unless overridden.
@@ -156,7 +158,7 @@ class Scripted(Adversary):
         script = self.factors[:, :, self.model.unit_of]
         return np.array_equal(script, script[:, :, first]) and np.array_equal(self.model.parts, self.model.parts[:, first])
 
-    def repeated(self, times: int) -> "Scripted":
+    def repeated(self, times: int) -> Scripted:
         """Return the same script for every copy of an arm."""
         return replace(self, model=self.model.repeated(times))
 
@@ -191,7 +193,7 @@ class Adaptive(Adversary):
         parts = self.model.parts
         return np.array_equal(self.model.units, self.model.units[first]) and np.array_equal(parts, parts[:, first])
 
-    def repeated(self, times: int) -> "Adaptive":
+    def repeated(self, times: int) -> Adaptive:
         """Return the adversary that answers to all copies of an arm together."""
         return replace(self, model=self.model.repeated(times))
 
@@ -232,6 +234,10 @@ def adversary(name: str, model: RewardModel, episodes: int, rng: np.random.Gener
         T, at least 1.
     rng : numpy.random.Generator
         Where all its randomness comes from.
+
+    Returns
+    -------
+    Adversary
 
     Raises
     ------

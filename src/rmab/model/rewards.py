@@ -1,5 +1,7 @@
 """Reward models: what is at stake in a task, as a sum of parts whose factors an adversary chooses."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -101,7 +103,7 @@ class RewardModel(ReadOnly):
         """(N, S, 2) the reward when every factor is 1."""
         return self.combined(np.ones(self.parts.shape))
 
-    def repeated(self, times: int) -> "RewardModel":
+    def repeated(self, times: int) -> RewardModel:
         """Return the stakes of the same arms `times` times over: copies of an arm follow each other, and are one unit."""
         parts = np.repeat(self.parts, times, axis=1)
         return RewardModel(parts, self.low, self.high, units=np.repeat(self.unit_of, times))

@@ -1,5 +1,7 @@
 """Index policies from a plan: one number per arm, step and state."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

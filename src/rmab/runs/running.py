@@ -1,5 +1,7 @@
 """One run: a learner plays a task for all its episodes. Learners see views and feedback; everything else stays here."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -56,6 +58,13 @@ class Run(ReadOnly):
         These estimates.
     state : State
         The learner's state after the last episode.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> run = rmab.run(rmab.task("cpap", episodes=3), "random")
+    >>> run.reward.shape, run.regret("O1").shape
+    ((3,), (3,))
     """
 
     task: Task

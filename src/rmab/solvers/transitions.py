@@ -1,5 +1,7 @@
 """Sets of transitions: what a kernel may be, row by row. Projection, planning and occupancy bounds read this one type."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,7 +45,7 @@ class TransitionSets(ReadOnly):
     possible: BoolArray | None = None
 
     @classmethod
-    def boxes(cls, low: ArrayLike, high: ArrayLike) -> "TransitionSets":
+    def boxes(cls, low: ArrayLike, high: ArrayLike) -> TransitionSets:
         """Return boxes low..high (C, S, 2, S), or raise ModelError naming the row that holds no distribution."""
         least, most = as_floats(low, "lower"), as_floats(high, "upper")
         if not _is_table(least) or most.shape != least.shape:
@@ -62,7 +64,7 @@ class TransitionSets(ReadOnly):
         return cls(least, most)
 
     @classmethod
-    def balls(cls, centre: ArrayLike, radius: ArrayLike, possible: BoolArray | None = None) -> "TransitionSets":
+    def balls(cls, centre: ArrayLike, radius: ArrayLike, possible: BoolArray | None = None) -> TransitionSets:
         """Return L1 balls of radius (C, S, 2) around centre (C, S, 2, S), within the possible transitions (C, S, 2, S).
 
         Without `possible`, a transition is impossible where the reference of a projection is 0 at every step.
@@ -80,11 +82,11 @@ class TransitionSets(ReadOnly):
         return cls(middle, middle, size, possible)
 
     @classmethod
-    def known(cls, kernels: ArrayLike) -> "TransitionSets":
+    def known(cls, kernels: ArrayLike) -> TransitionSets:
         """Return sets that hold nothing but the kernels (C, S, 2, S)."""
         return cls.boxes(kernels, kernels)
 
-    def take(self, index: IntArray) -> "TransitionSets":
+    def take(self, index: IntArray) -> TransitionSets:
         """Return the sets of these blocks, in this order; a block may come more than once."""
         radius = None if self.radius is None else self.radius[index]
         possible = None if self.possible is None else self.possible[index]

@@ -18,6 +18,8 @@ thousandth of the theory's (studies/tuning_rivals.py, docs/tuning.md).
 Cost: as of `uob-reps`, for every node, twice.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from scipy.special import expit
 

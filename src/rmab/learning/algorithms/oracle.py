@@ -1,5 +1,7 @@
 """Learners that do not learn: the oracle, which knows everything that a fixed policy can use, and chance."""
 
+from __future__ import annotations
+
 from copy import copy
 from typing import ClassVar, Literal
 
@@ -37,7 +39,7 @@ class Oracle(Learner):
         if self.rounding == "dependent" and self.index != "occupancy":
             raise ModelError("dependent rounding needs index 'occupancy', whose values are probabilities")
 
-    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> "Oracle":  # noqa: ARG002
+    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Oracle:  # noqa: ARG002
         """Return the oracle of this problem and these summed rewards (N, S, 2): the only way to tell it."""
         make = {"lagrangian": lagrangian_index, "occupancy": occupancy_index}[self.index]
         told = copy(self)

@@ -13,6 +13,8 @@ epsilon))) and prices within [0, T^(1/4)] (the paper's, in our reading: its rate
 Tuned: 64 eta_p and 1000 eta_d (studies/tuning_rivals.py, docs/tuning.md).
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 
 import numpy as np

@@ -12,6 +12,8 @@ The discount is 1 - 1/H. Arms that are alike learn together: transitions of one 
 mean. Tuned: c and c' as they are, exploration 0.3 of 0.1 (studies/tuning.py, held-out seeds; docs/tuning.md).
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray

@@ -10,6 +10,8 @@ chi times the reward of being active, which the paper's name for it suggests (ou
 within delta; tuned: within 0.3 delta (studies/tuning.py, held-out seeds, version `online`; docs/tuning.md).
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

@@ -15,6 +15,8 @@ Parameters: alpha = T^(-1/4), the published rate without its constant, which wou
 alpha / (S A T)), which balances the bound (both in our reading). Tuned: 64 eta (studies/tuning_rivals.py, docs/tuning.md).
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 
 import numpy as np

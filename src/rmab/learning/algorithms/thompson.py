@@ -8,6 +8,8 @@ states; ours are running means, 1 where nothing was seen. Hard budget: the paper
 activates the B highest indices. Theory: prior 1, uniform; tuned: 0.05 (studies/tuning.py, held-out seeds; docs/tuning.md).
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray

@@ -7,6 +7,8 @@ Parameters: eta = sqrt(ln(S^2 A) / T), the minimiser of the regret bound (the co
 64 eta (studies/tuning_rivals.py, docs/tuning.md).
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 
 from rmab.learning.algorithms.ucmd_armab import ROUNDING

@@ -1,5 +1,7 @@
 """`ucmd`, the recommended learner: the paper's skeleton with parts that won (docs/learning.md), each open to exchange."""
 
+from __future__ import annotations
+
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import Configured, configured, option

@@ -4,6 +4,8 @@ What the paper leaves undefined follows the library's conventions: no reward ter
 start state at step 0, a floor of 1e-12 under the last plan, and rewards that are declared to be zero are known.
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 
 from rmab.learning.mirror_descent import MirrorDescent, Parts

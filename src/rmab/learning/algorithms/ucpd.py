@@ -12,6 +12,8 @@ ours). Queues are slow: the plan keeps the budget when T is far above 16 H^2. Tu
 count for far more (studies/tuning_rivals.py, docs/tuning.md).
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 
 import numpy as np

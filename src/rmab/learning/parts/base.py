@@ -1,5 +1,7 @@
 """What all parts share: options, memory in plain arrays, and what they are told of an episode."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,6 +48,8 @@ class Episode:
         Transitions counted before the episode, and with it.
     basis : (G, S, 2, S) int array
         The counts that the sets in force were made of.
+    in_force : function
+        Makes these sets; see `sets`.
     """
 
     pools: Pools

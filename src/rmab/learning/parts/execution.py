@@ -1,5 +1,7 @@
 """From a plan to decisions that keep the hard budget (Xiong & Li 2024, Section 4.4)."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 
 from rmab.common.arrays import FloatArray

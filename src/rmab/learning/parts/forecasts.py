@@ -1,5 +1,7 @@
 """Reward estimators that remember: the mean of what was seen, the last value, or whichever has predicted better."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import Any, ClassVar
 

@@ -1,5 +1,7 @@
 """When the sets are made anew: before every episode, or when the count of some pair has doubled."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 
 import numpy as np

@@ -3,6 +3,8 @@
 All sets hold every true kernel with probability 1 - epsilon or more, in every episode.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 
 import numpy as np

@@ -4,6 +4,8 @@
 project exp(beta * direction) times the uniform reference, where the direction has the past in it.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
