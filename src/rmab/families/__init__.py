@@ -131,7 +131,7 @@ def _built_in(name: str, seed: int, options: dict[str, Any]) -> Task:
     if unknown := sorted(options.keys() - known_options.keys()):
         raise ModelError(f"task {family}: unknown option {', '.join(unknown)} (known: {', '.join(known_options)})")
     for key, value in options.items():
-        if known_options[key].annotation is bool and not isinstance(value, bool):
+        if isinstance(known_options[key].default, bool) and not isinstance(value, bool):
             raise ModelError(f"{key} must be True or False, got {value!r}")
-    checked = {k: v if known_options[k].annotation is bool else as_integer(v, k) for k, v in options.items()}
+    checked = {k: v if isinstance(known_options[k].default, bool) else as_integer(v, k) for k, v in options.items()}
     return make(np.random.SeedSequence(seed), against or "ramp", **checked)
