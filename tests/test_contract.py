@@ -158,11 +158,11 @@ class SpendsByTable(Counting):
 
 
 class Fickle(Counting):
-    calls = 0
+    _calls = 0
 
     def update(self, state, feedback):
-        self.calls += 1
-        return {"paid": state.arrays["paid"] + self.calls}
+        self._calls += 1
+        return {"paid": state.arrays["paid"] + self._calls}
 
 
 class Peeks(Counting):
@@ -181,17 +181,17 @@ class Peeks(Counting):
 
 class Unpicklable(Counting):
     def __init__(self):
-        self.secret = lambda: 1
+        self._secret = lambda: 1
 
 
 class Forgets(Counting):
     """Loses in a pickle what it was made with."""
 
     def __init__(self, by=1.0):
-        self.by = by
+        self._by = by
 
     def update(self, state, feedback):
-        return {"paid": super().update(state, feedback)["paid"] * self.by}
+        return {"paid": super().update(state, feedback)["paid"] * self._by}
 
     def __reduce__(self):
         return type(self), ()
@@ -243,17 +243,17 @@ class Hasty(Counting):
 class Resentful(Counting):
     """Refuses bad feedback, but remembers it."""
 
-    grudge = 0.0
+    _grudge = 0.0
 
     def learn(self, state, feedback):
         try:
             return super().learn(state, feedback)
         except rmab.FeedbackError:
-            self.grudge += 1.0
+            self._grudge += 1.0
             raise
 
     def update(self, state, feedback):
-        return {"paid": super().update(state, feedback)["paid"] + self.grudge}
+        return {"paid": super().update(state, feedback)["paid"] + self._grudge}
 
 
 class Ordered(Counting):

@@ -117,7 +117,8 @@ def test_nothing_is_known_before_the_first_episode(kind: str) -> None:
         np.testing.assert_array_equal(kernels.low, 0.0)
         np.testing.assert_array_equal(kernels.high, 1.0)
     else:
-        np.testing.assert_allclose(kernels.low, 1 / 3)
+        np.testing.assert_allclose(kernels.centre, 1 / 3)
+        np.testing.assert_array_equal(kernels.high, 1.0)
         np.testing.assert_array_equal(kernels.radius, 2.0)
 
 
@@ -148,7 +149,7 @@ def test_sets_are_those_of_the_literal_formulas(kind: str, episode: int) -> None
         assert deltas[g, s, a] == pytest.approx(delta, rel=1e-14)
         if kind == "l1":
             assert kernels.radius[g, s, a] == pytest.approx(literal.l1_radius(visits, log, 3), rel=1e-14)
-            np.testing.assert_allclose(kernels.low[g, s, a], mean[g, s, a], rtol=1e-15)
+            np.testing.assert_allclose(kernels.centre[g, s, a], mean[g, s, a], rtol=1e-15)
             continue
         assert kernels.radius is None
         for y in range(3):

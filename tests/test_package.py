@@ -90,9 +90,46 @@ def test_type_checkers_see_the_same_public_names() -> None:
     assert typed == set(rmab.__all__) - {"__version__"}
 
 
+def test_a_strict_type_checker_accepts_code_of_a_user(tmp_path: Path) -> None:
+    """Names are exported, classes can be derived from, and a part of the wrong kind is found."""
+    code = """
+import numpy as np
+import rmab
+from rmab.learning import Direct, Estimate, Kl, Rewards, Ucmd
+
+
+class Mine(rmab.Learner):
+    name = "mine"
+
+    def initial(self, view: rmab.View, seed: int) -> dict[str, np.ndarray]:
+        return {}
+
+    def decide(self, state: rmab.State) -> rmab.Plan:
+        return rmab.Plan(rmab.IndexPolicy(np.ones((state.view.arms, state.view.states)), state.view.budget))
+
+    def update(self, state: rmab.State, feedback: rmab.Feedback) -> dict[str, np.ndarray]:
+        return {}
+
+
+run: rmab.Run = rmab.run(rmab.task("cpap", episodes=2), Mine())
+total: float = run.relative_regret("O1")
+fine = Ucmd(rewards=Direct(), sets=Kl(epsilon=0.1))
+"""
+    (tmp_path / "fine.py").write_text(code)
+    (tmp_path / "wrong.py").write_text("from rmab.learning import Kl, Ucmd\nwrong = Ucmd(rewards=Kl())\n")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "--config-file", os.devnull]
+    told = {}
+    for name in ("fine", "wrong"):
+        words = [*command, str(tmp_path / f"{name}.py")]
+        told[name] = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+    assert "Success" in told["fine"], told["fine"]
+    assert 'Argument "rewards" to "Ucmd" has incompatible type "Kl"; expected "Rewards"' in told["wrong"]
+
+
 def test_no_module_hides_a_public_function() -> None:
     modules = {path.stem for path in SOURCE.glob("*.py")} | {path.name for path in SOURCE.iterdir() if path.is_dir()}
     assert not modules & set(rmab.__all__)
+    assert not {path.stem for path in (SOURCE / "families").glob("*.py")} & set(rmab.families.__all__)
 
 
 def test_unknown_names_are_attribute_errors() -> None:

@@ -37,6 +37,7 @@ from rmab.learning import (
 )
 from rmab.learning.algorithms.shifted_uc_o_reps import ShiftedL1, ShiftedWeights
 from rmab.learning.algorithms.uob_reps import UobStep, UpperOccupancy
+from rmab.learning.pools import empirical
 from rmab.play.policy import IndexPolicy
 from rmab.testing import check_execution, check_refresh, check_rewards, check_sets, check_step
 
@@ -99,6 +100,36 @@ class FreeSets(Sets):
         return TransitionSets.boxes(np.zeros(counts.shape), np.ones(counts.shape))
 
 
+class FreeBalls(Sets):
+    def around(self, pools, counts, episode):
+        mean = empirical(counts, pools.support)
+        return TransitionSets.balls(mean, np.full(counts.shape[:3], 2.0), np.ones(counts.shape, dtype=bool))
+
+
+class Empty(Sets):
+    def around(self, pools, counts, episode):
+        return TransitionSets.boxes(np.zeros(counts.shape), np.zeros(counts.shape))
+
+
+class Fails(Sets):
+    def around(self, pools, counts, episode):
+        return {}["nothing"]
+
+
+class Window(Kl):
+    """Keeps the last two episodes: a set that forgets."""
+
+    def begin(self, pools):
+        return {"counts": super().begin(pools)["counts"], "last": super().begin(pools)["counts"]}
+
+    def learn(self, memory, observed):
+        return {"counts": memory["last"] + observed.counts, "last": observed.counts}
+
+
+def test_sets_may_forget():
+    check_sets(Window())
+
+
 class OneGroup(Kl):
     def around(self, pools, counts, episode):
         return super().around(pools, counts, episode).take(np.array([0]))
@@ -117,11 +148,14 @@ class Uncounted(Kl):
 @pytest.mark.parametrize(
     ("part", "line"),
     [
-        (NoSets(), "shape: around must return TransitionSets, got ndarray"),
-        (OneGroup(), "shape: the sets are (1, 3, 2, 3), not (4, 3, 2, 3)"),
+        (NoSets(), "returns: NoSets: around must return TransitionSets, got ndarray"),
+        (OneGroup(), "returns: OneGroup: the sets are (1, 3, 2, 3), not (4, 3, 2, 3)"),
         (SmallSets(), "mean: a set does not hold the observed frequencies"),
-        (FreeSets(), "support: a transition that is declared impossible is possible"),
-        (Miscounts(), "counting: the memory's counts are not those of all transitions"),
+        (FreeSets(), "returns: FreeSets: a transition that is declared impossible is possible"),
+        (Miscounts(), "counting: the memory's counts are not those of transitions that were observed"),
+        (FreeBalls(), "returns: FreeBalls: a transition that is declared impossible is possible"),
+        (Empty(), "returns: arm 0, state 0, action 0: no distribution lies between lower and upper"),
+        (Fails(), "raises: KeyError: 'nothing'"),
         (Uncounted(), "counting: counts must be (4, 3, 2, 3), got None"),
         (ShiftedL1(), "mean: a set does not hold"),  # it is meant to be shifted; the contract is that of a confidence set
         (Direct(), "kind: Direct does not derive from Sets"),
@@ -154,11 +188,28 @@ class Secret(Rewards):
     """Remembers in itself what it should return."""
 
     def __init__(self):
+        self._calls = 0
+
+    def learn(self, memory, episode):
+        self._calls += 1
+        return Estimate(np.full(episode.pools.zero.shape, 1 / self._calls))
+
+
+class Overwrites(Direct):
+    def learn(self, memory, episode):
+        episode.observed.values[:] = 0.5
+        return super().learn(memory, episode)
+
+
+class Changes(Direct):
+    """Is made of something else after every episode."""
+
+    def __init__(self):
         self.calls = 0
 
     def learn(self, memory, episode):
         self.calls += 1
-        return Estimate(np.full(episode.pools.zero.shape, 1 / self.calls))
+        return super().learn(memory, episode)
 
 
 class Unpicklable(Direct):
@@ -176,16 +227,18 @@ class Draws(Rewards):
 @pytest.mark.parametrize(
     ("part", "line"),
     [
-        (NoEstimate(), "shape: learn must return an Estimate, got ndarray"),
-        (Gains(shape=(2, 2)), "shape: gain is (2, 2), not (4, 3, 2) or (4, 4, 3, 2)"),
-        (Gains(ahead=np.zeros((3, 2))), "shape: ahead is (3, 2)"),
-        (Gains(np.nan), "values: all estimates must be finite"),
-        (Gains(1.5), "values: rewards are mapped to [0, 1]"),
-        (Gains(memory={"list": [1, 2]}), "memory: list must be an array of numbers, got list"),
-        (Gains(memory={"words": np.array(["a"])}), "memory: words must be an array of numbers, got ndarray"),
+        (NoEstimate(), "returns: NoEstimate: learn must return an Estimate, got ndarray"),
+        (Gains(shape=(2, 2)), "returns: Gains: gain is (2, 2), not (4, 3, 2) or (4, 4, 3, 2)"),
+        (Gains(ahead=np.zeros((3, 2))), "returns: Gains: ahead is (3, 2), not (4, 3, 2)"),
+        (Gains(np.nan), "returns: Gains: estimates must be finite, and at most 1"),
+        (Gains(1.5), "returns: Gains: estimates must be finite, and at most 1"),
+        (Gains(memory={"list": [1, 2]}), "returns: Gains: memory: list must be an array of numbers, got list"),
+        (Gains(memory={"words": np.array(["a"])}), "returns: Gains: memory: words must be an array of numbers, got ndarray"),
         (Secret(), "determinism: two runs"),
         (Unpicklable(), "pickling: the part cannot be pickled (not me)"),
         (Draws(), "relabelling: in episode 1"),
+        (Overwrites(), "read-only: learning writes into what it was given"),
+        (Changes(), "own states: a state is refused by the learner that made it"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
 )
@@ -232,6 +285,17 @@ def frozen(mass):
     return np.broadcast_to(mass[:, :1], mass.shape)
 
 
+def unknown(mass):
+    return np.full(mass.shape, np.nan)
+
+
+class Stays(Step):
+    """Sticks to the first plan, whatever is learned."""
+
+    def move(self, memory, episode, sets, estimate):
+        return Stepped(episode.mass)
+
+
 class NoPlan(Step):
     def move(self, memory, episode, sets, estimate):
         return episode.mass
@@ -240,11 +304,13 @@ class NoPlan(Step):
 @pytest.mark.parametrize(
     ("part", "line"),
     [
-        (NoPlan(), "shape: a step must return Stepped, got ndarray"),
-        (Plans(too_small), "shape: the plan is (4, 3, 3, 2), not (4, 4, 3, 2)"),
-        (Plans(too_light), "occupancy: a step has mass 1 only up to 1.0e-01"),
-        (Plans(negative), "occupancy: a mass is negative"),
-        (Plans(elsewhere), "occupancy: not all mass starts in the start state"),
+        (NoPlan(), "returns: NoPlan: a step must return Stepped, got ndarray"),
+        (Plans(too_small), "returns: Plans: the plan is (4, 3, 3, 2), not (4, 4, 3, 2)"),
+        (Plans(too_light), "returns: Plans: a step of the plan has mass 1 only up to 1.0e-01"),
+        (Plans(negative), "returns: Plans: the plan has a mass that is negative, or no number"),
+        (Plans(unknown), "returns: Plans: the plan has a mass that is negative, or no number"),
+        (Stays(), "sets: no kernel of the sets brings so much"),
+        (Plans(elsewhere), "returns: Plans: not all mass of the plan begins in the start state"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
 )
@@ -257,17 +323,13 @@ def test_broken_steps(part, line):
 def test_a_plan_that_no_kernel_of_the_sets_can_make():
     from rmab.testing.parts import _WatchedStep
 
-    class Pools:
-        view = type("View", (), {"horizon": 2, "states": 2})
-        start = np.array([0])
-
     sets = TransitionSets.known([[[[0.0, 1.0]] * 2, [[0.0, 1.0]] * 2]])
     mass = np.zeros((1, 2, 2, 2))
     mass[0, 0, 0, 0] = mass[0, 1, 1, 0] = 1.0
     watched = _WatchedStep(Lazy())
-    assert watched.seen(Stepped(mass), Pools, sets).mass is mass
+    assert watched.seen(Stepped(mass), sets).mass is mass
     with pytest.raises(AssertionError, match="sets: no kernel of the sets brings so much"):
-        watched.seen(Stepped(frozen(mass)), Pools, sets)
+        watched.seen(Stepped(frozen(mass)), sets)
 
 
 class Spends(Execution):
@@ -283,15 +345,15 @@ class SpendsRarely(TopB):
         return Spends().policy(pools, mass) if (mass == 1).all() else super().policy(pools, mass)
 
 
-class NoPolicy(TopB):
+class NoPolicy(Execution):
     def policy(self, pools, mass):
-        return mass if (mass == 0).all() else super().policy(pools, mass)
+        return None
 
 
 @pytest.mark.parametrize(
     ("part", "line"),
     [
-        (Spends(), "budget: episode 0: step 0: the policy activates 3 arms, the budget is 2"),
+        (Spends(), "budget: 3 arms are active, of 2"),
         (SpendsRarely(), "budget: 3 arms are active, of 2"),
         (NoPolicy(), "policy: it must have a method act(h, states, rng)"),
     ],
@@ -313,6 +375,21 @@ class Flattens(EveryEpisode):
         return counts.reshape(-1)
 
 
+class Halves(EveryEpisode):
+    def basis(self, memory, counts):
+        return 0.5 * counts
+
+
+class Owes(EveryEpisode):
+    def basis(self, memory, counts):
+        return counts - 5
+
+
+class Forever(EveryEpisode):
+    def until(self, pools, episode):
+        return 10**6
+
+
 class Late(EveryEpisode):
     def until(self, pools, episode):
         return -1
@@ -321,9 +398,12 @@ class Late(EveryEpisode):
 @pytest.mark.parametrize(
     ("part", "line"),
     [
-        (Invents(), "basis: more transitions than were counted"),
-        (Flattens(), "basis: it has shape (72,), not (4, 3, 2, 3)"),
-        (Late(), "basis: sets made for episode 0 hold until -1"),
+        (Invents(), "returns: Invents: the basis must be whole numbers, from 0 to"),
+        (Flattens(), "returns: Flattens: the basis has shape (72,), not (4, 3, 2, 3)"),
+        (Halves(), "returns: Halves: the basis must be whole numbers, from 0 to"),
+        (Owes(), "returns: Owes: the basis must be whole numbers, from 0 to"),
+        (Late(), "until: sets made for episode 0 of 3 hold until -1"),
+        (Forever(), "until: sets made for episode 0 of 3 hold until 1000000"),
         (Kl(), "kind: Kl does not derive from Refresh"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
@@ -376,6 +456,6 @@ def test_states_of_other_parts_are_refused():
     view = rmab.task("cpap", arms=2, budget=1, horizon=2).view()
     state = Ucmd(rewards=Mine(memory=2)).begin(view)
     assert state.learner.startswith("ucmd ")
-    assert "Mine(memory=2)" in state.learner
+    assert "test_parts_contract.Mine(memory=2)" in state.learner
     with pytest.raises(ModelError, match="this state belongs to ucmd"):
         Ucmd(rewards=Mine(memory=3)).plan(state)

@@ -133,8 +133,7 @@ class TestRegret:
             name = "follows"
 
             def decide(self, state):
-                self.arm = int(state.episode == 1)
-                return super().decide(state)
+                return Always(int(state.episode == 1)).decide(state)
 
         run = rmab.run(game, Follows(0))
         assert run.reward.tolist() == [4.0] * 4

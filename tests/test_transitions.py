@@ -22,7 +22,9 @@ def test_known_kernels_leave_nothing_to_choose_and_list_the_possible_next_states
 def test_blocks_are_taken_in_any_order_and_more_than_once() -> None:
     radius, possible = np.array([[[0.1, 0.2], [0.3, 0.4]], [[0.5, 0.6], [0.7, 0.8]]]), np.ones((2, 2, 2, 2), dtype=bool)
     balls = TransitionSets.balls(np.concatenate([KERNELS, KERNELS[:, ::-1]]), radius, possible).take(np.array([1, 0, 1]))
-    np.testing.assert_array_equal(balls.low, np.concatenate([KERNELS[:, ::-1], KERNELS, KERNELS[:, ::-1]]))
+    np.testing.assert_array_equal(balls.centre, np.concatenate([KERNELS[:, ::-1], KERNELS, KERNELS[:, ::-1]]))
+    np.testing.assert_allclose(balls.low[1], np.maximum(KERNELS[0] - radius[0, ..., np.newaxis] / 2, 0.0))
+    np.testing.assert_allclose(balls.high[1], np.minimum(KERNELS[0] + radius[0, ..., np.newaxis] / 2, 1.0))
     np.testing.assert_array_equal(balls.radius, radius[[1, 0, 1]])
     boxes = TransitionSets.boxes(0 * KERNELS, 0 * KERNELS + 1).take(np.array([0, 0]))
     assert boxes.radius is None
@@ -59,3 +61,15 @@ def test_balls_leave_impossible_transitions_at_0() -> None:
     masked = rmab.project_ball(instance.reference * possible[:, None], centre, instance.radius, [0, 1], instance.budget)
     np.testing.assert_array_equal(answer.z, masked.z)
     assert (answer.z[..., 2] == 0).all()
+
+
+def test_what_reads_balls_as_boxes_reads_the_boxes_around_them() -> None:
+    """Nothing is known: a ball of radius 2 holds every row, and so do the boxes that plans and bounds are made with."""
+    balls = TransitionSets.balls(KERNELS, np.full((1, 2, 2), 2.0))
+    assert (balls.rows.spare == 1).all()
+    assert (balls.low == 0).all()
+    assert (balls.high == 1).all()
+    some = TransitionSets.balls(KERNELS, np.full((1, 2, 2), 0.4), KERNELS > 0)
+    assert some.high[0, 0, 1, 0] == 0  # impossible stays impossible
+    with pytest.raises(ModelError, match="possible must be True or False, of shape"):
+        TransitionSets.balls(KERNELS, np.full((1, 2, 2), 0.4), "nonsense")  # type: ignore[arg-type]

@@ -235,8 +235,8 @@ def test_the_shifted_box_holds_every_shifted_kernel_of_the_ball() -> None:
     shifted = shifted_box(pools, sets, 0.2)
     for _ in range(300):
         kernel = rng.dirichlet(np.ones(3), size=(1, 3, 2))
-        gap = np.abs(kernel - sets.low).sum(axis=3)
-        near = sets.low + (kernel - sets.low) * np.minimum(sets.radius / gap, 1.0)[..., None]
+        gap = np.abs(kernel - sets.centre).sum(axis=3)
+        near = sets.centre + (kernel - sets.centre) * np.minimum(sets.radius / gap, 1.0)[..., None]
         moved = 0.8 * near + 0.2 / 3
         assert ((shifted.low - 1e-12 <= moved) & (moved <= shifted.high + 1e-12)).all()
     assert shifted.low.min() >= 0.2 / 3

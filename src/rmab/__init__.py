@@ -10,38 +10,59 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from rmab.errors import (
-        BudgetExceeded,
-        FeedbackError,
-        FileError,
-        ModelError,
-        PolicyError,
-        RmabError,
-        SolverError,
-        StudyError,
-    )
-    from rmab.families import Task, load_task, task, tasks
-    from rmab.families.deadline import deadline_whittle, earliest_deadline_first, least_laxity_first
-    from rmab.learning import learner, learners
-    from rmab.learning.base import Learner, Plan
-    from rmab.learning.state import State
-    from rmab.model.adversaries import Adversary, adversary
-    from rmab.model.arms import Arms
-    from rmab.model.problem import Problem
-    from rmab.model.rewards import RewardModel
-    from rmab.model.view import View
-    from rmab.planners.indices import lagrangian_index, myopic_index, occupancy_index, random_policy, round_robin
-    from rmab.planners.lp_update import LpUpdate
-    from rmab.planners.whittle import Whittle, whittle, whittle_finite
-    from rmab.play.feedback import Feedback
-    from rmab.play.outcomes import Batch, Trajectory
-    from rmab.play.policy import IndexPolicy, Policy
-    from rmab.play.simulation import simulate, simulate_many
-    from rmab.runs.comparators import Comparators, theory_curve
-    from rmab.runs.running import Run, run
-    from rmab.solvers.fluid.fluid import Fluid, fluid
-    from rmab.solvers.fluid.optimistic import OptimisticFluid, optimistic_fluid
-    from rmab.solvers.projection.project import Projection, project, project_ball
+    from rmab.errors import BudgetExceeded as BudgetExceeded
+    from rmab.errors import FeedbackError as FeedbackError
+    from rmab.errors import FileError as FileError
+    from rmab.errors import ModelError as ModelError
+    from rmab.errors import PolicyError as PolicyError
+    from rmab.errors import RmabError as RmabError
+    from rmab.errors import SolverError as SolverError
+    from rmab.errors import StudyError as StudyError
+    from rmab.families import Task as Task
+    from rmab.families import load_task as load_task
+    from rmab.families import task as task
+    from rmab.families import tasks as tasks
+    from rmab.families.deadline import deadline_whittle as deadline_whittle
+    from rmab.families.deadline import earliest_deadline_first as earliest_deadline_first
+    from rmab.families.deadline import least_laxity_first as least_laxity_first
+    from rmab.learning import learner as learner
+    from rmab.learning import learners as learners
+    from rmab.learning.base import Learner as Learner
+    from rmab.learning.base import Plan as Plan
+    from rmab.learning.state import State as State
+    from rmab.model.adversaries import Adversary as Adversary
+    from rmab.model.adversaries import adversary as adversary
+    from rmab.model.arms import Arms as Arms
+    from rmab.model.problem import Problem as Problem
+    from rmab.model.rewards import RewardModel as RewardModel
+    from rmab.model.view import View as View
+    from rmab.planners.indices import lagrangian_index as lagrangian_index
+    from rmab.planners.indices import myopic_index as myopic_index
+    from rmab.planners.indices import occupancy_index as occupancy_index
+    from rmab.planners.indices import random_policy as random_policy
+    from rmab.planners.indices import round_robin as round_robin
+    from rmab.planners.lp_update import LpUpdate as LpUpdate
+    from rmab.planners.whittle import Whittle as Whittle
+    from rmab.planners.whittle import whittle as whittle
+    from rmab.planners.whittle import whittle_finite as whittle_finite
+    from rmab.play.feedback import Feedback as Feedback
+    from rmab.play.outcomes import Batch as Batch
+    from rmab.play.outcomes import Trajectory as Trajectory
+    from rmab.play.policy import IndexPolicy as IndexPolicy
+    from rmab.play.policy import Policy as Policy
+    from rmab.play.simulation import simulate as simulate
+    from rmab.play.simulation import simulate_many as simulate_many
+    from rmab.runs.comparators import Comparators as Comparators
+    from rmab.runs.comparators import theory_curve as theory_curve
+    from rmab.runs.running import Run as Run
+    from rmab.runs.running import run as run
+    from rmab.solvers.fluid.fluid import Fluid as Fluid
+    from rmab.solvers.fluid.fluid import fluid as fluid
+    from rmab.solvers.fluid.optimistic import OptimisticFluid as OptimisticFluid
+    from rmab.solvers.fluid.optimistic import optimistic_fluid as optimistic_fluid
+    from rmab.solvers.projection.project import Projection as Projection
+    from rmab.solvers.projection.project import project as project
+    from rmab.solvers.projection.project import project_ball as project_ball
 
 _HOMES = {
     "model.arms": ("Arms",),

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from rmab.cli.names import BUILTIN_LEARNER
+from rmab.cli.names import LEARNER
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table
 
@@ -45,7 +45,7 @@ def tasks(machine: bool) -> None:
         ("rmab learners ucmd --json", "its options as a JSON schema"),
     )
 )
-@click.argument("name", type=BUILTIN_LEARNER, required=False)
+@click.argument("name", type=LEARNER, required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def learners(name: str | None, machine: bool) -> None:
     """List the learners; with a NAME, show its options.
@@ -71,9 +71,12 @@ def learners(name: str | None, machine: bool) -> None:
 
 
 def _show_options(name: str, machine: bool) -> None:
+    from rmab.common.own import imported, is_own
+    from rmab.learning import Learner
+    from rmab.learning.options import schema as options_of
     from rmab.learning.registry import learner_options
 
-    schema = learner_options(name).model_json_schema()
+    schema = (options_of(imported("learner", name, Learner)) if is_own(name) else learner_options(name)).model_json_schema()
     if machine:
         print_json(schema)
         return

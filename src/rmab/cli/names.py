@@ -84,7 +84,6 @@ def _studies() -> list[str]:
 
 TASK = Name("task", _tasks, "rmab tasks", MODEL_FILES, own=True)
 LEARNER = Name("learner", _learners, "rmab learners", own=True)
-BUILTIN_LEARNER = Name("learner", _learners, "rmab learners")
 STUDY = Name("study", _studies, "rmab study list", (".toml",))
 BUILTIN_STUDY = Name("study", _studies, "rmab study list")
 

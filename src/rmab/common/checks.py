@@ -24,7 +24,8 @@ def as_integer(value: object, name: str) -> int:
     """Return `value` as an int; ModelError unless it is a whole number below 2^53 (2.0 is; 2.5, True and '2' are not)."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not -(2**53) < value < 2**53 or value != int(value):  # type: ignore[operator,call-overload]
-        raise ModelError(f"{name} must be a whole number, got {value!r:.40}")
+        limit = " below 2^53" if number and not -(2**53) < value < 2**53 else ""  # type: ignore[operator]
+        raise ModelError(f"{name} must be a whole number{limit}, got {value!r:.40}")
     return int(value)  # type: ignore[call-overload,no-any-return]
 
 

@@ -7,12 +7,10 @@ from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from rmab.common.files import SUFFIXES
 from rmab.errors import ModelError
-
-Base = TypeVar("Base")
 
 _IMPORTED: dict[str, tuple[object, str | None]] = {}  # by module: its import, and the digest of its source then
 
@@ -27,7 +25,7 @@ def own_modules(name: str) -> set[str]:
     return {piece.partition(":")[0] for piece in name.split("@") if ":" in piece} if is_own(name) else set()
 
 
-def imported(what: str, name: str, base: type[Base]) -> type[Base]:
+def imported(what: str, name: str, base: Any) -> Any:
     """Return the class that `module:Class` names, without calling it; ModelError unless it derives from the base."""
     cls: Any = _maker(what, name)
     if not (isinstance(cls, type) and issubclass(cls, base)):

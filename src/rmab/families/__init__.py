@@ -17,8 +17,8 @@ from rmab.common.own import is_own, made_by
 from rmab.errors import ModelError
 from rmab.families.cpap import cpap, cpap_adherence
 from rmab.families.deadline import deadline
+from rmab.families.definition import Task, load_task
 from rmab.families.split import split
-from rmab.families.task import Task, load_task
 from rmab.model.adversaries import ADVERSARIES
 from rmab.model.view import FeedbackMode
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError
-from rmab.families.task import Task
+from rmab.families.definition import Task
 from rmab.model.adversaries import adversary
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem

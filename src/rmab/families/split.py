@@ -12,7 +12,7 @@ many copies of the arms there are: Theorem 1 needs dependent rounding here.
 
 import numpy as np
 
-from rmab.families.task import Task
+from rmab.families.definition import Task
 from rmab.model.adversaries import adversary
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -16,11 +18,13 @@ from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_integer
 from rmab.errors import ModelError
 from rmab.learning.options import Configured
-from rmab.learning.state import Arrays, State
+from rmab.learning.state import Arrays, Changes, State
 from rmab.model.problem import Problem
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.policy import Policy
+
+Feedbacks = Literal["bandit", "full"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,10 +71,8 @@ class Learner(Configured, ABC):
         What tables call it.
     paper : str
         Where it comes from; empty where it is nobody's.
-    feedback : {'bandit', 'full'}
-        The feedback that it is made for; a learner made for `full` is not defined without it.
-    draws, privileged : bool, str
-        Override with a class attribute, `draws = True`, where they apply.
+    feedback, draws, privileged
+        Override with a class attribute where they apply: `feedback = "full"`, `draws = True`, `privileged = "knows ..."`.
 
     Examples
     --------
@@ -90,7 +92,17 @@ class Learner(Configured, ABC):
 
     name: ClassVar[str]
     paper: ClassVar[str] = ""
-    feedback: ClassVar[Literal["bandit", "full"]] = "bandit"
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """Give a class without a name its own, in small letters."""
+        super().__init_subclass__(**options)
+        if not hasattr(cls, "name"):
+            cls.name = cls.__name__.lower()
+
+    @property
+    def feedback(self) -> Feedbacks:
+        """The feedback that it is made for; a learner made for full feedback is not defined without it."""
+        return "bandit"
 
     @property
     def draws(self) -> bool:
@@ -105,7 +117,8 @@ class Learner(Configured, ABC):
     @property
     def signature(self) -> str:
         """Name and options in one line: states of one learner are not taken for those of another."""
-        return f"{self.name} {json.dumps(self.options, sort_keys=True, default=_described)}"
+        own = {} if type(self).__module__.startswith("rmab.") else {"class": _named(type(self))}
+        return f"{self.name} {json.dumps({**own, **self.options}, sort_keys=True, default=described)}"
 
     def begin(self, view: View, seed: int = 0) -> State:
         """Return the state before the first episode."""
@@ -128,7 +141,10 @@ class Learner(Configured, ABC):
         """Return the state after this feedback; wrong feedback raises FeedbackError, and nothing has changed."""
         self._check(state)
         feedback.check(state.view, state.episode)
-        return state.after(**self.update(state, feedback))
+        arrays = self.update(state, feedback)
+        if not isinstance(arrays, Mapping):
+            raise ModelError(f"{self.name}: update must return arrays by name, got {type(arrays).__name__}")
+        return state.after(**arrays)
 
     @abstractmethod
     def initial(self, view: View, seed: int) -> Arrays:
@@ -139,8 +155,11 @@ class Learner(Configured, ABC):
         """Override: return the plan of the coming episode, a function of the state alone."""
 
     @abstractmethod
-    def update(self, state: State, feedback: Feedback) -> Arrays:
-        """Override: return the arrays that this feedback changes; the others stay. The feedback was checked."""
+    def update(self, state: State, feedback: Feedback) -> Changes:
+        """Override: return the arrays that this feedback changes; the others stay, None removes one.
+
+        The feedback was checked.
+        """
 
     def estimate(self, state: State) -> FloatArray | None:  # noqa: ARG002
         """(N, S, 2) what the learner took the last episode's rewards for, in their own units; None where it makes none."""
@@ -158,9 +177,18 @@ class Learner(Configured, ABC):
             raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}")
 
 
-def _described(value: object) -> str:
-    """Return a text for an option that is no plain value, the same in every process."""
-    return repr(value) if isinstance(value, Configured) else type(value).__qualname__
+def described(value: object) -> str:
+    """Return a text for an option that is no plain value: the same in every process, another for another value."""
+    if isinstance(value, Configured):
+        own = ", ".join(f"{key}={json.dumps(one, default=described)}" for key, one in value.options.items())
+        return f"{_named(type(value))}({own})"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.str}{value.shape} {sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]}"
+    return _named(value) if isinstance(value, type) else f"{_named(type(value))} {value!r}".partition(" at 0x")[0]
+
+
+def _named(cls: type) -> str:
+    return cls.__qualname__ if cls.__module__.startswith("rmab.") else f"{cls.__module__}.{cls.__qualname__}"
 
 
 def stream(seed: int, key: int, episode: int = 0) -> np.random.Generator:

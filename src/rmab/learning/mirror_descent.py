@@ -1,9 +1,11 @@
 """The skeleton of UCMD-ARMAB (Xiong & Li 2024, Algorithm 2): transition sets x reward estimator x step x execution.
 
-decide   execution(plan)                                            Section 4.4
-update   counts, sets        what the kernels may be                Section 4.1
-rewards             what the episode paid, also unseen     Section 4.3
-step                the next plan                          Section 4.2
+    decide   execution    who is activated                       Section 4.4
+    update   sets         what the kernels may be                Section 4.1
+             rewards      what the episode paid, also unseen     Section 4.3
+             step         the next plan                          Section 4.2
+
+What a part returns is checked at once, so that a part of one's own that errs is named.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
-from rmab.learning.base import Learner, Plan
+from rmab.learning.base import Feedbacks, Learner, Plan
 from rmab.learning.parts import Episode, Estimate, EveryEpisode, Execution, Refresh, Rewards, Sets, Step, Stepped
-from rmab.learning.pools import Pools
-from rmab.learning.state import Arrays, Memory, State
+from rmab.learning.parts.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
+from rmab.learning.pools import Observed, Pools
+from rmab.learning.state import Arrays, Changes, Memory, State
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.solvers.transitions import TransitionSets
@@ -45,6 +48,11 @@ class MirrorDescent(Learner):
         """Override: the parts, the same at every call."""
 
     @property
+    def feedback(self) -> Feedbacks:
+        """The feedback that the parts are made for."""
+        return "full" if any(part.feedback == "full" for part in self.parts) else "bandit"
+
+    @property
     def draws(self) -> bool:
         """Whether some part draws arm by arm."""
         return any(part.draws for part in self.parts)
@@ -58,10 +66,11 @@ class MirrorDescent(Learner):
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Plan for the first sets, before any reward is known."""
         pools, parts = Pools.of(view), self.parts
-        sets = parts.sets.begin(pools)
-        refresh = parts.refresh.learn({}, sets["counts"])
-        plan = parts.step.begin(pools, self._sets(pools, refresh, sets["counts"], 0))
-        return {**_named(sets=sets, refresh=refresh, rewards=parts.rewards.begin(pools)), **_planned(plan)}
+        sets = check_memory(parts.sets, parts.sets.begin(pools))
+        refresh = check_memory(parts.refresh, parts.refresh.learn({}, sets["counts"]))
+        rewards = check_memory(parts.rewards, parts.rewards.begin(pools))
+        plan = check_plan(parts.step, pools, parts.step.begin(pools, self._sets(pools, refresh, sets["counts"], 0)))
+        return {**_named(sets=sets, refresh=refresh, rewards=rewards), **_planned(plan)}
 
     def decide(self, state: State) -> Plan:
         """Execute the plan."""
@@ -69,28 +78,29 @@ class MirrorDescent(Learner):
         policy = self.parts.execute.policy(pools, mass)
         return Plan(policy, mass, pools.block_of, int(state.arrays["iterations"]))
 
-    def update(self, state: State, feedback: Feedback) -> Arrays:
+    def update(self, state: State, feedback: Feedback) -> Changes:
         """Learn what may be, learn what was paid, and plan again."""
-        parts, episode = self.parts, self._episode(state, feedback)
-        pools, counts = episode.pools, episode.counts
-        sets = parts.sets.learn(state.of("sets"), episode.observed)
-        refresh = parts.refresh.learn(state.of("refresh"), counts)
-        estimate = _with_zeros(pools, parts.rewards.learn(state.of("rewards"), episode))
-        new = self._sets(pools, refresh, counts, state.episode + 1)
-        plan = parts.step.move(state.of("step"), episode, new, estimate)
-        memory = _named(sets=sets, refresh=refresh, rewards=estimate.memory)
+        parts, pools = self.parts, Pools.of(state.view)
+        observed = pools.observe(feedback)
+        sets = check_memory(parts.sets, parts.sets.learn(state.of("sets"), observed))
+        episode, counts = self._episode(state, feedback, observed, sets["counts"]), sets["counts"]
+        refresh = check_memory(parts.refresh, parts.refresh.learn(state.of("refresh"), counts))
+        learned = check_estimate(parts.rewards, episode, parts.rewards.learn(state.of("rewards"), episode))
+        estimate, new = _with_zeros(pools, learned), self._sets(pools, refresh, counts, state.episode + 1)
+        plan = check_plan(parts.step, pools, parts.step.move(state.of("step"), episode, new, estimate))
         known = {"estimate": estimate.gain} if estimate.gain.ndim == 3 else {}
-        return {**memory, **known, **_planned(plan)}
+        kept = {**_named(sets=sets, refresh=refresh, rewards=estimate.memory), **known, **_planned(plan)}
+        return {**dict.fromkeys(state.arrays), **kept}  # what is no longer kept is removed
 
     def _sets(self, pools: Pools, refresh: Memory, counts: IntArray, episode: int) -> TransitionSets:
         """Return the sets of every block."""
         parts = self.parts
-        basis, until = parts.refresh.basis(refresh, counts), parts.refresh.until(pools, episode)
-        return parts.sets.around(pools, basis, until).take(pools.group)
+        basis = check_basis(parts.refresh, parts.refresh.basis(refresh, counts), counts)
+        sets = parts.sets.around(pools, basis, parts.refresh.until(pools, episode))
+        return check_sets(parts.sets, pools, sets).take(pools.group)
 
-    def _episode(self, state: State, feedback: Feedback) -> Episode:
-        pools, refresh = Pools.of(state.view), state.of("refresh")
-        observed, before = pools.observe(feedback), state.arrays["sets.counts"]
+    def _episode(self, state: State, feedback: Feedback, observed: Observed, counts: IntArray) -> Episode:
+        pools, refresh, before = Pools.of(state.view), state.of("refresh"), state.arrays["sets.counts"]
         return Episode(
             pools,
             state.episode,
@@ -100,7 +110,7 @@ class MirrorDescent(Learner):
             self.parts.execute.policy(pools, state.arrays["mass"]),
             state.arrays["mass"],
             before,
-            before + observed.counts,
+            counts,
             self.parts.refresh.basis(refresh, before),
             lambda: self._sets(pools, refresh, before, state.episode),
         )

@@ -10,12 +10,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache, partial
 from inspect import cleandoc
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import Field as Checked
 
 from rmab.errors import ModelError
 
@@ -73,6 +74,13 @@ class Configured:
 
     TUNED: ClassVar[Mapping[str, float]] = {}
 
+    def __new__(cls, *_: object, **__: object) -> Self:
+        """Refuse a class that declares options without being marked."""
+        for name, value in ((name, value) for one in cls.__mro__ for name, value in vars(one).items()):
+            if isinstance(value, Field):
+                raise ModelError(f"{cls.__name__}: {name} is an option, but the class is not marked @configured")
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         """Check the options against their types and limits."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
@@ -85,8 +93,10 @@ class Configured:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The declared options by name; none of a class that declares none."""
-        return {one.name: getattr(self, one.name) for one in fields(self)} if is_dataclass(self) else {}
+        """The declared options by name, and what else an object was given as public attributes of its own."""
+        declared = [one.name for one in fields(self)] if is_dataclass(self) else []
+        own = [name for name in vars(self) if not name.startswith("_") and not hasattr(type(self), name)]
+        return {name: getattr(self, name) for name in dict.fromkeys((*declared, *own))}
 
     def chosen(self, name: str) -> float:
         """Return a parameter in units of its theory: as it was set, or by the preset."""
@@ -113,7 +123,7 @@ def _schema(cls: Any) -> type[BaseModel]:
         default = {} if one.default is MISSING else {"default": one.default}
         names = one.metadata.get("json_schema_extra", {}).get("names")
         hint = hints[one.name] if names is None else Annotated[str, AfterValidator(partial(_known, names))]
-        known[one.name] = (hint, Field(**default, **one.metadata))
+        known[one.name] = (hint, Checked(**default, **one.metadata))
     config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
     return create_model(cls.__name__, __config__=config, **known)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 
@@ -92,7 +92,11 @@ class Pools:
         floor = -view.low / (view.high - view.low)
         weights = np.bincount(block_of).astype(np.float64)
         blocks = (groups[first], payoffs[first], view.start[first], weights)
-        return cls(view, groups, payoffs, block_of, *blocks, real, support, zero, floor)
+        made = cls(view, groups, payoffs, block_of, *blocks, real, support, zero, floor)
+        for one in fields(made):
+            if isinstance(value := getattr(made, one.name), np.ndarray):
+                frozen(value)
+        return made
 
     @property
     def group_of_payoff(self) -> IntArray:
@@ -124,7 +128,7 @@ class Pools:
         np.fmax.at(values, self.payoff_of, (feedback.rewards - low) / (high - low))
         values[self.zero] = self.floor
         arms = np.bincount(self.payoff_of)[:, np.newaxis, np.newaxis]
-        return Observed(counts, np.clip(values, 0.0, 1.0), visits / arms)
+        return Observed(frozen(counts), frozen(np.clip(values, 0.0, 1.0)), frozen(visits / arms))
 
 
 def share_of(mass: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ from rmab.model.view import View
 
 Arrays = Mapping[str, NDArray[Any]]  # what a learner keeps, by name
 Memory = Mapping[str, NDArray[Any]]  # what a part keeps, by name
+Changes = Mapping[str, NDArray[Any] | None]  # arrays that change, by name; None: no longer kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,9 +58,10 @@ class State(ReadOnly):
     def __repr__(self) -> str:
         return f"State({self.learner.partition(' ')[0]}, episode {self.episode}, {len(self.arrays)} arrays)"
 
-    def after(self, **arrays: NDArray[Any]) -> State:
-        """Return the state of the next episode, with these arrays in place of the old ones."""
-        kept = {name: frozen(np.asarray(array)) for name, array in {**self.arrays, **arrays}.items()}
+    def after(self, **arrays: NDArray[Any] | None) -> State:
+        """Return the state of the next episode, with these arrays in place of the old ones; None removes one."""
+        new = {name: array for name, array in {**self.arrays, **arrays}.items() if array is not None}
+        kept = {name: frozen(np.asarray(array)) for name, array in new.items()}
         return State(self.learner, self.view, self.seed, self.episode + 1, kept)
 
     def of(self, part: str) -> Memory:

@@ -124,12 +124,24 @@ class Adversary(ReadOnly, ABC):
             raise ModelError(f"episode must be in 0..{self.episodes - 1}, got {t}")
         counts = None if visits is None else self._counts(visits)
         if not self.adaptive:
-            return frozen(self.choose(int(t), None))
+            return self._checked(t, self.choose(int(t), None))
         if counts is None:
             if t > 0:
                 raise ModelError(f"an adaptive adversary needs the visits before episode {t}")
             counts = np.zeros(self.base.shape, dtype=np.int64)
-        return frozen(self.choose(int(t), counts))
+        return self._checked(t, self.choose(int(t), counts))
+
+    def _checked(self, t: int, chosen: ArrayLike) -> FloatArray:
+        """Return the rewards of an episode, read-only, or raise ModelError unless they are such."""
+        what = f"{type(self).__name__}: the rewards of episode {t}"
+        table, shape = as_floats(chosen, what), self.base.shape
+        if table.shape != shape:
+            raise ModelError(f"{what} must have shape (N, S, 2) = {shape}, got {table.shape}")
+        slack = 1e-9 * (self.high - self.low)
+        for n, s, a in np.argwhere(~((table >= self.low - slack) & (table <= self.high + slack)))[:1]:
+            where = f"arm {n}, state {s}, action {a}"
+            raise ModelError(f"{what}: {where} is {table[n, s, a]}, outside [{self.low:g}, {self.high:g}]")
+        return frozen(table)
 
     def _counts(self, visits: ArrayLike) -> IntArray:
         counts = as_floats(visits, "visits")

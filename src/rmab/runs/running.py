@@ -157,6 +157,8 @@ def feedback_of(learner: Learner, given: FeedbackMode, asked: FeedbackMode | Non
     What is asked for wins, and is a ModelError where the learner is not defined with it. Otherwise a learner that is not
     defined without full feedback gets that, and any other what the task gives.
     """
+    if learner.feedback not in ("bandit", "full"):
+        raise ModelError(f"{learner.name}: feedback must be 'bandit' or 'full', got {learner.feedback!r}")
     if learner.feedback != "full":
         return given if asked is None else asked
     if asked not in (None, "full"):

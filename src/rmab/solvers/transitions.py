@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +27,9 @@ class TransitionSets(ReadOnly):
     Parameters
     ----------
     low, high : (C, S, 2, S) float arrays
-        The least and greatest probability of every transition. Balls have their centre in both.
+        The least and greatest probability of every transition: of balls, the smallest box around them.
+    centre : (C, S, 2, S) float array, optional
+        The middle of balls; None for boxes.
     radius : (C, S, 2) float array, optional
         The L1 distance to the centre within which a row may be; None for boxes.
     possible : (C, S, 2, S) bool array, optional
@@ -41,6 +44,7 @@ class TransitionSets(ReadOnly):
 
     low: FloatArray
     high: FloatArray
+    centre: FloatArray | None = None
     radius: FloatArray | None = None
     possible: BoolArray | None = None
 
@@ -79,7 +83,11 @@ class TransitionSets(ReadOnly):
         if off.any():
             n, s, a = np.argwhere(off)[0]
             raise ModelError(f"arm {n}, state {s}, action {a}: centre must be a distribution and radius at least 0")
-        return cls(middle, middle, size, possible)
+        if possible is not None and (np.shape(possible) != middle.shape or np.asarray(possible).dtype != np.bool_):
+            raise ModelError(f"possible must be True or False, of shape (N, S, 2, S) = {middle.shape}")
+        half, room = size[..., np.newaxis] / 2, 1.0 if possible is None else possible
+        low, high = np.maximum(middle - half, 0.0) * room, np.minimum(middle + half, 1.0) * room
+        return cls(low, high, middle, size, possible)
 
     @classmethod
     def known(cls, kernels: ArrayLike) -> TransitionSets:
@@ -88,13 +96,15 @@ class TransitionSets(ReadOnly):
 
     def take(self, index: IntArray) -> TransitionSets:
         """Return the sets of these blocks, in this order; a block may come more than once."""
-        radius = None if self.radius is None else self.radius[index]
-        possible = None if self.possible is None else self.possible[index]
-        return TransitionSets(self.low[index], self.high[index], radius, possible)
+        balls: tuple[Any, ...] = (self.centre, self.radius, self.possible)
+        return TransitionSets(self.low[index], self.high[index], *(None if one is None else one[index] for one in balls))
 
     @cached_property
     def rows(self) -> Rows:
-        """Boxes as compiled code reads them: what is spare, and the possible next states in order."""
+        """Boxes as compiled code reads them: what is spare, and the possible next states in order.
+
+        Of balls, the boxes around them: what is planned or bounded over these holds for the balls, too.
+        """
         allowed = self.high > 0
         order = np.argsort(~allowed, axis=3, kind="stable").astype(np.uint32)
         spare = np.maximum(1.0 - self.low.sum(axis=3), 0.0)

@@ -1,5 +1,7 @@
 """The contract of a learner, as a suite to run on your own: `check_learner(MyLearner())` passes, or says what is broken."""
 
+from __future__ import annotations
+
 import pickle
 import tempfile
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from rmab.common.arrays import FloatArray, frozen
 from rmab.common.checks import as_integer
 from rmab.errors import FeedbackError, ModelError, PolicyError
-from rmab.families.task import Task
+from rmab.families.definition import Task
 from rmab.learning.base import Learner, Plan
 from rmab.learning.state import State
 from rmab.model.arms import Arms
@@ -23,6 +25,7 @@ from rmab.play.feedback import Feedback
 from rmab.play.outcomes import Trajectory
 from rmab.play.policy import IndexPolicy
 from rmab.play.simulation import simulate
+from rmab.runs.running import feedback_of
 
 SEED, LUCK = 7, 8  # of the learner, and of the arms
 ROUNDING = 1e-6  # indices may differ by this much after arms were relabelled
@@ -38,17 +41,28 @@ def check_learner(learner: Learner, task: Task | None = None, *, episodes: int =
     resume         a state that was saved and loaded goes on as if nothing had happened.
     bad feedback   is refused with FeedbackError, and leaves no trace.
     read-only      view, feedback and old states stay as they were.
-    own states     a state of another learner is refused with ModelError.
+    own states     a state of another learner is refused with ModelError; the learner itself does not change on the way.
     relabelling    another order of the arms gives the same indices in that order. It applies to index policies only, and
                    not to learners that draw arm by arm and say so (`draws`): each arm has other luck then.
 
     Without a task of yours, a small one is made: 5 arms of 3 states. At most `episodes` episodes of it are played, again and
-    again. A learner that must be told the problem has `informed(problem, summed rewards, seed)` and says so in `privileged`.
+    again; a learner that is not defined without full feedback gets it. A learner that must be told the problem has
+    `informed(problem, summed rewards, seed)` and says so in `privileged`.
     """
     if as_integer(episodes, "episodes") < 2:
         raise ModelError(f"episodes must be at least 2, got {episodes}")
-    game = _Game.of(_small_task(episodes) if task is None else task, episodes)
+    made = _small_task(episodes) if task is None else task
+    game = _Game.of(replace(made, feedback=feedback_of(learner, made.feedback)), episodes)
     require(len(game.rewards) > 1, "the task needs at least 2 episodes to check a learner on")
+    try:
+        _check_clauses(learner, game)
+    except ModelError as error:
+        if "this state belongs to" not in str(error):
+            raise
+        raise AssertionError(f"own states: a state is refused by the learner that made it ({error})") from error
+
+
+def _check_clauses(learner: Learner, game: _Game) -> None:
     player = _told(learner, game)
     course, states = _play(player, game)
     require(course == _play(player, game)[0], "determinism: two runs with the same seed and feedback differ")
@@ -70,7 +84,7 @@ class _Game:
     rewards: FloatArray
 
     @classmethod
-    def of(cls, task: Task, episodes: int) -> "_Game":
+    def of(cls, task: Task, episodes: int) -> _Game:
         arms = task.problem.arms
         nowhere = np.zeros((arms.count, arms.states, 2), dtype=np.int64)
         chosen = [task.reward(t, nowhere) for t in range(min(episodes, task.episodes))]
@@ -85,7 +99,7 @@ class _Game:
             raise AssertionError(f"budget: episode {t}: {error}") from error
         return Feedback.reveal(self.view, t, trajectory, self.rewards[t])
 
-    def mirrored(self, t: int) -> "_Game":
+    def mirrored(self, t: int) -> _Game:
         """Return the same game, in which episode t pays the opposite within the range."""
         rewards = self.rewards.copy()
         rewards[t] = self.view.low + self.view.high - rewards[t]
@@ -93,7 +107,7 @@ class _Game:
             rewards[t, ..., 0] = 0.0
         return replace(self, rewards=rewards)
 
-    def relabelled(self, order: NDArray[np.int64]) -> "_Game":
+    def relabelled(self, order: NDArray[np.int64]) -> _Game:
         """Return the same game, in which arm i is the old arm order[i]."""
         old = self.problem.arms
         declared = {name: getattr(old, name) for name in ("groups", "support", "sizes")}

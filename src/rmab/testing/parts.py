@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import IntArray
-from rmab.families.task import Task
+from rmab.common.arrays import FloatArray, IntArray
+from rmab.errors import ModelError
+from rmab.families.definition import Task
 from rmab.learning import (
     Episode,
     Estimate,
@@ -23,9 +24,11 @@ from rmab.learning import (
     TransitionSets,
     Ucmd,
 )
+from rmab.learning.base import described
 from rmab.learning.state import Memory
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
+from rmab.model.view import FeedbackMode
 from rmab.play.policy import Policy
 from rmab.testing.learner import check_learner, require
 
@@ -36,10 +39,10 @@ ROUNDING = 1e-6
 def check_sets(part: Sets) -> None:
     """Check a transition set: raises AssertionError with the clause that is broken.
 
-    shape     `around` returns TransitionSets of all groups.
+    returns   `around` returns TransitionSets of all groups, in which impossible transitions stay impossible.
     mean      they hold the observed frequencies.
-    support   transitions that are declared impossible stay impossible.
-    counting  the memory has `counts` (G, S, 2, S), of all transitions.
+    counting  the memory has `counts` (G, S, 2, S), of transitions that were observed.
+    raises    nothing is raised.
     And all clauses of `check_learner`, for a learner with this part.
     """
     _check(part, Sets, "sets", _WatchedSets(part))
@@ -48,8 +51,8 @@ def check_sets(part: Sets) -> None:
 def check_rewards(part: Rewards) -> None:
     """Check a reward estimator: raises AssertionError with the clause that is broken.
 
-    shape   gain is (R, S, 2) or (C, H, S, 2), ahead None or (R, S, 2), the memory plain arrays.
-    values  all are finite; rewards pair by pair are at most 1.
+    returns  gain is (R, S, 2) or (C, H, S, 2), ahead None or (R, S, 2), finite and at most 1; the memory is plain arrays.
+    raises   nothing is raised.
     And all clauses of `check_learner`, for a learner with this part.
     """
     _check(part, Rewards, "rewards", _WatchedRewards(part))
@@ -58,9 +61,10 @@ def check_rewards(part: Rewards) -> None:
 def check_step(part: Step) -> None:
     """Check a step: raises AssertionError with the clause that is broken.
 
-    shape      the plan is (C, H, S, 2), the memory plain arrays.
-    occupancy  nothing is negative, all mass starts in the start state, and every step has mass 1.
-    sets       what enters a state is no less and no more than the kernels of the sets can bring there.
+    returns  the plan is an occupancy (C, H, S, 2): nothing is negative, all mass begins in the start state, and every step
+             has mass 1; the memory is plain arrays. A plan may exceed the budget: the execution keeps it.
+    sets     what enters a state is no less and no more than the kernels of the sets can bring there.
+    raises   nothing is raised.
     And all clauses of `check_learner`, for a learner with this part.
     """
     _check(part, Step, "step", _WatchedStep(part))
@@ -71,25 +75,36 @@ def check_execution(part: Execution) -> None:
 
     policy  `policy` returns an object with `act(h, states, rng)`.
     budget  whatever the plan and the states, no more arms are active than the budget allows.
+    raises  nothing is raised.
     And all clauses of `check_learner`, for a learner with this part.
     """
-    _check(part, Execution, "execute", part)
+    require(isinstance(part, Execution), f"kind: {type(part).__name__} does not derive from Execution")
     for task in _tasks():
         pools, rng = Pools.of(task.view()), np.random.default_rng(3)
         shape = (pools.start.size, task.problem.horizon, task.problem.arms.states, 2)
         for mass in (np.zeros(shape), np.ones(shape), rng.random(shape)):
-            policy = part.policy(pools, mass)
+            policy = _called(part, pools, mass)
             require(isinstance(policy, Policy), "policy: it must have a method act(h, states, rng)")
             for h in range(task.problem.horizon):
                 states = rng.integers(0, task.problem.arms.real_states)
                 active = int(np.sum(policy.act(h, states, rng)))
                 require(active <= task.problem.budget, f"budget: {active} arms are active, of {task.problem.budget}")
+    _check(part, Execution, "execute", part)
+
+
+def _called(part: Execution, pools: Pools, mass: FloatArray) -> Policy:
+    try:
+        return part.policy(pools, mass)
+    except Exception as error:  # the part is the user's, and may raise anything
+        raise AssertionError(f"raises: {type(error).__name__}: {error}") from error
 
 
 def check_refresh(part: Refresh) -> None:
     """Check a refresh rule: raises AssertionError with the clause that is broken.
 
-    basis  the counts that sets are made of have the shape of all counts, and are no more than these.
+    returns  the counts that sets are made of have the shape of all counts, and are from 0 to these.
+    until    sets hold at least in the episode that they are made for, and at most until the last.
+    raises   nothing is raised.
     And all clauses of `check_learner`, for a learner with this part.
     """
     _check(part, Refresh, "refresh", _WatchedRefresh(part))
@@ -101,123 +116,110 @@ def _check(part: Part, kind: type[Part], name: str, watched: Part) -> None:
         copy = pickle.loads(pickle.dumps(part))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise AssertionError(f"pickling: the part cannot be pickled ({error})") from error
-    require(repr(copy) == repr(part), f"repr: a copy is {copy!r}, not {part!r}; declare what it is made of with `option`")
-    for task in _tasks():
-        parts: dict[str, Any] = {name: watched}
-        check_learner(Ucmd(**parts), task, episodes=EPISODES)
+    require(described(copy) == described(part), f"pickling: a copy is {described(copy)}, not {described(part)}")
+    parts: dict[str, Any] = {name: watched}
+    for task in _tasks(part.feedback):
+        try:
+            check_learner(Ucmd(**parts), task, episodes=EPISODES)
+        except AssertionError:
+            raise
+        except Exception as error:  # the part is the user's, and may raise anything
+            clause = "returns" if isinstance(error, ModelError) else f"raises: {type(error).__name__}"
+            raise AssertionError(f"{clause}: {error}") from error
 
 
-def _tasks() -> Iterator[Task]:
+def _tasks(feedback: FeedbackMode = "bandit") -> Iterator[Task]:
     """Yield small tasks: arms that differ; groups that are paid alike, of two sizes, with passive rewards of zero."""
     rng = np.random.default_rng(0)
     problem = Problem(Arms(rng.dirichlet(np.ones(3), size=(4, 3, 2))), [0, 1, 2, 0], 2, 4)
-    yield Task.from_rewards(problem, rng.uniform(-1, 2, size=(EPISODES, 4, 3, 2)), low=-1, high=2)
+    yield Task.from_rewards(problem, rng.uniform(-1, 2, size=(EPISODES, 4, 3, 2)), low=-1, high=2, feedback=feedback)
     groups, kernels = [0, 1, 0, 1], [rng.dirichlet(np.ones(size), size=(size, 2)) for size in (3, 2)]
     problem = Problem(Arms.of_sizes([kernels[g] for g in groups], groups=groups), [0, 1, 0, 1], 1, 5)
     rewards = rng.uniform(0, 2, size=(EPISODES, 2, 3, 2))[:, groups] * [0, 1]
-    yield Task.from_rewards(problem, rewards, low=-1, high=2, passive_zero=True)
-
-
-def _check_memory(memory: Memory) -> Memory:
-    for name, array in memory.items():
-        plain = isinstance(array, np.ndarray | np.generic) and array.dtype.kind in "biuf"
-        require(plain, f"memory: {name} must be an array of numbers, got {type(array).__name__}")
-    return memory
+    yield Task.from_rewards(problem, rewards, low=-1, high=2, passive_zero=True, feedback=feedback)
 
 
 class _Watched:
     """Stands for a part, and is called what the part is called."""
 
     def __init__(self, part: Any) -> None:
-        self.part, self.draws = part, part.draws
+        self._part, self.draws, self.feedback = part, part.draws, part.feedback
 
-    def __repr__(self) -> str:
-        return repr(self.part)
+    @property
+    def options(self) -> dict[str, Any]:
+        """The part itself."""
+        return {"part": self._part}
 
 
 class _WatchedSets(_Watched, Sets):
     def begin(self, pools: Pools) -> Memory:
-        memory = _check_memory(self.part.begin(pools))
+        memory: Memory = self._part.begin(pools)
         found = memory["counts"].shape if "counts" in memory else None
         require(found == pools.support.shape, f"counting: counts must be {pools.support.shape}, got {found}")
         return memory
 
     def learn(self, memory: Memory, observed: Observed) -> Memory:
-        after = _check_memory(self.part.learn(memory, observed))
-        counted = np.array_equal(after["counts"], memory["counts"] + observed.counts)
-        require(counted, "counting: the memory's counts are not those of all transitions")
+        after: Memory = self._part.learn(memory, observed)
+        counted = (after["counts"] >= 0) & (after["counts"] <= memory["counts"] + observed.counts)
+        require(bool(counted.all()), "counting: the memory's counts are not those of transitions that were observed")
         return after
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
-        sets: TransitionSets = self.part.around(pools, counts, episode)
-        require(isinstance(sets, TransitionSets), f"shape: around must return TransitionSets, got {type(sets).__name__}")
-        require(sets.low.shape == counts.shape, f"shape: the sets are {sets.low.shape}, not {counts.shape}")
-        if sets.radius is None:
-            require(not sets.high[~pools.support].any(), "support: a transition that is declared impossible is possible")
+        sets: TransitionSets = self._part.around(pools, counts, episode)
+        if not isinstance(sets, TransitionSets) or sets.low.shape != counts.shape:
+            return sets  # the learner says what is wrong
         visits = counts.sum(axis=3, keepdims=True)
-        mean = np.where(visits > 0, counts / np.maximum(visits, 1), sets.low)
+        mean = np.where(visits > 0, counts / np.maximum(visits, 1), sets.low if sets.centre is None else sets.centre)
         off = np.maximum(sets.low - mean, mean - sets.high).max(axis=3)
-        inside = off <= ROUNDING if sets.radius is None else np.abs(mean - sets.low).sum(axis=3) <= sets.radius + ROUNDING
-        require(bool((inside | (visits[..., 0] == 0)).all()), "mean: a set does not hold the observed frequencies")
+        if sets.centre is not None and sets.radius is not None:
+            off = np.maximum(off, np.abs(mean - sets.centre).sum(axis=3) - sets.radius)
+        inside = (off <= ROUNDING) | (visits[..., 0] == 0)
+        require(bool(inside.all()), "mean: a set does not hold the observed frequencies")
         return sets
 
 
 class _WatchedRewards(_Watched, Rewards):
     def begin(self, pools: Pools) -> Memory:
-        return _check_memory(self.part.begin(pools))
+        return self._part.begin(pools)  # type: ignore[no-any-return]
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:
-        estimate: Estimate = self.part.learn(memory, episode)
-        pools = episode.pools
-        require(isinstance(estimate, Estimate), f"shape: learn must return an Estimate, got {type(estimate).__name__}")
-        allowed = (pools.zero.shape, episode.mass.shape)
-        require(estimate.gain.shape in allowed, f"shape: gain is {estimate.gain.shape}, not {allowed[0]} or {allowed[1]}")
-        tables = [estimate.gain] if estimate.ahead is None else [estimate.gain, estimate.ahead]
-        require(tables[-1].shape in allowed, f"shape: ahead is {tables[-1].shape}, not {allowed[0]} or {allowed[1]}")
-        require(all(np.isfinite(one).all() for one in tables), "values: all estimates must be finite")
-        above = max(float(one.max()) for one in tables) > 1 + ROUNDING
-        require(not above, "values: rewards are mapped to [0, 1], and none can be above 1")
-        _check_memory(estimate.memory)
-        return estimate
+        return self._part.learn(memory, episode)  # type: ignore[no-any-return]
 
 
 class _WatchedStep(_Watched, Step):
     def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
-        return self.seen(self.part.begin(pools, sets), pools, sets)
+        return self.seen(self._part.begin(pools, sets), sets)
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
-        return self.seen(self.part.move(memory, episode, sets, estimate), episode.pools, sets)
+        tight = _tight(sets)
+        self.seen(self._part.move(memory, episode, tight, estimate), tight)  # the sets of few episodes rule out little
+        return self.seen(self._part.move(memory, episode, sets, estimate), sets)
 
-    def seen(self, plan: Stepped, pools: Pools, sets: TransitionSets) -> Stepped:
-        require(isinstance(plan, Stepped), f"shape: a step must return Stepped, got {type(plan).__name__}")
-        view, mass = pools.view, plan.mass
-        shape = (pools.start.size, view.horizon, view.states, 2)
-        require(mass.shape == shape, f"shape: the plan is {mass.shape}, not {shape}")
-        require(bool((mass >= -ROUNDING).all()), "occupancy: a mass is negative")
-        whole = np.abs(mass.sum(axis=(2, 3)) - 1.0).max()
-        require(whole <= ROUNDING, f"occupancy: a step has mass 1 only up to {whole:.1e}")
-        first = mass[np.arange(pools.start.size), 0, pools.start].sum(axis=1)
-        require(bool((first >= 1 - ROUNDING).all()), "occupancy: not all mass starts in the start state")
-        if sets.radius is None:
-            low, high = (np.einsum("nhsa,nsay->nhy", mass, ends)[:, :-1] for ends in (sets.low, sets.high))
-            entered = mass[:, 1:].sum(axis=3)
+    def seen(self, plan: Stepped, sets: TransitionSets) -> Stepped:
+        fits = isinstance(plan, Stepped) and np.ndim(plan.mass) == 4 and plan.mass.shape[::2] == sets.low.shape[:2]
+        if fits and (plan.mass >= 0).all():  # otherwise the learner says what is wrong
+            low, high = (np.einsum("nhsa,nsay->nhy", plan.mass, ends)[:, :-1] for ends in (sets.low, sets.high))
+            entered = plan.mass[:, 1:].sum(axis=3)
             inside = (entered >= low - ROUNDING) & (entered <= high + ROUNDING)
             require(bool(inside.all()), "sets: no kernel of the sets brings so much, or so little, mass there")
-        _check_memory(plan.memory)
         return plan
+
+
+def _tight(sets: TransitionSets) -> TransitionSets:
+    """Return a known kernel of every set: in the middle of it."""
+    middle = sets.low + sets.high if sets.centre is None else sets.centre
+    return TransitionSets.known(middle / middle.sum(axis=3, keepdims=True))
 
 
 class _WatchedRefresh(_Watched, Refresh):
     def learn(self, memory: Memory, counts: IntArray) -> Memory:
-        return _check_memory(self.part.learn(memory, counts))
+        return self._part.learn(memory, counts)  # type: ignore[no-any-return]
 
     def basis(self, memory: Memory, counts: IntArray) -> IntArray:
-        found: IntArray = self.part.basis(memory, counts)
-        require(found.shape == counts.shape, f"basis: it has shape {found.shape}, not {counts.shape}")
-        require(bool((found <= counts).all()), "basis: more transitions than were counted")
-        return found
+        return self._part.basis(memory, counts)  # type: ignore[no-any-return]
 
     def until(self, pools: Pools, episode: int) -> int:
-        last: int = self.part.until(pools, episode)
-        require(last >= min(episode, pools.view.episodes - 1), f"basis: sets made for episode {episode} hold until {last}")
+        last: int = self._part.until(pools, episode)
+        fine = min(episode, pools.view.episodes - 1) <= last <= pools.view.episodes
+        require(fine, f"until: sets made for episode {episode} of {pools.view.episodes} hold until {last}")
         return last

@@ -64,7 +64,6 @@ class PdgdOps(PrimalDual):
 
     name = "pdgd-ops"
     paper = "Germano, Stradi, Genalti, Castiglioni, Marchesi & Gatti, 2023"
-    feedback = "full"
     TUNED = {"primal": 64.0, "dual": 1000.0}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)

@@ -43,10 +43,7 @@ def mixed_with(view: View, shift: float) -> float:
 
 def shifted_box(pools: Pools, ball: TransitionSets, alpha: float) -> TransitionSets:
     """Return the box around the L1 ball, every kernel in it mixed with alpha of the uniform one."""
-    assert ball.radius is not None
-    half = ball.radius[..., np.newaxis] / 2
-    low = np.where(pools.support, np.maximum(ball.low - half, 0.0), 0.0)
-    high = np.where(pools.support, np.minimum(ball.low + half, 1.0), 0.0)
+    low, high = np.where(pools.support, ball.low, 0.0), np.where(pools.support, ball.high, 0.0)
     uniform = alpha * pools.support / pools.support.sum(axis=3, keepdims=True)
     return TransitionSets.boxes((1 - alpha) * low + uniform, np.minimum((1 - alpha) * high + uniform, 1.0))
 

@@ -24,7 +24,6 @@ class UcOReps(MirrorDescent):
 
     name = "uc-o-reps"
     paper = "Rosenberg & Mansour, ICML 2019"
-    feedback = "full"
     TUNED = {"rate": 64.0}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)

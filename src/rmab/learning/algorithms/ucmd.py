@@ -9,6 +9,7 @@ from rmab.learning.parts import (
     EPSILON,
     ESTIMATORS,
     EXECUTIONS,
+    REFRESHES,
     RULE,
     SETS,
     STEPS,
@@ -24,7 +25,7 @@ from rmab.learning.parts import (
     TopB,
     part,
 )
-from rmab.play.policy import Rounding, Rule
+from rmab.play.policy import Rule
 
 
 @configured
@@ -60,10 +61,11 @@ class NamedUcmd(Configured):
     epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
     scale: float = option(default=1.0, gt=0, le=1e6, help="how greedy: the learning rate, or beta, in units of the rule's")
     rule: Rule = option(default="fill", help=RULE)
-    rounding: Rounding = option(default="top", help=ROUNDING)
+    rounding: str = option(default="top", names=EXECUTIONS, help=f"the execution: {ROUNDING}")
     confidence: str = option(default="kl", names=SETS, help="the transition sets")
     estimator: str = option(default="forecast", names=ESTIMATORS, help="the reward estimator")
     step: str = option(default="lazy", names=STEPS, help="from one plan to the next")
+    refresh: str = option(default="every-episode", names=REFRESHES, help="when the sets are made anew")
 
     def make(self) -> Ucmd:
         """Return the learner; ModelError where a part cannot be made."""
@@ -71,5 +73,6 @@ class NamedUcmd(Configured):
             sets=part("confidence", self.confidence, SETS, Sets, epsilon=self.epsilon),
             rewards=part("estimator", self.estimator, ESTIMATORS, Rewards, epsilon=self.epsilon),
             step=part("step", self.step, STEPS, Step, scale=self.scale),
-            execute=EXECUTIONS[self.rounding](rule=self.rule),
+            execute=part("rounding", self.rounding, EXECUTIONS, Execution, rule=self.rule),
+            refresh=part("refresh", self.refresh, REFRESHES, Refresh),
         )

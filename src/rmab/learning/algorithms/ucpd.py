@@ -53,7 +53,6 @@ class Ucpd(PrimalDual):
 
     name = "ucpd"
     paper = "Qiu, Wei, Yang, Ye & Wang, NeurIPS 2020"
-    feedback = "full"
     TUNED = {"v": 0.01, "alpha": 0.0003}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)

@@ -14,7 +14,7 @@ from rmab.learning.parts.counting import (
 )
 from rmab.learning.parts.execution import RULE, DependentRounding, Execution, TopB
 from rmab.learning.parts.forecasts import Fading, Forecast, LastSeen
-from rmab.learning.parts.named import ESTIMATORS, EXECUTIONS, SETS, STEPS, part
+from rmab.learning.parts.named import ESTIMATORS, EXECUTIONS, REFRESHES, SETS, STEPS, part
 from rmab.learning.parts.refresh import Doubling, EveryEpisode, Refresh, doubled
 from rmab.learning.parts.rewards import Direct, Estimate, ImplicitExploration, PaperEstimator, Revealed, Rewards
 from rmab.learning.parts.sets import EPSILON, L1, Bernstein, Hoeffding, Kl, Sets, WideBernstein, hoeffding_width
@@ -25,6 +25,7 @@ __all__ = [
     "ESTIMATORS",
     "EXECUTIONS",
     "L1",
+    "REFRESHES",
     "RULE",
     "SETS",
     "STEPS",

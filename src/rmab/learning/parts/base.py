@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.options import Configured
@@ -18,10 +18,12 @@ from rmab.solvers.transitions import TransitionSets
 class Part(Configured):
     """Base of all parts. A part is its options; what it learns is in the memory that it returns, named as it likes.
 
-    draws  whether it draws arm by arm, so that another order of the arms is another luck.
+    draws     whether it draws arm by arm, so that another order of the arms is another luck.
+    feedback  the feedback without which it is not defined.
     """
 
     draws: ClassVar[bool] = False
+    feedback: ClassVar[Literal["bandit", "full"]] = "bandit"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,6 +8,7 @@ from rmab.common.own import imported
 from rmab.learning.parts.base import Part
 from rmab.learning.parts.execution import DependentRounding, TopB
 from rmab.learning.parts.forecasts import Fading, Forecast, LastSeen
+from rmab.learning.parts.refresh import Doubling, EveryEpisode, Refresh
 from rmab.learning.parts.rewards import Direct, ImplicitExploration, PaperEstimator, Rewards
 from rmab.learning.parts.sets import L1, Bernstein, Hoeffding, Kl, Sets, WideBernstein
 from rmab.learning.parts.steps import Active, Lazy, Step
@@ -30,6 +31,7 @@ ESTIMATORS: Mapping[str, type[Rewards]] = {
 }
 STEPS: Mapping[str, type[Step]] = {"active": Active, "lazy": Lazy}
 EXECUTIONS: Mapping[str, type[TopB] | type[DependentRounding]] = {"top": TopB, "dependent": DependentRounding}
+REFRESHES: Mapping[str, type[Refresh]] = {"every-episode": EveryEpisode, "doubling": Doubling}
 
 
 def part(option: str, name: str, known: Mapping[str, type[Kind]], base: Any, **shared: Any) -> Kind:

@@ -29,7 +29,8 @@ class Estimate:
     gain : (R, S, 2) or (C, H, S, 2) float array
         What a pair paid, in [0, 1]; or a direction of ascent for every block and step.
     ahead : (R, S, 2) float array, optional
-        What the next episode is expected to pay; None: the mean of all gains.
+        What the next episode is expected to pay, for steps that look ahead (`Lazy`); without it they take the mean of all
+        gains. Steps from the last plan (`Active`) do not read it.
     memory : mapping of str to array
         What the estimator keeps.
     """
@@ -89,6 +90,8 @@ class Direct(Rewards):
 @configured
 class Revealed(Rewards):
     """The true rewards, which full feedback reveals."""
+
+    feedback = "full"
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
         """Take in one episode; padded states have no reward."""

@@ -1,6 +1,6 @@
 """Transition sets from counts (Xiong & Li 2024, Section 4.1; sets of other papers): where the true kernels may lie.
 
-All sets hold every true kernel with probability 1 - epsilon or more, in every episode.
+All sets hold every true kernel with probability 1 - epsilon or more, in every episode (unless they are scaled down).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Sets(Part, ABC):
         """Return the sets of every group for this episode (from 0), given the transitions counted so far (G, S, 2, S)."""
 
     def begin(self, pools: Pools) -> Memory:
-        """Return the memory before the first episode: `counts` (G, S, 2, S), and what else is needed."""
+        """Return the memory before the first episode: `counts` (G, S, 2, S) of transitions, and what else is needed."""
         return {"counts": np.zeros(pools.support.shape, dtype=np.int64)}
 
     def learn(self, memory: Memory, observed: Observed) -> Memory:
-        """Return the memory after an episode."""
+        """Return the memory after an episode; `counts` are what the sets are made of: override to forget old ones."""
         return {"counts": memory["counts"] + observed.counts}
 
 

@@ -24,12 +24,12 @@ def make_program(
     if sets.low.shape != (arms, states, 2, states):
         name = "lower and upper" if sets.radius is None else "centre"
         raise ModelError(f"{name} must have shape (N, S, 2, S) = {(arms, states, 2, states)}, got {sets.low.shape}")
-    if sets.radius is None:
+    if sets.radius is None or sets.centre is None:
         low, high, allowed = _box_bounds(sets)
     else:
         if sets.possible is not None:
             reference = reference * sets.possible[:, np.newaxis]
-        low, high, allowed = sets.low, sets.high, _ball_support(sets.low, sets.radius, reference)
+        low, high, allowed = sets.centre, sets.centre, _ball_support(sets.centre, sets.radius, reference)
     first = as_states(start, np.full(arms, states))
     limit = checked_budget(budget, horizon)
     many = checked_weights(weights, arms)

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, frozen
+from rmab.common.checks import as_integer
 from rmab.common.files import read_fields, write_fields
 from rmab.errors import ModelError
 from rmab.model.adversaries import Adversary
 from rmab.model.problem import Problem
+from rmab.model.rewards import checked_range
 from rmab.model.trace import Trace
 from rmab.model.view import FeedbackMode, View
 
@@ -58,6 +60,9 @@ class Task:
             raise ModelError(f"name must be text, got {self.name!r}")
         if not isinstance(self.feedback, str) or self.feedback not in get_args(FeedbackMode):
             raise ModelError(f"feedback must be one of {', '.join(get_args(FeedbackMode))}, got {self.feedback!r}")
+        checked_range(self.adversary.low, self.adversary.high)
+        if as_integer(self.adversary.episodes, "episodes") < 1:
+            raise ModelError(f"episodes must be at least 1, got {self.adversary.episodes}")
         shape = (self.problem.arms.count, self.problem.arms.states, 2)
         if self.adversary.base.shape != shape:
             raise ModelError(f"the rewards are for (N, S, 2) = {self.adversary.base.shape}, the problem has {shape}")
