@@ -17,6 +17,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_integer
 from rmab.errors import ModelError
+from rmab.learning.kept import Declared, check_arrays
 from rmab.learning.options import Configured
 from rmab.learning.state import Arrays, Changes, State
 from rmab.model.problem import Problem
@@ -130,7 +131,7 @@ class Learner(Configured, ABC):
         if number < 0:
             raise ModelError(f"seed must be 0 or more, got {number}")
         arrays = {name: frozen(np.asarray(array)) for name, array in self.initial(view, number).items()}
-        return State(self.signature, view, number, 0, arrays)
+        return _trusted(State(self.signature, view, number, 0, arrays))
 
     def plan(self, state: State) -> Plan:
         """Return the plan of the coming episode; ModelError for a state of another learner."""
@@ -144,7 +145,7 @@ class Learner(Configured, ABC):
         arrays = self.update(state, feedback)
         if not isinstance(arrays, Mapping):
             raise ModelError(f"{self.name}: update must return arrays by name, got {type(arrays).__name__}")
-        return state.after(**arrays)
+        return _trusted(state.after(**arrays))
 
     @abstractmethod
     def initial(self, view: View, seed: int) -> Arrays:
@@ -161,6 +162,10 @@ class Learner(Configured, ABC):
         The feedback was checked.
         """
 
+    def kept(self, view: View) -> Declared:  # noqa: ARG002
+        """Override: declare the arrays that a state must have. States from files and other processes are checked by it."""
+        return {}
+
     def estimate(self, state: State) -> FloatArray | None:  # noqa: ARG002
         """(N, S, 2) what the learner took the last episode's rewards for, in their own units; None where it makes none."""
         return None
@@ -175,6 +180,15 @@ class Learner(Configured, ABC):
     def _check(self, state: State) -> None:
         if state.learner != self.signature:
             raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}")
+        if not state._trusted:
+            check_arrays(state.arrays, self.kept(state.view))
+            _trusted(state)
+
+
+def _trusted(state: State) -> State:
+    """Return the state, marked as made or checked by its learner in this process."""
+    object.__setattr__(state, "_trusted", True)
+    return state
 
 
 def described(value: object) -> str:

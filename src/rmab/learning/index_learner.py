@@ -10,6 +10,7 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Learner, Plan
+from rmab.learning.kept import MOST, Declared, Kept, masses, whole
 from rmab.learning.parts import Counting, Exploration, Observing, add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.pools import Pools
 from rmab.learning.state import Arrays, State
@@ -107,6 +108,14 @@ class IndexLearner(Learner):
     def estimate(self, state: State) -> FloatArray | None:
         """(N, S, 2) what it takes rewards for after the last episode, in their own units; None before the first."""
         return Pools.of(state.view).in_own_units(state.arrays["estimate"]) if state.episode else None
+
+    def kept(self, view: View) -> Declared:
+        """Declare counts and rewards, and what most index learners make of them."""
+        pools = Pools.of(view)
+        sums = Kept((max(self.window(view), 1), *pools.zero.shape), "f", 0, MOST)
+        own = {"counts": whole(*pools.support.shape), "seen": sums, "paid": sums, "estimate": Kept(pools.zero.shape)}
+        plan = {"mass": masses(pools.start.size, view.horizon, view.states, 2, optional=True)}
+        return {**own, **plan, "table": Kept(None, optional=True), "committed": Kept((), "b", optional=True)}
 
     def initial(self, view: View, seed: int) -> Arrays:
         """Begin with no counts, or with what a generator has drawn."""

@@ -1,4 +1,4 @@
-"""What a learner keeps, declared: names, shapes and ranges of its arrays, so that a state from a file can be checked."""
+"""What a learner keeps, declared: shapes and ranges of its arrays, so that a state from a file can be checked."""
 
 from __future__ import annotations
 
@@ -10,77 +10,60 @@ from numpy.typing import NDArray
 
 from rmab.errors import ModelError
 
-WHOLE = float(2**53)  # counts beyond are no longer exact
+MOST = float(2**53)  # whole numbers beyond are no longer exact
+ABOUT = 1e-6  # by which masses may miss [0, 1]
+WORDS = {"f": "real numbers", "i": "whole numbers", "b": "True or False"}
 
 
 class Kept(NamedTuple):
-    """One array: its shape (None: any length), kind of number, and range.
+    """One array that a learner or a part keeps.
 
     Parameters
     ----------
-    shape : tuple of int or None
-        Its shape.
-    kind : str
-        'f' for real numbers, 'i' for whole ones, 'b' for bools.
+    shape : tuple of int, or None
+        Its shape; None for any.
+    kind : {'f', 'i', 'b'}
+        Real numbers, whole numbers, or True and False.
     low, high : float
-        The range of its values.
+        The range of its values, which are finite.
     optional : bool
         Whether it may be missing.
-    nan : bool
-        Whether values may be missing.
     """
 
-    shape: tuple[int | None, ...]
+    shape: tuple[int, ...] | None
     kind: str = "f"
-    low: float = -np.inf
-    high: float = np.inf
+    low: float = -1e300
+    high: float = 1e300
     optional: bool = False
-    nan: bool = False
 
 
 Declared = Mapping[str, Kept]
 
 
-def counts(*shape: int | None, optional: bool = False) -> Kept:
+def whole(*shape: int) -> Kept:
     """Declare whole numbers, 0 or more."""
-    return Kept(shape, "i", 0, WHOLE, optional)
+    return Kept(shape, "i", 0, MOST)
 
 
-def finite(*shape: int | None, low: float = -1e300, high: float = 1e300, optional: bool = False) -> Kept:
-    """Declare finite numbers within a range."""
-    return Kept(shape, "f", low, high, optional)
+def masses(*shape: int, optional: bool = False) -> Kept:
+    """Declare masses or shares, from 0 to 1."""
+    return Kept(shape, "f", -ABOUT, 1 + ABOUT, optional)
 
 
 def check_arrays(arrays: Mapping[str, NDArray[Any]], declared: Declared) -> None:
-    """Raise ModelError, naming the array, unless the arrays are those that were declared."""
+    """Raise ModelError, naming array and place, unless all that was declared is there and as it was declared."""
     for name, wanted in declared.items():
-        if name not in arrays and not wanted.optional:
-            raise ModelError(f"state: {name} is missing")
-    for name, array in arrays.items():
-        if name not in declared:
-            raise ModelError(f"state: {name} is unknown; there are {', '.join(declared)}")
-        _check(name, array, declared[name])
-
-
-def _check(name: str, array: NDArray[Any], wanted: Kept) -> None:
-    given = np.asarray(array)
-    fits = len(given.shape) == len(wanted.shape) and all(
-        want is None or have == want for have, want in zip(given.shape, wanted.shape, strict=True)
-    )
-    if not fits:
-        raise ModelError(f"state: {name} must have shape {_shown(wanted.shape)}, got {given.shape}")
-    if given.dtype.kind != wanted.kind:
-        words = {"f": "real numbers", "i": "whole numbers", "b": "True or False"}
-        raise ModelError(f"state: {name} must hold {words[wanted.kind]}, got {given.dtype}")
-    if given.dtype.kind == "b":
-        return
-    fine = (given >= wanted.low) & (given <= wanted.high)
-    if wanted.nan:
-        fine |= np.isnan(given)
-    for place in np.argwhere(~fine)[:1]:
-        where = f"[{', '.join(map(str, place))}]" if place.size else ""
-        raise ModelError(f"state: {name}{where} is {given[tuple(place)]}, outside [{wanted.low:g}, {wanted.high:g}]")
-
-
-def _shown(shape: tuple[int | None, ...]) -> str:
-    return f"({', '.join('any' if one is None else str(one) for one in shape)})"
+        if name not in arrays:
+            if not wanted.optional:
+                raise ModelError(f"state: {name} is missing")
+            continue
+        given = np.asarray(arrays[name])
+        if wanted.shape is not None and given.shape != wanted.shape:
+            raise ModelError(f"state: {name} must have shape {wanted.shape}, got {given.shape}")
+        if given.dtype.kind != wanted.kind:
+            raise ModelError(f"state: {name} must hold {WORDS[wanted.kind]}, got {given.dtype}")
+        fine = np.ones(given.shape, bool) if wanted.kind == "b" else (given >= wanted.low) & (given <= wanted.high)
+        for place in np.argwhere(~fine)[:1]:
+            where = f"[{', '.join(map(str, place))}]" if place.size else ""
+            value = given[tuple(place)]
+            raise ModelError(f"state: {name}{where} is {value}, outside [{wanted.low:g}, {wanted.high:g}]")

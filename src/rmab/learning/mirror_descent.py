@@ -17,6 +17,7 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Feedbacks, Learner, Plan
+from rmab.learning.kept import Declared, Kept, masses, whole
 from rmab.learning.parts import Episode, Estimate, EveryEpisode, Execution, Refresh, Rewards, Sets, Step, Stepped
 from rmab.learning.parts.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
 from rmab.learning.pools import Observed, Pools
@@ -62,6 +63,18 @@ class MirrorDescent(Learner):
         if state.episode == 0 or "estimate" not in state.arrays:
             return None
         return Pools.of(state.view).in_own_units(state.arrays["estimate"])
+
+    def kept(self, view: View) -> Declared:
+        """Declare the plan, and the memories of all parts."""
+        pools, parts = Pools.of(view), self.parts
+        own = {"mass": masses(pools.start.size, view.horizon, view.states, 2), "iterations": whole()}
+        known = {"estimate": Kept(pools.zero.shape, optional=True)}
+        of_parts = {"sets": parts.sets, "refresh": parts.refresh, "rewards": parts.rewards, "step": parts.step}
+        return {
+            **own,
+            **known,
+            **{f"{k}.{name}": one for k, part in of_parts.items() for name, one in part.kept(pools).items()},
+        }
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Plan for the first sets, before any reward is known."""

@@ -94,7 +94,7 @@ class Configured:
     @property
     def options(self) -> dict[str, Any]:
         """The declared options by name, and what else an object was given as public attributes of its own."""
-        declared = [one.name for one in fields(self)] if is_dataclass(self) else []
+        declared: list[str] = [one.name for one in fields(self)] if is_dataclass(self) else []
         own = [name for name in vars(self) if not name.startswith("_") and not hasattr(type(self), name)]
         return {name: getattr(self, name) for name in dict.fromkeys((*declared, *own))}
 

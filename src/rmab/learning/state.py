@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rmab.common.arrays import ReadOnly, frozen
 from rmab.common.checks import as_integer
 from rmab.common.files import read_fields, write_fields
-from rmab.errors import FileError
+from rmab.errors import FileError, ModelError
 from rmab.model.view import View
 
 Arrays = Mapping[str, NDArray[Any]]  # what a learner keeps, by name
@@ -51,9 +51,22 @@ class State(ReadOnly):
     seed: int
     episode: int
     arrays: Arrays
+    _trusted: bool = field(default=False, init=False, compare=False)  # whether its learner made it here, or has checked it
+
+    def __post_init__(self) -> None:
+        """Check what every state has; its arrays are checked by the learner that owns them, before it reads them."""
+        if not isinstance(self.learner, str) or not isinstance(self.view, View):
+            raise ModelError("a state has the signature of its learner, and a View: Learner.begin makes one")
+        for name in ("seed", "episode"):
+            if as_integer(getattr(self, name), name) < 0:
+                raise ModelError(f"{name} must be 0 or more, got {getattr(self, name)}")
+        for name, array in self.arrays.items():
+            if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+                raise ModelError(f"state: {name} must be an array of numbers, got {type(array).__name__}")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({**state, "arrays": {name: frozen(array) for name, array in state["arrays"].items()}})
+        kept = {name: frozen(array) for name, array in state["arrays"].items()}
+        super().__setstate__({**state, "arrays": kept, "_trusted": False})
 
     def __repr__(self) -> str:
         return f"State({self.learner.partition(' ')[0]}, episode {self.episode}, {len(self.arrays)} arrays)"
@@ -71,7 +84,7 @@ class State(ReadOnly):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to one `.npz` file, atomically."""
         _check_suffix(path)
-        view = {f"view_{field.name}": getattr(self.view, field.name) for field in fields(View)}
+        view = {f"view_{one.name}": getattr(self.view, one.name) for one in fields(View)}
         view["view_state_names"] = None if self.view.state_names is None else np.array(self.view.state_names)
         own = {"learner": self.learner, "seed": self.seed, "episode": self.episode}
         write_fields(path, "rmab learner state", {**own, **view, **{f"array_{k}": v for k, v in self.arrays.items()}})
@@ -81,18 +94,15 @@ class State(ReadOnly):
         """Read a state that `save` wrote; FileError where the file is not one."""
         _check_suffix(path)
         optional = {f"view_{name}" for name in ("groups", "support", "sizes", "state_names")}
-        required = {f"view_{field.name}" for field in fields(View)} - optional | {"learner", "seed", "episode"}
+        required = {f"view_{one.name}" for one in fields(View)} - optional | {"learner", "seed", "episode"}
         given = read_fields(path, "rmab learner state", required, optional, prefix="array_")
-        seen: dict[str, Any] = {field.name: given.get(f"view_{field.name}") for field in fields(View)}
-        if seen["state_names"] is not None:
-            seen["state_names"] = tuple(str(name) for name in seen["state_names"])
-        view = View(**seen)
-        view.__setstate__(dict(vars(view)))  # read-only again
+        seen: dict[str, Any] = {one.name: given.get(f"view_{one.name}") for one in fields(View)}
         arrays = {key[6:]: frozen(np.asarray(value)) for key, value in given.items() if key.startswith("array_")}
-        if not isinstance(given["learner"], str):
-            raise FileError(f"{path}: learner must be text")
-        numbers = (as_integer(given["seed"], "seed"), as_integer(given["episode"], "episode"))
-        return cls(given["learner"], view, *numbers, arrays)
+        try:
+            numbers = (as_integer(given["seed"], "seed"), as_integer(given["episode"], "episode"))
+            return cls(given["learner"], View(**seen), *numbers, arrays)
+        except ModelError as error:
+            raise FileError(f"{path}: {error}") from error
 
 
 def _check_suffix(path: str | os.PathLike[str]) -> None:

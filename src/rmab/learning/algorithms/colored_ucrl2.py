@@ -25,9 +25,10 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.learning.base import Plan
 from rmab.learning.index_learner import IndexLearner, Known
+from rmab.learning.kept import Declared, Kept, whole
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.parts import doubled
-from rmab.learning.pools import empirical
+from rmab.learning.pools import Pools, empirical
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View
 from rmab.play.policy import check_place
@@ -63,6 +64,13 @@ class ColoredUcrl2(IndexLearner):
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, gt=0, lt=1, help="probability that the truth lies outside its set")
     optimism: float | None = option(default=None, ge=0, le=100, help="radius and width, in units of the theory's")
+
+    def kept(self, view: View) -> Declared:
+        """Declare the plan for all arms at once, and the visits when it was made."""
+        joint, sets = view.states**view.arms, sum(comb(view.arms, k) for k in range(view.budget + 1))
+        shape = Pools.of(view).support.shape[:3]
+        plan = {"choice": Kept((view.horizon, joint), "i", 0, sets - 1), "value": Kept((joint,)), "epoch": whole(*shape)}
+        return {**super().kept(view), **plan}
 
     def initial(self, view: View, seed: int) -> Arrays:
         """Begin, unless the task is too large to plan for all arms at once."""

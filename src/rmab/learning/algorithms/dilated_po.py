@@ -26,6 +26,7 @@ from scipy.special import expit
 from rmab.common.arrays import FloatArray
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.base import Learner, Plan
+from rmab.learning.kept import Declared, Kept, whole
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.parts import EPSILON, Doubling, WideBernstein
 from rmab.learning.pools import Observed, Pools
@@ -68,6 +69,13 @@ class DilatedPo(Learner):
         counts = np.zeros(pools.support.shape, dtype=np.int64)
         losses = np.zeros((pools.start.size, view.horizon, view.states, 2))
         return {"counts": counts, **EPOCHS.learn({}, counts), "losses": losses, "prices": np.zeros(view.horizon)}
+
+    def kept(self, view: View) -> Declared:
+        """Declare counts, losses and prices."""
+        pools = Pools.of(view)
+        table, each = whole(*pools.support.shape), Kept((view.horizon,), "f", 0, 1)
+        losses = Kept((pools.start.size, view.horizon, view.states, 2))
+        return {"counts": table, "epoch": table, "losses": losses, "prices": each}
 
     def decide(self, state: State) -> Plan:
         """Execute the probabilities of being active."""

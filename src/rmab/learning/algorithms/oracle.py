@@ -11,6 +11,7 @@ from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.base import Learner, Plan
+from rmab.learning.kept import Declared, Kept
 from rmab.learning.options import configured, option
 from rmab.learning.parts import RULE
 from rmab.learning.state import Arrays, State
@@ -51,6 +52,10 @@ class Oracle(Learner):
         if self._table is None:
             raise ModelError("the oracle must be told the problem first: rmab.run does, or use `informed`")
         return {"table": self._table}
+
+    def kept(self, view: View) -> Declared:
+        """Declare the table."""
+        return {"table": Kept((view.arms, view.horizon, view.states))}
 
     def decide(self, state: State) -> Plan:
         """Activate by the table."""

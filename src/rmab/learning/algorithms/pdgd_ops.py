@@ -22,6 +22,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
+from rmab.learning.kept import Declared, Kept
 from rmab.learning.mirror_descent import Parts
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.parts import EPSILON, EXECUTIONS, L1, Doubling, Episode, Revealed, Stepped
@@ -44,6 +45,10 @@ class PriceAscent(PricedMirror):
         """Return the first plan; nothing was gained or priced yet."""
         first = super().begin(pools, sets)
         return Stepped(first.mass, first.iterations, {**first.memory, "greatest": np.array(0.0)})
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare the largest gain, too."""
+        return {**super().kept(pools), "greatest": Kept((), "f", 0)}
 
     def exponent(self, memory: Memory, episode: Episode, gain: FloatArray) -> tuple[FloatArray, Memory]:
         """Return the rate, in units of the largest |gain - price| so far, times gain less price."""

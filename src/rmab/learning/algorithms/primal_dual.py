@@ -7,6 +7,7 @@ kept by the index policy that is read off the plan; the plan's own excess is rec
 import numpy as np
 
 from rmab.common.arrays import FloatArray
+from rmab.learning.kept import Declared, Kept
 from rmab.learning.mirror_descent import MirrorDescent
 from rmab.learning.options import configured
 from rmab.learning.parts import Centred, Episode, Stepped
@@ -26,6 +27,11 @@ class PricedMirror(Centred):
         """Return the first plan; nothing is priced, and nothing was overspent."""
         first, nothing = super().begin(pools, sets), np.zeros(pools.view.horizon)
         return Stepped(first.mass, first.iterations, {**first.memory, "prices": nothing, "excess": nothing})
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare prices, and what was overspent, too."""
+        each = Kept((pools.view.horizon,))
+        return {**super().kept(pools), "prices": each, "excess": each}
 
     def uniform_share(self, view: View) -> float:
         """Return 1 / T: fixed share, so that the plan can always turn back."""

@@ -19,6 +19,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Learner, Plan, stream
 from rmab.learning.index_tables import endless_discount
+from rmab.learning.kept import MOST, Declared, Kept, whole
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools
 from rmab.learning.state import Arrays, State
@@ -92,6 +93,12 @@ class QWhittle(Learner):
         payoffs, states = len(Pools.of(view).zero), view.states
         tables = {"quality": np.zeros((payoffs, states, states, 2)), "index": np.zeros((payoffs, states))}
         return {**tables, "visits": np.zeros((payoffs, states, 2)), "steps": np.array(0)}
+
+    def kept(self, view: View) -> Declared:
+        """Declare the tables."""
+        payoffs, states = len(Pools.of(view).zero), view.states
+        tables = {"quality": Kept((payoffs, states, states, 2)), "index": Kept((payoffs, states))}
+        return {**tables, "visits": Kept((payoffs, states, 2), "f", 0, MOST), "steps": whole()}
 
     def decide(self, state: State) -> Plan:
         """Activate the highest indices, or random arms at the steps that are for exploration."""

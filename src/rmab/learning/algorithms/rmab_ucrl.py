@@ -25,6 +25,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.algorithms.extended_lp import OPTIMISM, SAMPLES, ExtendedLearner, finite_plan
 from rmab.learning.index_learner import Known
+from rmab.learning.kept import Declared, masses
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.parts import EPSILON
 from rmab.learning.pools import Pools, share_of
@@ -59,6 +60,10 @@ class RmabUcrl(ExtendedLearner):
         endless = stationary_fluid(blocks.low, blocks.high, estimate[pools.payoff], *rest)
         mass, share = (np.repeat(one[:, np.newaxis], view.horizon, axis=1) for one in (endless.mass, endless.share))
         return {"estimate": estimate, "mass": mass, "share": share}
+
+    def kept(self, view: View) -> Declared:
+        """Declare the shares, too."""
+        return {**super().kept(view), "share": masses(Pools.of(view).start.size, view.horizon, view.states)}
 
     def table(self, state: State) -> FloatArray:
         """(N, H, S) the share of every arm's block."""

@@ -18,6 +18,7 @@ from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import SolverError
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.index_tables import endless_discount, whittle_table
+from rmab.learning.kept import Declared, Kept
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.parts import EPSILON
 from rmab.learning.pools import Pools, empirical
@@ -50,6 +51,10 @@ class UcWhittle(IndexLearner):
         kernels, values = optimistic_kernels(pools, known.counts, means, wide, price, discount)
         table = whittle_table(pools, kernels, means[pools.payoff], discount)
         return {"table": table, "estimate": means, "values": values, "price": np.array(price)}
+
+    def kept(self, view: View) -> Declared:
+        """Declare the price, too."""
+        return {**super().kept(view), "price": Kept(())}
 
     def observe(self, state: State, feedback: Feedback) -> Arrays:
         """Keep the price that would have cleared the budget."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 from rmab.common.arrays import FloatArray, IntArray
+from rmab.learning.kept import Declared
 from rmab.learning.options import Configured
 from rmab.learning.pools import Observed, Pools
 from rmab.play.feedback import Feedback
@@ -24,6 +25,10 @@ class Part(Configured):
 
     draws: ClassVar[bool] = False
     feedback: ClassVar[Literal["bandit", "full"]] = "bandit"
+
+    def kept(self, pools: Pools) -> Declared:  # noqa: ARG002
+        """Override: declare the arrays that the memory must have. Memories from files are checked by it."""
+        return {}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

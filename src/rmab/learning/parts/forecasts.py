@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray
+from rmab.learning.kept import MOST, Declared, Kept, whole
 from rmab.learning.options import configured
 from rmab.learning.parts.base import Episode
 from rmab.learning.parts.rewards import Estimate, Rewards
@@ -38,6 +39,12 @@ class Remembering(Rewards):
             "ever": np.zeros(shape, dtype=bool),
             "when": np.zeros(shape, dtype=np.int64),
         }
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare the means, and what goes with them."""
+        shape = pools.zero.shape
+        means, numbers = (Kept((len(self.RATES), *shape), "f", 0, most) for most in (1, MOST))
+        return {"means": means, "numbers": numbers, "ever": Kept(shape, "b"), "when": whole(*shape)}
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:
         """Take in one episode: what was seen counts as it is, the rest is guessed."""
@@ -93,6 +100,10 @@ class Forecast(Remembering):
     def begin(self, pools: Pools) -> Memory:
         """Return the means, and the squared errors of their predictions, added up, with the number of checks."""
         return {**super().begin(pools), "errors": np.zeros(len(self.RATES)), "checks": np.array(0)}
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare the means, and the errors of their predictions."""
+        return {**super().kept(pools), "errors": Kept((len(self.RATES),), "f", 0, MOST), "checks": whole()}
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:
         """Check the old predictions, then take in the episode; ahead is the new prediction, without optimism where seen."""

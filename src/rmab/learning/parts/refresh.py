@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from rmab.common.arrays import IntArray
+from rmab.learning.kept import Declared, whole
 from rmab.learning.options import configured
 from rmab.learning.parts.base import Part
 from rmab.learning.pools import Pools
@@ -55,6 +56,10 @@ class Doubling(Refresh):
         if not memory or doubled(memory["epoch"].sum(axis=3), counts.sum(axis=3)):
             return {"epoch": counts}
         return memory
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare the counts of the epoch."""
+        return {"epoch": whole(*pools.support.shape)}
 
     def basis(self, memory: Memory, counts: IntArray) -> IntArray:  # noqa: ARG002
         """The counts of the epoch."""

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.learning.kept import Declared, whole
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Part
 from rmab.learning.pools import Observed, Pools, empirical
@@ -37,6 +38,10 @@ class Sets(Part, ABC):
     def begin(self, pools: Pools) -> Memory:
         """Return the memory before the first episode: `counts` (G, S, 2, S) of transitions, and what else is needed."""
         return {"counts": np.zeros(pools.support.shape, dtype=np.int64)}
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare the counts."""
+        return {"counts": whole(*pools.support.shape)}
 
     def learn(self, memory: Memory, observed: Observed) -> Memory:
         """Return the memory after an episode; `counts` are what the sets are made of: override to forget old ones."""

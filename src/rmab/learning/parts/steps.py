@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from rmab.common.arrays import FloatArray
+from rmab.learning.kept import Declared, Kept, masses
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Episode, Part
 from rmab.learning.parts.rewards import Estimate
@@ -86,6 +87,11 @@ class Active(Step):
         """Return the part of the last plan that is replaced by the uniform occupancy before it is tilted."""
         return 0.0
 
+    def kept(self, pools: Pools) -> Declared:
+        """Declare the flow of the last plan."""
+        view = pools.view
+        return {"flow": masses(pools.start.size, view.horizon, view.states, 2, view.states)}
+
     def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
         """Return the projected uniform occupancy."""
         return self._kept(_projected(pools, sets, _uniform(pools), None, self._budget(pools)), {})
@@ -125,6 +131,10 @@ class Lazy(Step):
     """
 
     scale: float = option(default=1.0, gt=0, le=1e6, help="how much greedier than by the rule, as a factor of beta")
+
+    def kept(self, pools: Pools) -> Declared:  # noqa: ARG002
+        """Declare beta, and the mean of gains where nothing is forecast."""
+        return {"beta": Kept((), "f", 0, GREATEST), "mean": Kept(None, optional=True)}
 
     def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
         """Return the projected uniform occupancy."""
