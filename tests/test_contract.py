@@ -179,6 +179,21 @@ class Peeks(Counting):
         return super().decide(state)
 
 
+class Shares(Counting):
+    """Keeps what it has learned in its class, by episode: every run by itself goes well."""
+
+    PAID = {}
+
+    def update(self, state, feedback):
+        arrays = super().update(state, feedback)
+        self.PAID[state.episode + 1] = arrays["paid"]
+        return arrays
+
+    def decide(self, state):
+        paid = self.PAID[state.episode] if state.episode else state.arrays["paid"]
+        return rmab.Plan(IndexPolicy(paid, state.view.budget))
+
+
 class Unpicklable(Counting):
     def __init__(self):
         self._secret = lambda: 1
@@ -307,6 +322,7 @@ class TestBrokenLearners:
             (Spends(), "budget: episode 0: step 4: the policy activates 5 arms, the budget is 2"),
             (SpendsByTable(), "budget: episode 0: step 0: the policy activates 3 arms, the budget is 2"),
             (Fickle(), "determinism: two runs"),
+            (Shares(), "apart: another run, in turns with this one, changes its plans or states"),
             (Peeks(), "causality: the rewards of episode 0 change the plan of episode 0"),
             (Unpicklable(), "pickling: learner, state or plan cannot be pickled"),
             (Forgets(2.0), "pickling: the copies of learner, state and plan go on differently from episode 2 on"),

@@ -10,21 +10,32 @@ from rmab.errors import ModelError
 
 
 def as_floats(values: ArrayLike, name: str) -> FloatArray:
-    """Copy `values` into a C-ordered float64 array; ModelError if they are not numbers."""
+    """Copy `values` into a C-ordered float64 array; ModelError if they are not numbers, masked, or too many."""
+    check_unmasked(values, name)
     try:
         given = np.asarray(values)
-        if given.dtype.kind not in "biuf" and not (given.dtype.kind == "O" and given.size):
+        if given.dtype.kind not in "biuf":
             raise TypeError(f"found {given.dtype}")
         return np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{name}: not an array of numbers ({error})") from error
+    except MemoryError as error:
+        size = 8 * int(np.size(values)) / 1e9
+        raise ModelError(f"{name}: {size:,.1f} GB are needed, more than there are") from error
+
+
+def check_unmasked(values: object, name: str) -> None:
+    """Raise ModelError for masked arrays, also in a list: what they hide would be used as data."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(one, np.ma.MaskedArray) for one in parts):
+        raise ModelError(f"{name}: masked arrays are not taken; put numbers where they are masked, with .filled(...)")
 
 
 def as_integer(value: object, name: str) -> int:
     """Return `value` as an int; ModelError unless it is a whole number below 2^53 (2.0 is; 2.5, True and '2' are not)."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not -(2**53) < value < 2**53 or value != int(value):  # type: ignore[operator,call-overload]
-        limit = " below 2^53" if number and not -(2**53) < value < 2**53 else ""  # type: ignore[operator]
+        limit = " below 2^53" if number and abs(value) >= 2**53 else ""  # type: ignore[arg-type]
         raise ModelError(f"{name} must be a whole number{limit}, got {value!r:.40}")
     return int(value)  # type: ignore[call-overload,no-any-return]
 

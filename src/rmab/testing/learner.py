@@ -36,6 +36,7 @@ def check_learner(learner: Learner, task: Task | None = None, *, episodes: int =
 
     budget         the plans never activate more arms than the budget allows.
     determinism    the same view, seed and feedback give the same plans and states, byte for byte.
+    apart          two runs side by side do not touch each other: all memory is in the state.
     causality      what an episode pays changes no plan up to and including its own.
     pickling       learner, state and plan go on in another process as they would here.
     resume         a state that was saved and loaded goes on as if nothing had happened.
@@ -66,6 +67,7 @@ def _check_clauses(learner: Learner, game: _Game) -> None:
     player = _told(learner, game)
     course, states = _play(player, game)
     require(course == _play(player, game)[0], "determinism: two runs with the same seed and feedback differ")
+    _check_apart(player, game, course)
     _check_causality(player, game, course)
     k = len(course) // 2
     _check_pickling(player, game, course[k:], states[k])
@@ -206,6 +208,18 @@ def _play(
         states.append(after)
         plan = None
     return course, states
+
+
+def _check_apart(learner: Learner, game: _Game, course: Course) -> None:
+    """Play another game in turns with this one, in which every episode pays the opposite."""
+    other = game
+    for t in range(len(game.rewards)):
+        other = other.mirrored(t)
+    here, there = learner.begin(game.view, SEED), learner.begin(other.view, SEED)
+    for planned, _, after in course:
+        same = _of_plan(learner.plan(here), game.view) == planned
+        here, there = _step(learner, game, here)[0], _step(learner, other, there)[0]
+        require(same and _of_state(here) == after, "apart: another run, in turns with this one, changes its plans or states")
 
 
 def _check_causality(learner: Learner, game: _Game, course: Course) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.common.checks import as_floats, as_states
+from rmab.common.checks import as_floats, as_states, check_unmasked
 from rmab.errors import ModelError
 from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.projection.compiled.program import Program, misfit
@@ -56,6 +56,7 @@ def make_program(
 
 
 def _checked_reference(reference: FloatArray) -> FloatArray:
+    check_unmasked(reference, "reference")
     table = np.ascontiguousarray(reference) if isinstance(reference, np.ndarray) else as_floats(reference, "reference")
     if table.dtype != np.float64:
         table = as_floats(table, "reference")
