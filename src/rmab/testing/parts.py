@@ -30,7 +30,8 @@ from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.view import FeedbackMode
 from rmab.play.policy import Policy
-from rmab.testing.learner import check_learner, require
+from rmab.testing.games import require
+from rmab.testing.learner import check_learner
 
 EPISODES = 3
 ROUNDING = 1e-6

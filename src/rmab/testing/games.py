@@ -1,0 +1,112 @@
+"""Games to check learners on: a problem, its view and fixed rewards, and prints that are equal only byte for byte."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.common.arrays import FloatArray, frozen
+from rmab.errors import PolicyError
+from rmab.families.definition import Task
+from rmab.learning.base import Plan
+from rmab.learning.state import State
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy
+from rmab.play.simulation import simulate
+
+SEED, LUCK = 7, 8  # of the learner, and of the arms
+Print = tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """A problem, its view, and the rewards (T, N, S, 2) of the episodes to be played."""
+
+    problem: Problem
+    view: View
+    rewards: FloatArray
+
+    @classmethod
+    def of(cls, task: Task, episodes: int) -> Game:
+        """Return the game of a task's first episodes."""
+        arms = task.problem.arms
+        nowhere = np.zeros((arms.count, arms.states, 2), dtype=np.int64)
+        chosen = [task.reward(t, nowhere) for t in range(min(episodes, task.episodes))]
+        return cls(task.problem, task.view(), np.stack(chosen))
+
+    def episode(self, t: int, plan: Plan) -> Feedback:
+        """Play episode t, with the same luck every time."""
+        rng = np.random.default_rng((LUCK, t))
+        try:
+            trajectory = simulate(self.problem, plan.policy, self.rewards[t], rng)
+        except PolicyError as error:  # BudgetExceeded is one
+            raise AssertionError(f"budget: episode {t}: {error}") from error
+        return Feedback.reveal(self.view, t, trajectory, self.rewards[t])
+
+    def mirrored(self, t: int) -> Game:
+        """Return the same game, in which episode t pays the opposite within the range."""
+        rewards = self.rewards.copy()
+        rewards[t] = self.view.low + self.view.high - rewards[t]
+        if self.view.passive_zero:
+            rewards[t, ..., 0] = 0.0
+        return replace(self, rewards=rewards)
+
+    def relabelled(self, order: NDArray[np.int64]) -> Game:
+        """Return the same game, in which arm i is the old arm order[i]."""
+        old = self.problem.arms
+        declared = {name: getattr(old, name) for name in ("groups", "support", "sizes")}
+        known = {name: value[order] for name, value in declared.items() if value is not None}
+        arms = Arms(old.kernels[order], state_names=old.state_names, **known)
+        start = frozen(self.problem.start[order])
+        problem = Problem(arms, start, self.problem.budget, self.problem.horizon)
+        view = replace(self.view, start=start, groups=arms.groups, support=arms.support, sizes=arms.sizes)
+        return Game(problem, view, self.rewards[:, order])
+
+
+def require(holds: bool, otherwise: str) -> None:
+    """Raise AssertionError with this line, unless it holds."""
+    if not holds:
+        raise AssertionError(otherwise)
+
+
+def small_task(episodes: int) -> Task:
+    """Return a task of 5 arms that differ."""
+    rng = np.random.default_rng(0)
+    problem = Problem(Arms(rng.dirichlet(np.ones(3), size=(5, 3, 2))), [0, 1, 2, 0, 1], 2, 6)
+    return Task.from_rewards(problem, rng.uniform(-1, 2, size=(episodes, 5, 3, 2)), low=-1, high=2)
+
+
+def exactly(value: object) -> Print:
+    """Return something that is equal for two values only if they are equal byte for byte."""
+    if isinstance(value, np.ndarray):
+        return "array", value.dtype.str, value.shape, value.tobytes()
+    return type(value).__name__, repr(value)
+
+
+def of_fields(thing: View | Feedback) -> Print:
+    """Describe all fields."""
+    return tuple(exactly(getattr(thing, field.name)) for field in fields(thing))
+
+
+def of_state(state: State) -> Print:
+    """Describe a state with all its arrays."""
+    arrays = tuple((name, exactly(state.arrays[name])) for name in sorted(state.arrays))
+    return state.learner, state.seed, state.episode, of_fields(state.view), arrays
+
+
+def of_plan(plan: Plan, view: View) -> Print:
+    """Describe a plan: the table of an index policy; of any other, what it does in some states."""
+    policy, rest = plan.policy, (exactly(plan.occupancy), exactly(plan.block_of))
+    if type(policy) is IndexPolicy:
+        return exactly(policy.table), policy.budget, policy.rule, policy.rounding, rest
+    sizes = np.full(view.arms, view.states) if view.sizes is None else view.sizes
+    places = np.random.default_rng(LUCK).integers(0, sizes, size=(view.horizon, view.arms))
+    places[0] = view.start
+    acts = [exactly(np.asarray(policy.act(h, places[h], np.random.default_rng(h)))) for h in range(view.horizon)]
+    return (*acts, rest)
