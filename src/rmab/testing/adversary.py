@@ -8,6 +8,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.model.adversaries import Adversary
+from rmab.testing.games import require
 
 STEPS = 6  # of an episode, for made-up visits
 MOST = 20  # episodes that are looked at, spread over all
@@ -17,8 +18,7 @@ def check_adversary(adversary: Adversary) -> None:
     """Ask for the rewards of up to 20 episodes, and see whether the contract is kept.
 
     episodes      rewards exist for episodes 0..T-1, and other episodes are refused with ModelError.
-    shape         base and rewards are float arrays of one shape (N, S, 2).
-    range         every reward is finite and within [low, high].
+    rewards       base and rewards are arrays of one shape (N, S, 2), finite and within [low, high].
     passive_zero  passive pairs pay nothing where that is declared.
     read-only     rewards cannot be written to, and what was returned once does not change later.
     determinism   the same episode and visits give the same rewards, byte for byte.
@@ -44,7 +44,7 @@ def check_adversary(adversary: Adversary) -> None:
     >>> model = rmab.RewardModel(np.ones((1, 2, 2, 2)), low=0, high=2)
     >>> check_adversary(rmab.adversary("noisy", model, 10, np.random.default_rng(0)))
     """
-    _require(isinstance(adversary, Adversary), f"kind: {type(adversary).__name__} is not a subclass of rmab.Adversary")
+    require(isinstance(adversary, Adversary), f"kind: {type(adversary).__name__} is not a subclass of rmab.Adversary")
     rounds = _check_episodes(adversary)
     _check_values("base", adversary, _asked(adversary, "base"))
     given = {t: _visits(adversary.base, t, 0) for t in rounds}
@@ -52,27 +52,22 @@ def check_adversary(adversary: Adversary) -> None:
     for t in rounds:
         reward = rewards[t] = _asked(adversary, t, given[t])
         _check_values(f"episode {t}", adversary, reward)
-        _require(not reward.flags.writeable, f"read-only: the rewards of episode {t} can be written to")
+        require(not reward.flags.writeable, f"read-only: the rewards of episode {t} can be written to")
         kept[t] = reward.tobytes()
         same = _asked(adversary, t, given[t]).tobytes() == kept[t]
-        _require(same, f"determinism: asked twice, episode {t} pays differently")
+        require(same, f"determinism: asked twice, episode {t} pays differently")
     for t in rounds:
-        _require(rewards[t].tobytes() == kept[t], f"read-only: the rewards of episode {t} changed after they were returned")
+        require(rewards[t].tobytes() == kept[t], f"read-only: the rewards of episode {t} changed after they were returned")
     _check_causality(adversary, given, kept)
     _check_copy(adversary, given, kept)
     _check_alike(adversary, rounds)
     _check_repeated(adversary, rounds)
 
 
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise AssertionError(otherwise)
-
-
 def _check_episodes(adversary: Adversary) -> list[int]:
     """Return the episodes to look at."""
     number = adversary.episodes
-    _require(isinstance(number, int) and number >= 1, f"episodes: T must be a whole number, 1 or more, got {number!r}")
+    require(isinstance(number, int) and number >= 1, f"episodes: T must be a whole number, 1 or more, got {number!r}")
     for t in (-1, number):
         try:
             adversary.reward(t)
@@ -89,23 +84,25 @@ def _asked(adversary: Adversary, what: str | int, visits: IntArray | None = None
     """Return the rewards of an episode, or the base; whatever is raised is a broken clause."""
     try:
         found = adversary.base if isinstance(what, str) else adversary.reward(what, visits)
+    except ModelError as error:
+        raise AssertionError(f"rewards: {error}") from error
     except Exception as error:
         place = "base" if isinstance(what, str) else f"episode {what}"
         unasked = not adversary.adaptive and "None" in str(error)
         hint = " (visits are None unless the class says `adaptive = True`)" if unasked else ""
         raise AssertionError(f"episodes: {place} raises {type(error).__name__}: {error}{hint}".replace("\n", " ")) from error
-    _require(isinstance(found, np.ndarray), f"shape: {what} is a {type(found).__name__}, not an array")
+    require(isinstance(found, np.ndarray), f"rewards: {what} is a {type(found).__name__}, not an array")
     return found
 
 
 def _check_values(place: str, adversary: Adversary, reward: FloatArray) -> None:
     shape = adversary.base.shape
-    _require(len(shape) == 3 and shape[2] == 2, f"shape: base must have shape (N, S, 2), got {shape}")
-    _require(reward.shape == shape, f"shape: {place} has shape {reward.shape}, base has {shape}")
-    _require(reward.dtype == np.float64, f"shape: {place} is an array of {reward.dtype}, not of float64")
+    require(len(shape) == 3 and shape[2] == 2, f"rewards: base must have shape (N, S, 2), got {shape}")
     low, high = adversary.low, adversary.high
     for n, s, a in np.argwhere(~((reward >= low) & (reward <= high)))[:1]:
-        raise AssertionError(f"range: {place}, arm {n}, state {s}, action {a} is {reward[n, s, a]}, outside [{low}, {high}]")
+        raise AssertionError(
+            f"rewards: {place}, arm {n}, state {s}, action {a} is {reward[n, s, a]}, outside [{low}, {high}]"
+        )
     if adversary.passive_zero:
         for n, s in np.argwhere(reward[..., 0] != 0)[:1]:
             raise AssertionError(f"passive_zero: {place}, arm {n}, state {s} pays {reward[n, s, 0]} while passive")
@@ -122,11 +119,11 @@ def _visits(base: FloatArray, t: int, key: int) -> IntArray:
 def _check_causality(adversary: Adversary, given: dict[int, IntArray], kept: dict[int, bytes]) -> None:
     for t in reversed(given):
         same = _asked(adversary, t, given[t]).tobytes() == kept[t]
-        _require(same, f"causality: episode {t} pays differently after later episodes were asked for")
+        require(same, f"causality: episode {t} pays differently after later episodes were asked for")
         if not adversary.adaptive:
             for visits in (None, _visits(adversary.base, t, 1)):
                 same = _asked(adversary, t, visits).tobytes() == kept[t]
-                _require(same, f"causality: the visits change episode {t}, but `adaptive` is False")
+                require(same, f"causality: the visits change episode {t}, but `adaptive` is False")
 
 
 def _check_copy(adversary: Adversary, given: dict[int, IntArray], kept: dict[int, bytes]) -> None:
@@ -135,7 +132,7 @@ def _check_copy(adversary: Adversary, given: dict[int, IntArray], kept: dict[int
     except Exception as error:
         raise AssertionError(f"pickling: the adversary cannot be pickled ({error})".replace("\n", " ")) from error
     for t, visits in given.items():
-        _require(_asked(copied, t, visits).tobytes() == kept[t], f"pickling: episode {t} of a copy pays differently")
+        require(_asked(copied, t, visits).tobytes() == kept[t], f"pickling: episode {t} of a copy pays differently")
 
 
 def _groupings(arms: int) -> Iterator[IntArray]:
@@ -165,10 +162,8 @@ def _check_repeated(adversary: Adversary, rounds: list[int]) -> None:
     for t in rounds:
         seen = _visits(adversary.base, t, 3)
         paid, copies = _asked(adversary, t, seen), _asked(double, t, np.repeat(seen, 2, axis=0))
-        _require(copies.shape[0] == 2 * len(paid), f"copies: repeated(2) has {copies.shape[0]} arms, not {2 * len(paid)}")
-        _require(
-            np.array_equal(copies[::2], copies[1::2]), f"copies: in episode {t} of repeated(2), copies of an arm differ"
-        )
+        require(copies.shape[0] == 2 * len(paid), f"copies: repeated(2) has {copies.shape[0]} arms, not {2 * len(paid)}")
+        require(np.array_equal(copies[::2], copies[1::2]), f"copies: in episode {t} of repeated(2), copies of an arm differ")
         if not adversary.adaptive:
             same = np.array_equal(copies[::2], paid)
-            _require(same, f"copies: in episode {t} of repeated(2), copies are not paid what their arm is paid")
+            require(same, f"copies: in episode {t} of repeated(2), copies are not paid what their arm is paid")
