@@ -27,6 +27,7 @@ from rmab.learning import (
     Part,
     Stepped,
     TopB,
+    TransitionSets,
     Ucmd,
     WideBernstein,
     configured,
@@ -37,11 +38,12 @@ from rmab.learning.parts import Centred, Exploration, Fading, LastSeen, Observin
 from rmab.learning.parts.counting import add_to_means, begin_means, mean_reward
 from rmab.learning.parts.named import EXECUTIONS, SETS, part
 from rmab.learning.parts.rewards import implicit_estimate
-from rmab.learning.parts.sets import kl_interval, union_log
+from rmab.learning.parts.sets import hoeffding_width, kl_interval, union_log
 from rmab.learning.parts.steps import fitting_beta
 from rmab.learning.pools import Observed, Pools, share_of
-from rmab.learning.visits import weighted_losses
+from rmab.learning.visits import bounds, executed_occupancy, importance, weighted_losses
 from rmab.play.feedback import Feedback
+from rmab.play.policy import IndexPolicy
 from rmab.solvers.projection.project import Projection
 
 # ---------------------------------------------------------------- options
@@ -154,8 +156,8 @@ def test_the_group_of_a_payoff() -> None:
 
 def test_shares_of_states_that_have_hardly_any_mass() -> None:
     """Up to 1e-12 is none."""
-    mass = np.array([[[[0.25, 0.75], [0.0, 0.0], [0.5e-12, 0.5e-12], [1.5e-12, 0.5e-12], [-0.5, 1.0]]]])
-    np.testing.assert_allclose(share_of(mass), [[[0.75, 0, 0, 0.25, 1]]], rtol=1e-15)
+    mass = np.array([[[[0.25, 0.75], [0.0, 0.0], [0.5e-12, 0.5e-12], [1.5e-12, 0.5e-12], [-0.5, 1.0], [1.0, -0.5]]]])
+    np.testing.assert_allclose(share_of(mass), [[[0.75, 0, 0, 0.25, 1, 0]]], rtol=1e-15)
 
 
 def test_values_beyond_their_range_are_cut_off() -> None:
@@ -188,10 +190,24 @@ def test_the_union_bound_is_over_all_episodes_and_the_one_at_hand() -> None:
     assert union_log(pools, counts, 9, 0.1) == pytest.approx(math.log(10 * 60 / 0.1), rel=1e-15)
 
 
+def test_sets_of_a_single_visit_by_hand() -> None:
+    """One arm, two states, H = 1, T = 1, epsilon = 4 / e^2, so that the union bound is 2 (see test_sets_by_hand)."""
+    pools, counts = Pools.of(view_of(1, 2, 1, episodes=1)), np.zeros((1, 2, 2, 2), dtype=np.int64)
+    counts[0, 0, 0] = [1, 0]
+    kl = Kl(epsilon=4 * math.exp(-2)).around(pools, counts, 0)
+    # -ln p <= 2 + ln(2 * 2).
+    np.testing.assert_allclose(kl.low[0, 0, 0], [math.exp(-2) / 4, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(kl.high[0, 0, 0], [1.0, 1 - math.exp(-2) / 4], rtol=1e-12)
+    # One state, one arm, H = 1: ln(4 * 2 / 0.8) = ln 10, so sqrt(ln 10 / 2) > 1 for one visit; sqrt(ln 10 / 4) for two.
+    width = hoeffding_width(view_of(1, 1, 1), np.array([[[1, 2]]]), 0, 0.8)
+    np.testing.assert_allclose(width, [[[1.0, math.sqrt(math.log(10) / 4)]]], rtol=1e-15)
+
+
 def test_scaled_boxes_by_hand() -> None:
     """One arm, two states, 200 visits of 1/4 and 3/4, the first episode: H = 1, epsilon = 16 / e^4, so that delta = 0.1."""
     pools, counts = Pools.of(view_of(1, 2, 1)), np.full((1, 2, 2, 2), [50, 150])
-    for scale, low, high in ((1.0, [0.15, 0.65], [0.35, 0.85]), (0.5, [0.2, 0.7], [0.3, 0.8]), (3, [0, 0.45], [0.55, 1])):
+    ends = {0.0: ([0.25, 0.75], [0.25, 0.75]), 0.5: ([0.2, 0.7], [0.3, 0.8]), 1.0: ([0.15, 0.65], [0.35, 0.85])}
+    for scale, (low, high) in {**ends, 3.0: ([0, 0.45], [0.55, 1])}.items():
         sets = Hoeffding(epsilon=16 * math.exp(-4), scale=scale).around(pools, counts, 0)
         np.testing.assert_allclose(sets.low[0, 0, 0], low, atol=1e-15)
         np.testing.assert_allclose(sets.high[0, 0, 0], high, atol=1e-15)
@@ -214,16 +230,47 @@ def test_a_loss_that_was_not_shown_is_none() -> None:
 
 
 def test_a_hidden_loss_has_no_weight() -> None:
-    """Arm 0 is passive in state 1 twice, but what that paid is not known."""
+    """Arm 0 is passive in state 1 twice, but what that paid is not known. Where nobody was, a weight may be 0."""
     _, pools, seen = tiny()
     values = seen.values.copy()
     values[0, 1, 0] = np.nan
     visits = np.zeros((3, 3, 2, 2))
     visits[0, 1:, 1, 0], visits[0, 0, 0, 1] = 1.0, 1.0
-    losses = weighted_losses(pools, Observed(seen.counts, values, seen.visits), visits, np.full(visits.shape, 0.5))
+    losses = weighted_losses(pools, Observed(seen.counts, values, seen.visits), visits, 0.5 * visits)
     hand = np.zeros(visits.shape)
     hand[0, 0, 0, 1] = 0.4 / 0.5  # active in state 0, it paid 0.6
     np.testing.assert_allclose(losses, hand, rtol=1e-14)
+
+
+def test_bounds_of_known_kernels_are_the_occupancy() -> None:
+    """From state 0 both states come next, 3 to 1; 0.5 is active at first, then 0.2 and 0.6."""
+    pools, share = Pools.of(view_of(1, 2, 2)), np.array([[[0.5, 0.5], [0.2, 0.6]]])
+    sets, wanted = TransitionSets.known(np.full((1, 2, 2, 2), [0.75, 0.25])), np.ones((1, 2, 2), dtype=bool)
+    hand = [[[[0.5, 0.5], [0, 0]], [[0.6, 0.15], [0.1, 0.15]]]]
+    for most in (True, False):
+        np.testing.assert_allclose(bounds(pools, sets, share, wanted, most=most), hand, rtol=1e-14)
+
+
+def test_least_and_most_mass_by_hand() -> None:
+    """State 1 comes next with probability 0.25 to 0.5, and half of it is active there."""
+    pools, share = Pools.of(view_of(1, 2, 2)), np.full((1, 2, 2), 0.5)
+    sets = TransitionSets.boxes(np.full((1, 2, 2, 2), [0.5, 0.25]), np.full((1, 2, 2, 2), [0.75, 0.5]))
+    for most, hand in ((True, [0.375, 0.25]), (False, [0.25, 0.125])):
+        found = bounds(pools, sets, share, np.ones((1, 2, 2), dtype=bool), most=most)[0, 1]
+        np.testing.assert_allclose(found, np.array(hand)[:, np.newaxis].repeat(2, axis=1), rtol=1e-14)
+
+
+def test_importance_of_what_is_neither_planned_nor_hoped_for() -> None:
+    """The arm is active though it plans not to be, and may come to state 1, of which nothing is hoped: mere visits."""
+    pools, counts = Pools.of(view_of(1, 2, 2)), np.zeros((1, 2, 2, 2), dtype=np.int64)
+    counts[0, :, 0], counts[0, :, 1] = [9, 0], [5, 5]  # passive stays in or goes to state 0
+    share, hoped = np.zeros((1, 2, 2)), np.zeros((1, 2, 2, 2))
+    policy = IndexPolicy(share, 1)
+    seen = executed_occupancy(pools, policy, counts, (0, 0))[0, 1, 1]
+    assert seen[0] == 0
+    assert 0.3 < seen[1] < 0.7
+    weights = importance(pools, policy, share, counts, hoped, (0, 0))
+    np.testing.assert_array_equal(weights[0, 1, 1], [0.0025, seen[1]])
 
 
 def test_means_leave_out_visits_whose_reward_is_hidden() -> None:
@@ -232,6 +279,7 @@ def test_means_leave_out_visits_whose_reward_is_hidden() -> None:
         seen = Observed(np.zeros((1, 1, 2, 1), dtype=np.int64), np.array([[[paid, np.nan]]]), np.array([[[3.0, 0.0]]]))
         memory = add_to_means(memory, seen, t)
     np.testing.assert_allclose(mean_reward(memory), [[[(3 * 0.5 + 3 * 0.2) / 6, 1.0]]], rtol=1e-15)
+    assert [len(begin_means(Pools.of(view_of(1, 1)), window)["seen"]) for window in (0, 1, 3)] == [1, 1, 3]
 
 
 def learned(kind: type[Any], paid: list[float | None], episodes: int = 100) -> list[Estimate]:
@@ -303,13 +351,14 @@ def moved(step: Step, pools: Pools, memory: Any, gain: Any) -> Stepped:
 
 
 def test_the_plan_is_mixed_with_the_uniform_one_before_it_is_tilted() -> None:
-    """Two states, H = 1, flows 0.6 passive and 0.4 active: half of them, and half of 1/8 in every entry."""
-    pools, flow = Pools.of(view_of(1, 2, 1)), np.zeros((1, 1, 2, 2, 2))
-    flow[0, 0, 0] = [[0.3, 0.3], [0.1, 0.3]]
-    plain = moved(Active(), pools, {"flow": flow}, np.zeros((1, 2, 2)))
+    """Three states, H = 1, flows 0.6 passive and 0.4 active: half of them, and half of 1/18 in each of three entries."""
+    pools, flow = Pools.of(view_of(1, 3, 1)), np.zeros((1, 1, 3, 2, 3))
+    flow[0, 0, 0] = [[0.3, 0.2, 0.1], [0.1, 0.2, 0.1]]
+    plain = moved(Active(), pools, {"flow": flow}, np.zeros((1, 3, 2)))
     np.testing.assert_allclose(plain.mass[0, 0, 0], [0.6, 0.4], rtol=1e-7)
-    mixed = moved(HalfUniform(), pools, {"flow": flow}, np.zeros((1, 2, 2)))
-    np.testing.assert_allclose(mixed.mass[0, 0, 0], [0.425 / 0.75, 0.325 / 0.75], rtol=1e-7)
+    mixed = moved(HalfUniform(), pools, {"flow": flow}, np.zeros((1, 3, 2)))
+    # 0.3 + 1/12 and 0.2 + 1/12, of 2/3.
+    np.testing.assert_allclose(mixed.mass[0, 0, 0], [0.575, 0.425], rtol=1e-7)
 
 
 def test_what_the_last_plan_ruled_out_can_come_back() -> None:
@@ -330,6 +379,24 @@ def test_centred_steps_take_losses_of_any_size() -> None:
     far = moved(step, pools, {"flow": flow}, [[[-1e5, 0.0]]])
     np.testing.assert_allclose(far.mass[0, 0, 0], [0.0, 1.0], atol=1e-12)
     assert far.memory["flow"].min() >= 0
+
+
+@pytest.mark.parametrize("kind", ["lazy", "centred"])
+def test_states_that_pay_more_are_sought(kind: str) -> None:
+    """Two steps, kernels unknown: the next state is chosen, in proportion to the root of what it promises.
+
+    Exponents are 0 and 1 in state 0, 2 and 2 in state 1: these promise 1 + e and 2 e^2. The root, as being elsewhere than
+    the uniform reference says costs once where one goes and once where one is.
+    """
+    pools = Pools.of(view_of(1, 2, 2))
+    if kind == "lazy":  # at the greatest beta, which stays
+        plan = moved(Lazy(), pools, {"beta": np.array(500.0)}, [[[0.0, 0.002], [0.004, 0.004]]])
+    else:
+        step = Centred(scale=1 / Active().rate(pools.view))
+        plan = moved(step, pools, {"flow": np.full((1, 2, 2, 2, 2), 1 / 8)}, [[[0.0, 1.0], [2.0, 2.0]]])
+    np.testing.assert_allclose(plan.mass[0, 0, 0], [1 / (1 + math.e), math.e / (1 + math.e)], rtol=1e-6)
+    root = math.sqrt(2 * math.e**2 / (1 + math.e))
+    np.testing.assert_allclose(plan.mass[0, 1].sum(axis=1), [1 / (1 + root), root / (1 + root)], rtol=1e-6)
 
 
 def lazy(beta: float, difference: float, scale: float = 1.0) -> tuple[float, float]:
@@ -370,6 +437,9 @@ def test_beta_is_what_fits_where_that_is_near() -> None:
     chance, beta = lazy(10.0, 1.0)
     assert chance == pytest.approx(logistic(first / 2), abs=1e-6)
     assert beta == pytest.approx(fitting(first, 1.0), rel=1e-4)
+    twice = fitting(12.0, 1.0)
+    assert 1.5 * 12 < twice < 2.5 * 12
+    assert lazy(12.0, 1.0)[0] == pytest.approx(logistic(twice / 2), abs=1e-6)
     assert lazy(20.0, 1.0)[0] == pytest.approx(logistic(10.0), abs=1e-7)  # 27.7 is less than 1.5 times 20: it waits
     assert lazy(500.0, 1.0)[1] == 125.0  # far too large: a quarter
 
