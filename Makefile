@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo planners test lint boundscheck bench clean
+.PHONY: help demo planners test lint boundscheck coverage bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -35,6 +35,9 @@ lint: $(READY) ## ruff and mypy (strict on src)
 boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m compiled
 
+coverage: $(READY) ## which lines no test runs; compiled code is left out
+	$(BIN)/python -m pytest -n auto --cov
+
 bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about twenty minutes)
 	@$(BIN)/python benchmarks/simulator.py
 	@$(BIN)/python benchmarks/projection.py
@@ -44,4 +47,4 @@ bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about t
 	@$(BIN)/python benchmarks/startup.py
 
 clean: ## remove the environment and what the tools left in this folder
-	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

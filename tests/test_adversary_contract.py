@@ -83,6 +83,11 @@ class WrongError(Good):
         return [super(WrongError, self).reward(k) for k in range(self.episodes)][t]
 
 
+class NoSuchKey(Good):
+    def reward(self, t: int, visits: Any = None) -> Any:
+        return {k: super(NoSuchKey, self).reward(k) for k in range(self.episodes)}[t]
+
+
 class Raises(Good):
     def choose(self, t: int, visits: Any) -> Any:
         raise KeyError(t)
@@ -185,6 +190,7 @@ class WrongCopies(Good):
     [
         (BeyondTheEnd, "episodes: there is a reward for episode -1, beyond 0..5"),
         (WrongError, "episodes: there is a reward for episode -1, beyond 0..5"),
+        (NoSuchKey, r"episodes: episode -1 of 6 raises KeyError, not ModelError \(-1\)"),
         (Raises, "episodes: episode 0 raises KeyError: 0"),
         (
             ReadsVisits,

@@ -374,6 +374,14 @@ class TestBrokenLearners:
         with pytest.raises(AssertionError, match=r"^bad feedback: .* is taken for good$"):
             check_learner(Overlooks())
 
+    def test_an_error_of_its_own_is_passed_on(self):
+        class Fails(Counting):
+            def update(self, state, feedback):
+                raise ValueError("the clinic is closed")
+
+        with pytest.raises(ValueError, match=r"^the clinic is closed$"):
+            check_learner(Fails())
+
     def test_relabelling_is_asked_of_index_policies_only(self):
         check_learner(ByNumber())
 

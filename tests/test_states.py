@@ -54,6 +54,20 @@ class TestState:
         with pytest.raises(rmab.FileError, match="missing view_arms"):
             State.load(path)
 
+    def test_a_file_whose_learner_has_no_name_is_refused(self, tmp_path):
+        path = tmp_path / "state.npz"
+        self.state().save(path)
+        with np.load(path) as fields:
+            np.savez(path, **{**fields, "learner": np.array(3)})
+        with pytest.raises(rmab.FileError, match=r"state\.npz: learner must be text$"):
+            State.load(path)
+
+
+def test_a_plan_has_a_short_repr():
+    state = rmab.learner("ucmd").begin(small_task().view())
+    shown = repr(rmab.learner("ucmd").plan(state))
+    assert shown == f"Plan(IndexPolicy, {int(state.arrays['iterations'])} iterations)"
+
 
 def reachable(*roots):
     """Yield every array that attributes, items, closures, defaults and bases lead to; modules and code lead nowhere."""
