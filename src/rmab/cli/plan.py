@@ -9,7 +9,7 @@ import click
 
 from rmab.cli.names import MODEL_FILES, TASK, whole_number
 from rmab.cli.program import BadInput, examples
-from rmab.cli.screen import number, print_json, print_table, screen_width
+from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, screen_width
 
 if TYPE_CHECKING:
     from rmab.common.arrays import FloatArray
@@ -59,7 +59,8 @@ def plan(problem: str, reward: Path | None, index: str, arms: tuple[int, ...], s
     from rmab.planners.indices import lagrangian_index, occupancy_index
     from rmab.solvers.fluid.fluid import fluid
 
-    model, pays = _model(problem, reward, seed)
+    with alone_on_stdout(machine):
+        model, pays = _model(problem, reward, seed)
     for n in arms:
         if n >= model.arms.count:
             raise click.BadParameter(f"there are arms 0..{model.arms.count - 1}, got {n}", param_hint="'--arm'")
@@ -134,10 +135,8 @@ def _print_plan(name: str, solved: "Fluid") -> None:
     size = f"{model.arms.count} arms of {model.arms.states} states, budget {model.budget}, {model.horizon} steps"
     active = solved.occupancy[..., 1].sum(axis=(0, 2))
     steps = _steps(model.horizon)
-    click.echo(f"{name}: {size}")
-    click.echo(
-        f"No policy earns more than {solved.bound:,.4f} an episode (certified to {max(solved.gap, 1e-15):.0e} of it)."
-    )
+    say(f"{name}: {size}")
+    say(f"No policy earns more than {solved.bound:,.4f} an episode (certified to {max(solved.gap, 1e-15):.0e} of it).")
     form = _form(solved.prices)
     rows = [
         ("price of one more activation", *(number(solved.prices[h], form) for h in steps)),

@@ -5,10 +5,12 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import IO, TYPE_CHECKING
 
 import click
+
+from rmab.common.words import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,9 +26,48 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(as_json(value), indent=2))
 
 
-def alone_on_stdout(machine: bool) -> AbstractContextManager[object]:
-    """Keep standard output free for JSON, if `machine`: what learners print meanwhile goes to standard error."""
-    return redirect_stdout(sys.stderr) if machine else nullcontext()
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print a text, parts of which may be anybody's: control characters do not reach the terminal."""
+    click.echo(escaped(text), err=err, nl=nl)
+
+
+@contextmanager
+def alone_on_stdout(machine: bool) -> Iterator[None]:
+    """Keep standard output free for JSON, if `machine`: what own code prints meanwhile goes to standard error.
+
+    That is so for Python, for C and for processes that are started meanwhile: file descriptor 1 is that of standard error.
+    """
+    if not machine:
+        yield
+        return
+    usual = sys.stdout
+    with redirect_stdout(sys.stderr):
+        usual.flush()
+        try:
+            kept = os.dup(1)
+        except OSError:  # standard output is closed: there is nothing to keep free
+            yield
+            return
+        try:
+            with suppress(OSError):  # no standard error: then it goes where it went
+                os.dup2(2, 1)
+            yield
+        finally:
+            _flush_all(usual)
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _flush_all(*streams: IO[str]) -> None:
+    """Write out what Python and C code have printed, before standard output is the program's own again."""
+    import ctypes
+
+    for one in (*streams, sys.__stdout__):
+        with suppress(OSError, ValueError):  # it may be closed
+            if one is not None:
+                one.flush()
+    with suppress(OSError, AttributeError, TypeError):  # not all systems have it
+        ctypes.CDLL(None).fflush(None)
 
 
 def as_json(value: object) -> object:
@@ -59,13 +100,13 @@ def print_table(
     table = Table(box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
         short = max((len(row[place]) for row in rows), default=0) <= SHORT
-        table.add_column(column, justify="left" if place < left else "right", overflow="fold", no_wrap=short)
+        table.add_column(escaped(column), justify="left" if place < left else "right", overflow="fold", no_wrap=short)
     for row in rows:
-        table.add_row(*row)
-    console.print(Text(title, style="bold"), soft_wrap=True)
+        table.add_row(*map(escaped, row))
+    console.print(Text(escaped(title), style="bold"), soft_wrap=True)
     console.print(table)
     for note in notes:
-        click.echo(note)
+        say(note)
 
 
 @contextmanager
@@ -74,6 +115,7 @@ def progress(description: str, *, in_lines: bool = False) -> Iterator[Callable[[
 
     Without a terminal there is no bar; with in_lines, a log then gets a line at every tenth.
     """
+    description = escaped(description)
     with _bar() as bar:
         task = bar.add_task(f"{description} (the first run compiles for a minute or two)", total=None)
         said = -1

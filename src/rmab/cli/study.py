@@ -9,7 +9,7 @@ import click
 
 from rmab.cli.names import BUILTIN_STUDY, STUDY, whole_number
 from rmab.cli.program import FAILED, Failure, examples
-from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress
+from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -88,14 +88,14 @@ def run(
         with alone_on_stdout(machine):
             status = _played(plan, folder, runner, adopt, changes.ids if again else (), debug)
     except KeyboardInterrupt:
-        click.echo(f"\nWhat is finished is kept in {folder}; continue with:\n  {_same_command(ctx)}", err=True)
+        say(f"\nWhat is finished is kept in {folder}; continue with:\n  {_same_command(ctx)}", err=True)
         raise
     _print_status(folder, status, machine, changes)
     _say_if_fewer_rounds(plan, folder)
     if not status.complete:
-        click.echo(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
+        say(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
         ctx.exit(FAILED)
-    click.echo(f"The report: {_program(ctx)} study report {shlex.quote(str(folder))}", err=True)
+    say(f"The report: {_program(ctx)} study report {shlex.quote(str(folder))}", err=True)
 
 
 @study.command("list", epilog=examples(("rmab study list", "names, sizes and titles")))
@@ -155,7 +155,7 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
     results = _opened(folder)
     from rmab.report import write_report
 
-    click.echo("writing the report ...", err=True)
+    say("writing the report ...", err=True)
     written = write_report(results, folder / "report" if out is None else out)
     if machine:
         print_json(
@@ -163,8 +163,8 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
         )
         return
     for sentence in written.headline:
-        click.echo(sentence)
-    click.echo(f"report: {written.html}")
+        say(sentence)
+    say(f"report: {written.html}")
 
 
 def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, again: "Collection[str]", debug: bool) -> "Status":
@@ -217,14 +217,14 @@ def _warn_of_changes(plan: "Study", folder: Path, again: bool, debug: bool) -> "
     changes = changes_since(plan, folder)
     fate = "played anew" if again else "kept as they are (--again plays them anew)"
     if changes.library:
-        click.echo(f"warning: {folder}: {changes.library}", err=True)
+        say(f"warning: {folder}: {changes.library}", err=True)
     for what, ids in changes.outdated.items():
         runs = f"finished runs of the old one: {len(ids):,}, {fate}"
-        click.echo(f"warning: {folder}: {what}: its source has changed; {runs}", err=True)
+        say(f"warning: {folder}: {what}: its source has changed; {runs}", err=True)
         for one in ids if debug else ():
-            click.echo(f"  {one}", err=True)
+            say(f"  {one}", err=True)
     if again and not changes.ids:
-        click.echo(f"{folder}: no finished run is of another source of your own code: --again has nothing to do", err=True)
+        say(f"{folder}: no finished run is of another source of your own code: --again has nothing to do", err=True)
     return changes
 
 
@@ -232,13 +232,13 @@ def _say_if_fewer_rounds(plan: "Study", folder: Path) -> None:
     there = _opened(folder).study.rounds
     if plan.rounds < there:
         words = f"{folder} is for {there:,} rounds, of which only the first {plan.rounds:,} were asked for"
-        click.echo(f"{words}; `study status` and `study report` speak of all {there:,}", err=True)
+        say(f"{words}; `study status` and `study report` speak of all {there:,}", err=True)
 
 
 def _print_failure(failure: "RunFailure", debug: bool) -> None:
-    click.echo(f"failed: {failure.id}: {failure.message}", err=True)
+    say(f"failed: {failure.id}: {failure.message}", err=True)
     if debug and failure.trace:
-        click.echo(failure.trace, err=True, nl=False)
+        say(failure.trace, err=True, nl=False)
 
 
 def _print_status(folder: Path, status: "Status", machine: bool, changes: "Changes | None" = None) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rmab.common.checks import as_integer
 from rmab.common.cores import cores
+from rmab.common.imports import folders, folders_aside, look_in
 from rmab.errors import FileError, ModelError, StudyError
 from rmab.study.engines import ATTEMPTS, Outcome
 from rmab.study.shards import write_shard
@@ -24,6 +25,7 @@ from rmab.study.single_run import attempt
 from rmab.study.spec import Job
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS")
+SETTINGS = {**dict.fromkeys(THREADS, "1"), "PYTHONSAFEPATH": "1"}  # the last: nothing is imported from the current folder
 READY, DONE, FAILED, UNWRITABLE = "ready", "done", "failed", "unwritable"
 
 
@@ -106,9 +108,9 @@ class _Worker:
 
     def start(self) -> None:
         self.pipe, theirs = get_context("spawn").Pipe()
-        arguments = (theirs, self.folder)
+        arguments = (theirs, self.folder, folders())
         self.process = get_context("spawn").Process(target=_serve, args=arguments, daemon=True)
-        with _environment_of_workers():
+        with _environment_of_workers(), folders_aside():
             self.process.start()
         theirs.close()
         self.ready, self.alive, self.job = False, True, None
@@ -168,10 +170,10 @@ def _cause(code: int | None) -> str:
 @contextmanager
 def _environment_of_workers() -> Iterator[None]:
     """One thread per library, and no interrupts, for a process that is started inside: Ctrl-C reaches all of a group."""
-    before = {name: os.environ.get(name) for name in THREADS}
+    before = {name: os.environ.get(name) for name in SETTINGS}
     main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
-    os.environ.update(dict.fromkeys(THREADS, "1"))
+    os.environ.update(SETTINGS)
     try:
         yield
     finally:
@@ -181,8 +183,12 @@ def _environment_of_workers() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
-def _serve(pipe: "connection.Connection[tuple[str, str, str], Job]", folder: Path) -> None:
-    """Play the jobs that come through the pipe until it ends, with the study or without a word from it."""
+def _serve(pipe: "connection.Connection[tuple[str, str, str], Job]", folder: Path, own: list[str]) -> None:
+    """Play the jobs that come through the pipe until it ends, with the study or without a word from it.
+
+    own: folders in which modules of one's own may lie, besides the path.
+    """
+    look_in(own)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _print_to_stderr()
     try:
