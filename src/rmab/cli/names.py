@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -56,6 +57,22 @@ class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic in newe
             number = None
         if number is None or number < self.least:
             self.fail(f"expected a whole number, {self.least} or more, got {str(value)!r}", param, ctx)
+        return number
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
+    """A time in seconds, more than none."""
+
+    name = "seconds"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number, or fail with what was expected."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 < number < math.inf:
+            self.fail(f"expected a number of seconds above 0, got {str(value)!r}", param, ctx)
         return number
 
 

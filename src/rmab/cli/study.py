@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmab.cli.names import BUILTIN_STUDY, STUDY, whole_number
+from rmab.cli.names import BUILTIN_STUDY, STUDY, Seconds, whole_number
 from rmab.cli.program import FAILED, Failure, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
 
@@ -54,6 +54,12 @@ def study() -> None:
     help="Where it runs: here, or on a Dask cluster.",
 )
 @click.option("--workers", type=whole_number(min=1), help="Number of processes of the local engine; all cores by default.")
+@click.option(
+    "--time-limit",
+    type=Seconds(),
+    metavar="SECONDS",
+    help="Stop a run that takes longer, compiling included; it counts as failed. Local engine; no limit by default.",
+)
 @click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, for instance tcp://127.0.0.1:8786.")
 @click.option("--adopt", is_flag=True, help="Take over a folder that holds another study.")
 @click.option("--again", is_flag=True, help="Play those finished runs anew whose own task or learner has changed.")
@@ -66,6 +72,7 @@ def run(
     rounds: int | None,
     engine: str,
     workers: int | None,
+    time_limit: float | None,
     scheduler: str | None,
     adopt: bool,
     again: bool,
@@ -77,7 +84,7 @@ def run(
     """
     from rmab.study import Study
 
-    runner = _engine(engine, workers, scheduler)
+    runner = _engine(engine, workers, scheduler, time_limit)
     with alone_on_stdout(machine):
         plan = Study.load(name)
         if rounds is not None:
@@ -190,7 +197,7 @@ def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, again: "
             raise Failure(f"{error}; what is finished is kept, and the same command continues") from error
 
 
-def _engine(name: str, workers: int | None, scheduler: str | None) -> "Engine":
+def _engine(name: str, workers: int | None, scheduler: str | None, time_limit: float | None) -> "Engine":
     from rmab.study import DaskEngine, LocalEngine
 
     if name == "dask":
@@ -198,10 +205,14 @@ def _engine(name: str, workers: int | None, scheduler: str | None) -> "Engine":
             raise click.UsageError("--engine dask needs --scheduler ADDRESS; `dask scheduler` prints its own when it starts")
         if workers is not None:
             raise click.UsageError("--workers is for the local engine; a Dask cluster has the workers that you started")
+        if time_limit is not None:
+            raise click.UsageError(
+                "--time-limit is for the local engine; a run on a Dask worker cannot be stopped from here"
+            )
         return DaskEngine(scheduler)
     if scheduler is not None:
         raise click.UsageError("--scheduler is for --engine dask")
-    return LocalEngine(workers)
+    return LocalEngine(workers, time_limit)
 
 
 def _opened(folder: Path) -> "Results":
@@ -258,9 +269,9 @@ def _program(ctx: click.Context) -> str:
 def _same_command(ctx: click.Context) -> str:
     """Return the command that was given, to be typed again."""
     words = [str(ctx.params["name"])]
-    for option in ("--out", "--rounds", "--engine", "--workers", "--scheduler"):
-        value = ctx.params["folder" if option == "--out" else option[2:]]
+    for option in ("--out", "--rounds", "--engine", "--workers", "--time-limit", "--scheduler"):
+        value = ctx.params["folder" if option == "--out" else option[2:].replace("-", "_")]
         if value is not None and (option, value) != ("--engine", "local"):
-            words += [option, str(value)]
+            words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
     words += [flag for flag, name in (("--adopt", "adopt"), ("--again", "again"), ("--json", "machine")) if ctx.params[name]]
     return f"{ctx.command_path} {shlex.join(words)}"
