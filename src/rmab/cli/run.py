@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.names import LEARNER, MODEL_FILES, TASK, check_known, key_values, whole_number
-from rmab.cli.program import examples
+from rmab.cli.program import Failure, examples
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -35,6 +35,14 @@ def _checked_file(ctx: click.Context, param: click.Parameter, value: Path | None
         raise click.BadParameter(f"{value}: the name must end in {' or '.join(TABLES)}", ctx, param)
     if value is not None and not value.parent.is_dir():
         raise click.BadParameter(f"{value}: there is no folder {value.parent}", ctx, param)
+    if value is not None and not ctx.resilient_parsing:
+        from rmab.common.files import check_writable
+        from rmab.errors import FileError
+
+        try:
+            check_writable(value)
+        except FileError as error:
+            raise click.BadParameter(str(error), ctx, param) from error
     return value
 
 
@@ -114,12 +122,14 @@ def run(
         with progress(f"{learner} on {game.name}") as done:
             played = play(game, player, seed, feedback=feedback, progress=done)
             summary = played.summary()  # under the bar, too: it solves for the comparators
-    if save is not None:
-        _save(played, summary, save)
+    fault = None if save is None else _saved(played, summary, save)
+    kept = None if fault else save
     if machine:
-        print_json({**summary, "saved": None if save is None else str(save)})
+        print_json({**summary, "saved": None if kept is None else str(kept)})
     else:
-        _print(played, summary, save)
+        _print(played, summary, kept)
+    if fault is not None:
+        raise Failure(f"{fault}; the run is not saved") from fault
 
 
 def _chosen_task(name: str, seed: int, options: dict[str, Any]) -> "Task":
@@ -154,6 +164,15 @@ def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:
     if save is not None:
         notes.append(f"saved: {save}")
     print_table(title, ("", "in all", "per episode", "%"), rows, notes=notes)
+
+
+def _saved(played: "Run", summary: dict[str, Any], path: Path) -> Exception | None:
+    """Save the run, and return what went wrong, if something did: the result is printed all the same."""
+    try:
+        _save(played, summary, path)
+    except Exception as error:  # noqa: BLE001  (whatever it is, it must not take the result with it)
+        return error
+    return None
 
 
 def _save(played: "Run", summary: dict[str, Any], path: Path) -> None:
