@@ -1,13 +1,14 @@
 """Types of arguments and options: checked before any work, completed by the shell; a typo gets a suggestion."""
 
 import difflib
-import json
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
+
+from rmab.common.parsing import parsed_json
 
 MODEL_FILES = (".npz", ".json")
 
@@ -131,7 +132,7 @@ def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
         if key in pairs:
             raise click.BadParameter(f"{key} is given twice; keep one", ctx, param)
         try:
-            pairs[key] = json.loads(value)
+            pairs[key] = parsed_json(value)
         except ValueError:
             pairs[key] = value
     return pairs

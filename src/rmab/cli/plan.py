@@ -1,6 +1,5 @@
 """`rmab plan`: bound, prices and indices of a problem with known kernels."""
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ import click
 from rmab.cli.names import MODEL_FILES, TASK, whole_number
 from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, screen_width
+from rmab.common.parsing import parsed_json
 
 if TYPE_CHECKING:
     from rmab.common.arrays import FloatArray
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SHOWN_STEPS, FEWER_STEPS, SHOWN_ROWS = 7, 5, 60
 NARROW = 100  # columns below which fewer steps are shown
 ROUNDING = 1e-6  # relative to the largest index: closer than this, an index equals a price
+MOST = 12  # decimals; smaller numbers are written as 1.234e-15
 DIGITS = 4  # of the largest number in a table; the others have the same number of decimals
 
 
@@ -105,7 +106,9 @@ def _read_array(path: Path) -> Any:
     from rmab.errors import FileError
 
     try:
-        values = np.load(path, allow_pickle=False) if path.suffix == ".npy" else json.loads(path.read_text(encoding="utf-8"))
+        values = (
+            np.load(path, allow_pickle=False) if path.suffix == ".npy" else parsed_json(path.read_text(encoding="utf-8"))
+        )
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ValueError, EOFError) as error:
@@ -136,7 +139,8 @@ def _print_plan(name: str, solved: "Fluid") -> None:
     active = solved.occupancy[..., 1].sum(axis=(0, 2))
     steps = _steps(model.horizon)
     say(f"{name}: {size}")
-    say(f"No policy earns more than {solved.bound:,.4f} an episode (certified to {max(solved.gap, 1e-15):.0e} of it).")
+    bound = number(solved.bound, ",.4f")
+    say(f"No policy earns more than {bound} an episode (certified to {max(solved.gap, 1e-15):.0e} of it).")
     form = _form(solved.prices)
     rows = [
         ("price of one more activation", *(number(solved.prices[h], form) for h in steps)),
@@ -168,7 +172,8 @@ def _form(values: "FloatArray") -> str:
     """Return one format for all numbers of a table, with DIGITS digits for the largest."""
     largest = float(abs(values).max())
     whole = math.floor(math.log10(largest)) + 1 if largest > 0 else 1
-    return f"z,.{min(max(DIGITS - whole, 0), 12)}f"
+    places = max(DIGITS - whole, 0)
+    return f"z,.{places}f" if places <= MOST else f".{DIGITS - 1}e"
 
 
 def _steps(horizon: int) -> list[int]:

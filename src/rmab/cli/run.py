@@ -147,23 +147,29 @@ def _chosen_task(name: str, seed: int, options: dict[str, Any]) -> "Task":
 
 def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:
     episodes, problem = summary["episodes"], played.task.problem
-    rows = [("reward", number(summary["reward"]), number(summary["reward"] / episodes), "")]
+    size = abs(summary["reward"])
+    rows = [("reward", *_both(summary["reward"], episodes, size), "")]
     for to, regret in summary["regret"].items():
-        part = number(100 * summary["relative_regret"][to], "+.1f")
-        rows.append((f"regret to {to}, {COMPARATORS[to]}", number(regret), number(regret / episodes), f"{part} %"))
+        part = number(100 * summary["relative_regret"][to], "+.1f", of=100)
+        rows.append((f"regret to {to}, {COMPARATORS[to]}", *_both(regret, episodes, size), f"{part} %"))
         for term, value in summary["terms"].items() if to == "O1" else ():
-            rows.append((f"  {term}, {SOURCES[term]}", number(value), number(value / episodes), ""))
+            rows.append((f"  {term}, {SOURCES[term]}", *_both(value, episodes, size), ""))
     used = played.activations
     rows.append(("activations", number(used.sum(), ",.0f"), number(used.mean()), f"{100 * summary['budget_use']:.1f} %"))
     rows.append(("seconds", number(summary["seconds"], ",.2f"), number(summary["seconds"] / episodes, ",.3f"), ""))
-    size = f"{problem.arms.count} arms, budget {problem.budget}, {problem.horizon} steps, {episodes} episodes"
-    title = f"{summary['learner']} on {summary['task']}: {size}, {summary['feedback']} feedback, seed {summary['seed']}"
+    sizes = f"{problem.arms.count} arms, budget {problem.budget}, {problem.horizon} steps, {episodes} episodes"
+    title = f"{summary['learner']} on {summary['task']}: {sizes}, {summary['feedback']} feedback, seed {summary['seed']}"
     notes = ["Term0 to Term3 add up to the regret to O1; % is of what the comparator earns, or of the budget."]
     if summary["privileged"]:
         notes.append(f"{summary['learner']} is privileged: it {summary['privileged']}.")
     if save is not None:
         notes.append(f"saved: {save}")
     print_table(title, ("", "in all", "per episode", "%"), rows, notes=notes)
+
+
+def _both(value: float, episodes: int, size: float) -> tuple[str, str]:
+    """Return a sum over all episodes and its mean, beside rewards of this size."""
+    return number(value, of=size), number(value / episodes, of=size / episodes)
 
 
 def _saved(played: "Run", summary: dict[str, Any], path: Path) -> Exception | None:

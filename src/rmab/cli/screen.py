@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 WIDTH = 120  # columns of a table in a file or a pipe
 TENTHS = 10
+ROUNDING = 1e-9
+READABLE = 12  # columns that a long text needs at least
 SHORT = 24  # characters up to which a cell is kept on one line
 
 
@@ -83,9 +85,16 @@ def as_json(value: object) -> object:
     return value
 
 
-def number(value: float, form: str = ",.1f") -> str:
-    """Return a number for a table, or a dash if it is not finite."""
-    return f"{value:{form}}" if math.isfinite(value) else "-"
+def number(value: float, form: str = ",.1f", *, of: float = 0.0) -> str:
+    """Return a number for a table, or a dash if it is not finite. One that is not zero is not shown as zero.
+
+    of: the size of the numbers that it is the difference of; what is much smaller is rounding, and may be shown as zero.
+    """
+    if not math.isfinite(value):
+        return "-"
+    text = f"{value:{form}}"
+    lost = abs(value) > ROUNDING * abs(of) and not any(one in text for one in "123456789")
+    return f"{value:{'+' if form.startswith('+') else ''}.3g}" if lost else text
 
 
 def print_table(
@@ -97,6 +106,9 @@ def print_table(
     from rich.text import Text
 
     console = _console()
+    if not _fits(columns, rows, console.width):
+        _print_records(title, columns, rows, left, notes)
+        return
     table = Table(box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
         short = max((len(row[place]) for row in rows), default=0) <= SHORT
@@ -105,6 +117,33 @@ def print_table(
         table.add_row(*map(escaped, row))
     console.print(Text(escaped(title), style="bold"), soft_wrap=True)
     console.print(table)
+    for note in notes:
+        say(note)
+
+
+def _fits(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Return whether a table can be shown side by side, with short cells on one line and nothing cut off."""
+    from rich.cells import cell_len
+
+    needed = 2
+    for place, column in enumerate(columns):
+        longest = max((cell_len(escaped(row[place])) for row in rows), default=0)
+        needed += 3 + max(cell_len(column), longest if longest <= SHORT else READABLE)
+    return needed <= width
+
+
+def _print_records(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int, notes: Sequence[str]
+) -> None:
+    """Print a table for a narrow terminal: every row as a few lines, which the terminal may break, but nothing cuts."""
+    say(title)
+    for row in rows:
+        cells = [(column.strip(), cell.strip()) for column, cell in zip(columns, row, strict=True)]
+        if left and cells[0][1]:
+            say(cells[0][1])
+        for column, cell in cells[1 if left else 0 :]:
+            if cell:
+                say(f"  {column}: {cell}")
     for note in notes:
         say(note)
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from rmab.common.parsing import parsed_json
 from rmab.errors import FileError
 
 TRIES, LONGEST_NAME = 100, 255  # for a name that nothing has yet; bytes of a file's name
@@ -170,8 +171,8 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 def _read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
-        fields = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        fields = parsed_json(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
         raise FileError(f"{path}: not JSON ({error})") from error
     if not isinstance(fields, dict):
         raise FileError(f"{path}: expected an object with named fields, found {type(fields).__name__}")
@@ -185,6 +186,8 @@ def _read_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
         stream.seek(0)
         try:
             with np.load(stream, allow_pickle=False) as archive:
+                if twice := sorted({key for key in archive.files if archive.files.count(key) > 1}):
+                    raise ValueError(f"the key {twice[0]!r} is given twice")
                 arrays = {key: archive[key] for key in archive.files}
         except BROKEN_ARCHIVE as error:
             raise FileError(f"{path}: not a readable .npz archive ({error})") from error

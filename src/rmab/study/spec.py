@@ -7,7 +7,6 @@ so that they meet the same task and the same luck.
 import json
 import os
 import re
-import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,9 +20,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rmab.common.files import SUFFIXES
+from rmab.common.parsing import parsed_toml
 from rmab.errors import FileError, ModelError
 from rmab.study.build import learner_faults, task_faults
-from rmab.study.entries import LearnerSpec, TaskSpec, Value
+from rmab.study.entries import LearnerSpec, TaskSpec, Text, Value
 
 Spec = TypeVar("Spec", bound=BaseModel)
 LONGEST = 40  # characters of a label in a run's id
@@ -80,8 +80,8 @@ class Study(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    name: str = Field(min_length=1)
-    title: str = ""
+    name: Text = Field(min_length=1)
+    title: Text = ""
     kind: Literal["learning", "asymptotic", "growth"] = "learning"
     rounds: int = Field(ge=1, le=10**7)
     seed: int = Field(0, ge=0, lt=2**53)
@@ -203,8 +203,8 @@ def _digest(content: object) -> str:
 
 def _parsed(text: str, source: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return parsed_toml(text)
+    except ValueError as error:
         raise FileError(f"{source}: not TOML ({error})") from error
 
 
