@@ -46,6 +46,11 @@ def attempt(job: Job, engine: str) -> tuple[bytes | None, str, str]:
         return None, " ".join(f"{type(error).__name__}: {error}".split()), traceback.format_exc()
 
 
+def attempt_text(text: str, engine: str) -> tuple[bytes | None, str, str]:
+    """Play a job that came as text; see attempt."""
+    return attempt(Job.from_text(text), engine)
+
+
 def _tidy(job: Job, played: Run) -> pa.Table:
     game, view = played.task, played.task.view()
     constant: dict[str, Any] = {

@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rmab.common.files import SUFFIXES
-from rmab.common.parsing import parsed_toml
+from rmab.common.parsing import parsed_json, parsed_toml
 from rmab.errors import FileError, ModelError
 from rmab.study.build import learner_faults, task_faults
 from rmab.study.entries import LearnerSpec, TaskSpec, Text, Value
@@ -51,6 +51,18 @@ class Job:
     learner: LearnerSpec
     round: int
     seed: int
+
+    def to_text(self) -> str:
+        """Return the job as JSON: plain data, for a worker somewhere else."""
+        specs = {"task": self.task.model_dump(), "learner": self.learner.model_dump()}
+        return json.dumps({"id": self.id, "study_hash": self.study_hash, **specs, "round": self.round, "seed": self.seed})
+
+    @classmethod
+    def from_text(cls, text: str) -> "Job":
+        """Return the job that `to_text` wrote."""
+        fields = parsed_json(text)
+        task, learner = TaskSpec.model_validate(fields.pop("task")), LearnerSpec.model_validate(fields.pop("learner"))
+        return cls(task=task, learner=learner, **fields)
 
 
 class Study(BaseModel):
