@@ -1,7 +1,9 @@
 """Small studies for the tests, an engine that plays in this process, and learners that misbehave."""
 
+import ctypes
 import os
 import signal
+import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
@@ -71,4 +73,19 @@ class Deadly(Chance):
         if left:
             self.lives.write_text("\n".join(left[1:]))
             os.kill(os.getpid(), signal.SIGKILL)
+        return super().decide(state)
+
+
+class Hung(Chance):
+    """Never comes to an end, in Python or (`deep`) in compiled code that lets no other thread run."""
+
+    name = "hung"
+
+    def __init__(self, deep: bool = False, note: str = "") -> None:
+        self.deep, self.note = deep, note
+
+    def decide(self, state):  # type: ignore[no-untyped-def]
+        if self.note:
+            Path(self.note).write_text(str(os.getpid()))
+        ctypes.PyDLL(None).sleep(300) if self.deep else time.sleep(300)  # minutes, not for ever, should a test fail
         return super().decide(state)

@@ -180,17 +180,30 @@ def test_errors_of_the_work_have_their_exit_codes(
     assert ("Traceback" in traced.stderr) == isinstance(error, Exception)
 
 
-def test_a_full_disk_is_a_failure_and_a_wrong_place_wrong_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def write(number: int) -> None:
-        def fails(path: Path, content: bytes) -> None:
-            raise rmab.FileError(f"{path}: cannot be written") from OSError(number, os.strerror(number))
+@pytest.mark.parametrize("number", [28, 13])
+@pytest.mark.parametrize("machine", [False, True])
+def test_a_run_that_cannot_be_saved_after_all_is_printed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int, machine: bool
+) -> None:
+    def fails(path: Path, content: bytes) -> None:
+        raise rmab.FileError(f"{path}: cannot be written") from OSError(number, os.strerror(number))
 
-        monkeypatch.setattr("rmab.common.files.write_atomically", fails)
+    monkeypatch.setattr("rmab.common.files.write_atomically", fails)
+    outcome = call("run", "cpap", "random", "--episodes", "1", "--save", tmp_path / "x.csv", *["--json"] * machine)
+    assert outcome.exit_code == 1
+    assert outcome.stderr == f"Error: {tmp_path / 'x.csv'}: cannot be written; the run is not saved\n"
+    assert json.loads(outcome.stdout)["saved"] is None if machine else "reward" in outcome.stdout
+    assert "saved:" not in outcome.stdout
 
-    short = ("run", "cpap", "random", "--episodes", "1", "--save", tmp_path / "x.csv")
-    for number, code in ((28, 1), (13, 2)):
-        write(number)
-        assert call(*short).exit_code == code
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder in which nobody can make a file")
+def test_a_place_that_cannot_be_written_is_refused_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def played(*_: object, **__: object) -> None:
+        pytest.fail("it was played")
+
+    monkeypatch.setattr("rmab.runs.running.run", played)
+    said = refused("run", "cpap", "random", "--episodes", "1", "--save", "/proc/x.csv")
+    assert "/proc/x.csv: cannot be written" in said
 
 
 def test_ctrl_c_ends_a_run_with_130() -> None:

@@ -146,7 +146,8 @@ def test_runs_that_fail_are_named_and_the_exit_code_is_1(file: Path) -> None:
     told = json.loads(call("study", "status", "results", "--json").stdout)
     assert {**told, "outdated": {}} == found
     alone = call("run", "cpap", "broken:Broken", "-t", "episodes=1")
-    assert (alone.exit_code, alone.stderr) == (1, "Error: no plan\n")
+    told = f"broken: imported from {Path('broken.py').absolute()}\n"
+    assert (alone.exit_code, alone.stderr) == (1, f"{told}Error: no plan\n")
 
 
 def test_a_folder_that_can_no_longer_be_written_is_a_failure_not_wrong_input(

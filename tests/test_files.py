@@ -1,6 +1,7 @@
 import gc
 import json
 import os
+import pty
 import re
 import stat
 from contextlib import suppress
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from rmab.common.files import write_atomically
+from rmab.common.files import check_writable, write_atomically
 from rmab.errors import FileError, ModelError, RmabError
 from rmab.families import load_task
 from rmab.model.arms import Arms
@@ -236,3 +237,53 @@ class TestSave:
         write_atomically(tmp_path / "plain", b"new")
         assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"new", b"new"]
         assert [stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()] == [mode, mode]
+
+    def test_a_file_keeps_its_mode_and_the_umask_is_not_touched(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(os, "umask", lambda _: pytest.fail("other threads make files, too"))
+        for mode in (0o600, 0o640, 0o664, 0o755):
+            path = tmp_path / f"{mode}"
+            path.write_bytes(b"old")
+            path.chmod(mode)
+            write_atomically(path, b"new")
+            assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", mode)
+
+    def test_links_are_followed(self, tmp_path):
+        real, link, broken = tmp_path / "real" / "x", tmp_path / "link", tmp_path / "broken"
+        real.parent.mkdir()
+        real.write_bytes(b"old")
+        link.symlink_to(real)
+        broken.symlink_to(real.with_name("y"))
+        write_atomically(link, b"new")
+        write_atomically(broken, b"there now")
+        assert link.is_symlink()
+        assert broken.is_symlink()
+        assert (real.read_bytes(), real.with_name("y").read_bytes()) == (b"new", b"there now")
+        assert sorted(one.name for one in real.parent.iterdir()) == ["x", "y"]
+
+    def test_a_link_that_leads_to_itself(self, tmp_path):
+        (tmp_path / "round").symlink_to(tmp_path / "round")
+        for attempt in (check_writable, lambda path: write_atomically(path, b"")):
+            with pytest.raises(FileError, match=r"round: cannot be written \(Too many levels of symbolic links\)$"):
+                attempt(tmp_path / "round")
+
+    def test_what_is_no_file_is_not_replaced(self, tmp_path):
+        reader, writer = pty.openpty()
+        try:
+            (tmp_path / "device").symlink_to(os.ttyname(writer))
+            check_writable(tmp_path / "device")
+            write_atomically(tmp_path / "device", b"shown")
+            assert os.read(reader, 5) == b"shown"
+            assert stat.S_ISCHR((tmp_path / "device").stat().st_mode)
+        finally:
+            os.close(reader)
+            os.close(writer)
+
+    def test_a_check_leaves_nothing_behind(self, tmp_path):
+        check_writable(tmp_path / "x")
+        check_writable(tmp_path / ("x" * 255))
+        assert list(tmp_path.iterdir()) == []
+        write_atomically(tmp_path / ("x" * 255), b"long")
+        with pytest.raises(FileError, match="Is a directory"):
+            check_writable(tmp_path)
+        with pytest.raises(FileError, match="No such file or directory"):
+            check_writable(tmp_path / "none" / "x")

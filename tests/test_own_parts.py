@@ -71,7 +71,7 @@ class TestByName:
             ("own_parts:nothing", {}, "task own_parts:nothing: 'nothing' does not exist in module own_parts"),
             ("own_parts:NOT_CALLABLE", {}, "NOT_CALLABLE' is not a function or class in module own_parts"),
             ("own_parts:failing", {}, "task own_parts:failing: its maker raised ValueError (no such clinic)"),
-            ("own_parts:number", {}, "task own_parts:number: its maker returned int instead of Task"),
+            ("own_parts:number", {}, "task own_parts:number: is not called: it says that it returns int, not Task"),
             (
                 "own_parts:clinic",
                 {"beds": 3},
@@ -79,8 +79,16 @@ class TestByName:
             ),
             ("own_parts:clinic@ramp", {}, "your own maker brings its own adversary: leave out @ramp"),
             ("cpap@no_such:maker", {}, "adversary no_such:maker: there is no module 'no_such'"),
-            ("cpap@own_parts:number", {}, "adversary own_parts:number: its maker returned int instead of Adversary"),
-            ("cpap@own_parts:clinic", {}, "adversary own_parts:clinic: its maker raised "),
+            (
+                "cpap@own_parts:number",
+                {},
+                "adversary own_parts:number: is not called: it says that it returns int, not Adversary",
+            ),
+            (
+                "cpap@own_parts:clinic",
+                {},
+                "adversary own_parts:clinic: is not called: it says that it returns Task, not Adversary",
+            ),
             ("cpap@own_parts:too_long", {}, "adversary own_parts:too_long: is made for 51 episodes, the task has 50"),
             ("nothing@own_parts:pulsing", {}, "unknown task 'nothing@own_parts:pulsing'"),
         ],

@@ -3,8 +3,7 @@
 `--help` answers at once: the files of this folder import click, and whatever is heavy inside the command that needs it.
 """
 
-import sys
-from pathlib import Path
+import os
 
 import click
 
@@ -14,7 +13,9 @@ from rmab.cli.catalog import learners, tasks
 from rmab.cli.plan import plan
 from rmab.cli.program import Program, examples
 from rmab.cli.run import run
+from rmab.cli.screen import say
 from rmab.cli.study import study
+from rmab.common.imports import look_in
 
 __all__ = ["main"]
 
@@ -36,9 +37,11 @@ def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
     Tables go to standard output, progress and errors to standard error; --json prints for programs. Exit codes: 0 fine, 1
     the work failed, 2 wrong usage or input, 130 stopped by Ctrl-C.
     """
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)  # for tasks and learners of one's own, module:maker; last, so that nothing is hidden
+    try:
+        here = [os.getcwd()]  # noqa: PTH109  (light)
+    except OSError:  # the folder is gone
+        here = []
+    look_in(here, lambda module, file: say(f"{module}: imported from {file}", err=True))
 
 
 for command in (tasks, learners, run, plan, study, bench):

@@ -1,12 +1,14 @@
 """Types of arguments and options: checked before any work, completed by the shell; a typo gets a suggestion."""
 
 import difflib
-import json
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
+
+from rmab.common.parsing import parsed_json
 
 MODEL_FILES = (".npz", ".json")
 
@@ -56,6 +58,22 @@ class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic in newe
             number = None
         if number is None or number < self.least:
             self.fail(f"expected a whole number, {self.least} or more, got {str(value)!r}", param, ctx)
+        return number
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
+    """A time in seconds, more than none."""
+
+    name = "seconds"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number, or fail with what was expected."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 < number < math.inf:
+            self.fail(f"expected a number of seconds above 0, got {str(value)!r}", param, ctx)
         return number
 
 
@@ -113,7 +131,7 @@ def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
         if key in pairs:
             raise click.BadParameter(f"{key} is given twice; keep one", ctx, param)
         try:
-            pairs[key] = json.loads(value)
+            pairs[key] = parsed_json(value)
         except ValueError:
             pairs[key] = value
     return pairs

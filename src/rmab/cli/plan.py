@@ -1,6 +1,5 @@
 """`rmab plan`: bound, prices and indices of a problem with known kernels."""
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,8 @@ import click
 
 from rmab.cli.names import MODEL_FILES, TASK, whole_number
 from rmab.cli.program import BadInput, examples
-from rmab.cli.screen import number, print_json, print_table, screen_width
+from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, screen_width
+from rmab.common.parsing import parsed_json
 
 if TYPE_CHECKING:
     from rmab.common.arrays import FloatArray
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SHOWN_STEPS, FEWER_STEPS, SHOWN_ROWS = 7, 5, 60
 NARROW = 100  # columns below which fewer steps are shown
 ROUNDING = 1e-6  # relative to the largest index: closer than this, an index equals a price
+MOST = 12  # decimals; smaller numbers are written as 1.234e-15
 DIGITS = 4  # of the largest number in a table; the others have the same number of decimals
 
 
@@ -59,7 +60,8 @@ def plan(problem: str, reward: Path | None, index: str, arms: tuple[int, ...], s
     from rmab.planners.indices import lagrangian_index, occupancy_index
     from rmab.solvers.fluid.fluid import fluid
 
-    model, pays = _model(problem, reward, seed)
+    with alone_on_stdout(machine):
+        model, pays = _model(problem, reward, seed)
     for n in arms:
         if n >= model.arms.count:
             raise click.BadParameter(f"there are arms 0..{model.arms.count - 1}, got {n}", param_hint="'--arm'")
@@ -104,7 +106,9 @@ def _read_array(path: Path) -> Any:
     from rmab.errors import FileError
 
     try:
-        values = np.load(path, allow_pickle=False) if path.suffix == ".npy" else json.loads(path.read_text(encoding="utf-8"))
+        values = (
+            np.load(path, allow_pickle=False) if path.suffix == ".npy" else parsed_json(path.read_text(encoding="utf-8"))
+        )
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ValueError, EOFError) as error:
@@ -134,10 +138,9 @@ def _print_plan(name: str, solved: "Fluid") -> None:
     size = f"{model.arms.count} arms of {model.arms.states} states, budget {model.budget}, {model.horizon} steps"
     active = solved.occupancy[..., 1].sum(axis=(0, 2))
     steps = _steps(model.horizon)
-    click.echo(f"{name}: {size}")
-    click.echo(
-        f"No policy earns more than {solved.bound:,.4f} an episode (certified to {max(solved.gap, 1e-15):.0e} of it)."
-    )
+    say(f"{name}: {size}")
+    bound = number(solved.bound, ",.4f")
+    say(f"No policy earns more than {bound} an episode (certified to {max(solved.gap, 1e-15):.0e} of it).")
     form = _form(solved.prices)
     rows = [
         ("price of one more activation", *(number(solved.prices[h], form) for h in steps)),
@@ -169,7 +172,8 @@ def _form(values: "FloatArray") -> str:
     """Return one format for all numbers of a table, with DIGITS digits for the largest."""
     largest = float(abs(values).max())
     whole = math.floor(math.log10(largest)) + 1 if largest > 0 else 1
-    return f"z,.{min(max(DIGITS - whole, 0), 12)}f"
+    places = max(DIGITS - whole, 0)
+    return f"z,.{places}f" if places <= MOST else f".{DIGITS - 1}e"
 
 
 def _steps(horizon: int) -> list[int]:

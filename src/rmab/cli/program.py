@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rmab.cli.screen import say
 from rmab.errors import FileError, ModelError, RmabError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -36,9 +37,9 @@ class Program(click.Group):
             return super().invoke(ctx)
         except (click.UsageError, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if ctx.params["debug"]:
-                traceback.print_exc()
+                say(traceback.format_exc(), err=True, nl=False)
             if isinstance(error, click.ClickException):
                 raise
             raise _failure(error) from error
@@ -53,7 +54,7 @@ class Program(click.Group):
             error.show()
             code = error.exit_code
         except click.ClickException as error:
-            click.echo(f"Error: {error.format_message()}{_hint(error)}", err=True)
+            say(f"Error: {error.format_message()}{_hint(error)}", err=True)
             code = error.exit_code
         except click.Abort:
             click.echo("stopped", err=True)
@@ -70,7 +71,9 @@ def examples(*lines: tuple[str, str]) -> str:
     return "\b\nExamples:\n" + "\n".join(shown)
 
 
-def _failure(error: Exception) -> Failure:
+def _failure(error: Exception | SystemExit) -> Failure:
+    if isinstance(error, SystemExit):  # nothing of ours ends the program from inside
+        return Failure(f"code of your own ended the program: sys.exit({error.code!r}) (rmab --debug shows where)")
     cause = error.__cause__
     full = isinstance(cause, OSError) and cause.errno in DISK
     if isinstance(error, ModelError | FileError) and not full:

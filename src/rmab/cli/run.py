@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.names import LEARNER, MODEL_FILES, TASK, check_known, key_values, whole_number
-from rmab.cli.program import examples
+from rmab.cli.program import Failure, examples
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -35,6 +35,14 @@ def _checked_file(ctx: click.Context, param: click.Parameter, value: Path | None
         raise click.BadParameter(f"{value}: the name must end in {' or '.join(TABLES)}", ctx, param)
     if value is not None and not value.parent.is_dir():
         raise click.BadParameter(f"{value}: there is no folder {value.parent}", ctx, param)
+    if value is not None and not ctx.resilient_parsing:
+        from rmab.common.files import check_writable
+        from rmab.errors import FileError
+
+        try:
+            check_writable(value)
+        except FileError as error:
+            raise click.BadParameter(str(error), ctx, param) from error
     return value
 
 
@@ -114,12 +122,14 @@ def run(
         with progress(f"{learner} on {game.name}") as done:
             played = play(game, player, seed, feedback=feedback, progress=done)
             summary = played.summary()  # under the bar, too: it solves for the comparators
-    if save is not None:
-        _save(played, summary, save)
+    fault = None if save is None else _saved(played, summary, save)
+    kept = None if fault else save
     if machine:
-        print_json({**summary, "saved": None if save is None else str(save)})
+        print_json({**summary, "saved": None if kept is None else str(kept)})
     else:
-        _print(played, summary, save)
+        _print(played, summary, kept)
+    if fault is not None:
+        raise Failure(f"{fault}; the run is not saved") from fault
 
 
 def _chosen_task(name: str, seed: int, options: dict[str, Any]) -> "Task":
@@ -137,23 +147,38 @@ def _chosen_task(name: str, seed: int, options: dict[str, Any]) -> "Task":
 
 def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:
     episodes, problem = summary["episodes"], played.task.problem
-    rows = [("reward", number(summary["reward"]), number(summary["reward"] / episodes), "")]
+    size = abs(summary["reward"])
+    rows = [("reward", *_both(summary["reward"], episodes, size), "")]
     for to, regret in summary["regret"].items():
-        part = number(100 * summary["relative_regret"][to], "+.1f")
-        rows.append((f"regret to {to}, {COMPARATORS[to]}", number(regret), number(regret / episodes), f"{part} %"))
+        part = number(100 * summary["relative_regret"][to], "+.1f", of=100)
+        rows.append((f"regret to {to}, {COMPARATORS[to]}", *_both(regret, episodes, size), f"{part} %"))
         for term, value in summary["terms"].items() if to == "O1" else ():
-            rows.append((f"  {term}, {SOURCES[term]}", number(value), number(value / episodes), ""))
+            rows.append((f"  {term}, {SOURCES[term]}", *_both(value, episodes, size), ""))
     used = played.activations
     rows.append(("activations", number(used.sum(), ",.0f"), number(used.mean()), f"{100 * summary['budget_use']:.1f} %"))
     rows.append(("seconds", number(summary["seconds"], ",.2f"), number(summary["seconds"] / episodes, ",.3f"), ""))
-    size = f"{problem.arms.count} arms, budget {problem.budget}, {problem.horizon} steps, {episodes} episodes"
-    title = f"{summary['learner']} on {summary['task']}: {size}, {summary['feedback']} feedback, seed {summary['seed']}"
+    sizes = f"{problem.arms.count} arms, budget {problem.budget}, {problem.horizon} steps, {episodes} episodes"
+    title = f"{summary['learner']} on {summary['task']}: {sizes}, {summary['feedback']} feedback, seed {summary['seed']}"
     notes = ["Term0 to Term3 add up to the regret to O1; % is of what the comparator earns, or of the budget."]
     if summary["privileged"]:
         notes.append(f"{summary['learner']} is privileged: it {summary['privileged']}.")
     if save is not None:
         notes.append(f"saved: {save}")
     print_table(title, ("", "in all", "per episode", "%"), rows, notes=notes)
+
+
+def _both(value: float, episodes: int, size: float) -> tuple[str, str]:
+    """Return a sum over all episodes and its mean, beside rewards of this size."""
+    return number(value, of=size), number(value / episodes, of=size / episodes)
+
+
+def _saved(played: "Run", summary: dict[str, Any], path: Path) -> Exception | None:
+    """Save the run, and return what went wrong, if something did: the result is printed all the same."""
+    try:
+        _save(played, summary, path)
+    except Exception as error:  # noqa: BLE001  (whatever it is, it must not take the result with it)
+        return error
+    return None
 
 
 def _save(played: "Run", summary: dict[str, Any], path: Path) -> None:

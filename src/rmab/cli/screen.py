@@ -5,10 +5,12 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import IO, TYPE_CHECKING
 
 import click
+
+from rmab.common.words import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 WIDTH = 120  # columns of a table in a file or a pipe
 TENTHS = 10
+ROUNDING = 1e-9
+READABLE = 12  # columns that a long text needs at least
 SHORT = 24  # characters up to which a cell is kept on one line
 
 
@@ -24,9 +28,48 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(as_json(value), indent=2))
 
 
-def alone_on_stdout(machine: bool) -> AbstractContextManager[object]:
-    """Keep standard output free for JSON, if `machine`: what learners print meanwhile goes to standard error."""
-    return redirect_stdout(sys.stderr) if machine else nullcontext()
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print a text, parts of which may be anybody's: control characters do not reach the terminal."""
+    click.echo(escaped(text), err=err, nl=nl)
+
+
+@contextmanager
+def alone_on_stdout(machine: bool) -> Iterator[None]:
+    """Keep standard output free for JSON, if `machine`: what own code prints meanwhile goes to standard error.
+
+    That is so for Python, for C and for processes that are started meanwhile: file descriptor 1 is that of standard error.
+    """
+    if not machine:
+        yield
+        return
+    usual = sys.stdout
+    with redirect_stdout(sys.stderr):
+        usual.flush()
+        try:
+            kept = os.dup(1)
+        except OSError:  # standard output is closed: there is nothing to keep free
+            yield
+            return
+        try:
+            with suppress(OSError):  # no standard error: then it goes where it went
+                os.dup2(2, 1)
+            yield
+        finally:
+            _flush_all(usual)
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _flush_all(*streams: IO[str]) -> None:
+    """Write out what Python and C code have printed, before standard output is the program's own again."""
+    import ctypes
+
+    for one in (*streams, sys.__stdout__):
+        with suppress(OSError, ValueError):  # it may be closed
+            if one is not None:
+                one.flush()
+    with suppress(OSError, AttributeError, TypeError):  # not all systems have it
+        ctypes.CDLL(None).fflush(None)
 
 
 def as_json(value: object) -> object:
@@ -42,9 +85,16 @@ def as_json(value: object) -> object:
     return value
 
 
-def number(value: float, form: str = ",.1f") -> str:
-    """Return a number for a table, or a dash if it is not finite."""
-    return f"{value:{form}}" if math.isfinite(value) else "-"
+def number(value: float, form: str = ",.1f", *, of: float = 0.0) -> str:
+    """Return a number for a table, or a dash if it is not finite. One that is not zero is not shown as zero.
+
+    of: the size of the numbers that it is the difference of; what is much smaller is rounding, and may be shown as zero.
+    """
+    if not math.isfinite(value):
+        return "-"
+    text = f"{value:{form}}"
+    lost = abs(value) > ROUNDING * abs(of) and not any(one in text for one in "123456789")
+    return f"{value:{'+' if form.startswith('+') else ''}.3g}" if lost else text
 
 
 def print_table(
@@ -56,16 +106,46 @@ def print_table(
     from rich.text import Text
 
     console = _console()
+    if not _fits(columns, rows, console.width):
+        _print_records(title, columns, rows, left, notes)
+        return
     table = Table(box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
         short = max((len(row[place]) for row in rows), default=0) <= SHORT
-        table.add_column(column, justify="left" if place < left else "right", overflow="fold", no_wrap=short)
+        table.add_column(escaped(column), justify="left" if place < left else "right", overflow="fold", no_wrap=short)
     for row in rows:
-        table.add_row(*row)
-    console.print(Text(title, style="bold"), soft_wrap=True)
+        table.add_row(*map(escaped, row))
+    console.print(Text(escaped(title), style="bold"), soft_wrap=True)
     console.print(table)
     for note in notes:
-        click.echo(note)
+        say(note)
+
+
+def _fits(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Return whether a table can be shown side by side, with short cells on one line and nothing cut off."""
+    from rich.cells import cell_len
+
+    needed = 2
+    for place, column in enumerate(columns):
+        longest = max((cell_len(escaped(row[place])) for row in rows), default=0)
+        needed += 3 + max(cell_len(column), longest if longest <= SHORT else READABLE)
+    return needed <= width
+
+
+def _print_records(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int, notes: Sequence[str]
+) -> None:
+    """Print a table for a narrow terminal: every row as a few lines, which the terminal may break, but nothing cuts."""
+    say(title)
+    for row in rows:
+        cells = [(column.strip(), cell.strip()) for column, cell in zip(columns, row, strict=True)]
+        if left and cells[0][1]:
+            say(cells[0][1])
+        for column, cell in cells[1 if left else 0 :]:
+            if cell:
+                say(f"  {column}: {cell}")
+    for note in notes:
+        say(note)
 
 
 @contextmanager
@@ -74,6 +154,7 @@ def progress(description: str, *, in_lines: bool = False) -> Iterator[Callable[[
 
     Without a terminal there is no bar; with in_lines, a log then gets a line at every tenth.
     """
+    description = escaped(description)
     with _bar() as bar:
         task = bar.add_task(f"{description} (the first run compiles for a minute or two)", total=None)
         said = -1

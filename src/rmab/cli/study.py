@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmab.cli.names import BUILTIN_STUDY, STUDY, whole_number
+from rmab.cli.names import BUILTIN_STUDY, STUDY, Seconds, whole_number
 from rmab.cli.program import FAILED, Failure, examples
-from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress
+from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -54,6 +54,12 @@ def study() -> None:
     help="Where it runs: here, or on a Dask cluster.",
 )
 @click.option("--workers", type=whole_number(min=1), help="Number of processes of the local engine; all cores by default.")
+@click.option(
+    "--time-limit",
+    type=Seconds(),
+    metavar="SECONDS",
+    help="Stop a run that takes longer, compiling included; it counts as failed. Local engine; no limit by default.",
+)
 @click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, for instance tcp://127.0.0.1:8786.")
 @click.option("--adopt", is_flag=True, help="Take over a folder that holds another study.")
 @click.option("--again", is_flag=True, help="Play those finished runs anew whose own task or learner has changed.")
@@ -66,6 +72,7 @@ def run(
     rounds: int | None,
     engine: str,
     workers: int | None,
+    time_limit: float | None,
     scheduler: str | None,
     adopt: bool,
     again: bool,
@@ -77,7 +84,7 @@ def run(
     """
     from rmab.study import Study
 
-    runner = _engine(engine, workers, scheduler)
+    runner = _engine(engine, workers, scheduler, time_limit)
     with alone_on_stdout(machine):
         plan = Study.load(name)
         if rounds is not None:
@@ -88,14 +95,14 @@ def run(
         with alone_on_stdout(machine):
             status = _played(plan, folder, runner, adopt, changes.ids if again else (), debug)
     except KeyboardInterrupt:
-        click.echo(f"\nWhat is finished is kept in {folder}; continue with:\n  {_same_command(ctx)}", err=True)
+        say(f"\nWhat is finished is kept in {folder}; continue with:\n  {_same_command(ctx)}", err=True)
         raise
     _print_status(folder, status, machine, changes)
     _say_if_fewer_rounds(plan, folder)
     if not status.complete:
-        click.echo(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
+        say(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
         ctx.exit(FAILED)
-    click.echo(f"The report: {_program(ctx)} study report {shlex.quote(str(folder))}", err=True)
+    say(f"The report: {_program(ctx)} study report {shlex.quote(str(folder))}", err=True)
 
 
 @study.command("list", epilog=examples(("rmab study list", "names, sizes and titles")))
@@ -155,7 +162,7 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
     results = _opened(folder)
     from rmab.report import write_report
 
-    click.echo("writing the report ...", err=True)
+    say("writing the report ...", err=True)
     written = write_report(results, folder / "report" if out is None else out)
     if machine:
         print_json(
@@ -163,8 +170,8 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
         )
         return
     for sentence in written.headline:
-        click.echo(sentence)
-    click.echo(f"report: {written.html}")
+        say(sentence)
+    say(f"report: {written.html}")
 
 
 def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, again: "Collection[str]", debug: bool) -> "Status":
@@ -190,7 +197,7 @@ def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, again: "
             raise Failure(f"{error}; what is finished is kept, and the same command continues") from error
 
 
-def _engine(name: str, workers: int | None, scheduler: str | None) -> "Engine":
+def _engine(name: str, workers: int | None, scheduler: str | None, time_limit: float | None) -> "Engine":
     from rmab.study import DaskEngine, LocalEngine
 
     if name == "dask":
@@ -198,10 +205,14 @@ def _engine(name: str, workers: int | None, scheduler: str | None) -> "Engine":
             raise click.UsageError("--engine dask needs --scheduler ADDRESS; `dask scheduler` prints its own when it starts")
         if workers is not None:
             raise click.UsageError("--workers is for the local engine; a Dask cluster has the workers that you started")
+        if time_limit is not None:
+            raise click.UsageError(
+                "--time-limit is for the local engine; a run on a Dask worker cannot be stopped from here"
+            )
         return DaskEngine(scheduler)
     if scheduler is not None:
         raise click.UsageError("--scheduler is for --engine dask")
-    return LocalEngine(workers)
+    return LocalEngine(workers, time_limit)
 
 
 def _opened(folder: Path) -> "Results":
@@ -217,14 +228,14 @@ def _warn_of_changes(plan: "Study", folder: Path, again: bool, debug: bool) -> "
     changes = changes_since(plan, folder)
     fate = "played anew" if again else "kept as they are (--again plays them anew)"
     if changes.library:
-        click.echo(f"warning: {folder}: {changes.library}", err=True)
+        say(f"warning: {folder}: {changes.library}", err=True)
     for what, ids in changes.outdated.items():
         runs = f"finished runs of the old one: {len(ids):,}, {fate}"
-        click.echo(f"warning: {folder}: {what}: its source has changed; {runs}", err=True)
+        say(f"warning: {folder}: {what}: its source has changed; {runs}", err=True)
         for one in ids if debug else ():
-            click.echo(f"  {one}", err=True)
+            say(f"  {one}", err=True)
     if again and not changes.ids:
-        click.echo(f"{folder}: no finished run is of another source of your own code: --again has nothing to do", err=True)
+        say(f"{folder}: no finished run is of another source of your own code: --again has nothing to do", err=True)
     return changes
 
 
@@ -232,13 +243,13 @@ def _say_if_fewer_rounds(plan: "Study", folder: Path) -> None:
     there = _opened(folder).study.rounds
     if plan.rounds < there:
         words = f"{folder} is for {there:,} rounds, of which only the first {plan.rounds:,} were asked for"
-        click.echo(f"{words}; `study status` and `study report` speak of all {there:,}", err=True)
+        say(f"{words}; `study status` and `study report` speak of all {there:,}", err=True)
 
 
 def _print_failure(failure: "RunFailure", debug: bool) -> None:
-    click.echo(f"failed: {failure.id}: {failure.message}", err=True)
+    say(f"failed: {failure.id}: {failure.message}", err=True)
     if debug and failure.trace:
-        click.echo(failure.trace, err=True, nl=False)
+        say(failure.trace, err=True, nl=False)
 
 
 def _print_status(folder: Path, status: "Status", machine: bool, changes: "Changes | None" = None) -> None:
@@ -258,9 +269,9 @@ def _program(ctx: click.Context) -> str:
 def _same_command(ctx: click.Context) -> str:
     """Return the command that was given, to be typed again."""
     words = [str(ctx.params["name"])]
-    for option in ("--out", "--rounds", "--engine", "--workers", "--scheduler"):
-        value = ctx.params["folder" if option == "--out" else option[2:]]
+    for option in ("--out", "--rounds", "--engine", "--workers", "--time-limit", "--scheduler"):
+        value = ctx.params["folder" if option == "--out" else option[2:].replace("-", "_")]
         if value is not None and (option, value) != ("--engine", "local"):
-            words += [option, str(value)]
+            words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
     words += [flag for flag, name in (("--adopt", "adopt"), ("--again", "again"), ("--json", "machine")) if ctx.params[name]]
     return f"{ctx.command_path} {shlex.join(words)}"

@@ -7,19 +7,25 @@ sees a half-written one.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import secrets
+import stat
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping, Set
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rmab.common.parsing import parsed_json
 from rmab.errors import FileError
 
+TRIES, LONGEST_NAME = 100, 255  # for a name that nothing has yet; bytes of a file's name
 SUFFIXES = (".npz", ".json")
 KINDS = {  # what a file of this kind holds, and how to read it
     "rmab problem": ("a problem", "rmab.Problem.load, or plan it with `rmab plan FILE --reward FILE`"),
@@ -31,26 +37,73 @@ BROKEN_ARCHIVE = (ValueError, EOFError, KeyError, RuntimeError, SyntaxError, OSE
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write `content` to `path`: a crash leaves the old file or the new one, never a part."""
-    target = Path(path)
+    """Write `content` to `path`: a crash leaves the old file or the new one, never a part.
+
+    A file that is there keeps its mode, and a link stays one: what it points to is written. What is no file, such as a
+    device or a pipe, is written into, not replaced.
+    """
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        target, mode = _target(path)
+        if mode is not None and not stat.S_ISREG(mode):
+            target.write_bytes(content)
+            return
+        handle, name = _beside(target, mode)
     except OSError as error:
-        raise FileError(f"{target}: cannot be written ({error.strerror or error})") from error
+        raise _unwritable(path, error) from error
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)  # mkstemp's own mode is private; the file should be as any other
-        Path(name).replace(target)
+        if mode is not None:
+            name.chmod(mode & 0o777)
+        name.replace(target)
     except BaseException as error:  # an interrupt, too, must leave nothing behind
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise FileError(f"{target}: cannot be written ({error.strerror or error})") from error
+            raise _unwritable(path, error) from error
         raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise FileError unless a file could be written there now; found out by making one beside it, and removing that."""
+    try:
+        target, mode = _target(path)
+        if mode is not None and not stat.S_ISREG(mode):
+            if stat.S_ISDIR(mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            return
+        handle, name = _beside(target, mode)
+        os.close(handle)
+        name.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _target(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
+    """Return where a path leads through all links, and the mode of what is there; None if nothing is."""
+    target = Path(os.path.realpath(path))
+    try:
+        return target, target.stat().st_mode
+    except FileNotFoundError:
+        return target, None
+
+
+def _beside(target: Path, mode: int | None) -> tuple[int, Path]:
+    """Open a new file in the folder of the target. The system takes the umask off its mode, as of any other file."""
+    for _ in range(TRIES):
+        mark = secrets.token_hex(6)
+        name = f".{target.name}.{mark}"
+        place = target.with_name(name if len(os.fsencode(name)) <= LONGEST_NAME else f".rmab.{mark}")
+        with suppress(FileExistsError):
+            return os.open(
+                place, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), (mode or 0o666) & 0o777
+            ), place
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def _unwritable(path: str | os.PathLike[str], error: OSError) -> FileError:
+    return FileError(f"{os.fspath(path)}: cannot be written ({error.strerror or error})")
 
 
 def write_fields(path: str | os.PathLike[str], kind: str, fields: Mapping[str, Any]) -> None:
@@ -118,8 +171,8 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 def _read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
-        fields = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        fields = parsed_json(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
         raise FileError(f"{path}: not JSON ({error})") from error
     if not isinstance(fields, dict):
         raise FileError(f"{path}: expected an object with named fields, found {type(fields).__name__}")
@@ -133,6 +186,8 @@ def _read_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
         stream.seek(0)
         try:
             with np.load(stream, allow_pickle=False) as archive:
+                if twice := sorted({key for key in archive.files if archive.files.count(key) > 1}):
+                    raise ValueError(f"the key {twice[0]!r} is given twice")
                 arrays = {key: archive[key] for key in archive.files}
         except BROKEN_ARCHIVE as error:
             raise FileError(f"{path}: not a readable .npz archive ({error})") from error

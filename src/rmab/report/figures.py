@@ -92,7 +92,13 @@ class _Styles:
 
     def label(self, learner: str) -> str:
         told = learner in self.privileged and "privileged" not in learner
-        return f"{learner} (privileged)" if told else learner
+        return _literal(f"{learner} (privileged)" if told else learner)
+
+
+def _literal(text: str) -> str:
+    """Return a label that Matplotlib shows as it is: $ begins no formula, and _ does not hide it from the legend."""
+    plain = text.replace("$", r"\$")
+    return f" {plain}" if plain.startswith("_") else plain
 
 
 class _Slugs:
@@ -248,7 +254,7 @@ def _overview(summary: Summary, styles: _Styles) -> Figure:
         style = {**styles.point(learner), "linestyle": "", "markersize": 3.2, "capsize": 0, "elinewidth": 0.8}
         axes.errorbar([100 * found.mean for _, found in rows], at, xerr=halves, **style)
     axes.axvline(0, color="#555555", linewidth=0.6)
-    axes.set_yticks(range(count), [page.task for page in summary.pages])
+    axes.set_yticks(range(count), [_literal(page.task) for page in summary.pages])
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_xlabel("regret to O1, % of what O1 earns (less is better)")
     if max(map(abs, axes.get_xlim())) > 200:  # a few losses of hundreds of per cent would hide the rest

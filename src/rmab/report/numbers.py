@@ -4,6 +4,9 @@ import math
 
 from rmab.report.statistics import Interval
 
+MOST = 9  # decimals of a number by itself
+SMALL, SMALLEST = 5e-5, 1e-9  # between them, means are not written as decimals; below, they are rounding errors
+
 
 def number(value: float, digits: int = 4) -> str:
     """Return a number with about `digits` digits and commas between thousands; a dash if it is not finite."""
@@ -12,7 +15,7 @@ def number(value: float, digits: int = 4) -> str:
     if value == 0:
         return "0"
     places = digits - 1 - math.floor(math.log10(abs(value)))
-    return f"{value:,.{min(max(places, 0), 9)}f}"
+    return f"{value:,.{max(places, 0)}f}" if places <= MOST else f"{value:.{digits - 1}e}"
 
 
 def places_of(half: float, least: int) -> int:
@@ -28,6 +31,8 @@ def spread(found: Interval, *, unit: str = "", least: int = 0) -> str:
         return "-"
     if not math.isfinite(found.half):
         return f"{number(found.mean)}{unit}"
+    if SMALLEST < abs(found.mean) < SMALL and found.half < SMALL:
+        return f"{found.mean:.3g}{unit} ({found.low:.3g} to {found.high:.3g})"
     places = places_of(found.half, least)
     mean, low, high = (plain(value, places) for value in (found.mean, found.low, found.high))
     return f"{mean}{unit} ({low} to {high})"

@@ -2,14 +2,25 @@
 
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from rmab.common.files import SUFFIXES
+from rmab.common.words import is_control
 from rmab.model.view import FeedbackMode
 
 Value = bool | int | float | str
+
+
+def readable(text: str) -> str:
+    """Return a name or label; ValueError where it holds control characters, which no table, file or figure can show."""
+    if wrong := next(filter(is_control, text), None):
+        raise ValueError(f"must have no control characters, found {wrong.encode('unicode_escape').decode()}")
+    return text
+
+
+Text = Annotated[str, AfterValidator(readable)]
 
 
 class TaskSpec(BaseModel):
@@ -30,8 +41,8 @@ class TaskSpec(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    name: str = Field(min_length=1)
-    label: str = Field(min_length=1)
+    name: Text = Field(min_length=1)
+    label: Text = Field(min_length=1)
     options: dict[str, Value] = {}
     rounds: int | None = Field(None, ge=1)
     digest: str = ""
@@ -68,8 +79,8 @@ class LearnerSpec(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    name: str = Field(min_length=1)
-    label: str = Field(min_length=1)
+    name: Text = Field(min_length=1)
+    label: Text = Field(min_length=1)
     options: dict[str, Value] = {}
     feedback: FeedbackMode | None = None
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rmab.common.files import write_atomically
+from rmab.common.parsing import parsed_json
 from rmab.errors import FileError
 
 
@@ -53,7 +54,7 @@ def kept(folder: Path, run_ids: Iterable[str]) -> tuple[Failure, ...]:
     for run_id in run_ids:
         path = _path(folder, run_id)
         try:
-            found.append(Failure(**json.loads(path.read_text(encoding="utf-8"))))
+            found.append(Failure(**parsed_json(path.read_text(encoding="utf-8"))))
         except FileNotFoundError:
             continue
         except (OSError, ValueError, TypeError) as error:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 import rmab
 from rmab.common.cores import cores
 from rmab.common.files import write_atomically
+from rmab.common.parsing import parsed_json
 from rmab.errors import FileError, ModelError
 from rmab.study.failures import Failure, kept
 from rmab.study.shards import SCHEMA, OtherStudyError, provenance_of, read_shard, shard_path
@@ -89,7 +90,7 @@ class Results:
         """Open the folder of a study that was run, or begun."""
         path = Path(folder) / "study.json"
         try:
-            whole = json.loads(path.read_text(encoding="utf-8"))
+            whole = parsed_json(path.read_text(encoding="utf-8"))
             study = Study.model_validate(whole["study"])
             known = (*map(str, whole["adopted"]), str(whole["hash"]))
             return cls(Path(folder), study, tuple(one for one in dict.fromkeys(known) if one != study.hash))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rmab.common.files import write_atomically
+from rmab.common.parsing import parsed_json
 from rmab.errors import FileError
 
 KEY = b"rmab"
@@ -45,7 +46,7 @@ def with_provenance(table: pa.Table, provenance: dict[str, Any]) -> pa.Table:
 
 def provenance_of(schema: pa.Schema) -> dict[str, Any]:
     """Return the provenance in a schema's metadata; ValueError where there is none, or it was changed."""
-    found = json.loads((schema.metadata or {}).get(KEY, b"null"))
+    found = parsed_json((schema.metadata or {}).get(KEY, b"null").decode())
     if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
         raise ValueError("no provenance, or not as it was written")
     return found

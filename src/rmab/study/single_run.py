@@ -42,8 +42,13 @@ def attempt(job: Job, engine: str) -> tuple[bytes | None, str, str]:
     """Play a job for an engine: the content of its shard; or None, one line on what task or learner raised, its trace."""
     try:
         return encoded(play(job, engine)), "", ""
-    except Exception as error:  # noqa: BLE001  (learners of one's own may raise anything: it is recorded, and the study goes on)
-        return None, f"{type(error).__name__}: {error}".replace("\n", " "), traceback.format_exc()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (one's own may raise anything: it is recorded)
+        return None, " ".join(f"{type(error).__name__}: {error}".split()), traceback.format_exc()
+
+
+def attempt_text(text: str, engine: str) -> tuple[bytes | None, str, str]:
+    """Play a job that came as text; see attempt."""
+    return attempt(Job.from_text(text), engine)
 
 
 def _tidy(job: Job, played: Run) -> pa.Table:

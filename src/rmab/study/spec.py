@@ -7,7 +7,6 @@ so that they meet the same task and the same luck.
 import json
 import os
 import re
-import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,9 +20,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rmab.common.files import SUFFIXES
+from rmab.common.parsing import parsed_json, parsed_toml
 from rmab.errors import FileError, ModelError
 from rmab.study.build import learner_faults, task_faults
-from rmab.study.entries import LearnerSpec, TaskSpec, Value
+from rmab.study.entries import LearnerSpec, TaskSpec, Text, Value
 
 Spec = TypeVar("Spec", bound=BaseModel)
 LONGEST = 40  # characters of a label in a run's id
@@ -51,6 +51,18 @@ class Job:
     learner: LearnerSpec
     round: int
     seed: int
+
+    def to_text(self) -> str:
+        """Return the job as JSON: plain data, for a worker somewhere else."""
+        specs = {"task": self.task.model_dump(), "learner": self.learner.model_dump()}
+        return json.dumps({"id": self.id, "study_hash": self.study_hash, **specs, "round": self.round, "seed": self.seed})
+
+    @classmethod
+    def from_text(cls, text: str) -> "Job":
+        """Return the job that `to_text` wrote."""
+        fields = parsed_json(text)
+        task, learner = TaskSpec.model_validate(fields.pop("task")), LearnerSpec.model_validate(fields.pop("learner"))
+        return cls(task=task, learner=learner, **fields)
 
 
 class Study(BaseModel):
@@ -80,8 +92,8 @@ class Study(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    name: str = Field(min_length=1)
-    title: str = ""
+    name: Text = Field(min_length=1)
+    title: Text = ""
     kind: Literal["learning", "asymptotic", "growth"] = "learning"
     rounds: int = Field(ge=1, le=10**7)
     seed: int = Field(0, ge=0, lt=2**53)
@@ -203,8 +215,8 @@ def _digest(content: object) -> str:
 
 def _parsed(text: str, source: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return parsed_toml(text)
+    except ValueError as error:
         raise FileError(f"{source}: not TOML ({error})") from error
 
 

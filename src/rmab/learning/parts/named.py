@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
-from rmab.common.own import imported
+from rmab.common.own import called, imported
 from rmab.learning.parts.base import Part
 from rmab.learning.parts.execution import DependentRounding, TopB
 from rmab.learning.parts.forecasts import Fading, Forecast, LastSeen
@@ -38,4 +38,5 @@ def part(option: str, name: str, known: Mapping[str, type[Kind]], base: Any, **s
     """Make the part of this name, which is known, or one's own. Of the shared options it gets those that it has."""
     cls: type[Kind] = imported(option, name, base) if ":" in name else known[name]
     own: list[str] = [one.name for one in fields(cls)] if is_dataclass(cls) else []
-    return cls(**{key: value for key, value in shared.items() if key in own})
+    taken = {key: value for key, value in shared.items() if key in own}
+    return called(option, name, cls, **taken) if ":" in name else cls(**taken)

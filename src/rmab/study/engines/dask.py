@@ -1,7 +1,8 @@
 """A Dask cluster: runs are played wherever its workers are, and their shards come back to be written here.
 
 Workers need the library, and the task files of a study at the same paths as here; modules of one's own are sent to them.
-Results need no disk in common with us. Dask itself plays the run of a worker that dies once more.
+Results need no disk in common with us. Dask itself plays the run of a worker that dies once more. A job goes out as text
+and comes back as the bytes of a file that is checked; what Dask pickles besides is the name of the function that plays it.
 """
 
 import asyncio
@@ -18,11 +19,11 @@ from rmab.errors import FileError, ModelError, StudyError
 from rmab.study.build import modules_of
 from rmab.study.engines import Outcome
 from rmab.study.shards import provenance_of, read_shard, shard_path, write_shard
-from rmab.study.single_run import attempt
+from rmab.study.single_run import attempt_text
 from rmab.study.spec import Job
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, Security
 
 PATIENCE = 30.0  # seconds to find the scheduler, and to see a first worker
 AHEAD = 2  # jobs per thread of the cluster that are on their way
@@ -36,7 +37,9 @@ class DaskEngine:
     Parameters
     ----------
     scheduler : str
-        Address of a running scheduler, for instance `tcp://10.0.0.1:8786`.
+        Address of a running scheduler, for instance `tls://10.0.0.1:8786`.
+    security : distributed.Security, optional
+        Certificates for TLS; by default those of Dask's own settings (docs/security.md).
 
     Raises
     ------
@@ -46,11 +49,11 @@ class DaskEngine:
 
     name = "dask"
 
-    def __init__(self, scheduler: str) -> None:
+    def __init__(self, scheduler: str, security: "Security | None" = None) -> None:
         found = ADDRESS.fullmatch(scheduler) if isinstance(scheduler, str) else None
         if found is None or not 0 < int(found["port"] or 1) < 2**16:
             raise ModelError(f"the engine needs the address of a Dask scheduler, such as tcp://host:8786, got {scheduler!r}")
-        self.scheduler = scheduler
+        self.scheduler, self.security = scheduler, security
         self.sent = set[str]()
 
     def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
@@ -79,8 +82,9 @@ class DaskEngine:
     def _client(self) -> "Client":
         from distributed import Client  # noqa: PLC0415
 
+        self._check_certificates()
         try:
-            client = Client(self.scheduler, timeout=PATIENCE, set_as_default=False)
+            client = Client(self.scheduler, timeout=PATIENCE, set_as_default=False, security=self.security)
         except (OSError, ValueError, TimeoutError) as error:
             raise StudyError(f"no Dask scheduler answers at {self.scheduler} ({str(error).splitlines()[0]})") from error
         try:
@@ -93,6 +97,19 @@ class DaskEngine:
                 f"the Dask scheduler at {self.scheduler} has no workers: start some with `dask worker`"
             ) from error
         return client
+
+    def _check_certificates(self) -> None:
+        """Raise StudyError where the address asks for TLS, and there are no certificates, or none that can be read."""
+        if not self.scheduler.startswith(("tls://", "wss://")):
+            return
+        from distributed import Security  # noqa: PLC0415
+
+        try:
+            found = (self.security or Security()).get_connection_args("client")["ssl_context"]
+        except (OSError, ValueError) as error:
+            raise StudyError(f"the certificates for {self.scheduler} cannot be read ({error})") from error
+        if found is None:
+            raise StudyError(f"{self.scheduler} needs certificates, and Dask's settings name none: see docs/security.md")
 
     def _room(self, client: "Client") -> int:
         """Return how many jobs may be under way."""
@@ -141,4 +158,4 @@ class DaskEngine:
                     reason = " ".join(f"{type(error).__name__}: {error}".split())
                     raise StudyError(f"module {top} cannot be used on the workers of {self.scheduler} ({reason})") from error
                 self.sent.add(top)
-        return client.submit(attempt, job, DaskEngine.name, pure=False)
+        return client.submit(attempt_text, job.to_text(), DaskEngine.name, pure=False)

@@ -1,13 +1,16 @@
 """Worker processes on this machine: each has one thread, plays one run at a time, and writes its shard itself.
 
 Workers are spawned, not forked (threads do not survive a fork), each with a pipe of its own. A worker that dies takes only
-its run with it: the pipe ends, a new worker takes its place, and the run is played again.
+its run with it: the pipe ends, a new worker takes its place, and the run is played again. One that takes longer than it may
+is killed, and its run is given up. Workers end with the study, however it ends.
 """
 
+import math
 import os
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sized
 from contextlib import contextmanager, suppress
@@ -17,13 +20,17 @@ from pathlib import Path
 
 from rmab.common.checks import as_integer
 from rmab.common.cores import cores
+from rmab.common.imports import folders, folders_aside, look_in
 from rmab.errors import FileError, ModelError, StudyError
 from rmab.study.engines import ATTEMPTS, Outcome
+from rmab.study.engines.parent import end_with_parent
 from rmab.study.shards import write_shard
 from rmab.study.single_run import attempt
 from rmab.study.spec import Job
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS")
+SETTINGS = {**dict.fromkeys(THREADS, "1"), "PYTHONSAFEPATH": "1"}  # the last: nothing is imported from the current folder
+LONG = 3600.0  # seconds without a look at the workers
 READY, DONE, FAILED, UNWRITABLE = "ready", "done", "failed", "unwritable"
 
 
@@ -34,34 +41,40 @@ class LocalEngine:
     ----------
     workers : int, optional
         Number of processes, 1 or more; by default the number of usable cores. No more are started than there are jobs.
+    time_limit : float, optional
+        Seconds that a run may take, compiling included; it is stopped then, and counts as failed. No limit by default.
 
     Raises
     ------
     ModelError
-        If the number is wrong.
+        If one of the numbers is wrong.
     """
 
     name = "local"
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(self, workers: int | None = None, time_limit: float | None = None) -> None:
         self.workers = cores() if workers is None else as_integer(workers, "workers")
         if self.workers < 1:
             raise ModelError(f"workers must be at least 1, got {self.workers}")
+        self.time_limit = None if time_limit is None else _seconds(time_limit)
 
     def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
         """Play all jobs; see Engine."""
         most = min(self.workers, len(jobs)) if isinstance(jobs, Sized) else self.workers
-        queue, crew = _Queue(jobs), [_Worker(number, folder) for number in range(most)]
+        queue, crew = _Queue(jobs), [_Worker(n, folder, self.time_limit) for n in range(most)]
         try:
             for worker in crew:
                 worker.start()
             while busy := [worker for worker in crew if worker.alive]:
-                heard = connection.wait([worker.pipe for worker in busy])
-                for worker in [one for one in busy if one.pipe in heard]:
-                    outcome = worker.heard() if worker.answers() else worker.lost(queue)
+                heard = connection.wait([worker.pipe for worker in busy], min(worker.left() for worker in busy))
+                for worker in busy:
+                    if worker.pipe in heard:
+                        outcome = worker.heard() if worker.answers() else worker.lost(queue)
+                    else:
+                        outcome = worker.overdue()
                     if outcome is not None:
                         yield outcome
-                    if worker.job is None and worker.ready:
+                    if worker.alive and worker.job is None and worker.ready and worker.pipe in heard:
                         worker.hand(queue.next_for(worker.number))
         finally:
             for worker in crew:
@@ -99,16 +112,17 @@ class _Queue:
 class _Worker:
     """One process and the pipe to it, from the side of the study."""
 
-    def __init__(self, number: int, folder: Path) -> None:
-        self.number, self.folder = number, folder
+    def __init__(self, number: int, folder: Path, time_limit: float | None) -> None:
+        self.number, self.folder, self.time_limit = number, folder, time_limit
         self.job: Job | None = None
+        self.begun = 0.0
         self.ready, self.alive, self.false_starts = False, False, 0
 
     def start(self) -> None:
         self.pipe, theirs = get_context("spawn").Pipe()
-        arguments = (theirs, self.folder)
+        arguments = (theirs, self.folder, folders(), threading.current_thread() is threading.main_thread())
         self.process = get_context("spawn").Process(target=_serve, args=arguments, daemon=True)
-        with _environment_of_workers():
+        with _environment_of_workers(), folders_aside():
             self.process.start()
         theirs.close()
         self.ready, self.alive, self.job = False, True, None
@@ -131,12 +145,27 @@ class _Worker:
 
     def hand(self, job: Job | None) -> None:
         """Give it a job; or, when there are none, let it go."""
-        self.job = job
+        self.job, self.begun = job, time.monotonic()
         if job is None:
             self.stop()
             return
         with suppress(OSError):  # where it is gone, the next look at its pipe says so
             self.pipe.send(job)
+
+    def left(self) -> float:
+        """Return the seconds until it is to be looked at, even if it does not answer."""
+        if self.job is None or self.time_limit is None:
+            return LONG
+        return min(max(self.begun + self.time_limit - time.monotonic(), 0.0), LONG)
+
+    def overdue(self) -> Outcome | None:
+        """Kill it and start anew, if its run has taken too long; the run is given up."""
+        if self.job is None or self.left() > 0 or self.pipe.poll():
+            return None
+        job = self.job
+        self.stop()
+        self.start()
+        return Outcome(job, f"stopped: it took longer than the time limit of {self.time_limit:g} seconds")
 
     def lost(self, queue: _Queue) -> Outcome | None:
         """Start anew; the job that it had goes back, or is given up."""
@@ -161,6 +190,12 @@ class _Worker:
             self.pipe.close()
 
 
+def _seconds(limit: float) -> float:
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < math.inf:
+        raise ModelError(f"time_limit must be a number of seconds above 0, got {limit!r}")
+    return float(limit)
+
+
 def _cause(code: int | None) -> str:
     return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
@@ -168,10 +203,10 @@ def _cause(code: int | None) -> str:
 @contextmanager
 def _environment_of_workers() -> Iterator[None]:
     """One thread per library, and no interrupts, for a process that is started inside: Ctrl-C reaches all of a group."""
-    before = {name: os.environ.get(name) for name in THREADS}
+    before = {name: os.environ.get(name) for name in SETTINGS}
     main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
-    os.environ.update(dict.fromkeys(THREADS, "1"))
+    os.environ.update(SETTINGS)
     try:
         yield
     finally:
@@ -181,8 +216,13 @@ def _environment_of_workers() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
-def _serve(pipe: "connection.Connection[tuple[str, str, str], Job]", folder: Path) -> None:
-    """Play the jobs that come through the pipe until it ends, with the study or without a word from it."""
+def _serve(pipe: "connection.Connection[tuple[str, str, str], Job]", folder: Path, own: list[str], main: bool) -> None:
+    """Play the jobs that come through the pipe until it ends, with the study or without a word from it.
+
+    own: folders in which modules of one's own may lie, besides the path. main: the main thread of the study started us.
+    """
+    end_with_parent(main)
+    look_in(own)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _print_to_stderr()
     try:

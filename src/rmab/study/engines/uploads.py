@@ -1,8 +1,6 @@
 """Modules of one's own, sent to the workers of a Dask cluster: those that are there, and those that join later."""
 
-import site
 import sys
-import sysconfig
 import tempfile
 import zipfile
 from importlib.util import find_spec
@@ -10,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from distributed.diagnostics.plugin import UploadFile
+
+from rmab.common.imports import is_installed
 
 
 class OwnModule(UploadFile):  # type: ignore[misc]
@@ -52,7 +52,6 @@ def _place(top: str) -> Path | None:
     if top == "rmab" or spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return None
     file = Path(spec.origin).resolve()
-    homes = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
-    if any(file.is_relative_to(Path(one).resolve()) for one in (*homes, site.getusersitepackages())):
+    if is_installed(file):
         return None
     return file.parent if spec.submodule_search_locations else file
