@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.forks import cached_property
 from rmab.learning.options import Configured
 from rmab.learning.pools import Observed, Pools
 from rmab.play.feedback import Feedback
