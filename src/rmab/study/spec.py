@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
@@ -20,7 +21,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rmab.common.files import SUFFIXES
-from rmab.common.forks import cached_property
 from rmab.errors import FileError, ModelError
 from rmab.study.build import learner_faults, task_faults
 from rmab.study.entries import LearnerSpec, TaskSpec, Value
