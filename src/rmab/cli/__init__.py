@@ -15,6 +15,7 @@ from rmab.cli.plan import plan
 from rmab.cli.program import Program, examples
 from rmab.cli.run import run
 from rmab.cli.study import study
+from rmab.cli.warm import warm
 
 __all__ = ["main"]
 
@@ -41,5 +42,5 @@ def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
         sys.path.append(here)  # for tasks and learners of one's own, module:maker; last, so that nothing is hidden
 
 
-for command in (tasks, learners, run, plan, study, bench):
+for command in (tasks, learners, run, plan, study, bench, warm):
     main.add_command(command)
