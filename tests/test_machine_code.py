@@ -135,7 +135,7 @@ def test_after_warm_no_learner_compiles() -> None:
     assert done.exit_code == 0, done.output
     assert f": {kept()} files, " in done.stdout
     before = kept()
-    game = rmab.task("cpap@switching", arms=6, budget=2, horizon=8, episodes=4)
+    game = rmab.task("cpap@switching", arms=4, budget=2, horizon=8, episodes=4)
     for name in rmab.learners():
         rmab.run(game, name)
     assert kept() == before
