@@ -183,6 +183,11 @@ def timed(work: Callable[[], float]) -> tuple[float, float]:
     return time.perf_counter() - begin, value
 
 
+def _whole(program: FluidLp, objective: float) -> float:
+    """Return the solver's objective as a reward."""
+    return program.units.whole(objective, program.blocks.start.sum(axis=1), program.horizon)
+
+
 def highs(blocks: Blocks, budget: int, horizon: int, solver: str) -> float:
     """Value of the fluid LP by HiGHS, or nan after PATIENCE seconds."""
     program = FluidLp(blocks, budget, horizon)
@@ -190,7 +195,7 @@ def highs(blocks: Blocks, budget: int, horizon: int, solver: str) -> float:
     program.highs.setOptionValue("time_limit", PATIENCE)
     program.highs.run()
     solved = program.highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
-    return program.highs.getInfo().objective_function_value * program.scale if solved else np.nan
+    return _whole(program, program.highs.getInfo().objective_function_value) if solved else np.nan
 
 
 def clarabel_value(blocks: Blocks, budget: int, horizon: int) -> float:
@@ -210,7 +215,7 @@ def clarabel_value(blocks: Blocks, budget: int, horizon: int) -> float:
         [clarabel.ZeroConeT(nodes), clarabel.NonnegativeConeT(horizon + columns)],
         settings,
     )
-    return -solver.solve().obj_val * program.scale
+    return _whole(program, -solver.solve().obj_val)
 
 
 def heterogeneous(arms: int = 100, states: int = 30, horizon: int = 30, budget: int = 30) -> tuple[Problem, np.ndarray]:

@@ -135,6 +135,37 @@ def test_a_gap_that_cannot_be_certified_is_an_error(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(fluid_module.FluidLp, "solve", sloppy)
     with pytest.raises(SolverError, match=r"certified gap is .* above the tolerance 1\.00e-06"):
+        rmab.fluid(problem, reward, method="highs")
+    assert rmab.fluid(problem, reward).method == "newton"  # it takes over
+
+
+class Lost:
+    """Stands for a solver that fails."""
+
+    def __init__(self, *args: object) -> None:
+        raise SolverError("fluid LP: lost")
+
+
+@pytest.mark.parametrize(("count", "first", "other"), [(4, "FluidLp", "newton"), (40, "SoftPath", "highs")])
+def test_the_other_solver_takes_over_where_one_fails(
+    monkeypatch: pytest.MonkeyPatch, count: int, first: str, other: str
+) -> None:
+    problem, reward = random_problem(6, count=count, states=3, horizon=4, budget=1)
+    usual = rmab.fluid(problem, reward)
+    monkeypatch.setattr(fluid_module, first, Lost)
+    plan = rmab.fluid(problem, reward)
+    assert {usual.method, plan.method} == {"highs", "newton"}
+    assert plan.method == other
+    assert plan.value == pytest.approx(usual.value, rel=2e-6)
+    with pytest.raises(SolverError, match=r"^fluid LP: lost$"):
+        rmab.fluid(problem, reward, method=usual.method)  # it was asked for
+    monkeypatch.setattr(fluid_module, "PATIENCE", 100)
+    if other == "highs":
+        with pytest.raises(SolverError, match=r"^fluid LP: lost$"):
+            rmab.fluid(problem, reward)
+    monkeypatch.setattr(fluid_module, "PATIENCE", 10**9)
+    monkeypatch.setattr(fluid_module, "FluidLp" if first == "SoftPath" else "SoftPath", Lost)
+    with pytest.raises(SolverError, match=rf"^fluid LP: lost \({usual.method}\); fluid LP: lost \({other}\)$"):
         rmab.fluid(problem, reward)
 
 
@@ -155,16 +186,17 @@ def shared(share: float) -> FloatArray:
         ([0.0, 3.0], 0.999, 1e-3),
         ([0.0, 3e-8], 0.999, 1e-3),
         ([0.0, 3e9], 0.999, 1e-3),
-        ([-3.0, 0.0], 0.999, 2e-3),  # the bound is 0: the gap is relative to the largest reward
+        ([-3.0, 0.0], 0.999, 1e-3),  # the bound is 0, and 6 above the least that can be earned
         ([-3.0, -6.0], 0.001, 1e-3),
+        ([1000.0, 1003.0], 0.999, 1e-3),
     ],
 )
 def test_a_gap_is_refused_just_above_the_tolerance_only(reward: list[float], share: float, gap: float) -> None:
     problem, blocks = lone_arm(reward)
-    plan = certified(problem, blocks, shared(share), np.zeros(2), gap * 1.001)
+    plan = certified(problem, blocks, shared(share), np.zeros(2), gap * 1.001, "highs")
     assert plan.gap == pytest.approx(gap, rel=1e-9)
     with pytest.raises(SolverError, match=rf"certified gap is {gap:.2e}, above the tolerance"):
-        certified(problem, blocks, shared(share), np.zeros(2), gap * 0.999)
+        certified(problem, blocks, shared(share), np.zeros(2), gap * 0.999, "highs")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +206,7 @@ def test_a_gap_is_refused_just_above_the_tolerance_only(reward: list[float], sha
 def test_wrong_prices_are_refused(price: float, message: str) -> None:
     problem, blocks = lone_arm([0.0, 3.0])
     with pytest.raises(SolverError, match=message):
-        certified(problem, blocks, shared(1.0), np.full(2, price), 1e-6)
+        certified(problem, blocks, shared(1.0), np.full(2, price), 1e-6, "highs")
 
 
 def test_mass_that_the_solver_only_left_behind_is_no_plan() -> None:
@@ -184,7 +216,7 @@ def test_mass_that_the_solver_only_left_behind_is_no_plan() -> None:
     occupancy[0, :, 0] = [0.25, 0.75]
     occupancy[0, :, 1] = [0.0, 1e-13]
     occupancy[0, :, 2] = [0.0, 1e-11]
-    plan = certified(problem, blocks, occupancy, np.zeros(2), np.inf)
+    plan = certified(problem, blocks, occupancy, np.zeros(2), np.inf, "highs")
     np.testing.assert_allclose(plan.share, [[[0.75, 0, 1]] * 2])
     table = rmab.occupancy_index(problem, reward, plan=plan).table
     np.testing.assert_allclose(table, [[[0.75, 0, 1]] * 2])

@@ -45,9 +45,9 @@ def test_it_solves_the_rest_of_the_episode_from_the_states_at_hand() -> None:
     states = np.array([2, 0, 1, 1])
     policy.act(2, states, rng(0))
     short = Problem(problem.arms, states, 2, 4)
-    assert policy._lp[0].highs.getObjectiveValue() * policy._lp[0].scale == pytest.approx(
-        rmab.fluid(short, reward).value, rel=1e-9
-    )
+    program = policy._free[0]
+    found = program.units.whole(program.highs.getObjectiveValue(), np.ones(4), 4)
+    assert found == pytest.approx(rmab.fluid(short, reward).value, rel=1e-9)
 
 
 def degenerate(name: str) -> tuple[Problem, FloatArray]:
@@ -83,7 +83,7 @@ def test_each_programme_starts_from_the_basis_of_the_plan() -> None:
     policy.act(5, states, rng())
     cold = FluidLp(Blocks.of(Problem(problem.arms, states, 10, 15), reward), 10, 15)
     cold.solve()
-    pivots = [program.highs.getInfo().simplex_iteration_count for program in (policy._lp[0], cold)]
+    pivots = [program.highs.getInfo().simplex_iteration_count for program in (policy._free[0], cold)]
     assert pivots[0] < pivots[1] / 5
 
 

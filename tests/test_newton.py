@@ -195,3 +195,13 @@ def test_a_budget_that_is_worth_nothing_needs_no_path(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(plan.mass[..., 1].sum(axis=2), 1 / 3, rtol=1e-9)  # it is spent all the same
     with pytest.raises(SolverError, match="the path of softened plans was lost"):
         optimistic_fluid(*anything, np.ones((1, 4, 2)) * [0.0, 1.0], [0], 3.0, 5, [9.0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_bound_of_zero_is_no_harder_than_any_other(seed: int) -> None:
+    """With a gap relative to the bound, rewards that sum to about 0 asked for more digits than there are."""
+    problem, reward = random_problem(seed, count=28, states=4, horizon=36, budget=1)
+    plain = rmab.fluid(problem, reward, method="newton", tolerance=1e-7)
+    level = rmab.fluid(problem, reward - plain.bound / (28 * 36), method="newton", tolerance=1e-7)
+    assert abs(level.bound) <= 1e-6 * plain.bound
+    np.testing.assert_allclose(level.prices, plain.prices, atol=1e-4)

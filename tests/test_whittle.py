@@ -240,3 +240,18 @@ def test_the_policy_is_good() -> None:
 def test_deadline_is_indexable_at_every_step() -> None:
     _, indexable = arm_whittle_finite(deadline_kernel(), reward_parts().sum(axis=0), 30)
     assert indexable
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1e-9, 3e7])
+@pytest.mark.parametrize(("pay", "index", "indexable"), [(1.0, -11.0, True), (0.5, -11.5, True), (1.5, 1.5, False)])
+def test_an_advantage_that_touches_zero_leaves_an_arm_indexable(scale, pay, index, indexable) -> None:
+    """State 0 may stay passive and be paid 1 per later activation (state 1), or be active once, for `pay`, and never again.
+
+    At prices from -5 to 1, its advantage is pay - 2 + price; above, pay - price: largest at 1, where it is pay - 1.
+    """
+    kernel = np.zeros((3, 2, 3))
+    kernel[0, 0, 1] = kernel[0, 1, 2] = kernel[1, :, 1] = kernel[2, :, 2] = 1.0
+    reward = scale * np.array([[0.0, pay], [0.0, 1.0], [0.0, -5.0]])
+    found, fits = arm_whittle_finite(kernel, reward, 3)
+    assert fits == indexable
+    assert found[0, 0] == pytest.approx(scale * index, rel=1e-9)

@@ -15,6 +15,7 @@ from rmab.cli.program import Program, examples
 from rmab.cli.run import run
 from rmab.cli.screen import say
 from rmab.cli.study import study
+from rmab.cli.warm import warm
 from rmab.common.imports import look_in
 
 __all__ = ["main"]
@@ -44,5 +45,5 @@ def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
     look_in(here, lambda module, file: say(f"{module}: imported from {file}", err=True))
 
 
-for command in (tasks, learners, run, plan, study, bench):
+for command in (tasks, learners, run, plan, study, bench, warm):
     main.add_command(command)

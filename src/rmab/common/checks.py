@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 
+LARGEST = 1e150  # of all that is added up in an answer: its square is finite, too
+
 
 def as_floats(values: ArrayLike, name: str) -> FloatArray:
     """Copy `values` into a C-ordered float64 array; ModelError if they are not numbers, masked, or too many."""
@@ -38,6 +40,21 @@ def as_integer(value: object, name: str) -> int:
         limit = " below 2^53" if number and abs(value) >= 2**53 else ""  # type: ignore[arg-type]
         raise ModelError(f"{name} must be a whole number{limit}, got {value!r:.40}")
     return int(value)  # type: ignore[call-overload,no-any-return]
+
+
+def check_magnitude(values: FloatArray, name: str, times: float = 1.0, what: str = "") -> None:
+    """Raise ModelError if the largest of the finite values, `times` over, is so large that arithmetic may overflow."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest <= LARGEST / max(times, 1.0):
+        raise ModelError(f"{name}: {largest:.3g}{what} is too large to compute with; the limit is {LARGEST:.0e}")
+
+
+def as_tolerance(value: object, name: str) -> float:
+    """Return `value` as a float; ModelError unless it is a positive, finite number."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0.0 < value < np.inf:  # type: ignore[operator]
+        raise ModelError(f"{name} must be a positive number, got {value!r:.40}")
+    return float(value)  # type: ignore[arg-type]
 
 
 def as_states(start: ArrayLike, sizes: IntArray, *, one_for_all: bool = False) -> IntArray:

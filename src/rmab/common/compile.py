@@ -2,48 +2,41 @@
 
 The machine code is cached on disk. Numba notices a change in a function's own file, but not in other files that it calls
 into, and would silently run stale code. So the name of the cache folder has a hash of *all* files in folders named
-`compiled`, which call into nothing else (a test checks this). If no folder can be written, each process compiles
-everything afresh: slower, never wrong.
+`compiled`, which call into nothing else (a test checks this). Where there is no folder that can be trusted and written, each
+process compiles everything afresh: slower, never wrong (`machine_code.py`).
 """
 
 import hashlib
-import os
-import tempfile
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar, cast
 
+import llvmlite
 import numba
+
+from rmab.common.machine_code import Store, opened
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def _cache_folder() -> Path | None:
-    digest = hashlib.sha256(f"{numba.__version__} {numba.config.BOUNDSCHECK}".encode())
+def _folder() -> Path | None:
+    version = f"{numba.__version__} {llvmlite.__version__} {sys.version} {numba.config.BOUNDSCHECK}"
+    digest = hashlib.sha256(version.encode())
     package = Path(__file__).parents[1]
     for source in sorted([Path(__file__), *package.glob("**/compiled/*.py")]):
         digest.update(source.read_bytes())
-    try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
-        folder = base / "rmab" / f"compiled-{digest.hexdigest()[:16]}"
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
-        return None
+    return opened(digest.hexdigest()[:16])
 
 
-_FOLDER = _cache_folder()
+_FOLDER = _folder()
 
 
 def _jit(function: Function, **options: object) -> Function:
-    previous = numba.config.CACHE_DIR
-    try:
-        if _FOLDER is not None:
-            numba.config.CACHE_DIR = str(_FOLDER)
-        return cast(Function, numba.njit(cache=_FOLDER is not None, nogil=True, error_model="numpy", **options)(function))
-    finally:
-        numba.config.CACHE_DIR = previous
+    dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if _FOLDER is not None and not numba.config.DISABLE_JIT:
+        dispatcher._cache = Store(function, _FOLDER)
+    return cast(Function, dispatcher)
 
 
 def compiled(function: Function) -> Function:

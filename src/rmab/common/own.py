@@ -58,7 +58,7 @@ def made_by(what: str, name: str, kind: type[Any], *values: object, **options: o
     return made
 
 
-def called(what: str, name: str, maker: Callable[..., Base], *values: object, **options: object) -> Base:
+def called(what: str, name: str, maker: Callable[..., Any], *values: object, **options: object) -> Any:
     """Call a maker of the user's; whatever it raises is a ModelError of one line, an attempt to end the program, too."""
     try:
         return maker(*values, **options)

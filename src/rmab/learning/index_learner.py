@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.forks import cached_property
 from rmab.learning.base import Learner, Plan
 from rmab.learning.kept import MOST, Declared, Kept, masses, whole
 from rmab.learning.parts import Counting, Exploration, Observing, add_to_means, begin_means, mean_reward, times_seen

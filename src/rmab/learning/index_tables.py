@@ -19,7 +19,7 @@ def lagrangian_table(pools: Pools, kernels: FloatArray, reward: FloatArray) -> F
     size = (pools.start, view.budget, view.horizon, pools.weights)
     prices = optimistic_fluid(kernels, kernels, reward, *size, tolerance=TOLERANCE).prices
     blocks = Blocks(kernels, reward, start, pools.block_of)
-    return np.asarray((blocks.values(prices)[1] + prices[:, np.newaxis])[pools.block_of])
+    return np.asarray(blocks.advantage(prices)[pools.block_of])
 
 
 def whittle_table(pools: Pools, kernels: FloatArray, reward: FloatArray, discount: float) -> FloatArray:

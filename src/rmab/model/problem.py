@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly
-from rmab.common.checks import as_floats, as_integer, as_states
+from rmab.common.checks import as_floats, as_integer, as_states, check_magnitude
 from rmab.common.files import read_fields, write_fields
 from rmab.errors import ModelError
 from rmab.model.arms import Arms
@@ -120,4 +120,6 @@ def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
     if not np.isfinite(table).all():
         n, s, a = np.argwhere(~np.isfinite(table))[0]
         raise ModelError(f"reward: arm {n}, state {s}, action {a} is {table[n, s, a]}, not a finite number")
+    size = problem.arms.count * problem.horizon
+    check_magnitude(table, "reward", size, f" times {problem.arms.count} arms times {problem.horizon} steps")
     return table

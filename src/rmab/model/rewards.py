@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats
+from rmab.common.checks import as_floats, check_magnitude
+from rmab.common.forks import cached_property
 from rmab.errors import ModelError
 
 
@@ -18,6 +18,7 @@ def checked_range(low: float, high: float) -> tuple[float, float]:
     ends = as_floats([low, high], "range")
     if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1]:
         raise ModelError(f"the range needs low < high, both finite, got [{low}, {high}]; declare it with low= and high=")
+    check_magnitude(ends, "range")
     return float(ends[0]), float(ends[1])
 
 

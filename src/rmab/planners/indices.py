@@ -130,6 +130,7 @@ def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True,
     array([0.3, 0.3, 0.3, 0. ])
     """
     table = checked_table(problem, reward, "myopic_index")
+    table -= table.min(axis=(1, 2), keepdims=True)  # a constant changes no index, but rounding
     now = table[..., 1] - table[..., 0]
     kernels = problem.arms.kernels
     later = np.einsum("nsy,ny->ns", kernels[:, :, 1] - kernels[:, :, 0], table[..., 0]) if lookahead else 0.0

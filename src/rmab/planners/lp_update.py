@@ -22,7 +22,7 @@ class LpUpdate:
 
     What the plan splits within a block and state is rounded by systematic sampling in a random order, block by block and
     state by state: each count is the planned mass rounded up or down, and all together never exceed the budget. An episode
-    takes H LPs, each started from the basis of the whole one.
+    takes H LPs, each started from the basis of the whole one. Threads may share a policy: each call has a solver to itself.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ class LpUpdate:
     problem: Problem
     reward: FloatArray
     blocks: Blocks = field(init=False)
-    _lp: list[FluidLp] = field(init=False, repr=False)
+    _free: list[FluidLp] = field(init=False, repr=False)  # solvers that no call uses just now
 
     def __init__(self, problem: Problem, reward: ArrayLike) -> None:
         table = checked_table(problem, reward, "LpUpdate")
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "reward", frozen(table))
         object.__setattr__(self, "blocks", Blocks.of(problem, table))
-        object.__setattr__(self, "_lp", [])
+        object.__setattr__(self, "_free", [])
 
     def __repr__(self) -> str:
         return f"LpUpdate({self.problem!r})"
@@ -66,13 +66,10 @@ class LpUpdate:
         """Solve from these states (N,) at step h and activate what the plan activates now."""
         now, arms = np.asarray(states), self.problem.arms
         check_place(h, now, arms.count, self.problem.horizon, arms.states)
-        if not self._lp:
-            size = (self.problem.budget, self.problem.horizon)
-            self._lp.append(FluidLp(self.blocks, *size, anywhere=True))
         block_of = self.blocks.block_of
         masses = np.zeros_like(self.blocks.start)
         np.add.at(masses, (block_of, now), 1.0)
-        planned, _ = self._lp[0].solve_from(h, masses)
+        planned = self._planned(h, masses)
         share = planned[:, h, :, 1] / np.maximum(masses, 1.0)
         order = np.lexsort((rng.random(now.size), now, block_of))
         reached = np.floor(np.cumsum(share[block_of, now][order]) + rng.random())
@@ -80,6 +77,16 @@ class LpUpdate:
         active = np.zeros(now.size, dtype=bool)
         active[order[chosen]] = True
         return active
+
+    def _planned(self, h: int, masses: FloatArray) -> FloatArray:
+        """(C, H, S, 2) the plan from step h on, where the masses (C, S) are; a solver that failed is not used again."""
+        try:
+            lp = self._free.pop()  # pop and append are atomic: no two threads get the same
+        except IndexError:
+            lp = FluidLp(self.blocks, self.problem.budget, self.problem.horizon, anywhere=True)
+        planned, _ = lp.solve_from(h, masses)
+        self._free.append(lp)
+        return planned
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the question, not the solver's memory of it."""

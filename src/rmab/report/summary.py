@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.forks import cached_property
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.report.statistics import Interval, Paired, Power, holm, interval, paired, power

@@ -13,7 +13,6 @@ LP of every episode.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from threading import Lock
 from typing import Literal
@@ -21,6 +20,7 @@ from typing import Literal
 import numpy as np
 
 from rmab.common.arrays import FloatArray, frozen
+from rmab.common.forks import cached_property, in_child
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
@@ -131,6 +131,14 @@ class Comparators:
 
 _SHARED: dict[bytes, Comparators] = {}  # the oldest first
 _LOCK = Lock()
+
+
+def _renew_lock() -> None:
+    global _LOCK  # noqa: PLW0603
+    _LOCK = Lock()
+
+
+in_child(_renew_lock)
 
 
 def _fingerprint(problem: Problem, rewards: FloatArray) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_integer
 from rmab.common.files import SUFFIXES
+from rmab.common.forks import cached_property
 from rmab.errors import ModelError
 from rmab.families import Task, load_task, task
 from rmab.learning import learner as make_learner

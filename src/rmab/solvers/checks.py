@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray
-from rmab.common.checks import as_floats
+from rmab.common.checks import as_floats, check_magnitude
 from rmab.errors import ModelError
 from rmab.model.problem import Problem, checked_reward
 
@@ -39,4 +39,5 @@ def checked_weights(weights: ArrayLike | None, arms: int) -> FloatArray:
     many = np.ones(arms) if weights is None else as_floats(weights, "weights")
     if many.shape != (arms,) or not (many > 0).all() or not np.isfinite(many).all():
         raise ModelError(f"weights must be {arms} positive numbers")
+    check_magnitude(many, "weights", arms, f" times {arms} arms")
     return many

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly
 from rmab.common.checks import as_floats
+from rmab.common.forks import cached_property
 from rmab.errors import ModelError
 from rmab.solvers.compiled.optimism import Rows
 

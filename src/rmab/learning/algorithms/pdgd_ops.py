@@ -15,11 +15,10 @@ Tuned: 64 eta_p and 1000 eta_d (studies/tuning_rivals.py, docs/tuning.md).
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from rmab.common.arrays import FloatArray
+from rmab.common.forks import cached_property
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.kept import Declared, Kept

@@ -17,11 +17,10 @@ alpha / (S A T)), which balances the bound (both in our reading). Tuned: 64 eta 
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from rmab.common.arrays import IntArray
+from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option

@@ -9,8 +9,7 @@ Parameters: eta = sqrt(ln(S^2 A) / T), the minimiser of the regret bound (the co
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option

@@ -6,8 +6,7 @@ start state at step 0, a floor of 1e-12 under the last plan, and rewards that ar
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from rmab.common.forks import cached_property
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import configured, option
 from rmab.learning.parts import EPSILON, EXECUTIONS, RULE, Active, Hoeffding, PaperEstimator

@@ -14,11 +14,10 @@ count for far more (studies/tuning_rivals.py, docs/tuning.md).
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from rmab.common.arrays import FloatArray
+from rmab.common.forks import cached_property
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import Parts

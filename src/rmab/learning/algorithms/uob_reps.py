@@ -17,8 +17,7 @@ nine tenths of it in Comp-UOB; cpap takes a twentieth of a second.
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Literal
 
 from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.forks import cached_property
 from rmab.learning.kept import Declared
 from rmab.learning.options import Configured
 from rmab.learning.pools import Observed, Pools

@@ -10,6 +10,7 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.model.problem import Problem
 from rmab.solvers.compiled.dynamics import backward
+from rmab.solvers.units import Units, reachable
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,20 @@ class Blocks(ReadOnly):
         values, advantage = np.empty((shape[0], shape[1] + 1, shape[2])), np.empty(shape)
         backward(self.kernels, self.reward, prices, values, advantage)
         return values, advantage
+
+    def advantage(self, prices: FloatArray) -> FloatArray:
+        """(C, H, S) Q(s,1) - Q(s,0) when later activations cost their prices (H,), that of the step itself not yet paid.
+
+        Rewards are counted from the least of each block: a constant would only cost digits.
+        """
+        above = self.reward - self.reward.min(axis=(1, 2), keepdims=True)
+        above.setflags(write=self.reward.flags.writeable)  # compiled code exists for one kind
+        counted = Blocks(self.kernels, above, self.start, self.block_of)
+        return counted.values(prices)[1] + prices[:, np.newaxis]
+
+    def units(self, horizon: int) -> Units:
+        """Return the rewards in units of what is at stake, in the states that can be reached."""
+        return Units.of(self.reward, reachable(self.kernels.max(axis=2) > 0, self.start > 0, horizon))
 
     def bound(self, prices: FloatArray, budget: float) -> float:
         """Return the dual value at these prices >= 0: no policy within the budget earns more, by weak duality."""

@@ -6,13 +6,14 @@ kernels, so it is feasible to rounding; and the bound is the dual value of the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, ReadOnly, frozen
+from rmab.common.checks import as_tolerance
 from rmab.errors import ModelError, SolverError
 from rmab.model.problem import Problem
 from rmab.solvers.checks import checked_table
@@ -25,6 +26,7 @@ from rmab.solvers.transitions import TransitionSets
 Method = Literal["auto", "highs", "newton"]
 
 SMALL = 500  # variables up to which HiGHS is faster
+PATIENCE = 200_000  # variables beyond which HiGHS is not tried where 'newton' has failed: it may take hours
 NO_MASS = 1e-12  # what a solver leaves in a state that its plan does not use
 
 
@@ -41,7 +43,10 @@ class Fluid(ReadOnly):
     prices : (H,) float array
         What one more activation at each step would be worth.
     gap : float
-        bound - value, relative to the larger of the bound and the largest single reward: certified.
+        bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
+        arm's least reward: certified. A constant added to the rewards of an arm leaves it as it is.
+    method : {'highs', 'newton'}
+        The solver that found the plan.
     share : (C, H, S) float array
         For each block of like arms, the part of the mass in a state that is activated at a step.
     problem : Problem
@@ -65,6 +70,7 @@ class Fluid(ReadOnly):
     share: FloatArray
     problem: Problem
     blocks: Blocks
+    method: str
 
     def __repr__(self) -> str:
         return f"Fluid(value {self.value:.6g}, bound {self.bound:.6g}, gap {self.gap:.0e}, {self.prices.size} steps)"
@@ -87,7 +93,7 @@ class Fluid(ReadOnly):
         """(C, H, S) what activating is worth over staying passive: Q(s,1) - Q(s,0) when later activations cost their prices,
         before the price of the step itself is paid.
         """
-        return self.blocks.values(self.prices)[1] + self.prices[:, np.newaxis]
+        return self.blocks.advantage(self.prices)
 
     def check_made_for(self, problem: Problem, reward: FloatArray) -> None:
         """Raise ModelError unless this is the plan of this problem and reward (N, S, 2)."""
@@ -106,7 +112,8 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
         Reward of each arm, state and action.
     method : {'auto', 'highs', 'newton'}
         'highs' solves the LP as a whole and ends in a vertex, exact to rounding. 'newton' follows the softened dual and
-        ends inside the set of optimal plans. 'auto' takes the first for small problems, the second for others.
+        ends inside the set of optimal plans. 'auto' takes the first for small problems, the second for others; where it
+        fails, the other one. The plan says which it was.
     tolerance : float
         Largest certified gap, relative. Rounding may keep 'newton' from tolerances below 1e-7.
 
@@ -131,19 +138,38 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
     """
     if method not in get_args(Method):
         raise ModelError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
+    wanted = as_tolerance(tolerance, "tolerance")
     blocks = Blocks.of(problem, checked_table(problem, reward, "fluid"))
-    small = 2 * blocks.start.size * problem.horizon <= SMALL
-    if method == "newton" or (method == "auto" and not small):
+    size = 2 * blocks.start.size * problem.horizon
+    if method != "auto":
+        return _solved(problem, blocks, method, wanted)
+    first, other = ("highs", "newton") if size <= SMALL else ("newton", "highs")
+    try:
+        return _solved(problem, blocks, first, wanted)
+    except SolverError as error:
+        if other == "highs" and size > PATIENCE:
+            raise
+        try:
+            return _solved(problem, blocks, other, wanted)
+        except SolverError as again:
+            raise SolverError(f"{error} ({first}); {again} ({other})") from again
+
+
+def _solved(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> Fluid:
+    """Solve by one method, 'highs' or 'newton'."""
+    if method == "newton":
         kernels = blocks.kernels.copy()  # writable, as those of boxes are: compiled code exists for one kind
         budget = np.full(problem.horizon, float(problem.budget))
         path = SoftPath(TransitionSets(kernels, kernels), blocks.reward, blocks.start, budget)
         path.solve(tolerance)
-        return certified(problem, blocks, path.occupancy, path.prices, tolerance)
+        return certified(problem, blocks, path.occupancy, path.prices, tolerance, method)
     occupancy, prices = FluidLp(blocks, problem.budget, problem.horizon).solve()
-    return certified(problem, blocks, occupancy, prices, tolerance)
+    return certified(problem, blocks, occupancy, prices, tolerance, method)
 
 
-def certified(problem: Problem, blocks: Blocks, occupancy: FloatArray, prices: FloatArray, tolerance: float) -> Fluid:
+def certified(
+    problem: Problem, blocks: Blocks, occupancy: FloatArray, prices: FloatArray, tolerance: float, method: str
+) -> Fluid:
     """Turn a solver's occupancy (C,H,S,2) and prices (H,) into a feasible one with a proven gap, or raise SolverError."""
     if not ((prices >= 0) & np.isfinite(prices)).all():
         raise SolverError("fluid LP: the solver's prices are negative or not finite: they prove nothing")
@@ -152,10 +178,11 @@ def certified(problem: Problem, blocks: Blocks, occupancy: FloatArray, prices: F
     np.clip(share, 0.0, 1.0, out=share)
     feasible = np.empty_like(occupancy)
     forward(blocks.kernels[:, np.newaxis], blocks.start, np.full(problem.horizon, float(problem.budget)), share, feasible)
-    value = float((feasible * blocks.reward[:, np.newaxis]).sum())
-    bound = blocks.bound(prices, problem.budget)
-    scale = max(abs(bound), float(np.abs(blocks.reward).max()))
-    gap = (bound - value) / scale if scale != 0 else 0.0
+    units, steps = blocks.units(problem.horizon), problem.horizon
+    value = float((feasible * units.reward[:, np.newaxis]).sum())
+    bound = replace(blocks, reward=frozen(units.reward)).bound(prices / units.scale, problem.budget)
+    gap = units.gap(bound, value)
     if not gap <= tolerance:
         raise SolverError(f"fluid LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
-    return Fluid(value, bound, frozen(prices), gap, frozen(share), problem, blocks)
+    earned, most = (units.whole(one, blocks.start.sum(axis=1), steps) for one in (value, bound))
+    return Fluid(earned, most, frozen(prices), gap, frozen(share), problem, blocks, method)

@@ -12,6 +12,7 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.errors import SolverError
 from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.units import Units
 
 TOLERANCE = 1e-9
 LARGE = 20_000  # columns beyond which interior point beats simplex (by six times on the degenerate LP of deadline)
@@ -39,14 +40,14 @@ class FluidLp:
     """One HiGHS model of a problem's fluid LP, solved once, or many times with other masses at other steps.
 
     anywhere: keep the nodes that cannot be reached from the start as well, for masses that are put there later. Rewards are
-    divided by the largest of them: the solver's tolerances are absolute.
+    counted in units of what is at stake: the solver's tolerances are absolute.
     """
 
     def __init__(self, blocks: Blocks, budget: float, horizon: int, *, anywhere: bool = False) -> None:
         self.blocks, self.budget, self.horizon = blocks, budget, horizon
         reach = blocks.reachable(horizon)
         self.nodes = Nodes.of(np.ones_like(reach) if anywhere else reach)
-        self.scale = float(np.abs(blocks.reward).max()) or 1.0
+        self.units = Units.of(blocks.reward, np.ones_like(reach[:, 0])) if anywhere else blocks.units(horizon)
         self.highs = highspy.Highs()
         self._bases: list[highspy.HighsBasis] = []
         self._set("output_flag", False)
@@ -67,7 +68,7 @@ class FluidLp:
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = 2 * count, count + self.horizon
         lp.sense_ = highspy.ObjSense.kMaximize
-        lp.col_cost_ = self.blocks.reward[nodes.block, nodes.state].reshape(-1) / self.scale
+        lp.col_cost_ = self.units.reward[nodes.block, nodes.state].reshape(-1)
         lp.col_lower_, lp.col_upper_ = np.zeros(2 * count), np.full(2 * count, highspy.kHighsInf)
         inflow = np.where(nodes.step == 0, self.blocks.start[nodes.block, nodes.state], 0.0)
         lp.row_lower_ = np.concatenate([inflow, np.full(self.horizon, -highspy.kHighsInf)])
@@ -141,7 +142,7 @@ class FluidLp:
         masses = np.asarray(solution.col_value).reshape(-1, 2)
         occupancy[self.nodes.block, self.nodes.step, self.nodes.state] = np.maximum(masses, 0.0)
         prices = np.asarray(solution.row_dual)[count:]
-        return occupancy, np.maximum(prices, 0.0) * self.scale
+        return occupancy, np.maximum(prices, 0.0) * self.units.scale
 
 
 def _checked(status: highspy.HighsStatus, what: str) -> None:

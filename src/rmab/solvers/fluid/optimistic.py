@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer, as_states
+from rmab.common.checks import as_floats, as_integer, as_states, as_tolerance, check_magnitude
 from rmab.errors import ModelError
 from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.fluid.path import SoftPath
@@ -28,7 +28,8 @@ class OptimisticFluid(ReadOnly):
     prices : (H,) float array
         What one more activation at each step would be worth.
     gap : float
-        bound - value, relative to the larger of the bound and the largest single reward: certified.
+        bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
+        arm's least reward: certified.
     mass : (N, H, S, 2) float array
         Occupancy of one arm of each row of the boxes.
     kernel : (N, H, S, 2, S) float array
@@ -115,9 +116,12 @@ def optimistic_fluid(
         raise ModelError(f"horizon must be at least 1, got {steps}")
     limit = checked_budget(budget, steps)
     many = checked_weights(weights, arms)
+    total = float(many.sum())
+    check_magnitude(table, "reward", total * steps, f" times {total:.3g} arms times {steps} steps")
+    wanted = as_tolerance(tolerance, "tolerance")
     masses = np.eye(states)[as_states(start, np.full(arms, states))] * many[:, np.newaxis]
     path = SoftPath(sets, table, masses, limit)
-    path.solve(tolerance)
+    path.solve(wanted)
     mass = path.occupancy / many[:, np.newaxis, np.newaxis, np.newaxis]
     kernel = np.broadcast_to(path.kernels, (*mass.shape, states))
     return OptimisticFluid(path.value, path.bound, frozen(path.prices), path.gap, frozen(mass), frozen(kernel))

@@ -10,7 +10,8 @@ nu(eta), which approaches a straight line exponentially fast, degenerate or not:
 point the prices nu / eta prove an upper bound by plain backward induction, and the soft plan, scaled into the budget, earns
 a lower one: the path ends when the two agree. It is not even begun where they agree at no price at all.
 
-Masses are counted in units of all there is, rewards in units of the largest.
+Masses are counted in units of all there is, rewards in units of what is at stake: from the least of each block, relative to
+the widest range.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from rmab.solvers.compiled.optimism import best_values
 from rmab.solvers.fluid.compiled.sensitivity import curve
 from rmab.solvers.fluid.compiled.soft import follow, soft_values
 from rmab.solvers.transitions import TransitionSets
+from rmab.solvers.units import Units, reachable
 
 ACCURACY = 1e-4  # Newton decrement (twice what phi could still fall) that is asked for
 ROUNDING = 1e-14  # the least Newton decrement there is
@@ -57,15 +59,16 @@ class SoftPath:
     """
 
     def __init__(self, sets: TransitionSets, reward: FloatArray, start: FloatArray, budget: FloatArray) -> None:
-        self.rows, self.reward, self.start, self.budget = sets.rows, reward, start, budget
+        self.rows, self.start, self.budget = sets.rows, start, budget
         blocks, states = start.shape
         horizon = budget.size
         self.kernels = some_kernels(sets, horizon)
         self.values, self.used = np.empty((blocks, horizon + 1, states)), np.empty(horizon)
         self.share, self.mass = np.empty((blocks, horizon, states)), np.empty((blocks, horizon, states))
         self.hessian = np.empty((1 + horizon, 1 + horizon))
-        self.scale, self.total = float(np.abs(reward).max()), float(start.sum())
-        self.unit_reward, self.unit_start = reward / (self.scale or 1.0), start / self.total
+        self.units = Units.of(reward, reachable(sets.high.max(axis=2) > 0, start > 0, horizon))
+        self.total = float(start.sum())
+        self.unit_reward, self.unit_start = self.units.reward, start / self.total
         self.idle = budget <= 0
         self.open = np.flatnonzero((budget > 0) & (budget < self.total))  # the steps that need a price
         self.limit = budget[self.open] / self.total
@@ -76,7 +79,7 @@ class SoftPath:
         self.missing = np.inf  # bound - value in scaled units, times eta: what it comes to when budgets are met
 
     def solve(self, tolerance: float) -> None:
-        """Work until bound and value agree to the tolerance, relative to the larger of the bound and the largest reward."""
+        """Work until bound and value agree to the tolerance, relative to what is at stake (`Units.gap`)."""
         if self.certify(self.unpriced(tolerance)) <= tolerance:
             return
         share = np.full(self.budget.size, 0.5)
@@ -189,15 +192,15 @@ class SoftPath:
 
     def certify(self, point: Point) -> float:
         """Prove a bound from the point's prices, earn a value by its plan within the budget; return the relative gap."""
-        prices, values = np.maximum(point.prices, 0.0) * (self.scale / point.eta), np.empty_like(self.values)
-        best_values(self.rows, self.reward, self.idle, prices, values)
-        self.bound, self.prices = float((self.start * values[:, 0]).sum() + self.budget @ prices), prices
+        prices, values = np.maximum(point.prices, 0.0) / point.eta, np.empty_like(self.values)
+        best_values(self.rows, self.unit_reward, self.idle, prices, values)
+        bound = float((self.start * values[:, 0]).sum() + self.budget @ prices)
         forward(self.kernels, self.start, self.budget, self.share, self.occupancy)
-        self.value = float((self.occupancy * self.reward[:, np.newaxis]).sum())
-        missing = (self.bound - self.value) / ((self.scale or 1.0) * self.total)
-        self.missing = min(self.missing, missing * point.eta)
-        unit = max(abs(self.bound), self.scale)
-        self.gap = (self.bound - self.value) / unit if unit > 0.0 else 0.0
+        value = float((self.occupancy * self.unit_reward[:, np.newaxis]).sum())
+        self.missing = min(self.missing, (bound - value) / self.total * point.eta)
+        self.gap, self.prices = self.units.gap(bound, value), self.units.scale * prices
+        masses = self.start.sum(axis=1)
+        self.bound, self.value = (self.units.whole(one, masses, self.budget.size) for one in (bound, value))
         return self.gap
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.common.cores import cores
+from rmab.common.forks import in_child
 from rmab.errors import SolverError
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import solve_positive
@@ -30,6 +31,9 @@ FARTHEST = 50.0  # most by which logarithms of masses change in one step: the mo
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cores(), thread_name_prefix="rmab")
+
+
+in_child(_pool.cache_clear)
 
 
 class DualNewton:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, ReadOnly, frozen
+from rmab.common.checks import as_tolerance
 from rmab.errors import ModelError, SolverError
 from rmab.solvers.projection.compiled.program import Program
 from rmab.solvers.projection.newton import DualNewton, minimise_dual
@@ -187,9 +188,7 @@ def project_onto(
 ) -> Projection:
     """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the sets, boxes or balls; see `project`."""
     program = make_program(reference, sets, start, budget, weights)
-    if not isinstance(tol, int | float) or not tol >= 0:
-        raise ModelError(f"tol must be a number, 0 or more, got {tol!r}")
-    return _answer(*minimise_dual(program, _masses(program, warm), tol))
+    return _answer(*minimise_dual(program, _masses(program, warm), as_tolerance(tol, "tol")))
 
 
 def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArray | None:

@@ -18,10 +18,15 @@ from rmab.common.arrays import BoolArray, FloatArray, ReadOnly, frozen
 from rmab.errors import SolverError
 from rmab.solvers.stationary.compiled.gains import JUMP, LEAST, NEW, best_gains
 from rmab.solvers.transitions import TransitionSets
+from rmab.solvers.units import Units
 
 PRICES = 200  # that are tried at most
 EXACT = 1e-12  # relative to all there is to earn or to use: differences that are rounding
-JUMPS = (1e3, 3e4, 1e6)  # what a jump costs, in units of the largest reward or price: more, where somebody pays it
+JUMPS = (
+    1e3,
+    3e4,
+    1e6,
+)  # what a jump costs, in units of the largest range or price: more, where somebody pays it
 SLACK = 1e-9  # by which flow, boxes and budget may be missed
 NO_MASS = 1e-12  # in a state that the plan does not use
 
@@ -31,7 +36,8 @@ class StationaryFluid(ReadOnly):
     """Solution of the stationary LP.
 
     value   what the masses earn per step, all weights counted; bound  the dual value, no less; price  of an activation.
-    gap     bound - value, relative to the larger of the bound and the largest reward of all arms together: certified.
+    gap     bound - value, relative to the larger of the bound and the widest range of rewards, times the arms, all counted
+            from the least reward of each block: certified.
     z       (C, S, 2, S) masses and moves of one arm of each block.
     share   (C, S) the part of a state's mass that is activated. Where there is no mass: 1 if activating is worth more than
             its price, 0 if less, and if just that, the proportion in which all blocks mix their two plans.
@@ -81,7 +87,7 @@ def stationary_fluid(
     for _ in range(PRICES):
         price = max((over.earned - under.earned) / (over.used - under.used), 0.0)
         line, met = plans.at(price), over.earned - price * over.used
-        if plans.bound - met <= EXACT * model.unit:
+        if plans.bound - met <= EXACT * model.arms:
             break
         over, under = (line, under) if line.used > budget else (over, line)
     part = min(max((budget - under.used) / (over.used - under.used), 0.0), 1.0)
@@ -95,9 +101,9 @@ class Model:
         least, most = np.where(low > LEAST, low, 0.0), np.where((high > LEAST) & real[:, np.newaxis, np.newaxis], high, 0.0)
         fits = (least.sum(axis=3) <= 1.0 + SLACK) & (most.sum(axis=3) >= 1.0 - SLACK) & (least <= most).all(axis=3)
         self.usable = fits & real[..., np.newaxis]
-        self.sets, self.reward = TransitionSets(least, most), np.where(self.usable, reward, 0.0)
+        self.sets, self.units = TransitionSets(least, most), Units.of(reward, self.usable)
+        self.reward = self.units.reward
         self.weights, self.arms = weights, float(weights.sum())
-        self.unit = self.arms * float(np.abs(self.reward).max())
 
     def earned(self, z: FloatArray) -> float:
         """Return what z (C,S,2,S) earns, the same in any order of the blocks."""
@@ -169,12 +175,12 @@ def certified(
     if not violation <= SLACK:
         raise SolverError(f"stationary LP: the plan misses a constraint by {violation:.2e}")
     value, bound = model.earned(z), plans.bound + budget * price
-    unit = max(abs(bound), model.unit)
-    gap = (bound - value) / unit if unit > 0.0 else 0.0
+    gap = model.units.gap(bound, value, model.arms)
     if not gap <= tolerance:
         raise SolverError(f"stationary LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
     mass = z.sum(axis=3)
-    total, level = mass.sum(axis=2), EXACT * (np.abs(plans.values[:, 0]) + model.unit / model.arms)
+    total, level = mass.sum(axis=2), EXACT * (np.abs(plans.values[:, 0]) + 1.0)
     own = np.where(plans.advantage > level, 1.0, np.where(plans.advantage < -level, 0.0, part))
     share = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), own)
-    return StationaryFluid(value, bound, price, gap, frozen(z), frozen(np.clip(share, 0.0, 1.0)))
+    earned, most = (model.units.whole(one, model.weights, 1) for one in (value, bound))
+    return StationaryFluid(earned, most, model.units.scale * price, gap, frozen(z), frozen(np.clip(share, 0.0, 1.0)))

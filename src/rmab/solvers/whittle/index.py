@@ -6,12 +6,13 @@ Endless horizon: one sweep from the lowest price to the highest, O(S^3), with a 
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.solvers.whittle.compiled.sweep import sweep
 
 BLOCK = 64  # states that become passive between two products of matrices
 ROUNDING = 1e-10  # of slopes, and of gains in units of the largest: what is smaller says nothing about indexability
+TOUCH = 1e-11  # of all that an episode can pay: an advantage that rounding may have made of 0
 SINGULAR = 1e-11  # pivots below: the arm has two recurrent classes
 
 
@@ -20,7 +21,7 @@ def arm_whittle(kernel: FloatArray, reward: FloatArray, discount: float) -> tupl
 
     x = M^-1 r and y = M^-1 1_active give the value x - price y of a policy; U = discount (P1 - P0); all active at first.
     """
-    states = len(reward)
+    states, reward = len(reward), reward - reward.min()  # a constant changes no index, but rounding
     change = discount * (kernel[:, 1] - kernel[:, 0])
     system = np.eye(states) - discount * kernel[:, 1]
     if discount == 1.0:  # the gain takes the place of the first state's value, which is 0
@@ -50,25 +51,34 @@ def arm_whittle_finite(kernel: FloatArray, reward: FloatArray, horizon: int) -> 
     """(H, S) indices of one arm, kernel (S,2,S) and reward (S,2), and whether it is indexable at every step.
 
     Values are linear in the price between the kinks found so far: on the grid of these kinks they are exact, and so are the
-    roots of Q(s,1) - Q(s,0), which are the kinks that this step adds.
+    roots of Q(s,1) - Q(s,0), which are the kinks that this step adds. An arm is not indexable where that difference is
+    negative at some price and positive at a higher one; where it only comes back to 0, being passive stays optimal.
     """
     above = reward - reward.min()  # a constant reward changes no index
     reach = (horizon + 1) * (float(above.max()) or 1.0)  # beyond it, every state is passive, or active
     prices, values = np.array([-reach, reach]), np.zeros((len(reward), 2))
-    index, indexable, fuzz = np.empty((horizon, len(reward))), True, 1e-13 * reach
+    index, indexable = np.empty((horizon, len(reward))), True
+    fuzz, loose = 1e-13 * reach, TOUCH * reach
     for h in range(horizon - 1, -1, -1):
         passive = above[:, 0, np.newaxis] + kernel[:, 0] @ values
         active = above[:, 1, np.newaxis] - prices + kernel[:, 1] @ values
         better = active - passive
+        last = better.shape[1] - 1 - np.argmax(better[:, ::-1] > loose, axis=1)  # where being active still pays
+        below = better < -fuzz
+        first = np.argmax(below & (np.arange(prices.size) > last[:, np.newaxis]), axis=1)  # where it costs, ever after
+        index[h] = _roots(prices, better, np.arange(len(reward)), first - 1)
+        indexable = indexable and not bool((below & (np.arange(prices.size) < last[:, np.newaxis])).any())
         state, cell = np.nonzero((better[:, :-1] > -fuzz) != (better[:, 1:] > -fuzz))
-        left, right = better[state, cell], better[state, cell + 1]
-        down = left > right
-        share = np.clip(left / (left - right), 0.0, 1.0)
-        root = prices[cell] + share * (prices[cell + 1] - prices[cell])
-        index[h, state[down]] = root[down]  # in rising order of price within a state: the last one stays
-        indexable = indexable and bool(down.all())
-        prices, values = _refined(prices, passive, active, np.sort(root), fuzz)
+        roots = np.sort(_roots(prices, better, state, cell))
+        prices, values = _refined(prices, passive, active, roots, fuzz)
     return index, indexable
+
+
+def _roots(prices: FloatArray, better: FloatArray, state: IntArray, cell: IntArray) -> FloatArray:
+    """Return the prices at which better[state] is 0 within these cells of the grid."""
+    left, right = better[state, cell], better[state, cell + 1]
+    share = np.clip(left / (left - right), 0.0, 1.0)
+    return np.asarray(prices[cell] + share * (prices[cell + 1] - prices[cell]))
 
 
 def _refined(

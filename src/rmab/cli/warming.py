@@ -1,0 +1,55 @@
+"""What `rmab warm` calls: every learner and planner once, on small tasks, so that all they use is compiled."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from rmab.common import compile as compiling
+from rmab.errors import ModelError
+from rmab.families import Task, task
+from rmab.learning import learner, learners
+from rmab.planners.indices import lagrangian_index
+from rmab.planners.whittle import whittle, whittle_finite
+from rmab.play.simulation import simulate, simulate_many
+from rmab.runs.running import run
+from rmab.solvers.fluid.fluid import fluid
+
+OPTIONS: dict[str, list[dict[str, str]]] = {"ucmd": [{"confidence": "l1"}, {"rounding": "dependent"}]}
+
+
+def steps() -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield what to call, by name."""
+    games = [
+        task("cpap", arms=4, budget=2, horizon=6, episodes=3),
+        task("deadline", arms=6, budget=2, horizon=7, episodes=2, known_support=True),
+    ]
+    yield "planners", partial(_plan, games[0])
+    for name in learners():
+        for options in ({}, *OPTIONS.get(name, [])):
+            yield name, partial(_play, games, name, options)
+
+
+def kept() -> int:
+    """Return how many pieces of machine code are on disk, of this version."""
+    return 0 if compiling._FOLDER is None else sum(1 for _ in compiling._FOLDER.glob("*.code"))
+
+
+def _plan(game: Task) -> None:
+    problem, reward = game.problem, game.base_reward
+    fluid(problem, reward, method="highs")
+    fluid(problem, reward, method="newton")
+    whittle(problem, reward, discount=0.9)
+    whittle_finite(problem, reward)
+    policy = lagrangian_index(problem, reward)
+    simulate(problem, policy, reward, np.random.default_rng(0))
+    simulate_many(problem, policy, reward, np.random.default_rng(0), 2)
+    policy.act(0, problem.start, np.random.default_rng(0))
+
+
+def _play(games: list[Task], name: str, options: dict[str, str]) -> None:
+    for game in games:
+        try:
+            run(game, learner(name, **options)).regret("O2")
+        except ModelError:  # the learner does not play tasks of this size or kind
+            continue

@@ -1,0 +1,77 @@
+"""Numbers so large that arithmetic would overflow are refused before anything is computed; tolerances are checked."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import rmab
+from strategies import random_problem
+
+PROBLEM, REWARD = random_problem(1, 3, 2, 4, 1)
+KERNELS = PROBLEM.arms.kernels
+RNG = np.random.default_rng(0)
+CALLS = {
+    "fluid": lambda r: rmab.fluid(PROBLEM, r),
+    "fluid, newton": lambda r: rmab.fluid(PROBLEM, r, method="newton"),
+    "optimistic_fluid": lambda r: rmab.optimistic_fluid(KERNELS, KERNELS, r, PROBLEM.start, 1, 4),
+    "whittle": lambda r: rmab.whittle(PROBLEM, r, discount=0.9),
+    "whittle_finite": lambda r: rmab.whittle_finite(PROBLEM, r),
+    "occupancy_index": lambda r: rmab.occupancy_index(PROBLEM, r),
+    "lagrangian_index": lambda r: rmab.lagrangian_index(PROBLEM, r),
+    "myopic_index": lambda r: rmab.myopic_index(PROBLEM, r),
+    "LpUpdate": lambda r: rmab.simulate(PROBLEM, rmab.LpUpdate(PROBLEM, r), REWARD, RNG),
+    "simulate": lambda r: rmab.simulate(PROBLEM, rmab.random_policy(PROBLEM), r, RNG),
+    "simulate_many": lambda r: rmab.simulate_many(PROBLEM, rmab.random_policy(PROBLEM), r, RNG, 3),
+    "Comparators": lambda r: rmab.Comparators(PROBLEM, r[np.newaxis]).per_episode("O1"),
+    "range": lambda r: rmab.Task.from_rewards(PROBLEM, r[np.newaxis], low=-1.0, high=float(r.max())),
+}
+
+
+@pytest.mark.parametrize("largest", [1e306, 1.7e308, 1e151])
+@pytest.mark.parametrize("name", CALLS)
+def test_rewards_that_may_overflow_are_refused(name: str, largest: float) -> None:
+    with pytest.raises(rmab.ModelError, match=r"too large to compute with; the limit is 1e\+150"):
+        CALLS[name](REWARD / REWARD.max() * largest)
+
+
+@pytest.mark.parametrize("largest", [1e148, 1e-290])
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "range"])
+def test_rewards_up_to_the_limit_are_computed_with(name: str, largest: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CALLS[name](REWARD / REWARD.max() * largest)
+
+
+def test_plans_at_the_limit_are_those_of_ordinary_numbers() -> None:
+    plain = rmab.fluid(PROBLEM, REWARD)
+    for scale in (2.0**480, 2.0**-980):
+        plan = rmab.fluid(PROBLEM, REWARD * scale)
+        np.testing.assert_allclose(plan.prices / scale, plain.prices, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(rmab.whittle_finite(PROBLEM, REWARD * scale).index / scale,
+                                      rmab.whittle_finite(PROBLEM, REWARD).index)  # fmt: skip
+
+
+def test_references_and_weights_that_may_overflow_are_refused() -> None:
+    reference = np.full((3, 4, 2, 2, 2), 0.1)
+    with pytest.raises(rmab.ModelError, match=r"reference: 1e\+149 times 96 .* is too large"):
+        rmab.project(reference * 1e150, KERNELS, KERNELS, PROBLEM.start, 1)
+    with pytest.raises(rmab.ModelError, match=r"weights: 1e\+300 times 3 arms is too large"):
+        rmab.project(reference, KERNELS, KERNELS, PROBLEM.start, 1, weights=[1, 1, 1e300])
+    with pytest.raises(rmab.ModelError, match=r"reward: 1e\+03 times 1e\+148 arms times 4 steps is too large"):
+        rmab.optimistic_fluid(KERNELS, KERNELS, np.full((3, 2, 2), 1e3), PROBLEM.start, 1, 4, weights=[1, 1, 1e148])
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1e-6, np.inf, np.nan, True, "1e-6", None, [1e-6]])
+def test_tolerances_are_positive_numbers(wrong) -> None:
+    reference = np.full((3, 4, 2, 2, 2), 0.1)
+    for name, call in {
+        "tolerance": lambda: rmab.fluid(PROBLEM, REWARD, tolerance=wrong),
+        "tol": lambda: rmab.project(reference, KERNELS, KERNELS, PROBLEM.start, 1, tol=wrong),
+    }.items():
+        with pytest.raises(rmab.ModelError, match=f"^{name} must be a positive number, got "):
+            call()
+    with pytest.raises(rmab.ModelError, match=r"^tolerance must be a positive number, got "):
+        rmab.optimistic_fluid(KERNELS, KERNELS, REWARD, PROBLEM.start, 1, 4, tolerance=wrong)
+    with pytest.raises(rmab.ModelError, match=r"^tol must be a positive number, got "):
+        rmab.project_ball(reference, KERNELS, np.full((3, 2, 2), 0.1), PROBLEM.start, 1, tol=wrong)
