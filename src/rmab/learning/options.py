@@ -58,7 +58,7 @@ def configured(cls: Class) -> Class:
 
 def _described(one: Any) -> str:
     """Return an entry of the section Parameters."""
-    kind, said = one.type if isinstance(one.type, str) else one.type.__name__, one.metadata["description"]
+    kind, said = getattr(one.type, "__name__", str(one.type)), one.metadata["description"]
     signs = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
     limits = ", ".join(f"{word} {one.metadata[key]:g}" for key, word in signs.items() if key in one.metadata)
     return (
