@@ -196,6 +196,7 @@ def test_a_tolerance_that_is_none(tol: Any) -> None:
 
 def test_too_few_iterations_are_said_with_the_residual_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rmab.solvers.projection.newton.ITERATIONS", 1)
+    monkeypatch.setattr("rmab.solvers.projection.newton.tempered", lambda *_: None)
     steps = list[float]()
     improve = DualNewton.improve
     monkeypatch.setattr(DualNewton, "improve", lambda self: steps.append(improve(self)) or steps[-1])

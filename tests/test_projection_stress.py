@@ -10,9 +10,12 @@ import pytest
 import corpus
 import rmab
 from instances import Instance, certify, infeasibility, random_instance
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import SolverError
 from rmab.families.deadline import kernel as deadline_kernel
+from rmab.solvers.projection.newton import minimise_dual, tempered
+from rmab.solvers.projection.program import make_program
+from rmab.solvers.transitions import TransitionSets
 
 FILES = sorted(corpus.FOLDER.glob("*.npz"))
 
@@ -261,3 +264,45 @@ def test_a_warm_start_from_another_world() -> None:
     cold, warm = other.solve(), other.solve(warm=one.solve())
     certify(other, warm)
     np.testing.assert_allclose(warm.mass, cold.mass, atol=1e-7)
+
+
+def spread_over_a_hundred_orders(seed: int) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, float]:
+    """Return reference, lower and upper bounds, start and budget: references from 1e-100 to 1 that depend on every index."""
+    rng = np.random.default_rng((13, seed))
+    arms, horizon, states = (int(rng.integers(1, most)) for most in (7, 13, 5))
+    kernels = rng.dirichlet(np.ones(states) * rng.choice([0.02, 0.3, 1.0]), size=(arms, states, 2))
+    width = rng.choice([0, 1e-6, 0.01, 0.1, 0.5, 1.0])
+    sides = [(0, 0, 0, 1, 0), (1, 0, 0, 1, 0), (0, 1, 0, 1, 0), (0, 0, 1, 0, 0)]
+    sides += [(1, 0, 1, 1, 0), (1, 1, 0, 0, 0), (0, 0, 0, 0, 1), (1, 1, 1, 1, 1)]
+    exponent = np.zeros((arms, horizon, states, 2, states))
+    for side in sides:
+        weight = rng.choice([0, 0, 1.0])
+        exponent += weight * rng.uniform(
+            -100, 0, size=[n if own else 1 for n, own in zip(exponent.shape, side, strict=True)]
+        )
+    if exponent.min() < -100:
+        exponent *= 100 / -exponent.min()
+    if rng.random() < 0.5:
+        exponent = np.round(exponent / 50) * 50
+    budget = 0.5 if rng.random() < 0.7 else rng.choice([1e-9, 1e-3, arms - 1e-9, arms - 1e-3, 0.25])
+    boxes = np.maximum(kernels - width, 0.0), np.minimum(kernels + width, 1.0)
+    return 10.0**exponent, *boxes, rng.integers(states, size=arms), float(budget)
+
+
+@pytest.mark.parametrize("seed", [3886, 4806, 13389, *range(20)])
+def test_references_over_a_hundred_orders_of_magnitude(seed: int) -> None:
+    """In the first three, nodes with hardly any mass asked for steps of 1e20, and left none to the others."""
+    reference, low, high, start, budget = spread_over_a_hundred_orders(seed)
+    answer = rmab.project(reference, low, high, start, budget)
+    assert answer.residual <= 1e-8
+    assert abs(answer.gap) <= 1e-6 * max(abs(answer.value), 1.0)
+    assert answer.mass[..., 1].sum(axis=(0, 2)).max() <= budget + 1e-8
+
+
+def test_the_path_of_powers_leads_to_the_same_point() -> None:
+    reference, low, high, start, budget = spread_over_a_hundred_orders(8)
+    program = make_program(reference, TransitionSets.boxes(low, high), start, budget)
+    found = tempered(program, 1e-8)
+    assert found is not None
+    straight, _ = minimise_dual(program, None, 1e-8)
+    np.testing.assert_allclose(found[0].flow_masses(), straight.flow_masses(), atol=1e-6)

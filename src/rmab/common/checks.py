@@ -9,6 +9,7 @@ from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 
 LARGEST = 1e150  # of all that is added up in an answer: its square is finite, too
+SUMMED = 1e300  # of what is only added up
 
 
 def as_floats(values: ArrayLike, name: str) -> FloatArray:
@@ -42,11 +43,11 @@ def as_integer(value: object, name: str) -> int:
     return int(value)  # type: ignore[call-overload,no-any-return]
 
 
-def check_magnitude(values: FloatArray, name: str, times: float = 1.0, what: str = "") -> None:
+def check_magnitude(values: FloatArray, name: str, times: float = 1.0, what: str = "", limit: float = LARGEST) -> None:
     """Raise ModelError if the largest of the finite values, `times` over, is so large that arithmetic may overflow."""
     largest = float(np.abs(values).max(initial=0.0))
-    if not largest <= LARGEST / max(times, 1.0):
-        raise ModelError(f"{name}: {largest:.3g}{what} is too large to compute with; the limit is {LARGEST:.0e}")
+    if not largest <= limit / max(times, 1.0):
+        raise ModelError(f"{name}: {largest:.3g}{what} is too large to compute with; the limit is {limit:.0e}")
 
 
 def as_tolerance(value: object, name: str) -> float:

@@ -26,6 +26,8 @@ CLOSE, LOOSE = 1e-3, 0.1  # share of the uniform distribution in the marginals t
 ARMIJO = 1e-4
 WEAK = 1e-6  # a price whose diagonal entry falls below this part of itself is eliminated after all nodes
 FARTHEST = 50.0  # most by which logarithms of masses change in one step: the model of second order fails beyond
+COOLEST, HOTTER, SLOWEST = 1 / 64, 2.0, 1.02  # the first power of the reference, and factors from one to the next
+ROUGH, PATIENCE = 1e-5, 60  # residual that is asked for on the way, and steps from one power to the next
 
 
 @cache
@@ -102,15 +104,21 @@ class DualNewton:
         prices = np.where(self.program.idle, 0.0, np.minimum(self.prices, slack))
         return max(self.flow, float(np.abs(prices).max()))
 
-    def improve(self) -> float:
+    def improve(self, *, clip: bool = False) -> float:
         """Take one Newton step, shortened until the dual function has come down enough; SolverError where it cannot.
 
-        Returns the part of the step that was taken.
+        Returns the part of the step that was taken. clip: where the dual is flat in some potentials, shorten their steps
+        alone, if that leads down.
         """
         mean_masses(self.primal.mass, self.gradient, self.mean)
         price_step, slope_v = self.newton_step(self.mean)
         slack = self.budget - self.used
         longest = max(float(np.abs(self.step).max()), float(np.abs(price_step).max()))
+        if clip and longest > FARTHEST:
+            near, near_prices = np.clip(self.step, -FARTHEST, FARTHEST), np.clip(price_step, -FARTHEST, FARTHEST)
+            slope = float((self.program.weights[:, np.newaxis, np.newaxis] * self.gradient * near).sum())
+            if slope + float(slack @ near_prices) < 0.0:
+                self.step[:], price_step, slope_v, longest = near, near_prices, slope, FARTHEST
         length = min(1.0, FARTHEST / longest) if np.isfinite(longest) and longest > 0 else 1.0
         v, gradient = np.empty_like(self.v), np.empty_like(self.gradient)
         v[:, -1] = 0.0
@@ -180,8 +188,61 @@ def _total(tables: list[FloatArray]) -> FloatArray:
 def minimise_dual(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualNewton, int]:
     """Return the solver at a point whose residual is at most tol, and its iterations; SolverError where there is none.
 
-    warm (N,H,S,2): masses to start from.
+    warm (N,H,S,2): masses to start from. Where no point near them leads there, powers of the reference do: see `tempered`.
     """
+    try:
+        return _from_masses(program, warm, tol)
+    except SolverError as error:
+        found = tempered(program, tol)
+        if found is None:
+            raise error
+        return found
+
+
+def tempered(program: Program, tol: float) -> tuple[DualNewton, int] | None:
+    """Solve for powers of the reference, from nearly flat to itself, each from the one before; None where the path is lost.
+
+    References over a hundred orders of magnitude leave nodes with hardly any mass: there the dual is flat far from its
+    minimum, and a Newton step has no useful length. Potentials and prices are nearly proportional to the power.
+    """
+    uniform: FloatArray = program.reach / program.reach.sum(axis=2, keepdims=True)
+    power, factor, total = COOLEST, HOTTER, 0
+    newton = DualNewton(program._replace(reference=program.reference**power), uniform)
+    try:
+        total += _descend(newton, max(tol, ROUGH))
+        while power < 1.0:
+            reached = min(1.0, power * factor)
+            own = program if reached == 1.0 else program._replace(reference=program.reference**reached)
+            point = newton.v * (reached / power), newton.prices * (reached / power)
+            trial = DualNewton(own, uniform)
+            trial.v, trial.prices = point
+            trial.look()
+            try:
+                total += _descend(trial, tol if reached == 1.0 else max(tol, ROUGH))
+            except SolverError:
+                factor = factor**0.5
+                if factor < SLOWEST:
+                    raise
+                continue
+            newton, power = trial, reached
+    except SolverError:
+        return None
+    return newton, total
+
+
+def _descend(newton: DualNewton, tol: float) -> int:
+    """Take Newton steps until the residual is at most tol; return how many, or raise SolverError."""
+    for iterations in range(PATIENCE + 1):
+        if newton.residual <= tol:
+            return iterations
+        if not np.isfinite(newton.value):
+            break
+        newton.improve(clip=True)
+    raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tol:.0e}")
+
+
+def _from_masses(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualNewton, int]:
+    """Solve from these masses (N,H,S,2), or from uniform ones."""
     uniform: FloatArray = program.reach / program.reach.sum(axis=2, keepdims=True)
     marginals = uniform if warm is None else (1.0 - CLOSE) * warm.sum(axis=3) + CLOSE * uniform
     newton = DualNewton(program, marginals)

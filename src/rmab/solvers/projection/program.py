@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.common.checks import as_floats, as_states, check_magnitude, check_unmasked
+from rmab.common.checks import SUMMED, as_floats, as_states, check_magnitude, check_unmasked
 from rmab.errors import ModelError
 from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.projection.compiled.program import Program, misfit
@@ -40,7 +40,7 @@ def make_program(
         where = f"arm {n}, step {h}, state {s}, action {a}, next state {y}"
         raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be finite, and positive where allowed")
     times = float(many.sum()) * reference[0].size
-    check_magnitude(reference, "reference", times, f" times {times:.3g} (weights, steps and transitions)")
+    check_magnitude(reference, "reference", times, f" times {times:.3g} (weights, steps and transitions)", SUMMED)
     return Program(
         reference,
         low,
