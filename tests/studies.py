@@ -1,6 +1,7 @@
 """Small studies for the tests, an engine that plays in this process, and learners that misbehave."""
 
 import ctypes
+import json
 import os
 import signal
 import time
@@ -88,4 +89,17 @@ class Hung(Chance):
         if self.note:
             Path(self.note).write_text(str(os.getpid()))
         ctypes.PyDLL(None).sleep(300) if self.deep else time.sleep(300)  # minutes, not for ever, should a test fail
+        return super().decide(state)
+
+
+class Telling(Chance):
+    """Writes down the names of its environment."""
+
+    name = "telling"
+
+    def __init__(self, note: str) -> None:
+        self.note = Path(note)
+
+    def decide(self, state):  # type: ignore[no-untyped-def]
+        self.note.write_text(json.dumps(list(os.environ)))
         return super().decide(state)

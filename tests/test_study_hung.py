@@ -59,6 +59,13 @@ def test_a_hung_worker_ends_with_a_study_that_is_killed(tmp_path: Path, deep: bo
     pytest.fail("the worker lives on")
 
 
+def test_the_settings_of_workers_are_not_those_of_what_learners_start(tmp_path: Path) -> None:
+    note = tmp_path / "environment"
+    learners = [{"name": "studies:Telling", "label": "telling", "options": {"note": str(note)}}]
+    assert run_study(small_study(1, learners=learners), tmp_path / "out", engine=LocalEngine(1)).complete
+    assert ("PYTHONSAFEPATH" in json.loads(note.read_text())) == ("PYTHONSAFEPATH" in os.environ)
+
+
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), "1", True])
 def test_wrong_limits(limit: object) -> None:
     with pytest.raises(rmab.ModelError, match="time_limit must be a number of seconds above 0"):

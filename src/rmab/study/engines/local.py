@@ -29,7 +29,8 @@ from rmab.study.single_run import attempt
 from rmab.study.spec import Job
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS")
-SETTINGS = {**dict.fromkeys(THREADS, "1"), "PYTHONSAFEPATH": "1"}  # the last: nothing is imported from the current folder
+SAFE = "PYTHONSAFEPATH"  # with it, a process that starts imports nothing from the current folder
+SETTINGS = dict.fromkeys((*THREADS, SAFE), "1")
 LONG = 3600.0  # seconds without a look at the workers
 READY, DONE, FAILED, UNWRITABLE = "ready", "done", "failed", "unwritable"
 
@@ -120,7 +121,8 @@ class _Worker:
 
     def start(self) -> None:
         self.pipe, theirs = get_context("spawn").Pipe()
-        arguments = (theirs, self.folder, folders(), threading.current_thread() is threading.main_thread())
+        in_main = threading.current_thread() is threading.main_thread()
+        arguments = (theirs, self.folder, folders(), in_main, os.environ.get(SAFE))
         self.process = get_context("spawn").Process(target=_serve, args=arguments, daemon=True)
         with _environment_of_workers(), folders_aside():
             self.process.start()
@@ -216,11 +218,15 @@ def _environment_of_workers() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
-def _serve(pipe: "connection.Connection[tuple[str, str, str], Job]", folder: Path, own: list[str], main: bool) -> None:
+def _serve(
+    pipe: "connection.Connection[tuple[str, str, str], Job]", folder: Path, own: list[str], main: bool, safe: str | None
+) -> None:
     """Play the jobs that come through the pipe until it ends, with the study or without a word from it.
 
     own: folders in which modules of one's own may lie, besides the path. main: the main thread of the study started us.
+    safe: the user's own setting of SAFE, for processes that learners start.
     """
+    os.environ.pop(SAFE, None) if safe is None else os.environ.update({SAFE: safe})
     end_with_parent(main)
     look_in(own)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
