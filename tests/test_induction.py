@@ -27,6 +27,16 @@ def test_values_and_advantages_by_hand() -> None:
     np.testing.assert_allclose(advantage[1], [[3.5, -1.6], [4, -8]], rtol=1e-14)
 
 
+def test_values_of_three_states_by_hand() -> None:
+    """One block that goes round, 0-1-2-0, when active; two steps without a price."""
+    kernels = np.stack([np.eye(3), np.roll(np.eye(3), 1, axis=1)], axis=1)[np.newaxis]
+    values, advantage = np.full((1, 3, 3), np.nan), np.full((1, 2, 3), np.nan)
+    backward(kernels, np.array([[[0.0, 1.0], [2.0, 0.0], [3.0, 0.0]]]), np.zeros(2), values, advantage)
+    # Last step: 0 or 1; 2 or 0; 3 or 0. First step: 0 + 1 or 1 + 2; 2 + 2 or 0 + 3; 3 + 3 or 0 + 1.
+    np.testing.assert_array_equal(values[0], [[3, 4, 6], [1, 2, 3], [0, 0, 0]])
+    np.testing.assert_array_equal(advantage[0], [[2, -1, -5], [1, -2, -3]])
+
+
 KERNELS = np.zeros((2, 1, 2, 2, 2))
 KERNELS[0, 0] = [[[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [1.0, 0.0]]]
 KERNELS[1, 0] = [[[0.3, 0.7], [0.6, 0.4]], [[0.0, 1.0], [1.0, 0.0]]]
@@ -49,6 +59,13 @@ def test_an_occupancy_by_hand() -> None:
     # Then block 0 has 1.25 * 0.8 + 0.75 * 0.4 = 1.3 and 0.25 + 0.45 = 0.7, block 1 has 0.25 and 0.75. The budget is enough.
     np.testing.assert_array_equal(share[:, 1], [[0.5, 0.1], [1.0, 0.2]])
     np.testing.assert_allclose(occupancy[:, 1], [[[0.65, 0.65], [0.63, 0.07]], [[0, 0.25], [0.6, 0.15]]], rtol=1e-14)
+
+
+def test_kernels_may_be_the_same_at_every_step() -> None:
+    """Block 0, always passive: 2, then 1.6 and 0.4, then 1.6 * 0.8 + 0.4 * 0.5 = 1.48 and 0.52."""
+    occupancy = followed(KERNELS, [9.0, 9.0, 9.0], np.zeros((2, 3, 2)))
+    np.testing.assert_allclose(occupancy[0, :, :, 0], [[2, 0], [1.6, 0.4], [1.48, 0.52]], rtol=1e-14)
+    np.testing.assert_array_equal(occupancy[1, :, :, 0], [[0, 1], [0, 1], [0, 1]])
 
 
 def test_kernels_may_change_from_step_to_step() -> None:
@@ -118,3 +135,12 @@ def test_the_price_of_a_step_at_which_nobody_would_be_active_is_zero() -> None:
     best_values(rows, np.array([[[1.0, 0.5]]]), np.array([True]), prices, values)
     assert prices[0] == 0.0
     assert values[0, 0, 0] == 1.0
+
+
+def test_boxes_that_hold_a_distribution_only_up_to_rounding() -> None:
+    """All of the box is taken, and nothing beyond the last state: 1/2 * 1 + (1/2 - 5e-10) * 3."""
+    high = np.full((1, 2, 2, 2), [0.5, 0.5 - 5e-10])
+    values = np.empty((1, 3, 2))
+    reward = np.array([[[1.0, 1.0], [3.0, 3.0]]])
+    best_values(TransitionSets.boxes(0 * high, high).rows, reward, np.zeros(2, dtype=bool), np.zeros(2), values)
+    np.testing.assert_allclose(values[0, 0] - reward[0, :, 0], 2 - 1.5e-9, rtol=1e-14)
