@@ -59,7 +59,7 @@ class TestState:
         self.state().save(path)
         with np.load(path) as fields:
             np.savez(path, **{**fields, "learner": np.array(3)})
-        with pytest.raises(rmab.FileError, match=r"state\.npz: learner must be text$"):
+        with pytest.raises(rmab.FileError, match=r"state\.npz: a state has the signature of its learner, and a View"):
             State.load(path)
 
 

@@ -71,7 +71,7 @@ class TestErrors:
             "tasks[2].options: task cpap: unknown option doctors, patients",
             "learners[0].options.epsilon: Input should be less than 1 (got 2.0)",
             "learners[0].options.speed: there is no such option, but epsilon, scale, ",
-            "learners[0].options.rounding: Input should be 'top' or 'dependent' (got 'up')",
+            "learners[0].options.rounding: Input should be one of top, dependent, or module:Class of your own (got 'up')",
             "learners[1].name: unknown learner 'genius'",
             "learners[2].feedback: Input should be 'bandit', 'active' or 'full' (got 'some')",
             "learners[3].options: dependent rounding needs index 'occupancy'",
