@@ -34,7 +34,7 @@ from rmab.learning import (
     option,
 )
 from rmab.learning.options import Preset
-from rmab.learning.parts import Centred, Exploration, Fading, LastSeen, Observing, Sampling, Step
+from rmab.learning.parts import Centred, Exploration, Fading, LastSeen, Observing, Sampling, Sets, Step
 from rmab.learning.parts.counting import add_to_means, begin_means, mean_reward
 from rmab.learning.parts.named import EXECUTIONS, SETS, part
 from rmab.learning.parts.rewards import implicit_estimate
@@ -91,6 +91,23 @@ def test_parts_by_name_get_the_options_that_they_have() -> None:
     }
     assert part("confidence", "kl", SETS, object, epsilon=0.2, scale=3.0).options == {"epsilon": 0.2}
     assert type(part("rounding", "dependent", EXECUTIONS, object)) is DependentRounding
+
+
+class Everything(Sets):
+    """Has no options, and is told none."""
+
+    def around(self, pools: Pools, counts: Any, episode: int) -> TransitionSets:
+        return TransitionSets.boxes(np.zeros(counts.shape), pools.support)
+
+
+def test_parts_of_one_s_own_by_name() -> None:
+    assert type(part("confidence", f"{__name__}:Everything", SETS, Sets, epsilon=0.2)) is Everything
+    asked = part("confidence", f"{__name__}:Asked", SETS, Sets, epsilon=0.2)
+    assert (type(asked), asked.options["epsilon"]) == (Asked, 0.2)
+    learner: Any = rmab.learner("ucmd", confidence=f"{__name__}:Everything")
+    assert type(learner.parts.sets) is Everything
+    with pytest.raises(ModelError, match=r"confidence .*:Tunable: must be a class that derives from Sets, got <class "):
+        rmab.learner("ucmd", confidence=f"{__name__}:Tunable")
 
 
 def test_a_wrong_name_or_option_is_told_which_there_are() -> None:

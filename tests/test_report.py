@@ -251,6 +251,8 @@ def test_figures_are_there_in_both_formats_and_the_same_again(report: Report, su
         (lambda: number(float("nan")), "-"),
         (lambda: percent(-0.244), "-24.4%"),
         (lambda: percent(0.00012), "0.012%"),
+        (lambda: percent(np.nan), "-"),
+        (lambda: spread(Interval(np.nan, np.nan, np.nan, 0)), "-"),
         (lambda: spread(Interval(12.345, 11.9, 12.79, 9)), "12.3 (11.9 to 12.8)"),
         (lambda: spread(Interval(1e-14, -1e-14, 3e-14, 9)), "0 (0 to 0)"),
         (lambda: spread(Interval(80308.2, 79914.1, 80702.3, 9)), "80,308 (79,914 to 80,702)"),

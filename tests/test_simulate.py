@@ -1,3 +1,4 @@
+import pickle
 import re
 from dataclasses import FrozenInstanceError
 from threading import current_thread
@@ -205,6 +206,7 @@ class TestBudget:
         with pytest.raises(BudgetExceeded, match=r"^step 2: the policy activates 3 arms, the budget is 2$") as caught:
             run(problem, policy, reward, rng())
         assert (caught.value.step, caught.value.count, caught.value.budget) == (2, 3, 2)
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # as between processes
 
     @pytest.mark.parametrize("run", [simulate, lambda *task: simulate_many(*task, 3)])
     @pytest.mark.parametrize(("rule", "rounding"), MODES)

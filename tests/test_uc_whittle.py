@@ -8,6 +8,7 @@ import pytest
 import rmab
 from episodes import view_of
 from rmab.common.arrays import FloatArray
+from rmab.errors import SolverError
 from rmab.learning.algorithms.uc_whittle import clearing_price, optimistic_kernels, whittle_radius
 from rmab.learning.pools import Pools
 from rmab.solvers.whittle.index import arm_whittle
@@ -82,3 +83,10 @@ def test_uc_whittle_s_price_is_that_of_the_last_episode() -> None:
         task.problem, rmab.learner("uc-whittle").plan(states[2]).policy, task.reward(2), np.random.default_rng((0, 2))
     )
     assert states[3].arrays["price"] == clearing_price(states[2].arrays["table"], trajectory.states[:-1], 2)
+
+
+def test_values_that_do_not_settle_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rmab.learning.algorithms.uc_whittle.ROUNDS", 1)
+    pools = Pools.of(view_of(1, 2))
+    with pytest.raises(SolverError, match=r"^uc-whittle: value iteration has not settled after 1 rounds$"):
+        optimistic_kernels(pools, np.ones((1, 2, 2, 2), dtype=np.int64), np.ones((1, 2, 2)), np.ones((1, 2, 2)), 0.0, 0.9)

@@ -131,6 +131,8 @@ def test_closed_form_of_deadline() -> None:
     assert {name: table[names.index(name)] for name in hand} == pytest.approx(hand)
     with pytest.raises(ModelError, match="a charging spot has 120 states, these arms have 3"):
         rmab.deadline_whittle(rmab.task("cpap").problem)
+    with pytest.raises(ModelError, match=r"^discount must be in \[0, 1\], got 1.5$"):
+        rmab.deadline_whittle(problem, discount=1.5)
 
 
 @pytest.mark.parametrize("seed", range(4))
