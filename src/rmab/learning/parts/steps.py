@@ -26,6 +26,7 @@ from rmab.solvers.transitions import TransitionSets
 
 FLOOR = 1e-12  # KL cannot revive a zero, and the sets are not nested: occupancies are floored before they become references
 DEEPEST = 600.0  # exponents below the largest, beyond which a reference would underflow
+STEEP = 300.0  # exponents beyond are always centred, lest exp overflow
 PART = 0.1  # of what the plan gains may be lost to entropy
 LEAST, GREATEST, GROWTH, TRIALS = 10.0, 500.0, 4.0, 3  # beta: first, greatest; per trial and episode; trials per episode
 
@@ -102,7 +103,7 @@ class Active(Step):
         exponent, own = self.exponent(memory, episode, pools.by_block(estimate.gain))
         share = self.uniform_share(pools.view)
         mixed = (1.0 - share) * memory["flow"] + share / (pools.view.states**2 * 2)
-        if self.centred:
+        if self.centred or exponent.max() > STEEP:
             exponent = np.maximum(exponent - exponent.max(axis=(2, 3), keepdims=True), -DEEPEST)
         reference = np.maximum(mixed, FLOOR) * np.exp(exponent)[..., np.newaxis]
         return self._kept(_projected(pools, sets, reference, episode.mass, self._budget(pools)), own)
