@@ -11,7 +11,7 @@ from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.forks import cached_property
 from rmab.learning.base import Learner, Plan
 from rmab.learning.kept import MOST, Declared, Kept, masses, whole
-from rmab.learning.parts import Counting, Exploration, Observing, add_to_means, begin_means, mean_reward, times_seen
+from rmab.learning.parts import OBSERVING, Counting, Exploration, add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.pools import Pools
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View
@@ -94,7 +94,7 @@ class IndexLearner(Learner):
     @property
     def counting(self) -> Counting:
         """Override: where transitions are known from."""
-        return Observing()
+        return OBSERVING
 
     @property
     def explore(self) -> Exploration | None:

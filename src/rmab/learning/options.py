@@ -76,9 +76,9 @@ class Configured:
 
     def __new__(cls, *_: object, **__: object) -> Self:
         """Refuse a class that declares options without being marked."""
-        for name, value in ((name, value) for one in cls.__mro__ for name, value in vars(one).items()):
-            if isinstance(value, Field):
-                raise ModelError(f"{cls.__name__}: {name} is an option, but the class is not marked @configured")
+        made: Any = cls  # hashable, which mypy does not see
+        if unmarked := _unmarked(made):
+            raise ModelError(f"{cls.__name__}: {unmarked} is an option, but the class is not marked @configured")
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
@@ -113,6 +113,13 @@ class Configured:
 def schema(cls: type) -> type[BaseModel]:
     """Return the options of a class as a model that checks them, and that has a JSON schema."""
     return _schema(cls)
+
+
+@cache
+def _unmarked(cls: Any) -> str:
+    """Return the first option that no `configured` has seen; empty where there is none."""
+    declared = (name for one in cls.__mro__ for name, value in vars(one).items() if isinstance(value, Field))
+    return next(declared, "")
 
 
 @cache

@@ -8,7 +8,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.learning.index_learner import IndexLearner, Known
-from rmab.learning.parts import Counting, Hoeffding, Observing, Sampling, drawn, hoeffding_width
+from rmab.learning.parts import OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
 from rmab.learning.pools import Pools
 from rmab.model.problem import Problem
 from rmab.solvers.fluid.optimistic import optimistic_fluid
@@ -52,7 +52,7 @@ class ExtendedLearner(IndexLearner):
     @property
     def counting(self) -> Counting:
         """From the episodes, or from the generator."""
-        return Sampling(self._drawn, self.name) if self.version == "generator" else Observing()
+        return Sampling(self._drawn, self.name) if self.version == "generator" else OBSERVING
 
     def times_seen(self, known: Known) -> IntArray:
         """(R, S, 2) the number of visits that the width of a mean reward is for."""

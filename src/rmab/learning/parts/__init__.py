@@ -2,6 +2,7 @@
 
 from rmab.learning.parts.base import Episode, Part
 from rmab.learning.parts.counting import (
+    OBSERVING,
     Counting,
     Exploration,
     Observing,
@@ -25,6 +26,7 @@ __all__ = [
     "ESTIMATORS",
     "EXECUTIONS",
     "L1",
+    "OBSERVING",
     "REFRESHES",
     "RULE",
     "SETS",

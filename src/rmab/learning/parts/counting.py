@@ -50,6 +50,9 @@ class Observing(Counting):
         return episode
 
 
+OBSERVING = Observing()
+
+
 class Sampling(Counting):
     """From a generator's samples alone, which no real programme has: what episodes show of kernels is not counted.
 
