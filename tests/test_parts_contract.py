@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from rmab.errors import ModelError
 from rmab.learning import (
     L1,
     Active,
@@ -22,7 +21,6 @@ from rmab.learning import (
     LastSeen,
     Lazy,
     PaperEstimator,
-    Refresh,
     Revealed,
     Rewards,
     Sets,
@@ -30,10 +28,7 @@ from rmab.learning import (
     Stepped,
     TopB,
     TransitionSets,
-    Ucmd,
     WideBernstein,
-    configured,
-    option,
 )
 from rmab.learning.algorithms.shifted_uc_o_reps import ShiftedL1, ShiftedWeights
 from rmab.learning.algorithms.uob_reps import UobStep, UpperOccupancy
@@ -412,50 +407,3 @@ def test_broken_refresh_rules(part, line):
     with pytest.raises(AssertionError) as caught:
         check_refresh(part)
     assert str(caught.value).startswith(line)
-
-
-# ---------------------------------------------------------------- options
-
-
-@configured
-class Mine(Rewards):
-    """An estimator with options."""
-
-    memory: int = option(default=10, ge=1, help="episodes that count")
-
-    def learn(self, memory, episode):
-        return Estimate(np.full(episode.pools.zero.shape, 1 / self.memory))
-
-
-def test_options_are_keywords_that_are_checked():
-    assert repr(Mine(memory=3)) == "Mine(memory=3)"
-    assert Mine().options == {"memory": 10}
-    with pytest.raises(ModelError, match=r"^Mine: memory: Input should be greater than or equal to 1 \(got 0\)$"):
-        Mine(memory=0)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'age'"):
-        Mine(age=3)
-    with pytest.raises(AttributeError, match="cannot assign to field"):
-        Mine().memory = 4
-    check_rewards(Mine())
-
-
-def test_help_lists_the_options():
-    assert "memory : int, default 10\n    Episodes that count (at least 1)." in Mine.__doc__
-    assert str(__import__("inspect").signature(Mine)) == "(*, memory: int = 10) -> None"
-
-
-def test_a_learner_takes_parts_of_the_right_kind_only():
-    with pytest.raises(ModelError, match=r"^Ucmd: sets: Input should be an instance of Sets \(got Direct\(\)\)$"):
-        Ucmd(sets=Direct())
-    assert issubclass(Refresh, object)
-
-
-def test_states_of_other_parts_are_refused():
-    import rmab
-
-    view = rmab.task("cpap", arms=2, budget=1, horizon=2).view()
-    state = Ucmd(rewards=Mine(memory=2)).begin(view)
-    assert state.learner.startswith("ucmd ")
-    assert "test_parts_contract.Mine(memory=2)" in state.learner
-    with pytest.raises(ModelError, match="this state belongs to ucmd"):
-        Ucmd(rewards=Mine(memory=3)).plan(state)
