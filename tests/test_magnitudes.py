@@ -40,7 +40,7 @@ def test_rewards_that_may_overflow_are_refused(name: str, largest: float) -> Non
 def test_rewards_up_to_the_limit_are_computed_with(name: str, largest: float) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        CALLS[name](REWARD / REWARD.max() * largest)
+        assert CALLS[name](REWARD / REWARD.max() * largest) is not None
 
 
 def test_plans_at_the_limit_are_those_of_ordinary_numbers() -> None:

@@ -37,6 +37,13 @@ from rmab.play.policy import IndexPolicy
 from rmab.testing import check_execution, check_refresh, check_rewards, check_sets, check_step
 
 
+def broken(check, part):
+    """Return the line with which a check refuses a part."""
+    with pytest.raises(AssertionError) as caught:
+        check(part)
+    return str(caught.value)
+
+
 @pytest.mark.parametrize("part", [Hoeffding(), Bernstein(), WideBernstein(), Kl(epsilon=0.5), L1(), Hoeffding(scale=0.3)])
 def test_sets(part):
     check_sets(part)
@@ -158,9 +165,7 @@ class Uncounted(Kl):
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
 )
 def test_broken_sets(part, line):
-    with pytest.raises(AssertionError) as caught:
-        check_sets(part)
-    assert str(caught.value).startswith(line)
+    assert broken(check_sets, part).startswith(line)
 
 
 class Gains(Rewards):
@@ -238,9 +243,7 @@ class Draws(Rewards):
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
 )
 def test_broken_rewards(part, line):
-    with pytest.raises(AssertionError) as caught:
-        check_rewards(part)
-    assert str(caught.value).startswith(line)
+    assert broken(check_rewards, part).startswith(line)
 
 
 class Plans(Step):
@@ -310,9 +313,7 @@ class NoPlan(Step):
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
 )
 def test_broken_steps(part, line):
-    with pytest.raises(AssertionError) as caught:
-        check_step(part)
-    assert str(caught.value).startswith(line)
+    assert broken(check_step, part).startswith(line)
 
 
 def test_a_plan_that_no_kernel_of_the_sets_can_make():
@@ -355,9 +356,7 @@ class NoPolicy(Execution):
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
 )
 def test_broken_executions(part, line):
-    with pytest.raises(AssertionError) as caught:
-        check_execution(part)
-    assert str(caught.value).startswith(line)
+    assert broken(check_execution, part).startswith(line)
 
 
 class Invents(EveryEpisode):
@@ -404,6 +403,4 @@ class Late(EveryEpisode):
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
 )
 def test_broken_refresh_rules(part, line):
-    with pytest.raises(AssertionError) as caught:
-        check_refresh(part)
-    assert str(caught.value).startswith(line)
+    assert broken(check_refresh, part).startswith(line)
