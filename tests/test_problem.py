@@ -58,7 +58,7 @@ class TestKernels:
         "shape", [(), (2,), (2, 2, 2), (1, 2, 2, 3), (1, 2, 3, 2), (0, 2, 2, 2), (1, 0, 2, 0), (1, 1, 2, 1, 1)]
     )
     def test_shape(self, shape):
-        with pytest.raises(ModelError, match=re.escape(f"shape (N, S, 2, S) with N, S >= 1, got {shape}")):
+        with pytest.raises(ModelError, match=re.escape(f"with N, K, S >= 1, got {shape}")):
             Arms(np.ones(shape))
 
     @pytest.mark.parametrize("values", ["abc", [[1], [1, 2]], {"a": 1}, object()])
@@ -166,7 +166,7 @@ class TestBuilders:
         [
             (table(1)[0], 0, "count >= 1, got .* and 0"),
             (table(1)[0], 1.5, "count must be a whole number, got 1.5"),
-            (table(1), 2, r"need a kernel \(S, 2, S\)"),
+            (table(1)[np.newaxis], 2, r"need a kernel \(S, 2, S\)"),
             ([[[1, 1], [1, 0]], [[1, 0], [1, 0]]], 2, "state 0, action 0 has row sum 2"),
         ],
     )

@@ -171,7 +171,7 @@ def test_kinds() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.zeros((1, 2, 2)), 0, 1), r"parts must have shape \(K, N, S, 2\)"),
+        ((np.zeros((1, 2, 2)), 0, 1), r"parts must have shape \(J, N, S, 2\)"),
         ((np.full((1, 2, 2, 2), np.inf), 0, 1), "finite"),
         ((np.zeros((1, 2, 2, 2)), 1, 1), "low < high"),
         ((np.zeros((1, 2, 2, 2)), 0, np.nan), "low < high"),

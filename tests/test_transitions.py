@@ -33,7 +33,7 @@ def test_blocks_are_taken_in_any_order_and_more_than_once() -> None:
 
 
 def test_a_shape_that_does_not_fit_is_named() -> None:
-    with pytest.raises(ModelError, match=r"centre must have shape \(N, S, 2, S\), got \(2, 2\)"):
+    with pytest.raises(ModelError, match=r"centre must have shape \(N, S, 2, S\), or \(N, K, S, 2, S\), got \(2, 2\)"):
         TransitionSets.balls(np.eye(2), np.zeros(2))
     with pytest.raises(ModelError, match=r"lower and upper must have shape .* = \(2, 3, 2, 3\), got \(1, 2, 2, 2\)"):
         project_onto(np.ones((2, 4, 3, 2, 3)), TransitionSets.known(KERNELS), [0, 0], 1)

@@ -16,6 +16,7 @@ from rmab.errors import ModelError
 from rmab.model.adversaries import Adversary
 from rmab.model.problem import Problem
 from rmab.model.rewards import checked_range
+from rmab.model.time import shape_of, words_of
 from rmab.model.trace import Trace
 from rmab.model.view import FeedbackMode, View
 
@@ -31,7 +32,8 @@ class Task:
     problem : Problem
         Arms, start, budget and horizon.
     adversary : Adversary
-        What each episode pays; its rewards have the shape (N, S, 2) of the problem.
+        What each episode pays; its rewards have the shape of the problem, (N, S, 2) or (N, K, S, 2). Without phases they
+        are the same in all of them.
     feedback : {'bandit', 'active', 'full'}, optional
         What is revealed after an episode: rewards of visited pairs ('bandit', the default), of visited active pairs
         ('active'), or of all pairs ('full', which no real programme has).
@@ -63,9 +65,11 @@ class Task:
         checked_range(self.adversary.low, self.adversary.high)
         if as_integer(self.adversary.episodes, "episodes") < 1:
             raise ModelError(f"episodes must be at least 1, got {self.adversary.episodes}")
-        shape = (self.problem.arms.count, self.problem.arms.states, 2)
-        if self.adversary.base.shape != shape:
-            raise ModelError(f"the rewards are for (N, S, 2) = {self.adversary.base.shape}, the problem has {shape}")
+        arms, phases, given = self.problem.arms, self.problem.phases, self.adversary.base.shape
+        wanted = shape_of(phases, arms.count, arms.states, 2)
+        if given not in (wanted, (arms.count, arms.states, 2)):
+            words = words_of(len(given) - 2, "N", "S", "2")
+            raise ModelError(f"the rewards are for {words} = {given}, the problem has {wanted}")
 
     @classmethod
     def from_rewards(
@@ -85,8 +89,8 @@ class Task:
         ----------
         problem : Problem
             Arms, start, budget and horizon.
-        rewards : array_like, shape (T, N, S, 2)
-            What every pair pays in each of T episodes.
+        rewards : array_like, shape (T, N, S, 2) or (T, N, K, S, 2)
+            What every pair pays in each of T episodes, by phase where it depends on the time.
         low, high : float, optional
             Declared range of the rewards; by default the range that they have.
         passive_zero : bool, optional
@@ -110,20 +114,28 @@ class Task:
 
     @property
     def base_reward(self) -> FloatArray:
-        """(N, S, 2) a typical reward, for planning: every factor 1, or the mean of recorded rewards."""
-        return frozen(self.adversary.base)
+        """(N, S, 2), or (N, K, S, 2) with phases: a typical reward, for planning: every factor 1, or the mean of records."""
+        return frozen(self._in_phases(self.adversary.base))
 
     def reward(self, t: int, visits: ArrayLike | None = None) -> FloatArray:
-        """(N, S, 2) rewards of episode t, given the visits (N, S, 2) of the episodes before it."""
-        return self.adversary.reward(t, visits)
+        """Return the rewards of episode t, (N, S, 2) or (N, K, S, 2), given the visits, likewise, of the episodes before it."""
+        seen, timeless = visits, self.adversary.base.ndim == 3 and self.problem.phases > 1
+        if timeless and visits is not None and np.ndim(visits) == 4:
+            seen = np.asarray(visits).sum(axis=1)
+        return frozen(self._in_phases(self.adversary.reward(t, seen)))
+
+    def _in_phases(self, reward: FloatArray) -> FloatArray:
+        """Return the same reward in all phases, where it has none."""
+        phases = self.problem.phases
+        return reward if reward.ndim == 4 or phases == 1 else np.repeat(reward[:, np.newaxis], phases, axis=1)
 
     def repeated(self, times: int) -> Task:
         """Return the task with `times` copies of every arm under `times` the budget (Xiong & Li 2024, Theorem 1)."""
         if times == 1:
             return self
         own = self.problem
-        start, budget = np.repeat(own.start, max(times, 0)), times * own.budget
-        grown = Problem(own.arms.repeated(times), start, budget, own.horizon)
+        start, budget = np.repeat(own.start, max(times, 0), axis=0), times * own.budget
+        grown = Problem(own.arms.repeated(times), start, budget, own.horizon, own.phase_of)
         return replace(self, problem=grown, adversary=self.adversary.repeated(times))
 
     def view(self) -> View:
@@ -134,7 +146,7 @@ class Task:
             states=arms.states,
             horizon=self.problem.horizon,
             episodes=self.episodes,
-            budget=self.problem.budget,
+            budget=np.array(self.problem.budget) if np.ndim(self.problem.budget) else self.problem.budget,
             start=frozen(self.problem.start.copy()),
             low=self.adversary.low,
             high=self.adversary.high,
@@ -145,6 +157,8 @@ class Task:
             support=None if arms.support is None else frozen(arms.support.copy()),
             sizes=None if arms.sizes is None else frozen(arms.sizes.copy()),
             state_names=arms.state_names,
+            phase_of=self.problem.phase_of if self.problem.phases > 1 else None,
+            phases=self.problem.phases,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

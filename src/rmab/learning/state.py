@@ -93,7 +93,7 @@ class State(ReadOnly):
     def load(cls, path: str | os.PathLike[str]) -> State:
         """Read a state that `save` wrote; FileError where the file is not one."""
         _check_suffix(path)
-        optional = {f"view_{name}" for name in ("groups", "support", "sizes", "state_names")}
+        optional = {f"view_{name}" for name in ("groups", "support", "sizes", "state_names", "phase_of", "phases")}
         required = {f"view_{one.name}" for one in fields(View)} - optional | {"learner", "seed", "episode"}
         given = read_fields(path, "rmab learner state", required, optional, prefix="array_")
         seen: dict[str, Any] = {one.name: given.get(f"view_{one.name}") for one in fields(View)}

@@ -20,6 +20,7 @@ from rmab.common.own import is_own, made_by
 from rmab.errors import ModelError
 from rmab.model.factors import FACTOR_HIGH, FACTOR_LOW, SCRIPTS
 from rmab.model.rewards import RewardModel
+from rmab.model.time import place, words_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,22 +70,22 @@ class Adversary(ReadOnly, ABC):
     @property
     @abstractmethod
     def base(self) -> FloatArray:
-        """(N, S, 2) a typical reward, for planning without an adversary."""
+        """(N, S, 2), or (N, K, S, 2) with phases: a typical reward, for planning without an adversary."""
 
     @abstractmethod
     def choose(self, t: int, visits: IntArray | None) -> FloatArray:
-        """Return the rewards (N, S, 2) of episode t: the method to write in an adversary of your own.
+        """Return the rewards of episode t: the method to write in an adversary of your own.
 
         Parameters
         ----------
         t : int
             The episode, 0..T-1.
-        visits : ndarray of int, shape (N, S, 2), or None
+        visits : ndarray of int, shape of `base`, or None
             How often each pair was visited before episode t; None unless the adversary is adaptive.
 
         Returns
         -------
-        ndarray, shape (N, S, 2)
+        ndarray, shape of `base`: (N, S, 2), or (N, K, S, 2) with phases
             The same for the same arguments, within [low, high]. The caller may make it read-only.
         """
 
@@ -107,12 +108,12 @@ class Adversary(ReadOnly, ABC):
         ----------
         t : int
             The episode, 0..T-1.
-        visits : array_like, shape (N, S, 2), optional
+        visits : array_like, shape of `base`, optional
             How often each pair was visited before episode t. Only an adaptive adversary needs it, from t = 1 on.
 
         Returns
         -------
-        ndarray, shape (N, S, 2)
+        ndarray, shape of `base`
             Read-only.
 
         Raises
@@ -136,17 +137,17 @@ class Adversary(ReadOnly, ABC):
         what = f"{type(self).__name__}: the rewards of episode {t}"
         table, shape = as_floats(chosen, what), self.base.shape
         if table.shape != shape:
-            raise ModelError(f"{what} must have shape (N, S, 2) = {shape}, got {table.shape}")
+            raise ModelError(f"{what} must have shape {_words(shape)} = {shape}, got {table.shape}")
         slack = 1e-9 * (self.high - self.low)
-        for n, s, a in np.argwhere(~((table >= self.low - slack) & (table <= self.high + slack)))[:1]:
-            where = f"arm {n}, state {s}, action {a}"
-            raise ModelError(f"{what}: {where} is {table[n, s, a]}, outside [{self.low:g}, {self.high:g}]")
+        for at in np.argwhere(~((table >= self.low - slack) & (table <= self.high + slack)))[:1]:
+            where, value = place(at, table.ndim - 2), table[tuple(at)]
+            raise ModelError(f"{what}: {where} is {value}, outside [{self.low:g}, {self.high:g}]")
         return frozen(table)
 
     def _counts(self, visits: ArrayLike) -> IntArray:
         counts = as_floats(visits, "visits")
         if counts.shape != self.base.shape:
-            raise ModelError(f"visits must have shape (N, S, 2) = {self.base.shape}, got {counts.shape}")
+            raise ModelError(f"visits must have shape {_words(self.base.shape)} = {self.base.shape}, got {counts.shape}")
         if not ((counts >= 0) & (counts < 2**53) & (counts == np.floor(counts))).all():
             raise ModelError("visits must be whole numbers, 0 or more")
         return counts.astype(np.int64)
@@ -154,7 +155,7 @@ class Adversary(ReadOnly, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Scripted(Adversary):
-    """Plays factors (T, K, U) that were fixed beforehand."""
+    """Plays factors (T, J, U) that were fixed beforehand."""
 
     model: RewardModel
     factors: FloatArray
@@ -176,7 +177,7 @@ class Scripted(Adversary):
 
     def choose(self, t: int, visits: IntArray | None) -> FloatArray:  # noqa: ARG002
         """Return the parts under the factors of the script."""
-        return self.model.combined(self.factors[t][:, self.model.unit_of, np.newaxis, np.newaxis])
+        return self.model.combined(self.model.by_unit(self.factors[t]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,15 +214,19 @@ class Adaptive(Adversary):
         """Return the parts, each lowered by the share of its visits."""
         parts = self.model.parts
         pays, seen = parts != 0, np.zeros(parts.shape[1:], dtype=np.int64) if visits is None else visits
-        used, could = seen * pays, seen.sum(axis=2, keepdims=True) * pays.any(axis=3, keepdims=True)
+        used, could = seen * pays, seen.sum(axis=-1, keepdims=True) * pays.any(axis=-1, keepdims=True)
         if self.model.units is None:
             share = used / np.maximum(could, 1)
         else:
-            member = np.eye(self.model.shape[1])[self.model.unit_of]  # (N, U)
-            shares = (used.sum(axis=(2, 3)) @ member) / np.maximum(could.sum(axis=(2, 3)) @ member, 1)
-            share = shares[:, self.model.unit_of, np.newaxis, np.newaxis]
+            member, rest = np.eye(self.model.shape[1])[self.model.unit_of], tuple(range(2, parts.ndim))  # (N, U)
+            shares = (used.sum(axis=rest) @ member) / np.maximum(could.sum(axis=rest) @ member, 1)
+            share = self.model.by_unit(shares)
         lowered = np.where(parts >= 0, FACTOR_HIGH - share, FACTOR_LOW + share)
         return self.model.combined(lowered)
+
+
+def _words(shape: tuple[int, ...]) -> str:
+    return words_of(len(shape) - 2, "N", "S", "2")
 
 
 def first_of(groups: IntArray) -> IntArray:

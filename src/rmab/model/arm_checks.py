@@ -11,22 +11,27 @@ from numpy.typing import ArrayLike, NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, as_integer
 from rmab.errors import ModelError
+from rmab.model.time import bare, place
 
 ROW_SUM_TOLERANCE = 1e-9
 
 
 def check_rows(kernels: FloatArray) -> None:
-    """Raise ModelError unless every row of kernels (N, S, 2, S) is a probability distribution."""
+    """Raise ModelError unless every row of kernels (N, [K,] S, 2, S) is a probability distribution."""
+    phases = _phases(kernels)
     bad = ~(np.isfinite(kernels) & (kernels >= 0))
     if bad.any():
-        n, s, a, y = np.argwhere(bad)[0]
-        value = kernels[n, s, a, y]
-        raise ModelError(f"kernels: arm {n}, state {s}, action {a}, next state {y} has probability {value}")
-    sums = kernels.sum(axis=3)
+        at = tuple(np.argwhere(bad)[0])
+        raise ModelError(f"kernels: {place(at, phases)} has probability {kernels[at]}")
+    sums = kernels.sum(axis=-1)
     off = np.abs(sums - 1) > ROW_SUM_TOLERANCE
     if off.any():
-        n, s, a = np.argwhere(off)[0]
-        raise ModelError(f"kernels: arm {n}, state {s}, action {a} has row sum {sums[n, s, a]:.12g}, not 1")
+        at = tuple(np.argwhere(off)[0])
+        raise ModelError(f"kernels: {place(at, phases)} has row sum {sums[at]:.12g}, not 1")
+
+
+def _phases(kernels: FloatArray) -> int:
+    return int(kernels.shape[1]) if kernels.ndim == 5 else 1
 
 
 def checked_names(names: Sequence[str] | None, states: int) -> tuple[str, ...] | None:
@@ -58,10 +63,10 @@ def checked_groups(groups: Sequence[object] | NDArray[Any] | None, kernels: Floa
 
 
 def checked_support(support: ArrayLike | None, kernels: FloatArray) -> BoolArray | None:
-    """Return the support (N, S, 2, S) as bools; ModelError where a kernel is positive outside it."""
+    """Return the support, of the kernels' shape, as bools; ModelError where a kernel is positive outside it."""
     if support is None:
         return None
-    given = as_floats(support, "support")
+    given = bare(as_floats(support, "support"), 5)
     if given.shape != kernels.shape:
         raise ModelError(f"support must have the shape of kernels, {kernels.shape}, got {given.shape}")
     if not np.isin(given, (0, 1)).all():
@@ -69,9 +74,9 @@ def checked_support(support: ArrayLike | None, kernels: FloatArray) -> BoolArray
     allowed = given.astype(bool)
     clash = ~allowed & (kernels > 0)
     if clash.any():
-        n, s, a, y = np.argwhere(clash)[0]
-        where = f"arm {n}, state {s}, action {a}, next state {y}"
-        raise ModelError(f"support: {where} is declared impossible but has probability {kernels[n, s, a, y]:.12g}")
+        at = tuple(np.argwhere(clash)[0])
+        where = place(at, _phases(kernels))
+        raise ModelError(f"support: {where} is declared impossible but has probability {kernels[at]:.12g}")
     return frozen(allowed)
 
 
@@ -84,10 +89,10 @@ def checked_sizes(sizes: ArrayLike | None, kernels: FloatArray) -> IntArray | No
         raise ModelError(f"sizes must have shape ({len(kernels)},), got {given.shape}")
     for n, value in enumerate(given):
         size = as_integer(value, f"sizes[{n}]")
-        if not 1 <= size <= kernels.shape[1]:
-            raise ModelError(f"sizes[{n}] must be in 1..{kernels.shape[1]}, got {size}")
-        entered = kernels[n, :size, :, size:]
+        if not 1 <= size <= kernels.shape[-1]:
+            raise ModelError(f"sizes[{n}] must be in 1..{kernels.shape[-1]}, got {size}")
+        entered = kernels[n, ..., :size, :, size:]
         if entered.any():
-            s, a, y = np.argwhere(entered > 0)[0]
+            s, a, y = np.argwhere(entered > 0)[0][-3:]
             raise ModelError(f"sizes: arm {n} has {size} states but moves from {s} to {y + size} under action {a}")
     return frozen(given.astype(np.int64))

@@ -15,6 +15,7 @@ from rmab.common.forks import cached_property
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.arm_checks import check_rows, checked_groups, checked_names, checked_sizes, checked_support
+from rmab.model.time import bare, cells, place
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +26,16 @@ class Arms:
 
     Parameters
     ----------
-    kernels : array_like of float, shape (N, S, 2, S)
+    kernels : array_like of float, shape (N, S, 2, S) or (N, K, S, 2, S)
         ``kernels[n, s, a, y]`` is the probability that arm n moves from state s to state y under action a (0 passive,
-        1 active). Every row sums to 1.
+        1 active). Every row sums to 1. Where it depends on the time there is one such table for each of K phases, and the
+        problem says which steps are of which phase (`rmab.Problem`).
     state_names : sequence of str, length S, optional
         Names of the states, all different.
     groups : sequence of int or str, length N, optional
         Arms with the same label share their dynamics. Labels are stored as integers 0, 1, ... in order of first
         appearance. By default, every arm is a group of its own.
-    support : array_like of bool, shape (N, S, 2, S), optional
+    support : array_like of bool, shape of `kernels`, optional
         False where a transition is known to be impossible.
     sizes : array_like of int, shape (N,), optional
         How many of the S states each arm really has; the others are padding that it never reaches. By default, all S.
@@ -66,13 +68,16 @@ class Arms:
         support: ArrayLike | None = None,
         sizes: ArrayLike | None = None,
     ) -> None:
-        table = as_floats(kernels, "kernels")
-        if table.ndim != 4 or table.shape[1] != table.shape[3] or table.shape[2] != 2 or 0 in table.shape:
-            raise ModelError(f"kernels must have shape (N, S, 2, S) with N, S >= 1, got {table.shape}")
+        given = as_floats(kernels, "kernels")
+        table = bare(given, 5)
+        fits = table.ndim in (4, 5) and table.shape[-3] == table.shape[-1] and table.shape[-2] == 2
+        if not fits or 0 in table.shape:
+            wanted = "(N, S, 2, S), or (N, K, S, 2, S) for K phases, with N, K, S >= 1"
+            raise ModelError(f"kernels must have shape {wanted}, got {given.shape}")
         check_rows(table)
         self._set(
             kernels=frozen(table),
-            state_names=checked_names(state_names, table.shape[1]),
+            state_names=checked_names(state_names, table.shape[-1]),
             groups=checked_groups(groups, table),
             support=checked_support(support, table),
             sizes=checked_sizes(sizes, table),
@@ -92,7 +97,7 @@ class Arms:
         state_names: Sequence[str] | None = None,
         support: ArrayLike | None = None,
     ) -> Arms:
-        """Build `count` arms with the same kernel and support, both (S, 2, S): one group, stored once.
+        """Build `count` arms with the same kernel and support, both (S, 2, S) or (K, S, 2, S): one group, stored once.
 
         Examples
         --------
@@ -102,32 +107,35 @@ class Arms:
         """
         one = as_floats(kernel, "kernel")
         number = as_integer(count, "count")
-        if one.ndim != 3 or number < 1:
-            raise ModelError(f"identical arms need a kernel (S, 2, S) and count >= 1, got {one.shape} and {number}")
+        if one.ndim not in (3, 4) or number < 1:
+            wanted = "a kernel (S, 2, S), or (K, S, 2, S) for K phases"
+            raise ModelError(f"identical arms need {wanted}, and count >= 1, got {one.shape} and {number}")
         allowed = None if support is None else as_floats(support, "support")[np.newaxis]
         single = cls(one[np.newaxis], state_names=state_names, support=allowed)
         return single.repeated(number)
 
     @classmethod
     def of_sizes(cls, kernels: Sequence[ArrayLike], *, groups: Sequence[object] | None = None) -> Arms:
-        """Build arms of different sizes from kernels (S_n, 2, S_n), padded to the largest.
+        """Build arms of different sizes from kernels (S_n, 2, S_n) or (K, S_n, 2, S_n), padded to the largest.
 
         No arm enters a padded state; one that started there would stay. The support says so, too.
         """
         tables = [as_floats(kernel, f"kernels[{n}]") for n, kernel in enumerate(kernels)]
         for n, table in enumerate(tables):
-            if table.ndim != 3 or table.shape[0] != table.shape[2] or table.shape[1] != 2 or table.shape[0] < 1:
-                raise ModelError(f"kernels[{n}] must have shape (S, 2, S) with S >= 1, got {table.shape}")
+            fits = table.ndim in (3, 4) and table.shape[-3] == table.shape[-1] and table.shape[-2] == 2
+            if not fits or 0 in table.shape or table.shape[:-3] != tables[0].shape[:-3]:
+                wanted = "(S, 2, S) with S >= 1, or (K, S, 2, S) with the same K phases for all arms"
+                raise ModelError(f"kernels[{n}] must have shape {wanted}, got {table.shape}")
         if not tables:
             raise ModelError("kernels: at least one arm is needed")
-        sizes = np.array([table.shape[0] for table in tables])
+        sizes = np.array([table.shape[-1] for table in tables])
         width = int(sizes.max())
-        padded = np.zeros((len(tables), width, 2, width))
-        padded[:, np.arange(width), :, np.arange(width)] = 1.0
+        stay = np.repeat(np.eye(width)[:, np.newaxis], 2, axis=1)
+        padded = np.broadcast_to(stay, (len(tables), *tables[0].shape[:-3], width, 2, width)).copy()
         support = padded > 0
         for n, table in enumerate(tables):
-            padded[n, : sizes[n], :, : sizes[n]] = table
-            support[n, : sizes[n], :, : sizes[n]] = True
+            padded[n, ..., : sizes[n], :, : sizes[n]] = table
+            support[n, ..., : sizes[n], :, : sizes[n]] = True
         return cls(padded, groups=groups, support=support, sizes=sizes)
 
     def repeated(self, times: int) -> Arms:
@@ -151,7 +159,28 @@ class Arms:
     @property
     def states(self) -> int:
         """S, the number of states of the largest arm."""
-        return int(self.kernels.shape[1])
+        return int(self.kernels.shape[-1])
+
+    @property
+    def phases(self) -> int:
+        """K, the number of phases; 1 where kernels do not depend on the time."""
+        return int(self.kernels.shape[1]) if self.kernels.ndim == 5 else 1
+
+    def in_phases(self, phases: int) -> Arms:
+        """Return the same arms with K phases in which their kernels are the same; nothing is copied."""
+        if phases == self.phases:
+            return self
+        if self.phases > 1:
+            raise ModelError(f"arms with {self.phases} phases cannot have {phases}")
+
+        def spread(values: Any) -> Any:
+            shape = None if values is None else (len(values), phases, *values.shape[1:])
+            return None if values is None else np.broadcast_to(values[:, np.newaxis], shape)
+
+        arms = object.__new__(Arms)
+        arms._set(kernels=spread(self.kernels), support=spread(self.support))
+        arms._set(groups=self.groups, state_names=self.state_names, sizes=self.sizes)
+        return arms
 
     @cached_property
     def group_of(self) -> IntArray:
@@ -170,8 +199,8 @@ class Arms:
 
     @cached_property
     def cumulative(self) -> FloatArray:
-        """(G, S, 2, S) running sums of each group's rows: the successor for u in [0, 1) is the first entry above u."""
-        sums = np.cumsum(self.kernels[self.representatives], axis=3)
+        """(G * K, S, 2, S) running sums of each group's rows: the successor for u in [0, 1) is the first entry above u."""
+        sums = np.cumsum(cells(self.kernels[self.representatives], self.phases), axis=3)
         # Rounding must not leave a gap below 1, nor let a u beyond the last sum reach an impossible state.
         sums[sums >= sums[..., -1:]] = 1.0
         return frozen(sums)
@@ -184,9 +213,10 @@ class Arms:
             m = first[n]
             pair = f"group {self.groups[n]}: arms {m} and {n} differ"
             if not np.array_equal(self.kernels[n], self.kernels[m]):
-                s, a, y = np.argwhere(self.kernels[n] != self.kernels[m])[0]
-                here, there = self.kernels[m, s, a, y], self.kernels[n, s, a, y]
-                raise ModelError(f"{pair} at state {s}, action {a}, next state {y}: {here:.12g} and {there:.12g}")
+                at = tuple(np.argwhere(self.kernels[n] != self.kernels[m])[0])
+                here, there = self.kernels[m][at], self.kernels[n][at]
+                where = place((n, *at), self.phases).partition(", ")[2]
+                raise ModelError(f"{pair} at {where}: {here:.12g} and {there:.12g}")
             if self.support is not None and not np.array_equal(self.support[n], self.support[m]):
                 raise ModelError(f"{pair} in their support")
             if self.sizes is not None and self.sizes[n] != self.sizes[m]:
@@ -204,7 +234,8 @@ class Arms:
 
     def __repr__(self) -> str:
         groups = "" if self.groups is None else f", {many(len(self.representatives), 'group')}"
-        return f"Arms({many(self.count, 'arm')}, {many(self.states, 'state')}{groups})"
+        phases = f", {self.phases} phases" if self.phases > 1 else ""
+        return f"Arms({many(self.count, 'arm')}, {many(self.states, 'state')}{groups}{phases})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle one kernel per group: identical arms cost as much as one."""

@@ -1,7 +1,7 @@
 """Problems: arms, where they start, the budget and the horizon (Xiong & Li 2024, Section 3).
 
-Indices everywhere: arm n < N, state s < S, action a in {0 passive, 1 active}, step h < H. Every object is checked once,
-when it is built, and cannot change afterwards: its arrays are read-only copies.
+Indices everywhere: arm n < N, state s < S, action a in {0 passive, 1 active}, step h < H, phase k < K. Every object is
+checked once, when it is built, and cannot change afterwards: its arrays are read-only copies.
 """
 
 from __future__ import annotations
@@ -14,26 +14,45 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly
-from rmab.common.checks import as_floats, as_integer, as_states, check_magnitude
+from rmab.common.checks import as_floats, as_integer, check_magnitude
 from rmab.common.files import read_fields, write_fields
+from rmab.common.forks import cached_property
 from rmab.errors import ModelError
 from rmab.model.arms import Arms
+from rmab.model.time import (
+    cells,
+    checked_limits,
+    checked_phases,
+    checked_start,
+    limits_of,
+    masses_of,
+    place,
+    said,
+    shape_of,
+    words_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem(ReadOnly):
     """Arms, where they start, how many may be active at each step, and how many steps an episode has.
 
+    Kernels, rewards and the budget may depend on the time: see `rmab.model.time` for all shapes.
+
     Parameters
     ----------
     arms : Arms
         The N arms.
-    start : int or array_like of int, shape (N,)
-        The state in which each arm starts an episode; one number stands for all arms.
-    budget : int
-        The hard budget B, between 0 and N: at every step at most B arms are active.
+    start : int or array_like, shape (N,) or (N, S)
+        The state in which each arm starts an episode; one number stands for all arms. Or the probability of every state,
+        arm by arm: then each episode draws its own start.
+    budget : int or array_like of int, shape (H,)
+        The hard budget B, between 0 and N: at every step at most B arms are active. Or the budget of every step.
     horizon : int
         The number H of steps in an episode, at least 1.
+    phase_of : array_like of int, shape (H,), optional
+        The phase of every step, 0..K-1, where kernels or rewards depend on the time. By default there is one phase, or one
+        for each step where the arms have H phases.
 
     Raises
     ------
@@ -46,25 +65,67 @@ class Problem(ReadOnly):
     >>> kernel = [[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]
     >>> rmab.Problem(rmab.Arms.identical(kernel, 5), start=0, budget=2, horizon=10)
     Problem(Arms(5 arms, 2 states, 1 group), budget 2, horizon 10)
+
+    A day of two phases, in which the afternoon allows more:
+
+    >>> still = [[[1.0, 0.0], [0.8, 0.2]], [[0.0, 1.0], [0.0, 1.0]]]
+    >>> halves = rmab.Arms.identical([kernel, still], 5)
+    >>> rmab.Problem(halves, 0, budget=[1, 1, 3, 3], horizon=4, phase_of=[0, 0, 1, 1])
+    Problem(Arms(5 arms, 2 states, 1 group, 2 phases), budget 1 to 3, horizon 4)
     """
 
     arms: Arms
-    start: IntArray
-    budget: int
+    start: IntArray | FloatArray
+    budget: int | IntArray
     horizon: int
+    phase_of: IntArray
 
-    def __init__(self, arms: Arms, start: ArrayLike, budget: int, horizon: int) -> None:
+    def __init__(
+        self, arms: Arms, start: ArrayLike, budget: ArrayLike, horizon: int, phase_of: ArrayLike | None = None
+    ) -> None:
         if not isinstance(arms, Arms):
             raise ModelError(f"arms must be rmab.Arms, got {type(arms).__name__}; build them with rmab.Arms(kernels)")
-        limit, steps = as_integer(budget, "budget"), as_integer(horizon, "horizon")
-        if not 0 <= limit <= arms.count:
-            raise ModelError(f"budget must be in 0..{arms.count} (the number of arms), got {limit}")
+        steps = as_integer(horizon, "horizon")
         if steps < 1:
             raise ModelError(f"horizon must be at least 1, got {steps}")
-        object.__setattr__(self, "arms", arms)
-        object.__setattr__(self, "start", as_states(start, arms.real_states, one_for_all=True))
+        limit = checked_limits(budget, arms.count, steps)
+        phases = checked_phases(phase_of, arms.phases, steps)
+        object.__setattr__(self, "arms", arms.in_phases(max(arms.phases, int(phases.max()) + 1)))
+        object.__setattr__(self, "start", checked_start(start, arms.real_states, arms.states))
         object.__setattr__(self, "budget", limit)
         object.__setattr__(self, "horizon", steps)
+        object.__setattr__(self, "phase_of", phases)
+
+    @property
+    def phases(self) -> int:
+        """K, the number of phases."""
+        return self.arms.phases
+
+    @cached_property
+    def budgets(self) -> IntArray:
+        """(H,) the budget of every step."""
+        return limits_of(self.budget, self.horizon)
+
+    @property
+    def start_masses(self) -> FloatArray:
+        """(N, S) the probability of every start state."""
+        return masses_of(self.start, self.arms.states)
+
+    def from_step(self, step: int, start: ArrayLike) -> Problem:
+        """Return what is left of an episode when the arms are in these states, or have these probabilities, at a step.
+
+        Examples
+        --------
+        >>> import rmab
+        >>> whole = rmab.task("cpap").problem
+        >>> whole.from_step(30, start=1)
+        Problem(Arms(20 arms, 3 states), budget 10, horizon 20)
+        """
+        first = as_integer(step, "step")
+        if not 0 <= first < self.horizon:
+            raise ModelError(f"step must be in 0..{self.horizon - 1}, got {first}")
+        rest = (self.budgets[first:], self.horizon - first, self.phase_of[first:])
+        return Problem(self.arms, start, *rest)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this problem to one file, `.npz` or `.json`; FileError if it cannot be written."""
@@ -83,43 +144,52 @@ class Problem(ReadOnly):
             raise ModelError(f"{path}: {error}") from error
 
     REQUIRED = frozenset({"kernels", "start", "budget", "horizon"})
-    OPTIONAL = frozenset({"state_names", "groups", "support", "sizes"})
+    OF_ARMS = frozenset({"state_names", "groups", "support", "sizes"})
+    OPTIONAL = OF_ARMS | {"phase_of"}
 
     def fields(self) -> dict[str, Any]:
         """Return the problem as plain arrays and numbers by name, as `from_fields` takes them."""
         arms = self.arms
         names = None if arms.state_names is None else np.array(arms.state_names)
         own = {"start": self.start, "budget": self.budget, "horizon": self.horizon, "kernels": arms.kernels}
-        return {**own, "state_names": names, "groups": arms.groups, "support": arms.support, "sizes": arms.sizes}
+        rest = {"state_names": names, "groups": arms.groups, "support": arms.support, "sizes": arms.sizes}
+        return {**own, **rest, "phase_of": self.phase_of if self.phases > 1 else None}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Problem:
         """Build a problem from plain arrays and numbers by name; ModelError if they do not form one."""
-        arms = Arms(fields["kernels"], **{name: fields.get(name) for name in cls.OPTIONAL})
-        return cls(arms, fields["start"], fields["budget"], fields["horizon"])
+        arms = Arms(fields["kernels"], **{name: fields.get(name) for name in cls.OF_ARMS})
+        return cls(arms, fields["start"], fields["budget"], fields["horizon"], fields.get("phase_of"))
 
     def __eq__(self, other: object) -> bool:
-        """Return whether arms, start, budget and horizon are equal."""
+        """Return whether arms, start, budget, horizon and phases are equal."""
         if not isinstance(other, Problem):
             return NotImplemented
-        scalars = (self.budget, self.horizon) == (other.budget, other.horizon)
-        return scalars and np.array_equal(self.start, other.start) and self.arms == other.arms
+        alike = ("horizon", "start", "budget", "phase_of")
+        return all(np.array_equal(getattr(self, one), getattr(other, one)) for one in alike) and self.arms == other.arms
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Problem({self.arms!r}, budget {self.budget}, horizon {self.horizon})"
+        return f"Problem({self.arms!r}, budget {said(self.budget)}, horizon {self.horizon})"
 
 
 def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
-    """Return reward as a float64 array (N, S, 2) of finite numbers, or raise ModelError naming the entry."""
-    table = as_floats(reward, "reward")
-    shape = (problem.arms.count, problem.arms.states, 2)
-    if table.shape != shape:
-        raise ModelError(f"reward must have shape (N, S, 2) = {shape}, got {table.shape}")
+    """Return the reward (N, S, 2) or (N, K, S, 2) as finite numbers by cell, (N * K, S, 2), or raise ModelError.
+
+    A reward without phases is the same in all of them.
+    """
+    table, arms, phases = as_floats(reward, "reward"), problem.arms, problem.phases
+    plain, timed = shape_of(1, arms.count, arms.states, 2), shape_of(phases, arms.count, arms.states, 2)
+    if table.shape not in (plain, timed):
+        hint = ""
+        if table.ndim == 4 and phases == 1:
+            hint = "; where it depends on the time, the problem needs phase_of, for instance phase_of=range(horizon)"
+        wanted = f"{words_of(phases, 'N', 'S', '2')} = {timed}"
+        raise ModelError(f"reward must have shape {wanted}, got {table.shape}{hint}")
     if not np.isfinite(table).all():
-        n, s, a = np.argwhere(~np.isfinite(table))[0]
-        raise ModelError(f"reward: arm {n}, state {s}, action {a} is {table[n, s, a]}, not a finite number")
-    size = problem.arms.count * problem.horizon
-    check_magnitude(table, "reward", size, f" times {problem.arms.count} arms times {problem.horizon} steps")
-    return table
+        at = tuple(np.argwhere(~np.isfinite(table))[0])
+        raise ModelError(f"reward: {place(at, table.ndim - 2)} is {table[at]}, not a finite number")
+    size = arms.count * problem.horizon
+    check_magnitude(table, "reward", size, f" times {arms.count} arms times {problem.horizon} steps")
+    return np.repeat(table, phases, axis=0) if table.ndim == 3 and phases > 1 else cells(table, phases)

@@ -11,6 +11,7 @@ from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, check_magnitude
 from rmab.common.forks import cached_property
 from rmab.errors import ModelError
+from rmab.model.time import bare, place
 
 
 def checked_range(low: float, high: float) -> tuple[float, float]:
@@ -24,12 +25,13 @@ def checked_range(low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class RewardModel(ReadOnly):
-    """What is at stake: r[n, s, a] = sum over k of factor[k, n] * parts[k, n, s, a], clipped to [low, high].
+    """What is at stake: r[n, s, a] = sum over j of factor[j, n] * parts[j, n, s, a], clipped to [low, high].
 
     Parameters
     ----------
-    parts : array_like, shape (K, N, S, 2)
-        What each part pays when its factor is 1, for instance the pay for charging and the penalty for leaving short.
+    parts : array_like, shape (J, N, S, 2) or (J, N, K, S, 2)
+        What each of J parts pays when its factor is 1, for instance the pay for charging and the penalty for leaving short;
+        in each of K phases, where it depends on the time.
     low, high : float
         Declared range of every reward.
     units : array_like, shape (N,), optional
@@ -62,9 +64,9 @@ class RewardModel(ReadOnly):
     units: IntArray | None = None
 
     def __init__(self, parts: ArrayLike, low: float, high: float, units: ArrayLike | None = None) -> None:
-        table = as_floats(parts, "parts")
-        if table.ndim != 4 or table.shape[3] != 2 or 0 in table.shape:
-            raise ModelError(f"parts must have shape (K, N, S, 2), got {table.shape}")
+        table = bare(as_floats(parts, "parts"), 5, axis=2)
+        if table.ndim not in (4, 5) or table.shape[-1] != 2 or 0 in table.shape:
+            raise ModelError(f"parts must have shape (J, N, S, 2), or (J, N, K, S, 2) for K phases, got {table.shape}")
         if not np.isfinite(table).all():
             raise ModelError("parts must be finite")
         least, most = checked_range(low, high)
@@ -81,8 +83,8 @@ class RewardModel(ReadOnly):
         whole = table.sum(axis=0)
         outside = ~((whole >= least) & (whole <= most))
         if outside.any():
-            n, s, a = np.argwhere(outside)[0]
-            raise ModelError(f"parts: arm {n}, state {s}, action {a} sum to {whole[n, s, a]}, outside [{least}, {most}]")
+            at = tuple(np.argwhere(outside)[0])
+            raise ModelError(f"parts: {place(at, whole.ndim - 2)} sum to {whole[at]}, outside [{least}, {most}]")
 
     @cached_property
     def unit_of(self) -> IntArray:
@@ -91,7 +93,7 @@ class RewardModel(ReadOnly):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(K, U): factors that an adversary chooses in each episode."""
+        """(J, U): factors that an adversary chooses in each episode."""
         return len(self.parts), int(self.unit_of.max()) + 1
 
     @property
@@ -101,7 +103,7 @@ class RewardModel(ReadOnly):
 
     @property
     def base(self) -> FloatArray:
-        """(N, S, 2) the reward when every factor is 1."""
+        """(N, S, 2) or (N, K, S, 2) the reward when every factor is 1."""
         return self.combined(np.ones(self.parts.shape))
 
     def repeated(self, times: int) -> RewardModel:
@@ -109,6 +111,11 @@ class RewardModel(ReadOnly):
         parts = np.repeat(self.parts, times, axis=1)
         return RewardModel(parts, self.low, self.high, units=np.repeat(self.unit_of, times))
 
+    def by_unit(self, factors: FloatArray) -> FloatArray:
+        """Return the factors (J, U) of every unit as factors of its arms, to broadcast against the parts."""
+        of_arms = factors[:, self.unit_of]
+        return of_arms.reshape(*of_arms.shape, *(1,) * (self.parts.ndim - 2))
+
     def combined(self, factors: FloatArray) -> FloatArray:
-        """(N, S, 2) the reward under these factors, which broadcast against parts (K, N, S, 2)."""
+        """(N, S, 2) or (N, K, S, 2) the reward under these factors, which broadcast against the parts."""
         return np.asarray(np.clip((factors * self.parts).sum(axis=0), self.low, self.high))

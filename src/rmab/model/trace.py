@@ -10,11 +10,12 @@ from rmab.common.checks import as_floats
 from rmab.errors import ModelError
 from rmab.model.adversaries import Adversary, first_of
 from rmab.model.rewards import checked_range
+from rmab.model.time import bare, place
 
 
 @dataclass(frozen=True, eq=False)
 class Trace(Adversary):
-    """Plays rewards (T, N, S, 2) that the user recorded or made up."""
+    """Plays rewards (T, N, S, 2), or (T, N, K, S, 2) with phases, that the user recorded or made up."""
 
     rewards: FloatArray
 
@@ -28,23 +29,22 @@ class Trace(Adversary):
         passive_zero: bool = False,
     ) -> "Trace":
         """Check the rewards against the declared range (by default the range that they have) and declarations."""
-        table = as_floats(rewards, "rewards")
-        if table.ndim != 4 or table.shape[3] != 2 or 0 in table.shape:
-            raise ModelError(f"rewards must have shape (T, N, S, 2), got {table.shape}")
+        table = bare(as_floats(rewards, "rewards"), 5, axis=2)
+        if table.ndim not in (4, 5) or table.shape[-1] != 2 or 0 in table.shape:
+            raise ModelError(f"rewards must have shape (T, N, S, 2), or (T, N, K, S, 2) for K phases, got {table.shape}")
         if not np.isfinite(table).all():
-            t, n, s, a = np.argwhere(~np.isfinite(table))[0]
-            raise ModelError(f"rewards: episode {t}, arm {n}, state {s}, action {a} is {table[t, n, s, a]}")
+            at = np.argwhere(~np.isfinite(table))[0]
+            raise ModelError(f"rewards: {_place(table, at)} is {table[tuple(at)]}")
         least, most = checked_range(table.min() if low is None else low, table.max() if high is None else high)
         bad = ~((table >= least) & (table <= most))
         if bad.any():
-            t, n, s, a = np.argwhere(bad)[0]
-            value = table[t, n, s, a]
-            raise ModelError(f"rewards: episode {t}, arm {n}, state {s}, action {a} is {value}, outside [{least}, {most}]")
+            at = np.argwhere(bad)[0]
+            raise ModelError(f"rewards: {_place(table, at)} is {table[tuple(at)]}, outside [{least}, {most}]")
         if not isinstance(passive_zero, bool):
             raise ModelError(f"passive_zero must be true or false, got {passive_zero!r}")
         if passive_zero and table[..., 0].any():
-            t, n, s = np.argwhere(table[..., 0] != 0)[0]
-            raise ModelError(f"rewards: passive rewards are declared zero, but episode {t}, arm {n}, state {s} pays")
+            at = np.argwhere(table[..., 0] != 0)[0]
+            raise ModelError(f"rewards: passive rewards are declared zero, but {_place(table, at)} pays")
         return cls(len(table), least, most, passive_zero, frozen(table))
 
     @property
@@ -63,3 +63,7 @@ class Trace(Adversary):
     def choose(self, t: int, visits: IntArray | None) -> FloatArray:  # noqa: ARG002
         """Return the recorded rewards."""
         return np.array(self.rewards[t])
+
+
+def _place(table: FloatArray, at: IntArray) -> str:
+    return place(at, table.ndim - 3, ("episode",))

@@ -7,12 +7,25 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer, as_states
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.checks import as_floats, as_integer
+from rmab.common.forks import cached_property
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.arm_checks import checked_names
 from rmab.model.rewards import checked_range
+from rmab.model.time import (
+    cells,
+    checked_limits,
+    checked_phases,
+    checked_start,
+    limits_of,
+    parted,
+    place,
+    said,
+    shape_of,
+    words_of,
+)
 
 FeedbackMode = Literal["bandit", "active", "full"]
 
@@ -25,10 +38,12 @@ class View(ReadOnly):
 
     Parameters
     ----------
-    arms, states, horizon, episodes, budget : int
-        The sizes N, S, H, T and B.
-    start : array of int, shape (N,)
-        The state in which each arm starts an episode.
+    arms, states, horizon, episodes : int
+        The sizes N, S, H and T.
+    budget : int or array of int, shape (H,)
+        The budget B, or that of every step.
+    start : array of int, shape (N,), or of float, shape (N, S)
+        The state in which each arm starts an episode, or the probability of every state.
     low, high : float
         The declared range of every reward.
     feedback : {'bandit', 'active', 'full'}
@@ -40,6 +55,10 @@ class View(ReadOnly):
         Whether arms of one group are declared to be paid alike.
     groups, support, sizes, state_names
         As in `Arms`, or None.
+    phase_of : array of int, shape (H,), optional
+        The phase of every step, as in `Problem`. Dynamics and rewards are learned for each phase by itself.
+    phases : int, optional
+        K, the number of phases; by default, those that `phase_of` has.
 
     Raises
     ------
@@ -57,8 +76,8 @@ class View(ReadOnly):
     states: int
     horizon: int
     episodes: int
-    budget: int
-    start: IntArray
+    budget: int | IntArray
+    start: IntArray | FloatArray
     low: float
     high: float
     feedback: FeedbackMode
@@ -68,6 +87,8 @@ class View(ReadOnly):
     support: BoolArray | None
     sizes: IntArray | None
     state_names: tuple[str, ...] | None
+    phase_of: IntArray | None = None
+    phases: int | None = None
 
     def __post_init__(self) -> None:
         """Check every field as a problem's are, and make the arrays read-only copies."""
@@ -78,24 +99,39 @@ class View(ReadOnly):
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
+    @cached_property
+    def steps(self) -> IntArray:
+        """(H,) the phase of every step, 0 where there is but one."""
+        return frozen(np.zeros(self.horizon, dtype=np.int64)) if self.phase_of is None else self.phase_of
+
+    @cached_property
+    def budgets(self) -> IntArray:
+        """(H,) the budget of every step."""
+        return limits_of(self.budget, self.horizon)
+
     @property
     def real_states(self) -> IntArray:
         """(N,) the number of states of each arm without padding."""
         return np.full(self.arms, self.states) if self.sizes is None else self.sizes
 
     def __repr__(self) -> str:
-        sizes = f"{many(self.arms, 'arm')}, {many(self.states, 'state')}, budget {self.budget}, {many(self.horizon, 'step')}"
-        return f"View({sizes}, {many(self.episodes, 'episode')}, {self.feedback} feedback)"
+        sizes = f"{many(self.arms, 'arm')}, {many(self.states, 'state')}, budget {said(self.budget)}"
+        time = many(self.horizon, "step") + (f" of {self.phases} phases" if self.phases > 1 else "")
+        return f"View({sizes}, {time}, {many(self.episodes, 'episode')}, {self.feedback} feedback)"
 
 
 def _checked(view: View) -> dict[str, Any]:
     """Return the fields as they should be, or raise ModelError."""
-    sizes = {name: as_integer(getattr(view, name), name) for name in ("arms", "states", "horizon", "episodes", "budget")}
-    for name in ("arms", "states", "horizon", "episodes"):
-        if sizes[name] < 1:
-            raise ModelError(f"{name} must be at least 1, got {sizes[name]}")
-    if not 0 <= sizes["budget"] <= sizes["arms"]:
-        raise ModelError(f"budget must be in 0..{sizes['arms']} (the number of arms), got {sizes['budget']}")
+    sizes = {name: as_integer(getattr(view, name), name) for name in ("arms", "states", "horizon", "episodes")}
+    for name, size in sizes.items():
+        if size < 1:
+            raise ModelError(f"{name} must be at least 1, got {size}")
+    limit = checked_limits(view.budget, sizes["arms"], sizes["horizon"])
+    phase_of = None if view.phase_of is None else checked_phases(view.phase_of, 1, sizes["horizon"])
+    used = 1 if phase_of is None else int(phase_of.max()) + 1
+    phases = used if view.phases is None else as_integer(view.phases, "phases")
+    if phases < used or (phase_of is None and phases > 1):
+        raise ModelError(f"phases: there are {used} in phase_of, got {phases}")
     low, high = checked_range(view.low, view.high)
     if not isinstance(view.feedback, str) or view.feedback not in get_args(FeedbackMode):
         raise ModelError(f"feedback must be one of {', '.join(get_args(FeedbackMode))}, got {view.feedback!r:.40}")
@@ -111,17 +147,20 @@ def _checked(view: View) -> dict[str, Any]:
         raise ModelError("pooled_rewards needs groups")
     real = _whole(view.sizes, "sizes", (sizes["arms"],), 1, sizes["states"])
     every = np.full(sizes["arms"], sizes["states"]) if real is None else real
-    support = _support(view.support, every, sizes["states"])
+    support = _support(view.support, every, sizes["states"], phases)
     if labels is not None:
         first = np.unique(labels, return_index=True)[1][labels]
         alike = every == every[first]
         if support is not None:
-            alike &= (support == support[first]).all(axis=(1, 2, 3))
+            alike &= (support == support[first]).reshape(sizes["arms"], -1).all(axis=1)
         for n in np.flatnonzero(~alike)[:1]:
             raise ModelError(f"groups: arms {first[n]} and {n} are of one group, but differ in size or support")
     return {
         **sizes,
-        "start": as_states(view.start, every),
+        "budget": limit,
+        "phase_of": phase_of if phases > 1 else None,
+        "phases": phases,
+        "start": checked_start(view.start, every, sizes["states"], one_for_all=False),
         "low": low,
         "high": high,
         "passive_zero": bool(view.passive_zero),
@@ -143,15 +182,17 @@ def _whole(values: Any, name: str, shape: tuple[int, ...], low: int = 0, high: i
     return frozen(given.astype(np.int64))
 
 
-def _support(support: Any, sizes: IntArray, states: int) -> BoolArray | None:
-    """Return (N, S, 2, S) bools in which every row of a real state has a real successor, or None for None."""
+def _support(support: Any, sizes: IntArray, states: int, phases: int) -> BoolArray | None:
+    """Return (N, [K,] S, 2, S) bools in which every row of a real state has a real successor, or None for None."""
     if support is None:
         return None
-    given, shape = as_floats(support, "support"), (sizes.size, states, 2, states)
+    given, shape = as_floats(support, "support"), shape_of(phases, sizes.size, states, 2, states)
     if given.shape != shape or not np.isin(given, (0, 1)).all():
-        raise ModelError(f"support must be True or False, of shape (N, S, 2, S) = {shape}, got {given.shape}")
-    real = np.arange(states) < sizes[:, np.newaxis]  # (N, S)
-    possible = (given.astype(bool) & real[:, np.newaxis, np.newaxis]).any(axis=3)
-    for n, s, a in np.argwhere(real[..., np.newaxis] & ~possible)[:1]:
-        raise ModelError(f"support: arm {n}, state {s}, action {a} has no possible successor")
+        wanted = f"{words_of(phases, 'N', 'S', '2', 'S')} = {shape}"
+        raise ModelError(f"support must be True or False, of shape {wanted}, got {given.shape}")
+    allowed = cells(given.astype(bool), phases)
+    real = np.repeat(np.arange(states) < sizes[:, np.newaxis], phases, axis=0)  # (N * K, S)
+    possible = (allowed & real[:, np.newaxis, np.newaxis]).any(axis=3)
+    for at in np.argwhere(parted(real[..., np.newaxis] & ~possible, phases))[:1]:
+        raise ModelError(f"support: {place(at, phases)} has no possible successor")
     return frozen(given.astype(bool))

@@ -5,6 +5,7 @@ Any object with `act` is a policy. An IndexPolicy is a table with one number per
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -13,9 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats, as_integer
+from rmab.common.checks import as_floats
+from rmab.common.files import read_fields, write_fields
 from rmab.common.words import many
 from rmab.errors import ModelError, PolicyError
+from rmab.model.time import checked_limits, limits_of, said
 from rmab.play.compiled.selection import select
 
 Rule = Literal["fill", "at-most"]
@@ -52,7 +55,7 @@ class IndexPolicy:
     ----------
     table : array_like of float, shape (N, H, S) or (N, S)
         The index of arm n in state s at step h. A table (N, S) holds at every step of any horizon.
-    budget : int
+    budget : int or array_like of int, shape (H,)
         How many arms to activate at each step, at most.
     rule : {'fill', 'at-most'}, default 'fill'
         'fill' always spends the full budget. 'at-most' leaves arms with index 0 or less passive.
@@ -78,23 +81,23 @@ class IndexPolicy:
     """
 
     table: FloatArray
-    budget: int
+    budget: int | IntArray
     rule: Rule = "fill"
     rounding: Rounding = "top"
 
-    def __init__(self, table: ArrayLike, budget: int, *, rule: Rule = "fill", rounding: Rounding = "top") -> None:
+    def __init__(self, table: ArrayLike, budget: ArrayLike, *, rule: Rule = "fill", rounding: Rounding = "top") -> None:
         try:
-            given, limit = as_floats(table, "table"), as_integer(budget, "budget")
+            given = as_floats(table, "table")
+            if given.ndim not in (2, 3) or 0 in given.shape:
+                raise PolicyError(f"table must have shape (N, H, S) or (N, S), got {given.shape}")
+            steps = given.shape[1] if given.ndim == 3 else np.size(budget)  # type: ignore[arg-type]
+            limit = checked_limits(budget, len(given), steps)
         except ModelError as error:
             raise PolicyError(str(error)) from error
-        if given.ndim not in (2, 3) or 0 in given.shape:
-            raise PolicyError(f"table must have shape (N, H, S) or (N, S), got {given.shape}")
-        if rule not in ("fill", "at-most"):
+        if not isinstance(rule, str) or rule not in ("fill", "at-most"):
             raise PolicyError(f"rule must be 'fill' or 'at-most', got {rule!r}")
-        if rounding not in ("top", "dependent"):
+        if not isinstance(rounding, str) or rounding not in ("top", "dependent"):
             raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r}")
-        if not 0 <= limit <= len(given):
-            raise PolicyError(f"budget must be in 0..{len(given)} (the number of arms), got {limit}")
         _check_values(given, rounding)
         object.__setattr__(self, "table", _steps_first(given))
         object.__setattr__(self, "budget", limit)
@@ -102,26 +105,86 @@ class IndexPolicy:
         object.__setattr__(self, "rounding", rounding)
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
-        """Return which arms to activate, (N,) bools, at step h in states (N,); PolicyError if the table lacks them."""
+        """Return which arms to activate now: what a controller calls at every step.
+
+        Threads may share a policy. A call takes some microseconds (benchmarks/REPORT.md has its latency), except for the
+        first one of a process, which loads compiled code: `rmab warm` prepares it.
+
+        Parameters
+        ----------
+        h : int
+            The step, from 0.
+        states : array of int, shape (N,)
+            The state of every arm now.
+        rng : numpy.random.Generator
+            Breaks ties, and draws where rounding is 'dependent'.
+
+        Returns
+        -------
+        array of bool, shape (N,)
+            At most as many True as the budget of the step.
+
+        Raises
+        ------
+        PolicyError
+            If the table has no such step, or an arm no such state.
+        """
         arms = np.arange(len(self.table))
-        steps = self.table.shape[1] if self.table.ndim == 3 else None
         now = np.asarray(states)
-        check_place(h, now, arms.size, steps, self.table.shape[-1])
+        check_place(h, now, arms.size, self._steps, self.table.shape[-1])
+        limit = self.budget[h] if isinstance(self.budget, np.ndarray) else self.budget
         index = self.table[arms, now] if self.table.ndim == 2 else self.table[arms, h, now]
         active = np.empty(arms.size, dtype=bool)
         stream = rng.integers(0, 2**64, size=4, dtype=np.uint64)
         fill, dependent = self.rule == "fill", self.rounding == "dependent"
-        select(index, self.budget, fill, dependent, stream, active, np.empty(arms.size), np.empty_like(arms))
+        select(index, int(limit), fill, dependent, stream, active, np.empty(arms.size), np.empty_like(arms))
         return active
 
+    @property
+    def _steps(self) -> int | None:
+        """The number of steps that it is made for; None for any."""
+        if self.table.ndim == 3:
+            return int(self.table.shape[1])
+        return self.budget.size if isinstance(self.budget, np.ndarray) else None
+
     def __repr__(self) -> str:
-        steps = "any step" if self.table.ndim == 2 else many(self.table.shape[1], "step")
-        sizes = f"{many(len(self.table), 'arm')}, {steps}, {many(self.table.shape[-1], 'state')}, budget {self.budget}"
+        steps = "any step" if self._steps is None else many(self._steps, "step")
+        sizes = f"{many(len(self.table), 'arm')}, {steps}, {many(self.table.shape[-1], 'state')}, budget {said(self.budget)}"
         return f"IndexPolicy({sizes}, rule {self.rule!r}, rounding {self.rounding!r})"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to one file, `.npz` or `.json`, atomically; FileError if it cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, rmab
+        >>> policy = rmab.IndexPolicy([[0.1, 0.9], [0.5, 0.2]], budget=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     policy.save(pathlib.Path(folder) / "calls.npz")
+        ...     rmab.IndexPolicy.load(pathlib.Path(folder) / "calls.npz")
+        IndexPolicy(2 arms, any step, 2 states, budget 1, rule 'fill', rounding 'top')
+        """
+        own = {"table": self.table, "budget": self.budget, "rule": self.rule, "rounding": self.rounding}
+        write_fields(path, "rmab policy", own)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> IndexPolicy:
+        """Read a policy that `save` wrote; FileError if the file is not one, PolicyError if its fields are no policy."""
+        fields = read_fields(path, "rmab policy", {"table", "budget"}, {"rule", "rounding"})
+        try:
+            return cls(fields.pop("table"), fields.pop("budget"), **fields)
+        except PolicyError as error:
+            raise PolicyError(f"{path}: {error}") from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor's arguments: pickled arrays lose their order in memory."""
         return partial(type(self), rule=self.rule, rounding=self.rounding), (self.table, self.budget)
+
+    def limits(self, horizon: int) -> IntArray:
+        """(H,) how many arms to activate at every step, at most; PolicyError where it is made for another horizon."""
+        if isinstance(self.budget, np.ndarray) and self.budget.size != horizon:
+            raise PolicyError(f"the policy has a budget for {self.budget.size} steps, the problem has {horizon}")
+        return limits_of(self.budget, horizon)
 
     def by_step(self, horizon: int) -> FloatArray:
         """(H, N, S) view of the table with steps first, the order in which compiled code reads it."""

@@ -13,10 +13,12 @@ from rmab.common.checks import as_integer
 from rmab.common.cores import cores
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.model.problem import Problem, checked_reward
-from rmab.play.compiled.episodes import index_episodes, step
+from rmab.model.time import shape_of
+from rmab.play.compiled.episodes import begin, index_episodes, step
 from rmab.play.outcomes import Batch, Trajectory
 from rmab.play.policy import IndexPolicy, Policy
 
+NO_ODDS, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
 PIECE = 1024  # rounds that a thread takes at a time: enough to hide the overhead, few enough to share the work
 
 
@@ -31,8 +33,8 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
         The arms, their start states, the budget and the horizon.
     policy : Policy
         An `IndexPolicy`, or any object with a method ``act(h, states, rng)``.
-    reward : array_like of float, shape (N, S, 2)
-        What each arm pays per step, by state and action.
+    reward : array_like of float, shape (N, S, 2) or (N, K, S, 2)
+        What each arm pays per step, by state and action, and by phase where it depends on the time.
     rng : numpy.random.Generator
         For instance ``numpy.random.default_rng(0)``.
 
@@ -142,16 +144,20 @@ def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, roun
 
 
 def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: int) -> FloatArray:
-    """(R, N, S, 2) visits of every pair in the episodes k < R that `simulate` plays with default_rng((key, k))."""
-    count, states = problem.arms.count, problem.arms.states
+    """(R, N, S, 2) visits of every pair in the episodes r < R that `simulate` plays with default_rng((key, r)).
+
+    With phases, (R, N, K, S, 2).
+    """
+    count, states, phases = problem.arms.count, problem.arms.states, problem.phases
     nothing = _checked(problem, policy, np.zeros((count, states, 2)), np.random.default_rng(key))
     seen = np.empty((rounds, problem.horizon + 1, count), dtype=np.int32)
     actions = np.empty((rounds, problem.horizon, count), dtype=bool)
     _play(problem, policy, nothing, _numbered_streams(key, rounds), seen, actions)
-    place = (np.arange(rounds)[:, np.newaxis, np.newaxis] * count + np.arange(count)) * states  # (R, 1, N)
-    pairs = 2 * (place + seen[:, :-1]) + actions
-    visits = np.bincount(pairs.reshape(-1), minlength=rounds * count * states * 2)
-    return visits.reshape(rounds, count, states, 2).astype(np.float64)
+    arm = np.arange(rounds)[:, np.newaxis, np.newaxis] * count + np.arange(count)  # (R, 1, N)
+    cell = arm * phases + problem.phase_of[:, np.newaxis]  # (R, H, N)
+    pairs = 2 * (cell * states + seen[:, :-1]) + actions
+    visits = np.bincount(pairs.reshape(-1), minlength=rounds * count * phases * states * 2)
+    return visits.reshape(rounds, *shape_of(phases, count, states, 2)).astype(np.float64)
 
 
 def _checked(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator) -> FloatArray:
@@ -194,12 +200,21 @@ def _play(
     table = policy.by_step(problem.horizon)
     if table.shape != (problem.horizon, arms.count, arms.states):
         raise PolicyError(f"table has shape {policy.table.shape}, the problem has {arms!r}, horizon {problem.horizon}")
-    model = (arms.cumulative, arms.group_of, problem.start, table, reward, problem.budget)
-    rule = (policy.budget, policy.rule == "fill", policy.rounding == "dependent")
-    at, count = index_episodes(*model, *rule, streams.copy(), rewards, activations, states, actions)
+    model = (arms.cumulative, arms.group_of, *_start(problem), table, reward, problem.phase_of, problem.phases)
+    rule = (policy.limits(problem.horizon), policy.rule == "fill", policy.rounding == "dependent")
+    at, count = index_episodes(*model, problem.budgets, *rule, streams.copy(), rewards, activations, states, actions)
     if at >= 0:
-        raise BudgetExceeded(at, count, problem.budget)
+        raise BudgetExceeded(at, count, int(problem.budgets[at]))
     return rewards, activations
+
+
+def _start(problem: Problem) -> tuple[IntArray, FloatArray]:
+    """Return the start states (N,), and the running sums of their probabilities (N, S), empty where there is no doubt."""
+    if problem.start.ndim == 1:
+        return problem.start, NO_ODDS  # type: ignore[return-value]
+    sums = np.cumsum(problem.start, axis=1)
+    sums[sums >= sums[:, -1:]] = 1.0  # as in Arms.cumulative: no gap below 1
+    return NOWHERE, frozen(sums)
 
 
 def _episode(
@@ -212,14 +227,16 @@ def _episode(
 ) -> tuple[float, int]:
     """Play one episode of any policy: as `index_episodes`, but the policy decides in Python."""
     rng = np.random.default_rng(policy_stream)
-    states = problem.start.copy()
-    total, used = 0.0, 0
+    states = np.empty(problem.arms.count, dtype=np.int64)
+    begin(*_start(problem), arm_stream, states)
+    arms, phases, total, used = problem.arms, problem.phases, 0.0, 0
     for h in range(problem.horizon):
         active = _checked_action(policy.act(h, states.copy(), rng), h, problem)
         used += int(active.sum())
         if seen is not None:
             seen[0][h], seen[1][h] = states, active
-        total += step(states, active, problem.arms.cumulative, problem.arms.group_of, reward, arm_stream)
+        phase = int(problem.phase_of[h])
+        total += step(states, active, arms.cumulative, arms.group_of, reward, phase, phases, arm_stream)
     if seen is not None:
         seen[0][problem.horizon] = states
     return total, used
@@ -237,6 +254,6 @@ def _checked_action(action: ArrayLike, h: int, problem: Problem) -> BoolArray:
             raise PolicyError(f"step {h}: the action of arm {n} must be 0 or 1, got {given[n]}")
         given = given.astype(bool)
     count = int(given.sum())
-    if count > problem.budget:
-        raise BudgetExceeded(h, count, problem.budget)
+    if count > problem.budgets[h]:
+        raise BudgetExceeded(h, count, int(problem.budgets[h]))
     return given

@@ -12,6 +12,7 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly
 from rmab.common.checks import as_floats
 from rmab.common.forks import cached_property
 from rmab.errors import ModelError
+from rmab.model.time import bare, cells, place, words_of
 from rmab.solvers.compiled.optimism import Rows
 
 ROUNDING = 1e-9
@@ -20,9 +21,10 @@ CERTAIN = 1e-12  # lower bounds that sum to 1 up to this leave nothing to choose
 
 @dataclass(frozen=True, eq=False)
 class TransitionSets(ReadOnly):
-    """One set of distributions over next states for every row (block, state, action).
+    """One set of distributions over next states for every row (block, state, action), in every phase.
 
-    Make them with `boxes`, `balls` or `known`, which check what they are given.
+    Make them with `boxes`, `balls` or `known`, which check what they are given. With K phases they take tables
+    (C, K, S, 2, S); cells (C * K, S, 2, S) are kept (`rmab.model.time`). Here, C counts cells.
 
     Parameters
     ----------
@@ -50,22 +52,23 @@ class TransitionSets(ReadOnly):
 
     @classmethod
     def boxes(cls, low: ArrayLike, high: ArrayLike) -> TransitionSets:
-        """Return boxes low..high (C, S, 2, S), or raise ModelError naming the row that holds no distribution."""
-        least, most = as_floats(low, "lower"), as_floats(high, "upper")
+        """Return boxes low..high, or raise ModelError naming the row that holds no distribution."""
+        least, most = bare(as_floats(low, "lower"), 5), bare(as_floats(high, "upper"), 5)
         if not _is_table(least) or most.shape != least.shape:
-            raise ModelError(f"lower and upper must both have shape (N, S, 2, S), got {least.shape} and {most.shape}")
+            wanted = "(N, S, 2, S), or (N, K, S, 2, S)"
+            raise ModelError(f"lower and upper must both have shape {wanted}, got {least.shape} and {most.shape}")
+        phases = _phases(least)
         bad = ~((least >= 0) & (least <= most) & (most <= 1))
         if bad.any():
-            n, s, a, y = np.argwhere(bad)[0]
-            interval = f"[{least[n, s, a, y]}, {most[n, s, a, y]}]"
-            raise ModelError(f"arm {n}, state {s}, action {a}, next state {y}: {interval} is no interval within [0, 1]")
-        low_sum, high_sum = least.sum(axis=3), most.sum(axis=3)
+            at = tuple(np.argwhere(bad)[0])
+            raise ModelError(f"{place(at, phases)}: [{least[at]}, {most[at]}] is no interval within [0, 1]")
+        low_sum, high_sum = least.sum(axis=-1), most.sum(axis=-1)
         empty = (low_sum > 1 + ROUNDING) | (high_sum < 1 - ROUNDING)
         if empty.any():
-            n, s, a = np.argwhere(empty)[0]
-            sums = f"lower sums to {low_sum[n, s, a]:.12g}, upper to {high_sum[n, s, a]:.12g}"
-            raise ModelError(f"arm {n}, state {s}, action {a}: no distribution lies between lower and upper ({sums})")
-        return cls(least, most)
+            at = tuple(np.argwhere(empty)[0])
+            sums = f"lower sums to {low_sum[at]:.12g}, upper to {high_sum[at]:.12g}"
+            raise ModelError(f"{place(at, phases)}: no distribution lies between lower and upper ({sums})")
+        return cls(cells(least, phases), cells(most, phases))
 
     @classmethod
     def balls(cls, centre: ArrayLike, radius: ArrayLike, possible: BoolArray | None = None) -> TransitionSets:
@@ -73,29 +76,34 @@ class TransitionSets(ReadOnly):
 
         Without `possible`, a transition is impossible where the reference of a projection is 0 at every step.
         """
-        middle, size = as_floats(centre, "centre"), as_floats(radius, "radius")
+        middle, size = bare(as_floats(centre, "centre"), 5), bare(as_floats(radius, "radius"), 4)
         if not _is_table(middle):
-            raise ModelError(f"centre must have shape (N, S, 2, S), got {middle.shape}")
-        if size.shape != middle.shape[:3]:
+            raise ModelError(f"centre must have shape (N, S, 2, S), or (N, K, S, 2, S), got {middle.shape}")
+        phases = _phases(middle)
+        if size.shape != middle.shape[:-1]:
             shapes = f"got radius {size.shape} and centre {middle.shape}"
-            raise ModelError(f"radius must have shape (N, S, 2) where centre has (N, S, 2, S), {shapes}")
-        off = ~((middle >= 0).all(axis=3) & (np.abs(middle.sum(axis=3) - 1) <= ROUNDING) & (size >= 0))
+            wanted = f"{words_of(phases, 'N', 'S', '2')} where centre has {words_of(phases, 'N', 'S', '2', 'S')}"
+            raise ModelError(f"radius must have shape {wanted}, {shapes}")
+        off = ~((middle >= 0).all(axis=-1) & (np.abs(middle.sum(axis=-1) - 1) <= ROUNDING) & (size >= 0))
         if off.any():
-            n, s, a = np.argwhere(off)[0]
-            raise ModelError(f"arm {n}, state {s}, action {a}: centre must be a distribution and radius at least 0")
+            where = place(np.argwhere(off)[0], phases)
+            raise ModelError(f"{where}: centre must be a distribution and radius at least 0")
         if possible is not None and (np.shape(possible) != middle.shape or np.asarray(possible).dtype != np.bool_):
-            raise ModelError(f"possible must be True or False, of shape (N, S, 2, S) = {middle.shape}")
-        half, room = size[..., np.newaxis] / 2, 1.0 if possible is None else possible
+            wanted = words_of(phases, "N", "S", "2", "S")
+            raise ModelError(f"possible must be True or False, of shape {wanted} = {middle.shape}")
+        middle, size = cells(middle, phases), cells(size, phases)
+        allowed = None if possible is None else cells(np.asarray(possible), phases)
+        half, room = size[..., np.newaxis] / 2, 1.0 if allowed is None else allowed
         low, high = np.maximum(middle - half, 0.0) * room, np.minimum(middle + half, 1.0) * room
-        return cls(low, high, middle, size, possible)
+        return cls(low, high, middle, size, allowed)
 
     @classmethod
     def known(cls, kernels: ArrayLike) -> TransitionSets:
-        """Return sets that hold nothing but the kernels (C, S, 2, S)."""
+        """Return sets that hold nothing but the kernels (C, S, 2, S), or (C, K, S, 2, S)."""
         return cls.boxes(kernels, kernels)
 
     def take(self, index: IntArray) -> TransitionSets:
-        """Return the sets of these blocks, in this order; a block may come more than once."""
+        """Return the sets of these cells, in this order; one may come more than once."""
         balls: tuple[Any, ...] = (self.centre, self.radius, self.possible)
         return TransitionSets(self.low[index], self.high[index], *(None if one is None else one[index] for one in balls))
 
@@ -113,5 +121,10 @@ class TransitionSets(ReadOnly):
 
 
 def _is_table(table: FloatArray) -> bool:
-    """Return whether the shape is (N, S, 2, S), with no side of 0."""
-    return table.ndim == 4 and table.shape[1] == table.shape[3] and table.shape[2] == 2 and 0 not in table.shape
+    """Return whether the shape is (N, S, 2, S) or (N, K, S, 2, S), with no side of 0."""
+    fits = table.ndim in (4, 5) and table.shape[-3] == table.shape[-1] and table.shape[-2] == 2
+    return fits and 0 not in table.shape
+
+
+def _phases(table: FloatArray) -> int:
+    return int(table.shape[1]) if table.ndim == 5 else 1

@@ -33,18 +33,39 @@ def step(
     cumulative: FloatArray,
     groups: IntArray,
     reward: FloatArray,
+    phase: int,
+    phases: int,
     stream: Stream,
 ) -> float:
-    """Collect the reward (N,S,2) of one step and move states (N,) in place; each arm takes one draw, whatever happens."""
+    """Collect the reward (N*K,S,2) of one step, of this phase, and move states (N,) in place.
+
+    Each arm takes one draw, whatever happens.
+    """
     total = 0.0
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     for n in range(states.size):
         s, a = states[n], int(active[n])
-        total += reward[n, s, a]
+        total += reward[n * phases + phase, s, a]
         point, s0, s1, s2, s3 = drawn(s0, s1, s2, s3)
-        states[n] = successor(cumulative, groups[n], s, a, point)
+        states[n] = successor(cumulative, groups[n] * phases + phase, s, a, point)
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
     return total
+
+
+@compiled
+def begin(start: IntArray, odds: FloatArray, stream: Stream, states: IntArray) -> None:
+    """Write the states (N,) in which an episode begins: start (N,), or drawn from running sums odds (N,S) unless empty."""
+    if odds.shape[0] == 0:
+        states[:] = start
+        return
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    for n in range(states.size):
+        point, s0, s1, s2, s3 = drawn(s0, s1, s2, s3)
+        s = 0
+        while odds[n, s] <= point:
+            s += 1
+        states[n] = s
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
 
 
 @compiled
@@ -52,10 +73,13 @@ def index_episodes(
     cumulative: FloatArray,
     groups: IntArray,
     start: IntArray,
+    odds: FloatArray,
     table: FloatArray,
     reward: FloatArray,
-    budget: int,
-    limit: int,
+    phase_of: IntArray,
+    phases: int,
+    budget: IntArray,
+    limit: IntArray,
     fill: bool,
     dependent: bool,
     streams: NDArray[np.uint64],
@@ -66,31 +90,31 @@ def index_episodes(
 ) -> tuple[int, int]:
     """Play R episodes of an index policy; streams (R,2,4) hold one stream for the arms and one for the policy per episode.
 
-    table (H,N,S) has steps first. The policy activates up to `limit` arms; `budget` is the problem's hard budget. Writes
-    rewards (R,) and activations (R,), and every step into states_seen (R,H+1,N) and actions_seen (R,H,N) unless they are
-    empty. Returns (-1, 0), or the step and count at which the budget was broken.
+    table (H,N,S) has steps first. The policy activates up to limit (H,) arms; budget (H,) is the problem's hard budget.
+    Writes rewards (R,) and activations (R,), and every step into states_seen (R,H+1,N) and actions_seen (R,H,N) unless they
+    are empty. Returns (-1, 0), or the step and count at which the budget was broken.
     """
     horizon, arms = table.shape[0], table.shape[1]
     record = states_seen.shape[0] > 0
     states, order = np.empty(arms, np.int64), np.empty(arms, np.int64)
     index, scratch, active = np.empty(arms), np.empty(arms), np.empty(arms, np.bool_)
     for r in range(streams.shape[0]):
-        states[:] = start
+        begin(start, odds, streams[r, 0], states)
         total, used = 0.0, 0
         for h in range(horizon):
             for n in range(arms):
                 index[n] = table[h, n, states[n]]
-            select(index, limit, fill, dependent, streams[r, 1], active, scratch, order)
+            select(index, limit[h], fill, dependent, streams[r, 1], active, scratch, order)
             count = 0
             for n in range(arms):
                 count += int(active[n])
-            if count > budget:
+            if count > budget[h]:
                 return h, count
             used += count
             if record:
                 states_seen[r, h] = states
                 actions_seen[r, h] = active
-            total += step(states, active, cumulative, groups, reward, streams[r, 0])
+            total += step(states, active, cumulative, groups, reward, phase_of[h], phases, streams[r, 0])
         if record:
             states_seen[r, horizon] = states
         rewards[r] = total

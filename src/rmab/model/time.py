@@ -1,0 +1,144 @@
+"""Time in the model: phases of the steps, budgets by step, and where an episode starts. All shapes are documented here.
+
+The H steps of an episode belong to K **phases**, for instance the hours of a day: `phase_of` (H,) says which. Kernels and
+rewards are the same at all steps of a phase. With one phase, which is the default, tables have no axis for it:
+
+    kernels  (N, S, 2, S)  or  (N, K, S, 2, S)        reward  (N, S, 2)  or  (N, K, S, 2)
+    budget   B             or  (H,), one per step     start   (N,) states, or (N, S) probabilities
+
+Where every step differs there are K = H phases. Solvers and learners join the two axes of a table into one of **cells**, so
+that one phase costs nothing: cell ``n * K + k`` is arm (or group, or block) n in phase k.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.common.checks import as_floats, as_integer, as_states
+from rmab.errors import ModelError
+
+MOST_PHASES = 1_000_000  # whose number is not given by kernels: tables have all phases up to the last
+AXES = ("arm", "phase", "state", "action", "next state")
+
+
+def place(index: Any, phases: int, first: tuple[str, ...] = ()) -> str:
+    """Return the words for an index into a table: 'arm 0, state 1', with the phase where there are several.
+
+    `first` names the axes before that of the arms.
+    """
+    axes = (*first, *(AXES if phases > 1 else AXES[:1] + AXES[2:]))
+    return ", ".join(f"{axis} {i}" for axis, i in zip(axes, index, strict=False))
+
+
+def shape_of(phases: int, *sizes: int) -> tuple[int, ...]:
+    """Return the shape of a table with these sizes, arms first, with an axis for the phases where there are several."""
+    return sizes if phases == 1 else (sizes[0], phases, *sizes[1:])
+
+
+def words_of(phases: int, *letters: str) -> str:
+    """Return the same in letters, for messages: '(N, K, S, 2)'."""
+    return f"({', '.join(shape_of(phases, *letters))})"  # type: ignore[arg-type]
+
+
+def bare(table: NDArray[Any], axes: int, axis: int = 1) -> NDArray[Any]:
+    """Drop the axis of phases, where there are so many axes, if it has but one."""
+    return table.take(0, axis=axis) if table.ndim == axes and table.shape[axis] == 1 else table
+
+
+def cells(table: NDArray[Any], phases: int) -> NDArray[Any]:
+    """Join the axes of arms and phases: (N, K, ...) becomes (N * K, ...); with one phase nothing changes."""
+    return table if phases == 1 else table.reshape(-1, *table.shape[2:])
+
+
+def parted(table: NDArray[Any], phases: int) -> NDArray[Any]:
+    """Part the axis of cells again: (N * K, ...) becomes (N, K, ...); with one phase nothing changes."""
+    return table if phases == 1 else table.reshape(-1, phases, *table.shape[1:])
+
+
+def by_phase(table: NDArray[Any], phase_of: IntArray, phases: int) -> NDArray[Any]:
+    """Sum a table (N, H, ...) over the steps of every phase: (N, K, ...), or (N, ...) with one phase."""
+    if phases == 1:
+        return np.asarray(table.sum(axis=1))
+    total = np.zeros((phases, len(table), *table.shape[2:]), dtype=table.dtype)
+    np.add.at(total, phase_of, table.swapaxes(0, 1))
+    return total.swapaxes(0, 1)
+
+
+def checked_phases(phase_of: ArrayLike | None, phases: int, horizon: int) -> IntArray:
+    """Return the phase (H,) of every step, or raise ModelError.
+
+    phases: how many the kernels have; 1 leaves the number open. By default all steps are of one phase, or every step is of
+    its own where the kernels have H phases.
+    """
+    if phase_of is None:
+        if phases not in (1, horizon):
+            raise ModelError(
+                f"phase_of is needed: which of the {phases} phases of the kernels each of the {horizon} steps belongs to"
+            )
+        return frozen(np.zeros(horizon, dtype=np.int64) if phases == 1 else np.arange(horizon))
+    given = as_floats(phase_of, "phase_of")
+    if given.shape != (horizon,):
+        raise ModelError(f"phase_of must have shape (H,) = ({horizon},), one phase per step, got {given.shape}")
+    most = phases if phases > 1 else MOST_PHASES
+    for h in np.flatnonzero(~((given >= 0) & (given < most) & (given == np.floor(given))))[:1]:
+        wanted = f"in 0..{phases - 1} (the phases of the kernels)" if phases > 1 else f"a whole number, 0 or more and below {MOST_PHASES}"
+        raise ModelError(f"phase_of: step {h} must be {wanted}, got {given[h]:g}")
+    return frozen(given.astype(np.int64))
+
+
+def checked_limits(budget: ArrayLike, arms: int, horizon: int) -> int | IntArray:
+    """Return the budget, a number or one per step (H,), or raise ModelError unless all are in 0..N.
+
+    Budgets that are all the same become one number: equal problems are equal.
+    """
+    if np.ndim(budget) == 0:  # type: ignore[arg-type]
+        limit = as_integer(budget, "budget")
+        if not 0 <= limit <= arms:
+            raise ModelError(f"budget must be in 0..{arms} (the number of arms), got {limit}")
+        return limit
+    given = as_floats(budget, "budget")
+    if given.shape != (horizon,):
+        raise ModelError(f"budget must be a number or have shape (H,) = ({horizon},), one per step, got {given.shape}")
+    for h in np.flatnonzero(~((given >= 0) & (given <= arms) & (given == np.floor(given))))[:1]:
+        raise ModelError(f"budget: step {h} must be a whole number in 0..{arms} (the number of arms), got {given[h]:g}")
+    limits = given.astype(np.int64)
+    return int(limits[0]) if (limits == limits[0]).all() else frozen(limits)
+
+
+def limits_of(budget: int | IntArray, horizon: int) -> IntArray:
+    """(H,) the budget of every step."""
+    return budget if isinstance(budget, np.ndarray) else frozen(np.full(horizon, budget, dtype=np.int64))
+
+
+def checked_start(start: ArrayLike, sizes: IntArray, states: int, *, one_for_all: bool = True) -> IntArray | FloatArray:
+    """Return the state (N,) of each arm, or its probabilities (N, S); ModelError unless they lie within sizes (N,).
+
+    Probabilities that leave no doubt become states: equal problems are equal.
+    """
+    if np.ndim(start) != 2:  # type: ignore[arg-type]
+        return as_states(start, sizes, one_for_all=one_for_all)
+    given = as_floats(start, "start")
+    if given.shape != (sizes.size, states):
+        wanted = f"(N,) = ({sizes.size},), or (N, S) = {(sizes.size, states)} for probabilities"
+        raise ModelError(f"start must have shape {wanted}, got {given.shape}")
+    real = np.arange(states) < sizes[:, np.newaxis]
+    for n, s in np.argwhere(~((given >= 0) & (given <= 1) & (real | (given == 0))))[:1]:
+        why = "" if real[n, s] else f": arm {n} has states 0..{sizes[n] - 1}"
+        raise ModelError(f"start: arm {n}, state {s} has probability {given[n, s]:g}{why}")
+    for n in np.flatnonzero(np.abs(given.sum(axis=1) - 1.0) > 1e-9)[:1]:
+        raise ModelError(f"start: the probabilities of arm {n} sum to {given[n].sum():.12g}, not 1")
+    return frozen(given.argmax(axis=1)) if (given.max(axis=1) == 1.0).all() else frozen(given)
+
+
+def masses_of(start: IntArray | FloatArray, states: int) -> FloatArray:
+    """(N, S) the probability of every start state."""
+    return start if start.ndim == 2 else np.eye(states)[start]  # type: ignore[return-value]
+
+
+def said(budget: int | IntArray) -> str:
+    """Return the budget in words: '10', or '5 to 10'."""
+    return str(budget) if isinstance(budget, int) else f"{budget.min()} to {budget.max()}"
