@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import FloatArray, frozen
 from rmab.common.cores import cores
 from rmab.common.forks import in_child
 from rmab.errors import SolverError
@@ -142,7 +142,8 @@ class DualNewton:
         share = own[..., 1] / np.where(own[..., 1] > 0, own.sum(axis=3), 1.0)
         mass = np.empty_like(own)
         start = np.eye(states)[program.start] * program.weights[:, np.newaxis]
-        forward(self.primal.kernel, start, self.budget, share, mass)
+        every_step = frozen(np.arange(self.budget.size))
+        forward(self.primal.kernel.reshape(-1, states, 2, states), every_step, start, self.budget, share, mass)
         mass /= program.weights[:, np.newaxis, np.newaxis, np.newaxis]
         return mass
 

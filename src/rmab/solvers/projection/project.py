@@ -182,6 +182,7 @@ def project_onto(
     start: ArrayLike,
     budget: ArrayLike,
     *,
+    phase_of: ArrayLike | None = None,  # noqa: ARG001
     weights: ArrayLike | None = None,
     warm: Projection | FloatArray | None = None,
     tol: float = 1e-8,
