@@ -41,7 +41,7 @@ def shape_of(phases: int, *sizes: int) -> tuple[int, ...]:
 
 def words_of(phases: int, *letters: str) -> str:
     """Return the same in letters, for messages: '(N, K, S, 2)'."""
-    return f"({', '.join(shape_of(phases, *letters))})"  # type: ignore[arg-type]
+    return f"({', '.join(letters if phases == 1 else (letters[0], 'K', *letters[1:]))})"
 
 
 def bare(table: NDArray[Any], axes: int, axis: int = 1) -> NDArray[Any]:

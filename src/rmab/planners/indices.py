@@ -218,6 +218,6 @@ def random_policy(problem: Problem) -> IndexPolicy:
 def _planned(problem: Problem, reward: ArrayLike, plan: Fluid | None, name: str) -> Fluid:
     table = checked_table(problem, reward, name)
     if plan is None:
-        return fluid(problem, table)
+        return fluid(problem, parted(table, problem.phases))
     plan.check_made_for(problem, table)
     return plan
