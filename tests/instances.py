@@ -108,6 +108,42 @@ def random_instance(
     return Instance(table, kernel, None, start, limit, np.full(kernel.shape[:3], radius), weights)
 
 
+def timed_instance(
+    seed: int,
+    shape: tuple[int, int, int] = (2, 4, 3),
+    phases: int = 2,
+    *,
+    spread_start: bool = True,
+    weights: ArrayLike | None = None,
+    budget: ArrayLike | None = None,
+    **options: Any,
+) -> Instance:
+    """Return an instance of shape (N, H, S) with sets of their own in every phase, which take turns by chance.
+
+    spread_start: arms start in one state or another, and for sure not in all of them. options: of `random_instance`.
+    """
+    arms, horizon, states = shape
+    rng = np.random.default_rng([seed, 1])
+    all_cells = random_instance(seed, (arms * phases, horizon, states), **options)
+    phase_of = rng.permutation(np.resize(rng.permutation(phases), horizon))
+
+    def parted(table: FloatArray | None) -> FloatArray | None:
+        return None if table is None else table.reshape(arms, phases, *table.shape[1:])
+
+    chance = rng.dirichlet(np.ones(states), size=arms) * (rng.random((arms, states)) < 0.6)
+    chance[np.arange(arms), rng.integers(states, size=arms)] += 0.1
+    return Instance(
+        parted(all_cells.reference)[:, phase_of, np.arange(horizon)],
+        parted(all_cells.low),
+        parted(all_cells.high),
+        chance / chance.sum(axis=1, keepdims=True) if spread_start else rng.integers(states, size=arms),
+        0.3 * arms if budget is None else budget,
+        parted(all_cells.radius),
+        weights,
+        phase_of,
+    )
+
+
 def possible(instance: Instance) -> BoolArray:
     """(N, S, 2, S) the transitions that sets without phases allow."""
     return instance.high > 0 if instance.high is not None else instance.reference.max(axis=1) > 0
