@@ -182,6 +182,8 @@ class Learner(Configured, ABC):
             return self.decide(state)
         if not self.anywhere:
             raise ModelError(f"{self.name} plans for the start, budget and horizon of its view only")
+        if why := self.refuses(view):
+            raise ModelError(f"{self.name} {why}")
         return self.decide_in(state, view)
 
     def learn(self, state: State, feedback: Feedback) -> State:
