@@ -106,7 +106,9 @@ def test_one_phase_that_is_declared_changes_no_byte() -> None:
             rmab.run(rmab.Task.from_rewards(problem, rewards, low=0, high=10), name, seed=5) for problem in (own, spelled)
         ]
         assert runs[0].reward.tobytes() == runs[1].reward.tobytes()
-        assert all(runs[0].state.arrays[key].tobytes() == runs[1].state.arrays[key].tobytes() for key in runs[0].state.arrays)
+        assert all(
+            runs[0].state.arrays[key].tobytes() == runs[1].state.arrays[key].tobytes() for key in runs[0].state.arrays
+        )
 
 
 def played(learner: rmab.Learner, task: rmab.Task, episodes: int = 2) -> rmab.State:
@@ -187,7 +189,10 @@ def test_a_distribution_of_starts_is_planned_for() -> None:
 def test_episodes_differ_where_the_start_is_drawn() -> None:
     problem, reward = timed_problem(1, 4, 2, 3, 2)
     firsts = np.array(
-        [rmab.simulate(problem, rmab.random_policy(problem), reward, np.random.default_rng(k)).states[0] for k in range(3000)]
+        [
+            rmab.simulate(problem, rmab.random_policy(problem), reward, np.random.default_rng(k)).states[0]
+            for k in range(3000)
+        ]
     )
     for n in range(4):
         share = np.bincount(firsts[:, n], minlength=3) / 3000
@@ -195,7 +200,9 @@ def test_episodes_differ_where_the_start_is_drawn() -> None:
 
 
 class TestRefused:
-    @pytest.mark.parametrize("name", ["uob-reps", "shifted-uc-o-reps", "dilated-po", "ucmd-armab", "oracle", "colored-ucrl2"])
+    @pytest.mark.parametrize(
+        "name", ["uob-reps", "shifted-uc-o-reps", "dilated-po", "ucmd-armab", "oracle", "colored-ucrl2"]
+    )
     def test_learners_of_one_situation_say_so(self, name: str) -> None:
         task = rmab.task("cpap", arms=2, budget=1, horizon=3, episodes=3)
         learner = rmab.learner(name)

@@ -65,7 +65,9 @@ class TestRefused:
             rmab.Arms([TWO, other], groups=[0, 0])
         support = np.ones((1, *TWO.shape), dtype=bool)
         support[0, 1, 0, 1, 1] = False
-        with pytest.raises(ModelError, match="support: arm 0, phase 1, state 0, action 1, next state 1 is declared impossible"):
+        with pytest.raises(
+            ModelError, match="support: arm 0, phase 1, state 0, action 1, next state 1 is declared impossible"
+        ):
             rmab.Arms(TWO[np.newaxis], support=support)
 
     def test_arms_of_other_phases_do_not_mix(self) -> None:
@@ -105,8 +107,8 @@ class TestRefused:
             rmab.IndexPolicy(np.zeros((3, 4, 2)), [1, 2, 1])
         with pytest.raises(PolicyError, match=r"step must be in 0\.\.1, got 2"):
             rmab.IndexPolicy(np.zeros((3, 2)), [1, 2]).act(2, np.zeros(3, dtype=int), np.random.default_rng(0))
+        policy = rmab.IndexPolicy(np.zeros((3, 2)), [1, 0])
         with pytest.raises(PolicyError, match="a budget for 2 steps, the problem has 4"):
-            policy = rmab.IndexPolicy(np.zeros((3, 2)), [1, 0])
             rmab.simulate(day(), policy, np.zeros((3, 2, 2)), np.random.default_rng(0))
 
     def test_the_budget_that_was_broken_is_that_of_the_step(self) -> None:
