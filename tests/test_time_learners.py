@@ -86,14 +86,13 @@ def test_counts_and_values_go_to_their_phase() -> None:
     assert seen.values[1, 0, 1] == 0.5
     assert seen.values[0, 1, 0] == 0.4
     assert np.isnan(seen.values[0, 0, 0])
+    lost, more = given.copy(), given.copy()
+    lost[1, 0, 0, 1], more[1, 0, 0, 0] = np.nan, 1.0
+    less, most = rmab.Feedback(0, states, actions, lost), rmab.Feedback(0, states, actions, more)
     with pytest.raises(FeedbackError, match="arm 1, phase 0, state 0, action 1 was visited, but its reward is missing"):
-        lost = given.copy()
-        lost[1, 0, 0, 1] = np.nan
-        rmab.Feedback(0, states, actions, lost).check(view, 0)
+        less.check(view, 0)
     with pytest.raises(FeedbackError, match="arm 1, phase 0, state 0, action 0 is not revealed"):
-        more = given.copy()
-        more[1, 0, 0, 0] = 1.0
-        rmab.Feedback(0, states, actions, more).check(view, 0)
+        most.check(view, 0)
 
 
 def test_one_phase_that_is_declared_changes_no_byte() -> None:

@@ -55,7 +55,7 @@ class TestRefused:
         with pytest.raises(ModelError, match=r"kernels: arm 1, phase 1, state 0, action 1 has row sum 1\.1, not 1"):
             rmab.Arms(wrong)
         wrong[1, 1, 0, 1] = [1.5, -0.5]
-        with pytest.raises(ModelError, match="arm 1, phase 1, state 0, action 1, next state 1 has probability -0.5"):
+        with pytest.raises(ModelError, match=r"arm 1, phase 1, state 0, action 1, next state 1 has probability -0\.5"):
             rmab.Arms(wrong)
 
     def test_groups_and_support_name_the_phase(self) -> None:
@@ -99,7 +99,7 @@ class TestRefused:
             rmab.fluid(day(), reward)
 
     def test_what_is_for_ever_has_no_phases(self) -> None:
-        with pytest.raises(ModelError, match="whittle is for dynamics .* 2 phases; rmab.whittle_finite takes them"):
+        with pytest.raises(ModelError, match=r"whittle is for dynamics .* 2 phases; rmab\.whittle_finite takes them"):
             rmab.whittle(day(), np.zeros((3, 2, 2, 2)), discount=0.9)
 
     def test_policies(self) -> None:
