@@ -21,8 +21,8 @@ FIRST = 900.0  # seconds for the first cases of a part in a worker, which may ha
 class Fuzzer:
     """Plays cases in a worker, replaces it where it ended, and keeps the record."""
 
-    def __init__(self, record: Record, limit: float, say: Callable[[str], None] = print) -> None:
-        self.record, self.limit, self.say = record, limit, say
+    def __init__(self, record: Record, limit: float, say: Callable[[str], None] | None = None) -> None:
+        self.record, self.limit, self.say = record, limit, say or _say
         self._worker: Worker | None = None
         self._before: list[tuple[str, int]] = []  # what the worker had played before the last case
 
@@ -76,6 +76,10 @@ class Fuzzer:
         self.record.findings.append(finding)
         self.say(f"FOUND {part} {seed}: {answer['finding']}")
         self.say(f"  replay: {finding['replay']}{'' if finding['alone'] else '   (fine when played alone)'}")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
 
 
 def replay(part: str, seed: int) -> str:

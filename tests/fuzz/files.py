@@ -14,8 +14,7 @@ import rmab
 from fuzz.cases import Case
 from fuzz.mutations import changed_bytes, changed_json, changed_npz, changed_words
 from fuzz.proofs import require
-from rmab.common.words import is_control
-from rmab.errors import FileError, ModelError, RmabError, SolverError
+from rmab.errors import FileError, ModelError, PolicyError, RmabError, SolverError
 from rmab.study import Failure, Results, Study
 from rmab.study.failures import keep
 from rmab.study.shards import encoded, write_shard
@@ -84,7 +83,7 @@ def refused(case: Case, path: Path, load: Callable[[], Any], *allowed: type[Rmab
         return load()
     except (FileError, ModelError, *allowed) as error:
         line = str(error)
-        require(not any(map(is_control, line)), f"more than one line, or signs that no screen shows: {line!r}")
+        require(len(line.splitlines()) == 1, f"not one line: {line!r}")
         require(len(line) < 4000, f"a line of {len(line)} characters")
         require(not isinstance(error, FileError) or line.startswith(str(path)), f"does not name the file: {line}")
         case.count("refused")
@@ -126,10 +125,10 @@ def check_state(case: Case, path: Path) -> None:
     if state is None:
         return
     learner = rmab.learner(path.stem)
-    plan = refused(case, path, lambda: learner.plan(state), SolverError)
+    plan = refused(case, path, lambda: learner.plan(state), PolicyError, SolverError)
     if plan is not None:
-        active = plan.policy.act(0, state.view.start, np.random.default_rng(0))
-        require(int(np.sum(active)) <= state.view.budget, "state: a plan beyond the budget")
+        active = refused(case, path, lambda: plan.policy.act(0, state.view.start, np.random.default_rng(0)), PolicyError)
+        require(active is None or int(np.sum(active)) <= state.view.budget, "state: a plan beyond the budget")
         case.count("loaded")
 
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_integer
+from rmab.common.checks import as_integer, expect
 from rmab.errors import ModelError
 from rmab.learning.kept import Declared, check_arrays
 from rmab.learning.options import Configured
@@ -141,6 +141,7 @@ class Learner(Configured, ABC):
     def learn(self, state: State, feedback: Feedback) -> State:
         """Return the state after this feedback; wrong feedback raises FeedbackError, and nothing has changed."""
         self._check(state)
+        expect(feedback, Feedback, "feedback")
         feedback.check(state.view, state.episode)
         arrays = self.update(state, feedback)
         if not isinstance(arrays, Mapping):
@@ -178,6 +179,7 @@ class Learner(Configured, ABC):
         return self
 
     def _check(self, state: State) -> None:
+        expect(state, State, "state")
         if state.learner != self.signature:
             raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}")
         if not state._trusted:

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly
-from rmab.common.checks import as_floats, as_integer, as_states, check_magnitude
+from rmab.common.checks import as_floats, as_integer, as_states, check_magnitude, expect
 from rmab.common.files import read_fields, write_fields
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.arms import Arms
 
@@ -61,6 +62,7 @@ class Problem(ReadOnly):
             raise ModelError(f"budget must be in 0..{arms.count} (the number of arms), got {limit}")
         if steps < 1:
             raise ModelError(f"horizon must be at least 1, got {steps}")
+        check_memory(f"an episode of {arms.count} arms and {steps} steps", 5.0 * arms.count * steps)
         object.__setattr__(self, "arms", arms)
         object.__setattr__(self, "start", as_states(start, arms.real_states, one_for_all=True))
         object.__setattr__(self, "budget", limit)
@@ -113,6 +115,7 @@ class Problem(ReadOnly):
 
 def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
     """Return reward as a float64 array (N, S, 2) of finite numbers, or raise ModelError naming the entry."""
+    expect(problem, Problem, "problem", "; of a task, it is task.problem")
     table = as_floats(reward, "reward")
     shape = (problem.arms.count, problem.arms.states, 2)
     if table.shape != shape:

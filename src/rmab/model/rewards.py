@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, check_magnitude
 from rmab.common.forks import cached_property
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 
 
@@ -63,6 +64,7 @@ class RewardModel(ReadOnly):
 
     def __init__(self, parts: ArrayLike, low: float, high: float, units: ArrayLike | None = None) -> None:
         table = as_floats(parts, "parts")
+        check_memory(f"rewards of parts {table.shape}", 24.0 * table.size)  # factors, products and sums of all
         if table.ndim != 4 or table.shape[3] != 2 or 0 in table.shape:
             raise ModelError(f"parts must have shape (K, N, S, 2), got {table.shape}")
         if not np.isfinite(table).all():

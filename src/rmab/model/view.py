@@ -9,6 +9,7 @@ import numpy as np
 
 from rmab.common.arrays import BoolArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer, as_states
+from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.arm_checks import checked_names
@@ -96,6 +97,8 @@ def _checked(view: View) -> dict[str, Any]:
             raise ModelError(f"{name} must be at least 1, got {sizes[name]}")
     if not 0 <= sizes["budget"] <= sizes["arms"]:
         raise ModelError(f"budget must be in 0..{sizes['arms']} (the number of arms), got {sizes['budget']}")
+    check_memory(f"an episode of {sizes['arms']} arms and {sizes['horizon']} steps", 5.0 * sizes["arms"] * sizes["horizon"])
+    check_memory(f"a view of {sizes['arms']} arms and {sizes['states']} states", 8.0 * sizes["arms"] * sizes["states"])
     low, high = checked_range(view.low, view.high)
     if not isinstance(view.feedback, str) or view.feedback not in get_args(FeedbackMode):
         raise ModelError(f"feedback must be one of {', '.join(get_args(FeedbackMode))}, got {view.feedback!r:.40}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.checks import as_integer
+from rmab.common.checks import as_integer, expect
+from rmab.common.memory import check_memory
 from rmab.model.problem import Problem
 from rmab.play.policy import IndexPolicy, Rounding, Rule
 from rmab.solvers.checks import check_problem, checked_table
@@ -130,10 +131,12 @@ def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True,
     array([0.3, 0.3, 0.3, 0. ])
     """
     table = checked_table(problem, reward, "myopic_index")
+    expect(lookahead, bool, "lookahead")
     table -= table.min(axis=(1, 2), keepdims=True)  # a constant changes no index, but rounding
     now = table[..., 1] - table[..., 0]
     kernels = problem.arms.kernels
     later = np.einsum("nsy,ny->ns", kernels[:, :, 1] - kernels[:, :, 0], table[..., 0]) if lookahead else 0.0
+    _check_table("myopic_index", problem)
     index = np.repeat((now + later)[:, np.newaxis], problem.horizon, axis=1)
     index[:, -1] = now
     return IndexPolicy(index, problem.budget, rule=rule)
@@ -168,6 +171,7 @@ def round_robin(problem: Problem, *, episode: int = 0) -> IndexPolicy:
     array([0, 1, 2, 0])
     """
     check_problem(problem, "round_robin")
+    _check_table("round_robin", problem)
     count, horizon, budget = problem.arms.count, problem.horizon, problem.budget
     first = (as_integer(episode, "episode") * horizon + np.arange(horizon)) * budget % count
     turn = (np.arange(count)[:, np.newaxis] - first) % count < budget
@@ -205,9 +209,17 @@ def random_policy(problem: Problem) -> IndexPolicy:
     return IndexPolicy(np.ones((problem.arms.count, problem.arms.states)), problem.budget)
 
 
+def _check_table(name: str, problem: Problem) -> None:
+    """Raise ModelError where there is no room for indices (N, H, S), made and then kept."""
+    shape = (problem.arms.count, problem.horizon, problem.arms.states)
+    check_memory(f"{name}, a table (N, H, S) = {shape},", 16.0 * shape[0] * shape[1] * shape[2])
+
+
 def _planned(problem: Problem, reward: ArrayLike, plan: Fluid | None, name: str) -> Fluid:
     table = checked_table(problem, reward, name)
+    _check_table(name, problem)
     if plan is None:
         return fluid(problem, table)
+    expect(plan, Fluid, "plan")
     plan.check_made_for(problem, table)
     return plan

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer
+from rmab.common.checks import as_floats, as_integer, expect
 from rmab.common.words import many
 from rmab.errors import FeedbackError, ModelError
 from rmab.model.view import View
@@ -64,6 +64,8 @@ class Feedback(ReadOnly):
     @classmethod
     def reveal(cls, view: View, episode: int, trajectory: Trajectory, reward: FloatArray) -> Feedback:
         """Keep of the reward (N, S, 2) only what the view's feedback mode reveals of this trajectory."""
+        expect(view, View, "view")
+        expect(trajectory, Trajectory, "trajectory")
         shown = _shown(view, trajectory.states, trajectory.actions)
         if np.shape(reward) != shown.shape:
             raise FeedbackError(f"reward must have shape (N, S, 2) = {shown.shape}, got {np.shape(reward)}")
@@ -75,6 +77,7 @@ class Feedback(ReadOnly):
 
         FeedbackError if the view allows no such episode, or a pair was paid differently at two steps.
         """
+        expect(view, View, "view")
         whole = cls(episode, states, actions, np.full((view.arms, view.states, 2), np.nan))
         _check_trajectory(view, whole)
         try:
@@ -137,7 +140,7 @@ class Feedback(ReadOnly):
 
 def _whole(values: ArrayLike, name: str) -> IntArray:
     given = as_floats(values, name)
-    if given.ndim != 2 or not (np.isfinite(given).all() and (given == np.floor(given)).all()):
+    if given.ndim != 2 or not ((np.abs(given) < 2**53) & (given == np.floor(given))).all():
         raise FeedbackError(f"{name} must be a table of whole numbers, one row per step")
     return given.astype(np.int64)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats, as_integer
+from rmab.common.checks import as_floats, as_integer, check_rng
 from rmab.common.words import many
 from rmab.errors import ModelError, PolicyError
 from rmab.play.compiled.selection import select
@@ -89,10 +89,10 @@ class IndexPolicy:
             raise PolicyError(str(error)) from error
         if given.ndim not in (2, 3) or 0 in given.shape:
             raise PolicyError(f"table must have shape (N, H, S) or (N, S), got {given.shape}")
-        if rule not in ("fill", "at-most"):
-            raise PolicyError(f"rule must be 'fill' or 'at-most', got {rule!r}")
-        if rounding not in ("top", "dependent"):
-            raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r}")
+        if not isinstance(rule, str) or rule not in ("fill", "at-most"):
+            raise PolicyError(f"rule must be 'fill' or 'at-most', got {rule!r:.40}")
+        if not isinstance(rounding, str) or rounding not in ("top", "dependent"):
+            raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r:.40}")
         if not 0 <= limit <= len(given):
             raise PolicyError(f"budget must be in 0..{len(given)} (the number of arms), got {limit}")
         _check_values(given, rounding)
@@ -105,8 +105,9 @@ class IndexPolicy:
         """Return which arms to activate, (N,) bools, at step h in states (N,); PolicyError if the table lacks them."""
         arms = np.arange(len(self.table))
         steps = self.table.shape[1] if self.table.ndim == 3 else None
-        now = np.asarray(states)
+        now = as_places(states)
         check_place(h, now, arms.size, steps, self.table.shape[-1])
+        check_rng(rng)
         index = self.table[arms, now] if self.table.ndim == 2 else self.table[arms, h, now]
         active = np.empty(arms.size, dtype=bool)
         stream = rng.integers(0, 2**64, size=4, dtype=np.uint64)
@@ -130,6 +131,14 @@ class IndexPolicy:
         return self.table.transpose(1, 0, 2)
 
 
+def as_places(states: ArrayLike) -> IntArray:
+    """Return states as an array; PolicyError where they are none."""
+    try:
+        return np.asarray(states)
+    except ValueError as error:
+        raise PolicyError(f"states: not an array ({error})") from error
+
+
 def check_place(h: int, states: IntArray, arms: int, steps: int | None, most: int) -> None:
     """Raise PolicyError unless states are `arms` integers below `most` and h is below `steps` (None: any step)."""
     if states.shape != (arms,) or states.dtype.kind not in "iu":
@@ -137,7 +146,7 @@ def check_place(h: int, states: IntArray, arms: int, steps: int | None, most: in
     for n in np.flatnonzero((states < 0) | (states >= most))[:1]:
         raise PolicyError(f"arm {n} is in state {states[n]}, there are states 0..{most - 1}")
     if steps is not None and (isinstance(h, bool) or not isinstance(h, int | np.integer) or not 0 <= h < steps):
-        raise PolicyError(f"step must be in 0..{steps - 1}, got {h!r}")
+        raise PolicyError(f"step must be in 0..{steps - 1}, got {h!r:.40}")
 
 
 def _check_values(table: FloatArray, rounding: Rounding) -> None:

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from rmab.common.arrays import FloatArray
+from rmab.common.memory import check_memory
 from rmab.learning.kept import Declared, Kept, masses
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Episode, Part
@@ -186,6 +187,8 @@ def fitting_beta(pools: Pools, plan: Projection, direction: FloatArray, part: fl
 def _uniform(pools: Pools) -> FloatArray:
     """(C, H, S, 2, S) the uniform reference."""
     view = pools.view
+    numbers = 24.0 * pools.start.size * view.horizon * view.states * 2 * view.states  # the reference, its plan, and factors
+    check_memory(f"a plan of {pools.start.size} blocks, {view.states} states and {view.horizon} steps", numbers)
     return np.full((pools.start.size, view.horizon, view.states, 2, view.states), 1.0 / (view.states**2 * 2))
 
 

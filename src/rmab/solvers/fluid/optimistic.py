@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer, as_states, as_tolerance, check_magnitude
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.fluid.path import SoftPath
@@ -114,6 +115,7 @@ def optimistic_fluid(
     steps = as_integer(horizon, "horizon")
     if steps < 1:
         raise ModelError(f"horizon must be at least 1, got {steps}")
+    check_memory(f"the fluid LP of {arms} arms, {states} states and {steps} steps", 8.0 * steps * arms * states)
     limit = checked_budget(budget, steps)
     many = checked_weights(weights, arms)
     total = float(many.sum())

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rmab.common.arrays import FloatArray
+from rmab.common.memory import check_memory
 from rmab.errors import SolverError
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import back_solve, factor, forward_vector
@@ -62,6 +63,9 @@ class SoftPath:
         self.rows, self.start, self.budget = sets.rows, start, budget
         blocks, states = start.shape
         horizon = budget.size
+        chosen = horizon if self.rows.spare.any() else 1  # known kernels are the same at every step
+        numbers = 8.0 * blocks * states * (6.0 * horizon + 2.0 * chosen * states) + 8.0 * (1.0 + horizon) ** 2
+        check_memory(f"the fluid LP of {blocks} blocks, {states} states and {horizon} steps", numbers)
         self.kernels = some_kernels(sets, horizon)
         self.values, self.used = np.empty((blocks, horizon + 1, states)), np.empty(horizon)
         self.share, self.mass = np.empty((blocks, horizon, states)), np.empty((blocks, horizon, states))
