@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -110,17 +111,19 @@ def main(words: Sequence[str] | None = None) -> int:
     parts = given.only or PARTS
     fuzzer = Fuzzer(Record.opened(given.out if given.seed is None else given.out / "replayed"), given.limit)
     before = len(fuzzer.record.findings)
+    old = signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end, too, is no loss
     try:
         if given.seed is not None:
             fine = [fuzzer.case(part, given.seed) for part in parts]
             for found in fuzzer.record.findings[before:]:
-                print(found["trace"])  # noqa: T201
+                _say(found["trace"])
             return 0 if all(fine) else 1
-        print(f"fuzzing {', '.join(parts)} for {given.minutes:g} minutes; Ctrl-C stops, the next call goes on")  # noqa: T201
+        _say(f"fuzzing {', '.join(parts)} for {given.minutes:g} minutes; Ctrl-C stops, the next call goes on")
         fuzzer.run(parts, 60 * given.minutes)
     except KeyboardInterrupt:
-        print("stopped")  # noqa: T201
+        _say("stopped")
     finally:
         fuzzer.close()
-    print(summary(fuzzer.record, parts))  # noqa: T201
+        signal.signal(signal.SIGTERM, old)
+    _say(summary(fuzzer.record, parts))
     return 1 if len(fuzzer.record.findings) > before else 0
