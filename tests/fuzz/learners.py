@@ -14,6 +14,7 @@ from fuzz.players import check_trajectory
 from fuzz.proofs import require
 from rmab.errors import ModelError
 from rmab.learning.registry import LEARNERS, learner_options
+from rmab.testing import check_learner
 
 LARGEST = 1e9  # of an option without a limit
 
@@ -100,4 +101,7 @@ def play(case: Case) -> None:
         fresh = fresh.informed(task.problem, task.base_reward, luck) if fresh.privileged else fresh
         rest = play_on(case, fresh, task, loaded, luck)
         require(rest == course[loaded.episode :], f"{name}: goes on differently from a state that was saved")
+    if case.chance(0.2):
+        check_learner(rmab.learner(name, **chosen), task, episodes=3)
+        case.count("contracts")
     case.count(name)

@@ -90,9 +90,28 @@ def simulate(case: Case) -> None:
     require((batch.rewards == alone.rewards).all(), "batch: depends on the threads")
     rates = visit_rates(problem, policy, np.random.default_rng(seed), rounds)
     near(float((rates * reward[:, np.newaxis]).sum()), float(batch.mean), stake(problem, reward), "visit rates")
+    check_feedback(case, problem, reward, seen)
     step_by_step = rmab.simulate(problem, Wrapped(policy), reward, np.random.default_rng(seed))
     check_trajectory(problem, reward, step_by_step)
     check_choice(policy, step_by_step)
+
+
+def check_feedback(case: Case, problem: rmab.Problem, reward: FloatArray, seen: rmab.Trajectory) -> None:
+    """Require feedback from the reward of each step to be that from the table, and what is shown to be what was paid."""
+    low, high = float(reward.min()), float(reward.max())
+    mode = case.pick(["bandit", "active", "full"])
+    table = np.stack([reward, reward])
+    task = rmab.Task.from_rewards(problem, table, low=low - (abs(low) or 1.0), high=high + (abs(high) or 1.0), feedback=mode)
+    view = task.view()
+    told = rmab.Feedback.reveal(view, 0, seen, reward)
+    told.check(view, 0)
+    shown = ~np.isnan(told.rewards)
+    require((told.rewards[shown] == reward[shown]).all(), "feedback: another reward than was paid")
+    if mode == "bandit":
+        arm = np.broadcast_to(np.arange(problem.arms.count), seen.actions.shape)
+        paid = reward[arm, seen.states[:-1], seen.actions.astype(int)]
+        steps = rmab.Feedback.of_steps(view, 0, seen.states, seen.actions, paid)
+        require(np.array_equal(steps.rewards, told.rewards, equal_nan=True), "feedback: of steps and of tables differ")
 
 
 def expectation(case: Case) -> None:
