@@ -1,6 +1,7 @@
 """Arguments of a wrong kind are refused with one line of the library's own; the fuzzer found each of these."""
 
 import json
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from rmab.errors import FeedbackError, FileError, ModelError, PolicyError, RmabE
 from rmab.learning.kept import Kept, check_arrays
 from rmab.study import Failure, Job, Study
 from rmab.study.failures import keep, kept
+from rmab.testing import check_learner
 from strategies import random_problem
 
 PROBLEM, REWARD = random_problem(0, 3, 2, 4, 1)
@@ -124,6 +126,21 @@ def test_a_failure_that_was_changed_is_said_to_be_so(changed: Any, tmp_path: Pat
     assert failure.id == "run"
     assert failure.message.startswith(f"{path}: cannot be read (")
     assert "\n" not in failure.message
+
+
+def test_an_archive_with_something_else_than_arrays_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("kernels.txt", b"no array")
+    with pytest.raises(FileError, match=r"^\S+: not a readable .npz archive \('kernels.txt' is not an array\)$"):
+        rmab.Problem.load(path)
+
+
+@pytest.mark.parametrize(("offset", "scale"), [(1e9, 1.0), (-1e6, 1e-3), (0.0, 1e120), (0.0, 1e-120)])
+def test_a_learner_keeps_its_contract_at_any_offset_and_scale(offset: float, scale: float) -> None:
+    """The suite's own rewards, opposite or wrong, are so in spite of rounding."""
+    rewards = offset + scale * np.random.default_rng(0).random((3, 3, 2, 2))
+    check_learner(rmab.learner("random"), rmab.Task.from_rewards(PROBLEM, rewards), episodes=3)
 
 
 def test_names_of_states_are_shown_as_far_as_a_line_goes() -> None:

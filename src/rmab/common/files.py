@@ -204,6 +204,8 @@ def _read_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
                 if twice := sorted({key for key in archive.files if archive.files.count(key) > 1}):
                     raise ValueError(f"the key {twice[0]!r} is given twice")
                 arrays = {key: archive[key] for key in archive.files}
+                if other := [key for key, one in arrays.items() if not isinstance(one, np.ndarray)]:
+                    raise ValueError(f"{other[0]!r:.40} is not an array")
         except ModelError:
             raise
         except BROKEN_ARCHIVE as error:
