@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common.arrays import FloatArray, frozen
+from rmab.common.checks import as_share, expect
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.families.definition import Task
 from rmab.model.adversaries import adversary
@@ -46,6 +48,7 @@ def deadline(
 
     grouped: declare the spots exchangeable (one class). known_support: declare the impossible transitions.
     """
+    check_memory(f"a task of {arms} arms", 128.0 * len(STATES) * arms)  # parts of the rewards, factors, products and sums
     _, adversary_seed = seeds.spawn(2)
     table = kernel()
     support = table > 0 if known_support else None
@@ -156,8 +159,7 @@ def deadline_whittle(problem: Problem, *, discount: float = 1.0) -> Whittle:
     >>> rmab.deadline_whittle(spots.problem).index.shape
     (4, 120)
     """
-    if not 0.0 <= discount <= 1.0:
-        raise ModelError(f"discount must be in [0, 1], got {discount}")
+    discount = as_share(discount, "discount")
     _check_spots(problem)
     index = np.zeros(len(STATES))
     for s, (d, load) in enumerate(STATES):
@@ -169,6 +171,7 @@ def deadline_whittle(problem: Problem, *, discount: float = 1.0) -> Whittle:
 
 
 def _check_spots(problem: Problem) -> None:
+    expect(problem, Problem, "problem", "; of a task, it is task.problem")
     if problem.arms.states != len(STATES):
         raise ModelError(f"a charging spot has {len(STATES)} states, these arms have {problem.arms.states}")
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer
+from rmab.common.checks import as_floats, as_integer, expect
 from rmab.common.words import many
 from rmab.errors import FeedbackError, ModelError
 from rmab.model.time import cells, checked_limits, limits_of, parted, place, said, shape_of, words_of
@@ -85,6 +85,8 @@ class Feedback(ReadOnly):
         budget: ArrayLike | None = None,
     ) -> Feedback:
         """Keep of the reward only what the view's feedback mode reveals of this trajectory; budget as in `Feedback`."""
+        expect(view, View, "view")
+        expect(trajectory, Trajectory, "trajectory")
         shown = _shown(view, trajectory.states, trajectory.actions)
         if np.shape(reward) != shown.shape:
             wanted = f"{words_of(view.phases, 'N', 'S', '2')} = {shown.shape}"
@@ -105,6 +107,7 @@ class Feedback(ReadOnly):
 
         FeedbackError if the view allows no such episode, or a pair was paid differently at two steps of a phase.
         """
+        expect(view, View, "view")
         table = np.full((view.arms * view.phases, view.states, 2), np.nan)
         whole = cls(episode, states, actions, table, budget)
         _check_trajectory(view, whole)
@@ -186,7 +189,7 @@ class Feedback(ReadOnly):
 
 def _whole(values: ArrayLike, name: str) -> IntArray:
     given = as_floats(values, name)
-    if given.ndim != 2 or not (np.isfinite(given).all() and (given == np.floor(given)).all()):
+    if given.ndim != 2 or not ((np.abs(given) < 2**53) & (given == np.floor(given))).all():
         raise FeedbackError(f"{name} must be a table of whole numbers, one row per step")
     return given.astype(np.int64)
 

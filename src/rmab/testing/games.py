@@ -53,7 +53,8 @@ class Game:
     def mirrored(self, t: int) -> Game:
         """Return the same game, in which episode t pays the opposite within the range."""
         rewards = self.rewards.copy()
-        rewards[t] = self.view.low + self.view.high - rewards[t]
+        low, high = self.view.low, self.view.high
+        rewards[t] = np.clip(low + high - rewards[t], low, high)  # rounding may leave the range
         if self.view.passive_zero:
             rewards[t, ..., 0] = 0.0
         return replace(self, rewards=rewards)
