@@ -149,3 +149,20 @@ def test_names_of_states_are_shown_as_far_as_a_line_goes() -> None:
     assert len(str(caught.value)) < 300
     with pytest.raises(ModelError, match=r"got 1: \\ud800$"):
         rmab.Arms(PROBLEM.arms.kernels, state_names=["\ud800"])
+
+
+def test_a_million_threads_are_not_started() -> None:
+    game = rmab.task("cpap", arms=2, budget=1, horizon=2, episodes=1)
+    policy, rounds = rmab.random_policy(game.problem), 5000
+    many, one = (
+        rmab.simulate_many(game.problem, policy, game.base_reward, np.random.default_rng(0), rounds, threads=threads)
+        for threads in (10**6, 1)
+    )
+    np.testing.assert_array_equal(many.rewards, one.rewards)
+
+
+def test_a_long_kind_is_quoted_in_part(tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text('{"kind": "' + "z" * 5000 + '"}')
+    with pytest.raises(rmab.FileError) as caught:
+        rmab.Problem.load(tmp_path / "p.json")
+    assert len(str(caught.value)) < 300 + len(str(tmp_path))

@@ -152,7 +152,7 @@ def _wrong_kind(kind: str, found: object) -> str:
     if isinstance(found, str) and found in KINDS:
         held, reader = KINDS[found]
         return f"the file holds {held}, not {wanted}; read it with {reader}"
-    says = "has no field 'kind'" if found is None else f"has kind {found!r}"
+    says = "has no field 'kind'" if found is None else f"has kind {found!r:.40}"
     return f"the file {says}; the kind of {wanted} is {kind!r}"
 
 

@@ -20,6 +20,7 @@ from rmab.play.outcomes import Batch, Trajectory
 from rmab.play.policy import IndexPolicy, Policy
 
 NO_ODDS, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
+MOST_THREADS = 64  # more are of no use, and a system may refuse them
 PIECE = 1024  # rounds that a thread takes at a time: enough to hide the overhead, few enough to share the work
 
 
@@ -88,7 +89,7 @@ def simulate_many(
         The number of episodes, at least 1.
     threads : int, optional
         How many threads run an `IndexPolicy`; by default, the number of usable cores. Other policies run in one thread.
-        The result does not depend on it.
+        No more than 64 are started. The result does not depend on it.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def simulate_many(
             play((first, _streams(rng, min(PIECE, number - first))))
         return Batch(frozen(rewards), frozen(activations))
     size = min(PIECE, -(-number // workers))
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(min(workers, MOST_THREADS)) as pool:
         for first in range(0, number, workers * size):  # seeds are made for a few pieces at a time
             streams = _streams(rng, min(workers * size, number - first))
             for _ in pool.map(play, [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]):
