@@ -150,12 +150,12 @@ def _limits(budget: FloatArray, arms: int, phase_of: IntArray) -> Any:
 
 STAYS = (0, 0, 0.06, 0.1, 0.14, 0.18, 0.15, 0.12, 0.09, 0.07, 0.05, 0.04)  # of 1..12 slots
 COMING = (
-    *(0.02, 0.01, 0.01, 0.01, 0.02, 0.04, 0.1, 0.19, 0.22, 0.17, 0.12, 0.11),
-    *(0.13, 0.12, 0.11, 0.12, 0.15, 0.2, 0.24, 0.19, 0.13, 0.09, 0.05, 0.03),
+    *(0.02, 0.01, 0.01, 0.01, 0.02, 0.04, 0.1, 0.22, 0.28, 0.18, 0.12, 0.1),
+    *(0.12, 0.11, 0.1, 0.11, 0.14, 0.2, 0.24, 0.19, 0.13, 0.09, 0.05, 0.03),
 )  # by hour
-NIGHT, MIDDAY, PEAK = 0.1, 0.2, 0.35
+NIGHT, MIDDAY, PEAK = 0.1, 0.2, 0.3
 RATES = (*(NIGHT,) * 6, *(MIDDAY,) * 11, *(PEAK,) * 4, MIDDAY, *(NIGHT,) * 2)
-SITE = (*(40,) * 17, *(30,) * 4, *(40,) * 3)  # chargers that the site can feed
+SITE = (*(32,) * 17, *(24,) * 4, *(32,) * 3)  # chargers that the site can feed
 NEEDS = tuple(tuple(share / min(d, 9) if need <= d else 0.0 for need in range(1, 10)) for d, share in enumerate(STAYS, 1))
 
 deadline_day = partial(deadline, horizon=288, episodes=20, phases=24, budget=SITE, arrival=COMING, jobs=NEEDS, tariff=RATES)
