@@ -185,12 +185,12 @@ def timed(work: Callable[[], float]) -> tuple[float, float]:
 
 def _whole(program: FluidLp, objective: float) -> float:
     """Return the solver's objective as a reward."""
-    return program.units.whole(objective, program.blocks.start.sum(axis=1), program.horizon)
+    return program.units.whole(objective, program.blocks.start.sum(axis=1), program.blocks.phase_of)
 
 
 def highs(blocks: Blocks, budget: int, horizon: int, solver: str) -> float:
     """Value of the fluid LP by HiGHS, or nan after PATIENCE seconds."""
-    program = FluidLp(blocks, budget, horizon)
+    program = FluidLp(blocks, np.full(horizon, budget))
     program.highs.setOptionValue("solver", solver)
     program.highs.setOptionValue("time_limit", PATIENCE)
     program.highs.run()
@@ -200,7 +200,7 @@ def highs(blocks: Blocks, budget: int, horizon: int, solver: str) -> float:
 
 def clarabel_value(blocks: Blocks, budget: int, horizon: int) -> float:
     """Value of the fluid LP by Clarabel, to the same 1e-6."""
-    program = FluidLp(blocks, budget, horizon)
+    program = FluidLp(blocks, np.full(horizon, budget))
     lp = program.highs.getLp()
     rows, columns, nodes = lp.num_row_, lp.num_col_, program.nodes.block.size
     matrix = sparse.csc_matrix((lp.a_matrix_.value_, lp.a_matrix_.index_, lp.a_matrix_.start_), shape=(rows, columns))

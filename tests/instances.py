@@ -19,7 +19,10 @@ from rmab.solvers.transitions import TransitionSets
 
 @dataclass(frozen=True)
 class Instance:
-    """One projection: boxes low..high, or where high is None, L1 balls of radius (N,S,2) around low."""
+    """One projection: boxes low..high (N,S,2,S), or where high is None, L1 balls of radius (N,S,2) around low.
+
+    With K phases there is an axis for them after that of the arms.
+    """
 
     reference: FloatArray
     low: FloatArray
@@ -28,26 +31,39 @@ class Instance:
     budget: ArrayLike
     radius: FloatArray | None = None
     weights: ArrayLike | None = None
+    phase_of: ArrayLike | None = None
 
     @property
     def limit(self) -> FloatArray:
         """(H,) the budget of every step."""
         return checked_budget(self.budget, self.reference.shape[1])
 
+    def at_steps(self, table: FloatArray) -> FloatArray:
+        """(N, H, ...) what a table (N, ...) or (N, K, ...) of the sets holds for every step."""
+        horizon = self.reference.shape[1]
+        if self.low.ndim == 4:
+            return np.stack([table] * horizon, axis=1)
+        phases = range(horizon) if self.phase_of is None else self.phase_of
+        return np.stack([table[:, int(k)] for k in phases], axis=1)
+
+    @property
+    def masses(self) -> FloatArray:
+        """(N, S) where every arm starts."""
+        return np.asarray(self.start) if np.ndim(self.start) == 2 else np.eye(self.low.shape[-1])[np.asarray(self.start)]
+
     @property
     def program(self) -> Program:
         """Return the instance as the solver sees it."""
         boxes = self.high is not None
         sets = TransitionSets.boxes(self.low, self.high) if boxes else TransitionSets.balls(self.low, self.radius)
-        return make_program(self.reference, sets, self.start, self.budget, self.weights)
+        return make_program(self.reference, sets, self.start, self.budget, self.weights, self.phase_of)
 
     def solve(self, **options: Any) -> Projection:
         """Project."""
+        options = {"weights": self.weights, "phase_of": self.phase_of, **options}
         if self.high is None:
-            return rmab.project_ball(
-                self.reference, self.low, self.radius, self.start, self.budget, weights=self.weights, **options
-            )
-        return rmab.project(self.reference, self.low, self.high, self.start, self.budget, weights=self.weights, **options)
+            return rmab.project_ball(self.reference, self.low, self.radius, self.start, self.budget, **options)
+        return rmab.project(self.reference, self.low, self.high, self.start, self.budget, **options)
 
     def divergence(self, z: FloatArray) -> float:
         """Return D(z || reference), arms weighted, straight from the definition."""
@@ -92,9 +108,57 @@ def random_instance(
     return Instance(table, kernel, None, start, limit, np.full(kernel.shape[:3], radius), weights)
 
 
+def timed_instance(
+    seed: int,
+    shape: tuple[int, int, int] = (2, 4, 3),
+    phases: int = 2,
+    *,
+    spread_start: bool = True,
+    weights: ArrayLike | None = None,
+    budget: ArrayLike | None = None,
+    **options: Any,
+) -> Instance:
+    """Return an instance of shape (N, H, S) with sets of their own in every phase, which take turns by chance.
+
+    spread_start: arms start in one state or another, and for sure not in all of them. options: of `random_instance`.
+    """
+    arms, horizon, states = shape
+    rng = np.random.default_rng([seed, 1])
+    all_cells = random_instance(seed, (arms * phases, horizon, states), **options)
+    phase_of = rng.permutation(np.resize(rng.permutation(phases), horizon))
+
+    def parted(table: FloatArray | None) -> FloatArray | None:
+        return None if table is None else table.reshape(arms, phases, *table.shape[1:])
+
+    chance = rng.dirichlet(np.ones(states), size=arms) * (rng.random((arms, states)) < 0.6)
+    chance[np.arange(arms), rng.integers(states, size=arms)] += 0.1
+    return Instance(
+        parted(all_cells.reference)[:, phase_of, np.arange(horizon)],
+        parted(all_cells.low),
+        parted(all_cells.high),
+        chance / chance.sum(axis=1, keepdims=True) if spread_start else rng.integers(states, size=arms),
+        0.3 * arms if budget is None else budget,
+        parted(all_cells.radius),
+        weights,
+        phase_of,
+    )
+
+
 def possible(instance: Instance) -> BoolArray:
-    """(N, S, 2, S) the transitions that the sets allow."""
+    """(N, S, 2, S) the transitions that sets without phases allow."""
     return instance.high > 0 if instance.high is not None else instance.reference.max(axis=1) > 0
+
+
+def possible_at_steps(instance: Instance) -> BoolArray:
+    """(N, H, S, 2, S) the transitions that the sets allow at every step: of balls, all that a step of the phase has."""
+    if instance.high is not None:
+        return instance.at_steps(instance.high) > 0
+    horizon, everywhere = instance.reference.shape[1], instance.reference > 0
+    if instance.low.ndim == 4:
+        phases = np.zeros(horizon)
+    else:
+        phases = np.arange(horizon) if instance.phase_of is None else np.asarray(instance.phase_of)
+    return np.stack([everywhere[:, phases == k].any(axis=1) for k in phases], axis=1)
 
 
 def random_feasible(instance: Instance, seed: int) -> FloatArray:
@@ -102,12 +166,13 @@ def random_feasible(instance: Instance, seed: int) -> FloatArray:
     program, limit, rng = instance.program, instance.limit, np.random.default_rng(seed)
     arms, horizon, states = program.reach.shape
     ratio = np.minimum(limit / program.weights.sum(), 1.0)[:, None] * rng.random((arms, horizon, states))
-    log_q = np.where(possible(instance)[:, None], rng.normal(size=instance.reference.shape), -np.inf)
+    log_q = np.where(possible_at_steps(instance), rng.normal(size=instance.reference.shape), -np.inf)
     if program.ball:
-        rows = reference.ball_rows(log_q, program.low[:, None], program.radius[:, None])
+        rows = reference.ball_rows(log_q, instance.at_steps(instance.low), instance.at_steps(instance.radius))
     else:
-        rows = reference.box_rows(log_q, program.low[:, None], program.high[:, None])
-    z, law = np.zeros(instance.reference.shape), np.eye(states)[program.start]
+        low, high = (reference.at_steps(program, table) for table in (program.low, program.high))
+        rows = reference.box_rows(log_q, low, high)
+    z, law = np.zeros(instance.reference.shape), instance.masses
     for h in range(horizon):
         z[:, h] = (law[..., None] * np.stack([1 - ratio[:, h], ratio[:, h]], axis=2))[..., None] * rows[:, h]
         law = z[:, h].sum(axis=(1, 2))
@@ -120,7 +185,7 @@ def infeasibility(instance: Instance, answer: Projection) -> float:
     z, mass, kernel = answer.z, answer.mass, answer.kernel
     arms, horizon, states = program.reach.shape
     expected = np.zeros((arms, horizon, states))
-    expected[np.arange(arms), 0, program.start] = 1.0
+    expected[:, 0] = instance.masses
     expected[:, 1:] = z[:, :-1].sum(axis=(2, 3))
     used = np.einsum("n,nhsay->ha", program.weights, z)[:, 1]
     return max(
@@ -133,13 +198,13 @@ def infeasibility(instance: Instance, answer: Projection) -> float:
 
 def row_violation(instance: Instance, kernel: FloatArray) -> FloatArray:
     """(N, H, S, 2) by how much each row misses being a distribution in its confidence set."""
-    program, low, high = instance.program, instance.low[:, None], instance.high
+    low, high = instance.at_steps(instance.low), instance.high
     worst = np.maximum(np.abs(kernel.sum(axis=4) - 1), -kernel.min(axis=4))
     if high is None:
-        worst = np.maximum(worst, np.abs(kernel - low).sum(axis=4) - program.radius[:, None])
-        worst = np.maximum(worst, np.where(possible(instance)[:, None], 0.0, kernel).max(axis=4))
+        worst = np.maximum(worst, np.abs(kernel - low).sum(axis=4) - instance.at_steps(instance.radius))
+        worst = np.maximum(worst, np.where(possible_at_steps(instance), 0.0, kernel).max(axis=4))
     else:
-        worst = np.maximum(worst, np.maximum(low - kernel, kernel - high[:, None]).max(axis=4))
+        worst = np.maximum(worst, np.maximum(low - kernel, kernel - instance.at_steps(high)).max(axis=4))
     return worst
 
 

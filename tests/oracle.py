@@ -26,12 +26,12 @@ class Answer:
 def entries(program: Program) -> tuple[np.ndarray, ...]:
     """Return the coordinates (n, h, s, a, y) of the entries that may carry mass."""
     arms, horizon, states = program.reach.shape
-    allowed = np.zeros((arms, states, 2, states), dtype=bool)
-    for n, s, a in np.ndindex(arms, states, 2):
-        allowed[n, s, a, program.successors[n, s, a, : program.counts[n, s, a]]] = True
-    open_ = program.reach[:, :, :, None, None] & allowed[:, None]
+    open_ = np.zeros((arms, horizon, states, 2, states), dtype=bool)
+    for n, h, s, a in np.argwhere(np.broadcast_to(program.reach[..., None], (arms, horizon, states, 2))):
+        cell = n * program.phases + program.phase[h]
+        open_[n, h, s, a, program.successors[cell, s, a, : program.counts[cell, s, a]]] = True
     open_[:, program.idle, :, 1] = False
-    return np.nonzero(np.broadcast_to(open_, (arms, horizon, states, 2, states)))
+    return np.nonzero(open_)
 
 
 def clarabel(program: Program, **options: float) -> Answer:
@@ -39,6 +39,7 @@ def clarabel(program: Program, **options: float) -> Answer:
     arms, horizon, states = program.reach.shape
     budget = program.budget
     n, h, s, a, y = entries(program)
+    cell = n * program.phases + program.phase[h]
     size = n.size
     z = cp.Variable(size, nonneg=True)
     reference = program.reference[n, h, s, a, y]
@@ -51,7 +52,7 @@ def clarabel(program: Program, **options: float) -> Answer:
         (np.ones(inner.sum()), (node[n, h + 1 - (~inner), y][inner], np.flatnonzero(inner))), shape=out.shape
     )
     begin = np.zeros(out.shape[0])
-    begin[node[np.arange(arms), 0, program.start]] = 1.0
+    begin[node[:, 0][program.reach[:, 0]]] = program.start[program.reach[:, 0]]
     active = sparse.coo_array((weights[a == 1], (h[a == 1], np.flatnonzero(a == 1))), shape=(horizon, size))
     bounded = active @ z <= budget
     constraints = [(out - into).tocsr() @ z == begin, bounded]
@@ -59,19 +60,19 @@ def clarabel(program: Program, **options: float) -> Answer:
     total = sparse.coo_array((np.ones(size), (row, np.arange(size))), shape=(row.max() + 1, size)).tocsr()
     if program.radius is not None:
         off = cp.Variable(size, nonneg=True)
-        centre = sparse.diags_array(program.low[n, s, a, y]) @ total[row]
+        centre = sparse.diags_array(program.low[cell, s, a, y]) @ total[row]
         deviation = z - centre @ z
         first = np.unique(row, return_index=True)[1]
-        radius = sparse.diags_array(program.radius[n, s, a][first]) @ total
+        radius = sparse.diags_array(program.radius[cell, s, a][first]) @ total
         constraints += [deviation <= off, -deviation <= off, total @ off <= radius @ z]
     else:
         for bound, sign, binds in (
-            (program.high, 1, program.high[n, s, a, y] < 1),
-            (program.low, -1, program.low[n, s, a, y] > 0),
+            (program.high, 1, program.high[cell, s, a, y] < 1),
+            (program.low, -1, program.low[cell, s, a, y] > 0),
         ):
             k = np.flatnonzero(binds)
             if k.size:
-                limit = sparse.diags_array(bound[n, s, a, y][k]) @ total[row[k]]
+                limit = sparse.diags_array(bound[cell, s, a, y][k]) @ total[row[k]]
                 constraints.append(sign * (sparse.eye_array(size).tocsr()[k] - limit) @ z <= 0)
     problem = cp.Problem(cp.Minimize(weights @ cp.kl_div(z, reference)), constraints)
     problem.solve(solver=cp.CLARABEL, **options)

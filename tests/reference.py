@@ -197,6 +197,11 @@ class Dual:
     phi: FloatArray
 
 
+def at_steps(program: Program, table: np.ndarray) -> np.ndarray:
+    """(N, H, ...) what a table of cells (N*K, ...) holds for every step."""
+    return table.reshape(program.reach.shape[0], program.phases, *table.shape[1:])[:, program.phase]
+
+
 def projection_dual(program: Program, budget: FloatArray, potentials: FloatArray, prices: FloatArray) -> Dual:
     """Evaluate the reduced dual of the projection at potentials (N,H,S) and prices (H,), straight from its definition.
 
@@ -205,20 +210,20 @@ def projection_dual(program: Program, budget: FloatArray, potentials: FloatArray
     arms, horizon, states = potentials.shape
     ahead = np.concatenate([potentials[:, 1:], np.zeros((arms, 1, states))], axis=1)
     possible = np.zeros(program.low.shape, dtype=bool)
-    for n, s, a in np.ndindex(arms, states, 2):
-        possible[n, s, a, program.successors[n, s, a, : program.counts[n, s, a]]] = True
+    for c, s, a in np.ndindex(program.counts.shape):
+        possible[c, s, a, program.successors[c, s, a, : program.counts[c, s, a]]] = True
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_q = np.where(possible[:, None], np.log(program.reference) + ahead[:, :, None, None], -np.inf)
-        low, high = program.low[:, None], np.where(possible, program.high, 0.0)[:, None]
-        kernel = ball_rows(log_q, low, program.radius[:, None]) if program.ball else box_rows(log_q, low, high)
+        log_q = np.where(at_steps(program, possible), np.log(program.reference) + ahead[:, :, None, None], -np.inf)
+        low, high = at_steps(program, program.low), at_steps(program, np.where(possible, program.high, 0.0))
+        kernel = ball_rows(log_q, low, at_steps(program, program.radius)) if program.ball else box_rows(log_q, low, high)
         phi = np.where(kernel > 0, kernel * (np.log(kernel) - log_q), 0.0).sum(axis=4)
     exponent = -prices[:, None, None] * np.arange(2) - potentials[..., None] - phi
     mass = np.exp(np.where(program.reach[..., None], exponent, -np.inf))
     mass[:, budget == 0, :, 1] = 0.0
     inflow = np.zeros((arms, horizon, states))
-    inflow[np.arange(arms), 0, program.start] = 1.0
+    inflow[:, 0] = program.start
     inflow[:, 1:] = np.einsum("nhsa,nhsay->nhy", mass, kernel)[:, :-1]
-    begin = potentials[np.arange(arms), 0, program.start]
+    begin = (program.start * potentials[:, 0]).sum(axis=1)
     value = program.weights @ (mass.sum(axis=(1, 2, 3)) + begin) + budget @ prices
     used = np.einsum("n,nhs->h", program.weights, mass[..., 1])
     return Dual(float(value), inflow - mass.sum(axis=3), used, kernel, mass, phi)

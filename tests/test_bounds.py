@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.solvers.compiled.bounds import dilated_bonus, occupancy_bounds
 from rmab.solvers.transitions import TransitionSets
 
@@ -26,9 +26,14 @@ def boxes(seed: int, blocks: int, states: int, width: float = 0.3) -> tuple[Floa
     return low, high
 
 
+def one_phase(share: FloatArray) -> IntArray:
+    return np.zeros(share.shape[1], dtype=np.int64)
+
+
 def computed(low: FloatArray, high: FloatArray, share: FloatArray, start: list[int], sign: float) -> FloatArray:
     bound, wanted = np.empty((*share.shape, 2)), np.ones(share.shape, dtype=bool)
-    occupancy_bounds(TransitionSets(low, high).rows, share, np.array(start), wanted, sign, bound)
+    begins = np.eye(low.shape[1])[start]
+    occupancy_bounds(TransitionSets(low, high).rows, one_phase(share), share, begins, wanted, sign, bound)
     return bound
 
 
@@ -124,7 +129,8 @@ def test_bounds_of_a_known_kernel_are_its_occupancy_and_only_what_is_wanted_is_c
         np.testing.assert_allclose(computed(kernel, kernel, share, [1], sign)[0], q, atol=1e-14)
     bound, wanted = np.full((1, 5, 3, 2), 9.0), np.zeros((1, 5, 3), dtype=bool)
     wanted[0, 3, 2] = True
-    occupancy_bounds(TransitionSets(kernel, kernel).rows, share, np.array([1]), wanted, 1.0, bound)
+    begins = np.eye(kernel.shape[1])[[1]]
+    occupancy_bounds(TransitionSets(kernel, kernel).rows, one_phase(share), share, begins, wanted, 1.0, bound)
     np.testing.assert_allclose(bound[0], np.where(wanted[0, ..., None], q, 0.0), atol=1e-14)
 
 
@@ -163,7 +169,7 @@ def test_the_dilated_bonus_is_the_literal_recursion(seed: int) -> None:
     rng = np.random.default_rng(seed)
     share, local = rng.random((2, 6, 3)), rng.random((2, 6, 3))
     bonus = np.empty((2, 6, 3, 2))
-    dilated_bonus(TransitionSets(low, high).rows, share, local, 1 + 1 / 6, bonus)
+    dilated_bonus(TransitionSets(low, high).rows, one_phase(share), share, local, 1 + 1 / 6, bonus)
     for c in range(2):
         np.testing.assert_allclose(bonus[c], bonus_twin(low[c], high[c], share[c], local[c], 1 + 1 / 6), rtol=1e-12)
 
@@ -176,7 +182,8 @@ def test_the_dilated_bonus_by_hand() -> None:
     local = np.zeros((1, 3, 2))
     local[0, :, 1] = 1.0
     bonus = np.empty((1, 3, 2, 2))
-    dilated_bonus(TransitionSets(low, high).rows, np.full((1, 3, 2), 0.3), local, 4 / 3, bonus)
+    share = np.full((1, 3, 2), 0.3)
+    dilated_bonus(TransitionSets(low, high).rows, one_phase(share), share, local, 4 / 3, bonus)
     # State 1: 1, 1 + 4/3 = 7/3, 1 + 4/3 * 7/3 = 37/9. State 0: 0, 4/3 * .5 = 2/3, 4/3 * (.5 * 2/3 + .5 * 7/3) = 2.
     np.testing.assert_allclose(bonus[0, ::-1, 1, 0], [1, 7 / 3, 37 / 9], rtol=1e-14)
     np.testing.assert_allclose(bonus[0, ::-1, 0, 1], [0, 2 / 3, 2], rtol=1e-14)

@@ -63,8 +63,8 @@ def test_no_feasible_policy_beats_the_bound_at_any_prices(data: st.DataObject, s
     any_prices = rng.exponential(size=problem.horizon)
     blocks = Blocks.of(problem, reward)
     assert value <= rmab.fluid(problem, reward).bound + 1e-9
-    assert value <= blocks.bound(any_prices, problem.budget) + 1e-9
-    assert rmab.fluid(problem, reward).value <= blocks.bound(any_prices, problem.budget) + 1e-6
+    assert value <= blocks.bound(any_prices, problem.budgets) + 1e-9
+    assert rmab.fluid(problem, reward).value <= blocks.bound(any_prices, problem.budgets) + 1e-6
 
 
 @given(st.data())
@@ -249,7 +249,7 @@ def answering(values: FloatArray, duals: FloatArray, status: highspy.HighsModelS
 
 def test_masses_and_prices_below_zero_are_clipped() -> None:
     _, blocks = lone_arm([0.0, 4.0])
-    program = FluidLp(blocks, 1, 2)
+    program = FluidLp(blocks, np.full(2, 1))
     optimal = highspy.HighsModelStatus.kOptimal
     program.highs = answering(np.array([-1e-10, 1, 0.25, 0.75]), np.array([9, 9, -1e-10, 0.5]), optimal)
     occupancy, prices = program.solve()
@@ -259,7 +259,7 @@ def test_masses_and_prices_below_zero_are_clipped() -> None:
 
 def test_an_end_without_an_optimum_is_an_error() -> None:
     _, blocks = lone_arm([0.0, 4.0])
-    program = FluidLp(blocks, 1, 2)
+    program = FluidLp(blocks, np.full(2, 1))
     program.highs = answering(np.zeros(4), np.zeros(4), highspy.HighsModelStatus.kIterationLimit)
     with pytest.raises(SolverError, match="fluid LP: HiGHS ended with kIterationLimit"):
         program.solve()
@@ -271,13 +271,13 @@ def test_only_large_programmes_use_the_interior_point_method(monkeypatch: pytest
     chosen = []
     for large in (columns, columns - 1):
         monkeypatch.setattr("rmab.solvers.fluid.highs.LARGE", large)
-        chosen.append(FluidLp(blocks, 1, 4).highs.getOptionValue("solver")[1])
+        chosen.append(FluidLp(blocks, np.full(4, 1)).highs.getOptionValue("solver")[1])
     assert chosen == ["choose", "ipm"]
 
 
 def test_a_refused_solver_option_is_an_error() -> None:
     problem, reward = random_problem(6, count=2, states=2, horizon=2, budget=1)
-    program = FluidLp(Blocks.of(problem, reward), 1, 2)
+    program = FluidLp(Blocks.of(problem, reward), np.full(2, 1))
     with pytest.raises(SolverError, match="option solver = nonsense was refused"):
         program._set("solver", "nonsense")
 

@@ -18,7 +18,7 @@ def test_values_and_advantages_by_hand() -> None:
     kernels[1] = [[[0.25, 0.75], [0.5, 0.5]], [[1.0, 0.0], [0.1, 0.9]]]
     reward = np.array([[[1.0, 5.0], [2.0, 0.0]], [[0.0, 8.0], [10.0, 6.0]]])
     values, advantage = np.full((2, 3, 2), np.nan), np.full((2, 2, 2), np.nan)
-    backward(kernels, reward, np.array([3.0, 4.0]), values, advantage)
+    backward(kernels, reward, np.zeros(2, dtype=np.int64), np.array([3.0, 4.0]), values, advantage)
     # Block 0, last step at price 4: 1 or 5 - 4; 2 or 0 - 4. First step at price 3: 1 + 1 or 5 - 3 + 2; 2 + 2 or 0 - 3 + 1.
     np.testing.assert_allclose(values[0], [[4, 4], [1, 2], [0, 0]], rtol=1e-15)
     np.testing.assert_allclose(advantage[0], [[2, -6], [0, -6]], rtol=1e-15)
@@ -31,7 +31,14 @@ def test_values_of_three_states_by_hand() -> None:
     """One block that goes round, 0-1-2-0, when active; two steps without a price."""
     kernels = np.stack([np.eye(3), np.roll(np.eye(3), 1, axis=1)], axis=1)[np.newaxis]
     values, advantage = np.full((1, 3, 3), np.nan), np.full((1, 2, 3), np.nan)
-    backward(kernels, np.array([[[0.0, 1.0], [2.0, 0.0], [3.0, 0.0]]]), np.zeros(2), values, advantage)
+    backward(
+        kernels,
+        np.array([[[0.0, 1.0], [2.0, 0.0], [3.0, 0.0]]]),
+        np.zeros(2, dtype=np.int64),
+        np.zeros(2),
+        values,
+        advantage,
+    )
     # Last step: 0 or 1; 2 or 0; 3 or 0. First step: 0 + 1 or 1 + 2; 2 + 2 or 0 + 3; 3 + 3 or 0 + 1.
     np.testing.assert_array_equal(values[0], [[3, 4, 6], [1, 2, 3], [0, 0, 0]])
     np.testing.assert_array_equal(advantage[0], [[2, -1, -5], [1, -2, -3]])
@@ -45,8 +52,9 @@ START = np.array([[2.0, 0.0], [0.0, 1.0]])  # two arms in state 0, one in state 
 
 def followed(kernels: FloatArray, budget: list[float], share: FloatArray) -> FloatArray:
     """Return the occupancy, from memory that holds anything."""
-    occupancy = np.full((*share.shape, 2), np.nan)
-    forward(kernels, START, np.array(budget), share, occupancy)
+    occupancy, phases = np.full((*share.shape, 2), np.nan), kernels.shape[1]
+    phase_of = np.arange(len(budget)) if phases > 1 else np.zeros(len(budget), dtype=np.int64)
+    forward(kernels.reshape(-1, *kernels.shape[2:]), phase_of, START, np.array(budget), share, occupancy)
     return occupancy
 
 
@@ -110,7 +118,14 @@ def best(prices: list[float], idle: list[bool]) -> tuple[FloatArray, FloatArray]
     """Return the values (2, 3, 3) of the block above and of its mirror image, and the prices."""
     low, high = (np.stack([table, table[::-1, :, ::-1]]) for table in (LOW, HIGH))
     values, paid = np.full((2, 3, 3), np.nan), np.array(prices)
-    best_values(TransitionSets.boxes(low, high).rows, np.stack([REWARD, REWARD[::-1]]), np.array(idle), paid, values)
+    best_values(
+        TransitionSets.boxes(low, high).rows,
+        np.stack([REWARD, REWARD[::-1]]),
+        np.zeros(len(idle), dtype=np.int64),
+        np.array(idle),
+        paid,
+        values,
+    )
     np.testing.assert_array_equal(values[1], values[0, :, ::-1])
     return values[0], paid
 
@@ -132,7 +147,7 @@ def test_idle_steps_have_the_least_price_at_which_nobody_is_active() -> None:
 def test_the_price_of_a_step_at_which_nobody_would_be_active_is_zero() -> None:
     values, prices = np.empty((1, 2, 1)), np.array([7.0])
     rows = TransitionSets.known(np.ones((1, 1, 2, 1))).rows
-    best_values(rows, np.array([[[1.0, 0.5]]]), np.array([True]), prices, values)
+    best_values(rows, np.array([[[1.0, 0.5]]]), np.array([0]), np.array([True]), prices, values)
     assert prices[0] == 0.0
     assert values[0, 0, 0] == 1.0
 
@@ -142,5 +157,12 @@ def test_boxes_that_hold_a_distribution_only_up_to_rounding() -> None:
     high = np.full((1, 2, 2, 2), [0.5, 0.5 - 5e-10])
     values = np.empty((1, 3, 2))
     reward = np.array([[[1.0, 1.0], [3.0, 3.0]]])
-    best_values(TransitionSets.boxes(0 * high, high).rows, reward, np.zeros(2, dtype=bool), np.zeros(2), values)
+    best_values(
+        TransitionSets.boxes(0 * high, high).rows,
+        reward,
+        np.zeros(2, dtype=np.int64),
+        np.zeros(2, dtype=bool),
+        np.zeros(2),
+        values,
+    )
     np.testing.assert_allclose(values[0, 0] - reward[0, :, 0], 2 - 1.5e-9, rtol=1e-14)

@@ -46,7 +46,7 @@ def test_it_solves_the_rest_of_the_episode_from_the_states_at_hand() -> None:
     policy.act(2, states, rng(0))
     short = Problem(problem.arms, states, 2, 4)
     program = policy._free[0]
-    found = program.units.whole(program.highs.getObjectiveValue(), np.ones(4), 4)
+    found = program.units.whole(program.highs.getObjectiveValue(), np.ones(4), np.zeros(4, dtype=int))
     assert found == pytest.approx(rmab.fluid(short, reward).value, rel=1e-9)
 
 
@@ -81,7 +81,7 @@ def test_each_programme_starts_from_the_basis_of_the_plan() -> None:
     states = rmab.simulate(problem, rmab.random_policy(problem), reward, rng()).states[5].astype(int)
     policy = rmab.LpUpdate(problem, reward)
     policy.act(5, states, rng())
-    cold = FluidLp(Blocks.of(Problem(problem.arms, states, 10, 15), reward), 10, 15)
+    cold = FluidLp(Blocks.of(Problem(problem.arms, states, 10, 15), reward), np.full(15, 10))
     cold.solve()
     pivots = [program.highs.getInfo().simplex_iteration_count for program in (policy._free[0], cold)]
     assert pivots[0] < pivots[1] / 5

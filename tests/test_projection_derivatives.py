@@ -6,7 +6,7 @@ The only tests that reach into the solver: they hold its state, `DualNewton`, at
 import numpy as np
 import pytest
 
-from instances import Instance, random_instance
+from instances import Instance, random_instance, timed_instance
 from reference import projection_dual
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.solvers.projection.newton import DualNewton
@@ -47,6 +47,13 @@ KINDS = {
     "few successors, wide, idle": few_successors(18, (1, 4, 16), width=0.8, budget=[0.3, 0.0, 50.0, 0.1]),
     "few successors, two arms": few_successors(19, (2, 3, 14), weights=[1.0, 2.5]),
     "few successors, ball": few_successors(20, (1, 3, 17), radius=0.2),
+    "phases": timed_instance(21, (2, 4, 3), 2, weights=[1.0, 2.5]),
+    "phases, zeros, idle": timed_instance(22, (2, 5, 4), 3, support=0.5, budget=[0.3, 0.0, 0.5, 0.0, 0.2]),
+    "phases, ball": timed_instance(23, (2, 4, 3), 3, radius=0.3, weights=[1.0, 2.5]),
+    "phases, many states": timed_instance(24, (1, 3, 14), 2, width=0.2, support=0.5),
+    "phases, few successors": timed_instance(25, (1, 4, 20), 2, support=0.01, weights=[2.5]),
+    "phases, few successors, two arms": timed_instance(26, (2, 3, 20), 2, support=0.01),
+    "start by chance": random_instance(27, (2, 4, 3)).but(start=[[0.2, 0.8, 0.0], [0.3, 0.3, 0.4]]),
 }
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from instances import Instance, certify, random_instance
+from instances import Instance, certify, random_instance, timed_instance
 from rmab.common.arrays import FloatArray
 from rmab.families.deadline import kernel as deadline_kernel
 from rmab.solvers.compiled.linear import invert
@@ -19,6 +19,10 @@ INSTANCES = {
     "one of two": random_instance(3, (2, 6, 20), support=0.05),
     "one step": random_instance(4, (1, 1, 20), support=0.05),
     "ball": random_instance(5, (2, 6, 20), support=0.05, radius=0.3),
+    "phases": timed_instance(6, (1, 12, 30), 3, support=0.01, weights=[3.0]),
+    "phases, idle and free steps": timed_instance(7, (1, 5, 30), 2, support=0.02, budget=[0.2, 0.0, 9.0, 0.1, 0.0]),
+    "phases, three arms": timed_instance(8, (3, 12, 30), 3, support=0.01, weights=[1.0, 2.0, 0.5]),
+    "phases, ball": timed_instance(9, (2, 6, 30), 2, support=0.02, radius=0.3),
 }
 full = random_instance(3, (2, 6, 20))
 INSTANCES["one of two"] = INSTANCES["one of two"].but(

@@ -26,7 +26,9 @@ class Case(NamedTuple):
     start: FloatArray
 
     def path(self, budget: FloatArray = BUDGET) -> SoftPath:
-        return SoftPath(TransitionSets(self.low, self.high), self.reward, self.start, budget)
+        return SoftPath(
+            TransitionSets(self.low, self.high), self.reward, self.start, budget, np.zeros(budget.size, dtype=np.int64)
+        )
 
 
 def some_boxes(width: float, seed: int = 0, arms: int = 3, states: int = 4) -> Case:
@@ -75,7 +77,7 @@ def test_a_chosen_row_is_best_for_value_plus_entropy(eta: float) -> None:
             part = np.clip((p - low)[free] / room, 1e-300, 1 - 1e-16)
             return float(p @ values - room @ (part * np.log(part) + (1 - part) * np.log1p(-part)))
 
-        chosen = path.kernels[0, 0, s, a]
+        chosen = path.kernels[0, s, a]
         assert chosen.sum() == pytest.approx(1, abs=1e-14)
         assert ((chosen >= low) & (chosen <= high)).all()
         whole = LinearConstraint(np.ones(4), 1, 1)
@@ -88,9 +90,9 @@ def test_rows_sum_to_one_at_any_temperature_and_tend_to_the_greedy_value(eta: fl
     path = some_boxes(0.3, seed=3).path()
     prices = np.abs(point(path)) * eta
     path.evaluate(eta, prices)
-    np.testing.assert_allclose(path.kernels.sum(axis=4), 1, atol=1e-13)
+    np.testing.assert_allclose(path.kernels.sum(axis=3), 1, atol=1e-13)
     hard, idle = np.empty_like(path.values), path.idle
-    best_values(path.rows, path.unit_reward, idle, prices / eta, hard)
+    best_values(path.rows, path.unit_reward, path.phase_of, idle, prices / eta, hard)
     above = path.values / eta - hard
     assert (above >= -1e-9).all()
     assert above.max() <= 6 * (np.log(2) + 4) / eta + 1e-9
@@ -119,7 +121,7 @@ def test_the_certified_gap_is_that_of_the_answer(width: float) -> None:
         where=path.occupancy.sum(axis=3) > 0,
     )
     again = np.empty_like(path.occupancy)
-    forward(path.kernels, boxes.start, np.full(BUDGET.size, np.inf), share, again)
+    forward(path.kernels, path.kernel_of, boxes.start, np.full(BUDGET.size, np.inf), share, again)
     np.testing.assert_allclose(again, path.occupancy, atol=1e-12)
     assert (again[..., 1].sum(axis=(0, 2)) <= BUDGET + 1e-12).all()
     assert path.value == pytest.approx((again * boxes.reward[:, None]).sum(), rel=1e-12)

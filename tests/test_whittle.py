@@ -23,6 +23,11 @@ KERNEL = np.array([[[0.5, 0.5], [1.0, 0.0]], [[0.25, 0.75], [0.5, 0.5]]])
 REWARD = np.array([[0.5, 2.0], [0.5, 1.0]])
 
 
+def finite(kernel: FloatArray, reward: FloatArray, horizon: int) -> tuple[FloatArray, bool]:
+    """Return the indices of an arm that does not depend on the time."""
+    return arm_whittle_finite(kernel[np.newaxis], np.asarray(reward, dtype=float)[np.newaxis], np.zeros(horizon, dtype=int))
+
+
 @pytest.fixture
 def peer() -> Iterator[Any]:
     """Return markovianbandit; importing it makes NumPy raise on divisions, for everybody: undone here."""
@@ -138,7 +143,7 @@ def test_closed_form_of_deadline() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_finite_horizon_by_bisection(seed: int) -> None:
     kernel, reward = random_arm(3, seed, sparse=True)
-    index, indexable = arm_whittle_finite(kernel, reward, 6)
+    index, indexable = finite(kernel, reward, 6)
     assert indexable
     for h, s in np.ndindex(6, 3):
         low, high = -20.0, 20.0
@@ -151,7 +156,7 @@ def test_finite_horizon_by_bisection(seed: int) -> None:
 
 def test_finite_horizon_by_hand() -> None:
     """One step: r1 - r0. Two: the active arm goes to state 0 for sure, which pays max(.5, 2 - price) next."""
-    index, _ = arm_whittle_finite(KERNEL, REWARD, 2)
+    index, _ = finite(KERNEL, REWARD, 2)
     np.testing.assert_allclose(index[1], [1.5, 0.5])
     # State 0: 1.5 - p + (v0 - v1)/2 = 0 at p = 1.5, where v0 = v1 = .5. State 1: .5 - p + (v0 - v1)/4, v0 - v1 = 1.5 - p.
     np.testing.assert_allclose(index[0], [1.5, (0.5 + 1.5 / 4) / 1.25])
@@ -159,7 +164,7 @@ def test_finite_horizon_by_hand() -> None:
 
 def test_a_long_horizon_comes_to_the_average_index() -> None:
     kernel, reward = random_arm(4, 3)
-    index, _ = arm_whittle_finite(kernel, reward, 80)
+    index, _ = finite(kernel, reward, 80)
     np.testing.assert_allclose(index[0], arm_whittle(kernel, reward, 1.0)[0], atol=1e-6)
 
 
@@ -168,7 +173,7 @@ def test_where_a_range_of_prices_will_do_the_highest_is_the_finite_index() -> No
     kernel = np.zeros((3, 2, 3))
     kernel[0, 0, 1] = kernel[0, 1, 2] = kernel[1, :, 2] = kernel[2, :, 2] = 1.0
     reward = np.array([[0.0, 3.0], [0.0, 3.0], [0.0, 0.0]])
-    index, indexable = arm_whittle_finite(kernel, reward, 2)
+    index, indexable = finite(kernel, reward, 2)
     np.testing.assert_allclose(index, [[3.0, 3.0, 0.0], [3.0, 3.0, 0.0]])
     assert indexable
     endless, _ = arm_whittle(kernel, reward, 1.0)
@@ -190,8 +195,8 @@ def test_indices_are_in_the_units_of_the_rewards(unit: float) -> None:
             assert verdict == indexable
             doubtful += not indexable
         if seed < 20:
-            index, indexable = arm_whittle_finite(kernel, reward, 6)
-            scaled, verdict = arm_whittle_finite(kernel, unit * reward, 6)
+            index, indexable = finite(kernel, reward, 6)
+            scaled, verdict = finite(kernel, unit * reward, 6)
             np.testing.assert_allclose(scaled, unit * index, **tolerance)
             assert verdict == indexable
     assert doubtful
@@ -201,11 +206,11 @@ def test_a_steady_pay_has_index_0() -> None:
     """Rewards without any difference, and the same on top of some: it changes no finite index."""
     kernel, reward = random_arm(3, 1)
     for steady in (0.0, 7.0, 1e-12, 1e10):
-        index, indexable = arm_whittle_finite(kernel, np.full((3, 2), steady), 5)
+        index, indexable = finite(kernel, np.full((3, 2), steady), 5)
         np.testing.assert_array_equal(index, 0.0)
         assert indexable
-    plain, _ = arm_whittle_finite(kernel, reward, 5)
-    np.testing.assert_allclose(arm_whittle_finite(kernel, reward + 1024.0, 5)[0], plain, atol=1e-11)
+    plain, _ = finite(kernel, reward, 5)
+    np.testing.assert_allclose(finite(kernel, reward + 1024.0, 5)[0], plain, atol=1e-11)
 
 
 def test_padding_and_groups() -> None:
@@ -221,7 +226,7 @@ def test_padding_and_groups() -> None:
         assert found.policy(rule="at-most").rule == "at-most"
     np.testing.assert_allclose(rmab.whittle(problem, reward).index[0, :2], [1.5, 1.0])
     np.testing.assert_allclose(rmab.whittle(problem, reward).index[1], arm_whittle(other, pay, 1.0)[0])
-    np.testing.assert_allclose(rmab.whittle_finite(problem, reward).index[1], arm_whittle_finite(other, pay, 4)[0])
+    np.testing.assert_allclose(rmab.whittle_finite(problem, reward).index[1], finite(other, pay, 4)[0])
 
 
 def test_wrong_arguments() -> None:
@@ -240,7 +245,7 @@ def test_the_policy_is_good() -> None:
 
 
 def test_deadline_is_indexable_at_every_step() -> None:
-    _, indexable = arm_whittle_finite(deadline_kernel(), reward_parts().sum(axis=0), 30)
+    _, indexable = finite(deadline_kernel(), reward_parts().sum(axis=0), 30)
     assert indexable
 
 
@@ -254,6 +259,6 @@ def test_an_advantage_that_touches_zero_leaves_an_arm_indexable(scale, pay, inde
     kernel = np.zeros((3, 2, 3))
     kernel[0, 0, 1] = kernel[0, 1, 2] = kernel[1, :, 1] = kernel[2, :, 2] = 1.0
     reward = scale * np.array([[0.0, pay], [0.0, 1.0], [0.0, -5.0]])
-    found, fits = arm_whittle_finite(kernel, reward, 3)
+    found, fits = finite(kernel, reward, 3)
     assert fits == indexable
     assert found[0, 0] == pytest.approx(scale * index, rel=1e-9)

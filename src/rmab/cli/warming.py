@@ -44,7 +44,7 @@ def _plan(game: Task) -> None:
     policy = lagrangian_index(problem, reward)
     simulate(problem, policy, reward, np.random.default_rng(0))
     simulate_many(problem, policy, reward, np.random.default_rng(0), 2)
-    policy.act(0, problem.start, np.random.default_rng(0))
+    policy.act(0, np.zeros(problem.arms.count, dtype=np.int64), np.random.default_rng(0))
 
 
 def _play(games: list[Task], name: str, options: dict[str, str]) -> None:

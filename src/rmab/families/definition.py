@@ -114,11 +114,14 @@ class Task:
 
     @property
     def base_reward(self) -> FloatArray:
-        """(N, S, 2), or (N, K, S, 2) with phases: a typical reward, for planning: every factor 1, or the mean of records."""
+        """(N, S, 2), or (N, K, S, 2) with phases: a typical reward, for planning.
+
+        Every factor is 1; of recorded rewards it is the mean.
+        """
         return frozen(self._in_phases(self.adversary.base))
 
     def reward(self, t: int, visits: ArrayLike | None = None) -> FloatArray:
-        """Return the rewards of episode t, (N, S, 2) or (N, K, S, 2), given the visits, likewise, of the episodes before it."""
+        """Return the rewards of episode t, (N, S, 2) or (N, K, S, 2), given the visits of the episodes before it."""
         seen, timeless = visits, self.adversary.base.ndim == 3 and self.problem.phases > 1
         if timeless and visits is not None and np.ndim(visits) == 4:
             seen = np.asarray(visits).sum(axis=1)
@@ -146,8 +149,8 @@ class Task:
             states=arms.states,
             horizon=self.problem.horizon,
             episodes=self.episodes,
-            budget=np.array(self.problem.budget) if np.ndim(self.problem.budget) else self.problem.budget,
-            start=frozen(self.problem.start.copy()),
+            budget=self.problem.budget,
+            start=self.problem.start,
             low=self.adversary.low,
             high=self.adversary.high,
             feedback=self.feedback,

@@ -13,10 +13,11 @@ from hashlib import sha256
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_integer
-from rmab.errors import ModelError
+from rmab.errors import FeedbackError, ModelError
 from rmab.learning.kept import Declared, check_arrays
 from rmab.learning.options import Configured
 from rmab.learning.state import Arrays, Changes, State
@@ -116,6 +117,14 @@ class Learner(Configured, ABC):
         return ""
 
     @property
+    def anywhere(self) -> bool:
+        """Whether it plans for, and learns from, episodes of another start, budget or horizon than its view's.
+
+        If so, `decide_in` plans for them.
+        """
+        return False
+
+    @property
     def signature(self) -> str:
         """Name and options in one line: states of one learner are not taken for those of another."""
         own = {} if type(self).__module__.startswith("rmab.") else {"class": _named(type(self))}
@@ -130,18 +139,57 @@ class Learner(Configured, ABC):
         number = as_integer(seed, "seed")
         if number < 0:
             raise ModelError(f"seed must be 0 or more, got {number}")
+        if why := self.refuses(view):
+            raise ModelError(f"{self.name} {why}")
         arrays = {name: frozen(np.asarray(array)) for name, array in self.initial(view, number).items()}
         return _trusted(State(self.signature, view, number, 0, arrays))
 
-    def plan(self, state: State) -> Plan:
-        """Return the plan of the coming episode; ModelError for a state of another learner."""
+    def plan(
+        self,
+        state: State,
+        *,
+        start: ArrayLike | None = None,
+        budget: ArrayLike | None = None,
+        horizon: int | None = None,
+    ) -> Plan:
+        """Return the plan of the coming episode, in the situation at hand.
+
+        A programme that goes on where it stopped says so at every call: ``plan(state, start=feedback.states[-1])``.
+
+        Parameters
+        ----------
+        state : State
+            What was learned so far.
+        start : int or array_like, shape (N,) or (N, S), optional
+            Where the arms are, or the probability of every state; by default, as the view says.
+        budget : int or array_like of int, shape (H,), optional
+            The budget of the episode; by default, the view's.
+        horizon : int, optional
+            The number of steps, at most those of the view, which is the default.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        ModelError
+            For a state of another learner; and for a situation other than the view's, if the learner only plans for that.
+        """
         self._check(state)
-        return self.decide(state)
+        view = state.view.situated(start, budget, horizon)
+        if view is state.view:
+            return self.decide(state)
+        if not self.anywhere:
+            raise ModelError(f"{self.name} plans for the start, budget and horizon of its view only")
+        return self.decide_in(state, view)
 
     def learn(self, state: State, feedback: Feedback) -> State:
         """Return the state after this feedback; wrong feedback raises FeedbackError, and nothing has changed."""
         self._check(state)
         feedback.check(state.view, state.episode)
+        if not self.anywhere and (elsewhere := feedback.elsewhere(state.view)):
+            raise FeedbackError(f"{elsewhere}: {self.name} learns from episodes as its view declares them only")
         arrays = self.update(state, feedback)
         if not isinstance(arrays, Mapping):
             raise ModelError(f"{self.name}: update must return arrays by name, got {type(arrays).__name__}")
@@ -162,12 +210,25 @@ class Learner(Configured, ABC):
         The feedback was checked.
         """
 
+    def decide_in(self, state: State, view: View) -> Plan:
+        """Override where `anywhere` is true: return the plan for another situation, of which `view` has start, budget and
+        horizon; a function of the two alone.
+        """
+        raise NotImplementedError(f"{type(self).__name__} says that it plans anywhere, but has no decide_in")
+
+    def refuses(self, view: View) -> str:  # noqa: ARG002
+        """Override: return why it cannot play tasks like this, as the rest of a sentence; empty where it can."""
+        return ""
+
     def kept(self, view: View) -> Declared:  # noqa: ARG002
         """Override: declare the arrays that a state must have. States from files and other processes are checked by it."""
         return {}
 
     def estimate(self, state: State) -> FloatArray | None:  # noqa: ARG002
-        """(N, S, 2) what the learner took the last episode's rewards for, in their own units; None where it makes none."""
+        """(N, S, 2), or (N, K, S, 2) with phases: what it took the last episode's rewards for, in their own units.
+
+        None where it makes no estimates.
+        """
         return None
 
     def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Learner:  # noqa: ARG002

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -80,7 +80,8 @@ class IndexLearner(Learner):
     @abstractmethod
     def prepare(self, known: Known) -> Arrays:
         """Override: return `table` (N, S) or (N, H, S) for the coming episode, `estimate` (R, S, 2) in [0, 1]; what else is
-        returned is kept, too. What is not returned stays as it is.
+        returned is kept, too. What is not returned stays as it is. `known.pools.view` has start, budget and horizon of the
+        episode, which may be others than those of the task.
         """
 
     def observe(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
@@ -106,7 +107,7 @@ class IndexLearner(Learner):
         return state.arrays["table"]
 
     def estimate(self, state: State) -> FloatArray | None:
-        """(N, S, 2) what it takes rewards for after the last episode, in their own units; None before the first."""
+        """(N, S, 2), or (N, K, S, 2): what it takes rewards for, in their own units; None before the first episode."""
         return Pools.of(state.view).in_own_units(state.arrays["estimate"]) if state.episode else None
 
     def kept(self, view: View) -> Declared:
@@ -114,7 +115,7 @@ class IndexLearner(Learner):
         pools = Pools.of(view)
         sums = Kept((max(self.window(view), 1), *pools.zero.shape), "f", 0, MOST)
         own = {"counts": whole(*pools.support.shape), "seen": sums, "paid": sums, "estimate": Kept(pools.zero.shape)}
-        plan = {"mass": masses(pools.start.size, view.horizon, view.states, 2, optional=True)}
+        plan = {"mass": masses(pools.weights.size, view.horizon, view.states, 2, optional=True)}
         return {**own, **plan, "table": Kept(None, optional=True), "committed": Kept((), "b", optional=True)}
 
     def initial(self, view: View, seed: int) -> Arrays:
@@ -122,6 +123,16 @@ class IndexLearner(Learner):
         pools = Pools.of(view)
         arrays = {"counts": self.counting.begin(pools), **begin_means(pools, self.window(view))}
         return {**arrays, **self._prepared(pools, arrays, 0, seed)}
+
+    @property
+    def anywhere(self) -> bool:
+        """Whatever the start, budget and horizon: counts and means depend on none of them."""
+        return True
+
+    def decide_in(self, state: State, view: View) -> Plan:
+        """Make the index again, for this situation."""
+        made = self._prepared(Pools.of(view), state.arrays, state.episode, state.seed)
+        return self.decide(replace(state, view=view, arrays={**state.arrays, **made}))
 
     def decide(self, state: State) -> Plan:
         """Activate the highest indices."""

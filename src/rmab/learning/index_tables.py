@@ -4,6 +4,7 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.learning.pools import Pools
+from rmab.model.time import parted
 from rmab.model.view import View
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.optimistic import optimistic_fluid
@@ -13,12 +14,13 @@ TOLERANCE = 1e-4  # of the fluid LP: kernels are estimates
 
 
 def lagrangian_table(pools: Pools, kernels: FloatArray, reward: FloatArray) -> FloatArray:
-    """(N, H, S) Lagrangian index under the fluid LP's prices; kernels (C,S,2,S) and reward (C,S,2) of every block."""
+    """(N, H, S) Lagrangian index under the fluid LP's prices; kernels (C*K,S,2,S) and reward (C*K,S,2) of every block."""
     view = pools.view
-    start = np.eye(view.states)[pools.start] * pools.weights[:, np.newaxis]
+    start = pools.begins * pools.weights[:, np.newaxis]
     size = (pools.start, view.budget, view.horizon, pools.weights)
-    prices = optimistic_fluid(kernels, kernels, reward, *size, tolerance=TOLERANCE).prices
-    blocks = Blocks(kernels, reward, start, pools.block_of)
+    known, pays = parted(kernels, view.phases), parted(reward, view.phases)
+    prices = optimistic_fluid(known, known, pays, *size, phase_of=view.phase_of, tolerance=TOLERANCE).prices
+    blocks = Blocks(kernels, reward, start, pools.block_of, view.steps)
     return np.asarray(blocks.advantage(prices)[pools.block_of])
 
 

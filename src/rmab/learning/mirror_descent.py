@@ -59,7 +59,10 @@ class MirrorDescent(Learner):
         return any(part.draws for part in self.parts)
 
     def estimate(self, state: State) -> FloatArray | None:
-        """(N, S, 2) what the last episode was taken to pay; None before the first, and where only directions are known."""
+        """(N, S, 2), or (N, K, S, 2): what the last episode was taken to pay.
+
+        None before the first, and where only directions are known.
+        """
         if state.episode == 0 or "estimate" not in state.arrays:
             return None
         return Pools.of(state.view).in_own_units(state.arrays["estimate"])
@@ -67,7 +70,7 @@ class MirrorDescent(Learner):
     def kept(self, view: View) -> Declared:
         """Declare the plan, and the memories of all parts."""
         pools, parts = Pools.of(view), self.parts
-        own = {"mass": masses(pools.start.size, view.horizon, view.states, 2), "iterations": whole()}
+        own = {"mass": masses(pools.weights.size, view.horizon, view.states, 2), "iterations": whole()}
         known = {"estimate": Kept(pools.zero.shape, optional=True)}
         of_parts = {"sets": parts.sets, "refresh": parts.refresh, "rewards": parts.rewards, "step": parts.step}
         return {
@@ -84,6 +87,18 @@ class MirrorDescent(Learner):
         rewards = check_memory(parts.rewards, parts.rewards.begin(pools))
         plan = check_plan(parts.step, pools, parts.step.begin(pools, self._sets(pools, refresh, sets["counts"], 0)))
         return {**_named(sets=sets, refresh=refresh, rewards=rewards), **_planned(plan)}
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether all parts take episodes of any start, budget and horizon."""
+        return all(part.anywhere for part in self.parts)
+
+    def decide_in(self, state: State, view: View) -> Plan:
+        """Plan again for this situation, with what is known."""
+        pools, parts = Pools.of(view), self.parts
+        sets = self._sets(pools, state.of("refresh"), state.arrays["sets.counts"], state.episode)
+        plan = check_plan(parts.step, pools, parts.step.again(state.of("step"), pools, sets))
+        return Plan(parts.execute.policy(pools, plan.mass), plan.mass, pools.block_of, plan.iterations)
 
     def decide(self, state: State) -> Plan:
         """Execute the plan."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.model.time import by_step, cells, masses_of, parted
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 
@@ -21,11 +24,11 @@ class Observed:
     Parameters
     ----------
     counts : (G, S, 2, S) int array
-        Transitions of all arms of a group.
+        Transitions of all arms of a group, in a phase.
     values : (R, S, 2) float array
-        What a pair paid, mapped to [0, 1]; NaN where that was not revealed.
+        What a pair paid, in a phase, mapped to [0, 1]; NaN where that was not revealed.
     visits : (R, S, 2) float array
-        Of a pair, per arm that is paid so.
+        Of a pair, in a phase, per arm that is paid so.
     """
 
     counts: IntArray
@@ -35,7 +38,10 @@ class Observed:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pools:
-    """Arms pooled as far as a view declares them alike: G groups, R payoffs and C blocks.
+    """Arms pooled as far as a view declares them alike: in groups, payoffs and blocks.
+
+    What is learned has a first axis of cells (`rmab.model.time`): G counts the groups in every phase, R the payoffs in every
+    phase. With one phase, cells are groups and payoffs.
 
     Parameters
     ----------
@@ -43,8 +49,10 @@ class Pools:
         What was pooled.
     group_of, payoff_of, block_of : (N,) int arrays
         Of every arm: whose dynamics, whose rewards and whose plans it shares. A block is alike in group, payoff and start.
-    group, payoff, start : (C,) int arrays
-        Of every block.
+    group, payoff : (C * K,) int arrays
+        Of every block, in every phase: the cell of its dynamics, and of its rewards.
+    start : (C,) int array, or (C, S) float array
+        Of every block: where it starts, or the probability of every state.
     weights : (C,) float array
         The number of arms of every block.
     real : (G, S) bool array
@@ -63,7 +71,7 @@ class Pools:
     block_of: IntArray
     group: IntArray
     payoff: IntArray
-    start: IntArray
+    start: IntArray | FloatArray
     weights: FloatArray
     real: BoolArray
     support: BoolArray
@@ -81,17 +89,18 @@ class Pools:
         _, first, block_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         block_of = block_of.reshape(-1)
         member = np.unique(groups, return_index=True)[1]
-        sizes = np.full(view.arms, view.states) if view.sizes is None else view.sizes
-        real = np.arange(view.states) < sizes[member, np.newaxis]  # (G, S)
-        support = np.broadcast_to(real[:, np.newaxis, np.newaxis, :], (member.size, view.states, 2, view.states)).copy()
+        real = np.repeat(np.arange(view.states) < view.real_states[member, np.newaxis], view.phases, axis=0)  # (G, S)
+        support = np.broadcast_to(real[:, np.newaxis, np.newaxis, :], (len(real), view.states, 2, view.states)).copy()
         if view.support is not None:
-            support &= view.support[member]
+            support &= cells(view.support[member], view.phases)
         support |= ~real[:, :, np.newaxis, np.newaxis] & np.eye(view.states, dtype=bool)[:, np.newaxis]  # padding stays put
-        zero = np.zeros((int(payoffs.max()) + 1, view.states, 2), dtype=bool)
+        zero = np.zeros(((int(payoffs.max()) + 1) * view.phases, view.states, 2), dtype=bool)
         zero[..., 0] = view.passive_zero
         floor = -view.low / (view.high - view.low)
         weights = np.bincount(block_of).astype(np.float64)
-        blocks = (groups[first], payoffs[first], view.start[first], weights)
+        phase = np.arange(view.phases)
+        group, payoff = ((of[first, np.newaxis] * view.phases + phase).reshape(-1) for of in (groups, payoffs))
+        blocks = (group, payoff, view.start[first], weights)
         made = cls(view, groups, payoffs, block_of, *blocks, real, support, zero, floor)
         for one in fields(made):
             if isinstance(value := getattr(made, one.name), np.ndarray):
@@ -99,17 +108,32 @@ class Pools:
         return made
 
     @property
-    def group_of_payoff(self) -> IntArray:
-        """(R,) the group of each payoff."""
-        return self.group_of[np.unique(self.payoff_of, return_index=True)[1]]
+    def begins(self) -> FloatArray:
+        """(C, S) the probability of every start state."""
+        return masses_of(self.start, self.view.states)
 
-    def by_block(self, values: FloatArray) -> FloatArray:
-        """(C, 1, S, 2) values of every block, from those of every payoff (R, S, 2); (C, H, S, 2) stays as it is."""
-        return values if values.ndim == 4 else values[self.payoff][:, np.newaxis]
+    @property
+    def group_of_payoff(self) -> IntArray:
+        """(R,) the group of each payoff, in its phase."""
+        groups = self.group_of[np.unique(self.payoff_of, return_index=True)[1]]
+        return np.asarray((groups[:, np.newaxis] * self.view.phases + np.arange(self.view.phases)).reshape(-1))
+
+    def by_block(self, values: NDArray[Any]) -> NDArray[Any]:
+        """(C, 1 or H, S, 2) values of every block, from those of every payoff (R, S, 2); (C, H, S, 2) stays as it is."""
+        return values if values.ndim == 4 else by_step(values[self.payoff], self.weights.size, self.view.steps)
+
+    def of_arms(self, table: NDArray[Any], part_of: IntArray) -> NDArray[Any]:
+        """(N, ...), or (N, K, ...) with phases: what every arm has of a table by cell, of its groups or payoffs (N,)."""
+        return np.asarray(parted(table, self.view.phases)[part_of])
 
     def in_own_units(self, values: FloatArray) -> FloatArray:
-        """(N, S, 2) rewards of every arm, from values (R, S, 2) that were mapped to [0, 1]."""
-        return self.view.low + (self.view.high - self.view.low) * values[self.payoff_of]
+        """(N, S, 2), or (N, K, S, 2): rewards of every arm, from values (R, S, 2) that were mapped to [0, 1]."""
+        return self.view.low + (self.view.high - self.view.low) * self.of_arms(values, self.payoff_of)
+
+    @property
+    def arms_paid_alike(self) -> IntArray:
+        """(R,) the number of arms of every payoff."""
+        return np.repeat(np.bincount(self.payoff_of), self.view.phases)
 
     def index_of(self, mass: FloatArray) -> FloatArray:
         """(N, H, S) the index of Xiong & Li (2024, Section 4.4), arm by arm: `share_of` the masses (C, H, S, 2)."""
@@ -118,16 +142,18 @@ class Pools:
     def observe(self, feedback: Feedback) -> Observed:
         """Count and pool what was seen."""
         states, actions = feedback.states, feedback.actions.astype(np.int64)
-        shape, low, high = self.support.shape, self.view.low, self.view.high
-        arm = np.broadcast_to(np.arange(self.view.arms), actions.shape)
-        moves = np.ravel_multi_index((self.group_of[arm], states[:-1], actions, states[1:]), shape)
+        shape, low, high, phases = self.support.shape, self.view.low, self.view.high, self.view.phases
+        step = self.view.steps[: len(actions), np.newaxis]
+        group, payoff = (np.broadcast_to(of * phases + step, actions.shape) for of in (self.group_of, self.payoff_of))
+        moves = np.ravel_multi_index((group, states[:-1], actions, states[1:]), shape)
         counts = np.bincount(moves.reshape(-1), minlength=int(np.prod(shape))).reshape(shape)
-        pairs = np.ravel_multi_index((self.payoff_of[arm], states[:-1], actions), self.zero.shape)
+        pairs = np.ravel_multi_index((payoff, states[:-1], actions), self.zero.shape)
         visits = np.bincount(pairs.reshape(-1), minlength=self.zero.size).reshape(self.zero.shape)
-        values = np.full(self.zero.shape, np.nan)
+        values = np.full((len(self.zero) // phases, *feedback.rewards.shape[1:]), np.nan)
         np.fmax.at(values, self.payoff_of, (feedback.rewards - low) / (high - low))
+        values = cells(values, phases)
         values[self.zero] = self.floor
-        arms = np.bincount(self.payoff_of)[:, np.newaxis, np.newaxis]
+        arms = self.arms_paid_alike[:, np.newaxis, np.newaxis]
         return Observed(frozen(counts), frozen(np.clip(values, 0.0, 1.0)), frozen(visits / arms))
 
 

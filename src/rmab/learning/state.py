@@ -77,6 +77,12 @@ class State(ReadOnly):
         kept = {name: frozen(np.asarray(array)) for name, array in new.items()}
         return State(self.learner, self.view, self.seed, self.episode + 1, kept)
 
+    def seen_in(self, view: View) -> State:
+        """Return the same state under another view: what is known, in another situation."""
+        made = State(self.learner, view, self.seed, self.episode, self.arrays)
+        object.__setattr__(made, "_trusted", self._trusted)
+        return made
+
     def of(self, part: str) -> Memory:
         """Return the arrays of one part, by the names that it gave them."""
         return {name[len(part) + 1 :]: array for name, array in self.arrays.items() if name.startswith(f"{part}.")}
@@ -97,6 +103,7 @@ class State(ReadOnly):
         required = {f"view_{one.name}" for one in fields(View)} - optional | {"learner", "seed", "episode"}
         given = read_fields(path, "rmab learner state", required, optional, prefix="array_")
         seen: dict[str, Any] = {one.name: given.get(f"view_{one.name}") for one in fields(View)}
+        seen["phases"] = seen["phases"] or 0
         arrays = {key[6:]: frozen(np.asarray(value)) for key, value in given.items() if key.startswith("array_")}
         try:
             numbers = (as_integer(given["seed"], "seed"), as_integer(given["episode"], "episode"))

@@ -10,6 +10,7 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.learning.pools import Observed, Pools, empirical
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
+from rmab.model.time import cells
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.policy import Policy
@@ -27,14 +28,14 @@ def executed_occupancy(pools: Pools, policy: Policy, counts: IntArray, seed: tup
 
     seed: of the learner, and the episode, so that the same state always gives the same.
     """
-    view, kernels = pools.view, empirical(counts, pools.support)[pools.group_of]
-    problem = Problem(Arms(kernels, groups=view.groups), view.start, view.budget, view.horizon)
+    view, kernels = pools.view, pools.of_arms(empirical(counts, pools.support), pools.group_of)
+    problem = Problem(Arms(kernels, groups=view.groups), view.start, view.budget, view.horizon, view.phase_of)
     return visit_rates(problem, policy, np.random.default_rng((KEY, *seed)), ROUNDS)
 
 
 def of_payoffs(pools: Pools, values: FloatArray) -> FloatArray:
-    """(R, ...) means over the arms that are paid alike, of values (N, ...)."""
-    return _mean(pools.payoff_of, values)
+    """(R, ...) means over the arms that are paid alike, of values (N, ...), or (N, K, ...) with phases."""
+    return np.asarray(cells(_mean(pools.payoff_of, values), pools.view.phases))
 
 
 def of_blocks(pools: Pools, values: FloatArray) -> FloatArray:
@@ -57,17 +58,17 @@ def exploration(view: View, epsilon: float) -> float:
 
 def own_occupancy(pools: Pools, share: FloatArray, counts: IntArray) -> FloatArray:
     """(C, H, S, 2) occupancy of a block that activates the share (C,H,S) of each state, under the empirical kernels."""
-    kernels = empirical(counts, pools.support)[pools.group][:, np.newaxis]
+    kernels = empirical(counts, pools.support)[pools.group]
     occupancy = np.empty((*share.shape, 2))
     view = pools.view
-    forward(kernels, np.eye(view.states)[pools.start], np.full(view.horizon, np.inf), share.copy(), occupancy)
+    forward(kernels, view.steps, pools.begins, np.full(view.horizon, np.inf), share.copy(), occupancy)
     return occupancy
 
 
 def bounds(pools: Pools, sets: TransitionSets, share: FloatArray, wanted: BoolArray, *, most: bool) -> FloatArray:
     """(C, H, S, 2) most or least mass of every pair of the wanted nodes (C,H,S), over all kernels of the boxes."""
     bound = np.empty((*share.shape, 2))
-    occupancy_bounds(sets.rows, share, pools.start, wanted, 1.0 if most else -1.0, bound)
+    occupancy_bounds(sets.rows, pools.view.steps, share, pools.begins, wanted, 1.0 if most else -1.0, bound)
     return bound
 
 
@@ -114,6 +115,6 @@ def placed(view: View, feedback: Feedback, values: FloatArray) -> FloatArray:
 
 def weighted_losses(pools: Pools, observed: Observed, visits: FloatArray, weights: FloatArray) -> FloatArray:
     """(C, H, S, 2) loss times visits over weights (both C,H,S,2); pairs known to pay nothing have their loss as it is."""
-    loss = np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values)[pools.payoff][:, np.newaxis]
+    loss = pools.by_block(np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values))
     weighted = np.divide(loss * visits, weights, out=np.zeros(visits.shape), where=visits > 0)
-    return np.where(pools.zero[pools.payoff][:, np.newaxis], loss, weighted)
+    return np.where(pools.by_block(pools.zero), loss, weighted)

@@ -174,8 +174,9 @@ class Arms:
             raise ModelError(f"arms with {self.phases} phases cannot have {phases}")
 
         def spread(values: Any) -> Any:
-            shape = None if values is None else (len(values), phases, *values.shape[1:])
-            return None if values is None else np.broadcast_to(values[:, np.newaxis], shape)
+            if values is None:
+                return None
+            return np.broadcast_to(values[:, np.newaxis], (len(values), phases, *values.shape[1:]))
 
         arms = object.__new__(Arms)
         arms._set(kernels=spread(self.kernels), support=spread(self.support))

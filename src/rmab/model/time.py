@@ -41,7 +41,7 @@ def shape_of(phases: int, *sizes: int) -> tuple[int, ...]:
 
 def words_of(phases: int, *letters: str) -> str:
     """Return the same in letters, for messages: '(N, K, S, 2)'."""
-    return f"({', '.join(shape_of(phases, *letters))})"  # type: ignore[arg-type]
+    return f"({', '.join(letters if phases == 1 else (letters[0], 'K', *letters[1:]))})"
 
 
 def bare(table: NDArray[Any], axes: int, axis: int = 1) -> NDArray[Any]:
@@ -57,6 +57,13 @@ def cells(table: NDArray[Any], phases: int) -> NDArray[Any]:
 def parted(table: NDArray[Any], phases: int) -> NDArray[Any]:
     """Part the axis of cells again: (N * K, ...) becomes (N, K, ...); with one phase nothing changes."""
     return table if phases == 1 else table.reshape(-1, phases, *table.shape[1:])
+
+
+def by_step(table: NDArray[Any], count: int, phase_of: IntArray) -> NDArray[Any]:
+    """Return what a table of cells (C * K, ...) holds at every step: (C, H, ...), or (C, 1, ...) with one phase."""
+    if len(table) == count:
+        return table[:, np.newaxis]
+    return np.asarray(table.reshape(count, -1, *table.shape[1:])[:, phase_of])
 
 
 def by_phase(table: NDArray[Any], phase_of: IntArray, phases: int) -> NDArray[Any]:
@@ -76,16 +83,19 @@ def checked_phases(phase_of: ArrayLike | None, phases: int, horizon: int) -> Int
     """
     if phase_of is None:
         if phases not in (1, horizon):
-            raise ModelError(
-                f"phase_of is needed: which of the {phases} phases of the kernels each of the {horizon} steps belongs to"
-            )
+            which = f"which of the {phases} phases of the kernels each of the {horizon} steps belongs to"
+            raise ModelError(f"phase_of is needed: {which}")
         return frozen(np.zeros(horizon, dtype=np.int64) if phases == 1 else np.arange(horizon))
     given = as_floats(phase_of, "phase_of")
     if given.shape != (horizon,):
         raise ModelError(f"phase_of must have shape (H,) = ({horizon},), one phase per step, got {given.shape}")
     most = phases if phases > 1 else MOST_PHASES
     for h in np.flatnonzero(~((given >= 0) & (given < most) & (given == np.floor(given))))[:1]:
-        wanted = f"in 0..{phases - 1} (the phases of the kernels)" if phases > 1 else f"a whole number, 0 or more and below {MOST_PHASES}"
+        wanted = (
+            f"in 0..{phases - 1} (the phases of the kernels)"
+            if phases > 1
+            else f"a whole number, 0 or more and below {MOST_PHASES}"
+        )
         raise ModelError(f"phase_of: step {h} must be {wanted}, got {given[h]:g}")
     return frozen(given.astype(np.int64))
 
@@ -95,7 +105,7 @@ def checked_limits(budget: ArrayLike, arms: int, horizon: int) -> int | IntArray
 
     Budgets that are all the same become one number: equal problems are equal.
     """
-    if np.ndim(budget) == 0:  # type: ignore[arg-type]
+    if np.ndim(budget) == 0:
         limit = as_integer(budget, "budget")
         if not 0 <= limit <= arms:
             raise ModelError(f"budget must be in 0..{arms} (the number of arms), got {limit}")
@@ -119,7 +129,7 @@ def checked_start(start: ArrayLike, sizes: IntArray, states: int, *, one_for_all
 
     Probabilities that leave no doubt become states: equal problems are equal.
     """
-    if np.ndim(start) != 2:  # type: ignore[arg-type]
+    if np.ndim(start) != 2:
         return as_states(start, sizes, one_for_all=one_for_all)
     given = as_floats(start, "start")
     if given.shape != (sizes.size, states):

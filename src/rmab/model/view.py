@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer
@@ -20,6 +21,7 @@ from rmab.model.time import (
     checked_phases,
     checked_start,
     limits_of,
+    masses_of,
     parted,
     place,
     said,
@@ -58,7 +60,7 @@ class View(ReadOnly):
     phase_of : array of int, shape (H,), optional
         The phase of every step, as in `Problem`. Dynamics and rewards are learned for each phase by itself.
     phases : int, optional
-        K, the number of phases; by default, those that `phase_of` has.
+        K, the number of phases; 0, the default, stands for those that `phase_of` has.
 
     Raises
     ------
@@ -88,7 +90,7 @@ class View(ReadOnly):
     sizes: IntArray | None
     state_names: tuple[str, ...] | None
     phase_of: IntArray | None = None
-    phases: int | None = None
+    phases: int = 0
 
     def __post_init__(self) -> None:
         """Check every field as a problem's are, and make the arrays read-only copies."""
@@ -114,6 +116,32 @@ class View(ReadOnly):
         """(N,) the number of states of each arm without padding."""
         return np.full(self.arms, self.states) if self.sizes is None else self.sizes
 
+    @property
+    def start_masses(self) -> FloatArray:
+        """(N, S) the probability of every start state."""
+        return masses_of(self.start, self.states)
+
+    def situated(self, start: ArrayLike | None = None, budget: ArrayLike | None = None, horizon: int | None = None) -> View:
+        """Return the view of an episode that starts elsewhere, has another budget, or ends sooner; None: as it is.
+
+        Examples
+        --------
+        >>> import rmab
+        >>> rmab.task("cpap").view().situated(budget=3, horizon=10)
+        View(20 arms, 3 states, budget 3, 10 steps, 50 episodes, bandit feedback)
+        """
+        if start is None and budget is None and horizon is None:
+            return self
+        steps = self.horizon if horizon is None else as_integer(horizon, "horizon")
+        if not 1 <= steps <= self.horizon:
+            raise ModelError(f"horizon must be in 1..{self.horizon} (that of the view), got {steps}")
+        own = self.budget[:steps] if isinstance(self.budget, np.ndarray) else self.budget
+        changes: dict[str, Any] = {"horizon": steps, "budget": own if budget is None else budget}
+        if start is not None:
+            changes["start"] = np.full(self.arms, start) if np.ndim(start) == 0 else start
+        phase_of = None if self.phase_of is None else self.phase_of[:steps]
+        return replace(self, **changes, phase_of=phase_of)
+
     def __repr__(self) -> str:
         sizes = f"{many(self.arms, 'arm')}, {many(self.states, 'state')}, budget {said(self.budget)}"
         time = many(self.horizon, "step") + (f" of {self.phases} phases" if self.phases > 1 else "")
@@ -129,7 +157,7 @@ def _checked(view: View) -> dict[str, Any]:
     limit = checked_limits(view.budget, sizes["arms"], sizes["horizon"])
     phase_of = None if view.phase_of is None else checked_phases(view.phase_of, 1, sizes["horizon"])
     used = 1 if phase_of is None else int(phase_of.max()) + 1
-    phases = used if view.phases is None else as_integer(view.phases, "phases")
+    phases = as_integer(view.phases, "phases") or used
     if phases < used or (phase_of is None and phases > 1):
         raise ModelError(f"phases: there are {used} in phase_of, got {phases}")
     low, high = checked_range(view.low, view.high)

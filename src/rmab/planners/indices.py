@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common.checks import as_integer
 from rmab.model.problem import Problem
+from rmab.model.time import parted
 from rmab.play.policy import IndexPolicy, Rounding, Rule
 from rmab.solvers.checks import check_problem, checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid
@@ -28,8 +29,8 @@ def occupancy_index(
     ----------
     problem : Problem
         Arms, start states, budget and horizon.
-    reward : (N, S, 2) array
-        Reward of each arm, state and action.
+    reward : (N, S, 2) or (N, K, S, 2) array
+        Reward of each arm, state and action; in each phase, where it depends on the time.
     plan : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
     rule : {'fill', 'at-most'}
@@ -68,8 +69,8 @@ def lagrangian_index(problem: Problem, reward: ArrayLike, *, plan: Fluid | None 
     ----------
     problem : Problem
         Arms, start states, budget and horizon.
-    reward : (N, S, 2) array
-        Reward of each arm, state and action.
+    reward : (N, S, 2) or (N, K, S, 2) array
+        Reward of each arm, state and action; in each phase, where it depends on the time.
     plan : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
     rule : {'fill', 'at-most'}
@@ -100,12 +101,14 @@ def lagrangian_index(problem: Problem, reward: ArrayLike, *, plan: Fluid | None 
 def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True, rule: Rule = "fill") -> IndexPolicy:
     """Index of a state: what activating pays now, r1 - r0, plus what it changes in the next passive reward, (P1 - P0) r0.
 
+    The next reward is that of the next step's phase.
+
     Parameters
     ----------
     problem : Problem
         Arms, start states, budget and horizon.
-    reward : (N, S, 2) array
-        Reward of each arm, state and action.
+    reward : (N, S, 2) or (N, K, S, 2) array
+        Reward of each arm, state and action; in each phase, where it depends on the time.
     lookahead : bool
         Whether the second part counts. At the last step it never does.
     rule : {'fill', 'at-most'}
@@ -131,11 +134,16 @@ def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True,
     """
     table = checked_table(problem, reward, "myopic_index")
     table -= table.min(axis=(1, 2), keepdims=True)  # a constant changes no index, but rounding
-    now = table[..., 1] - table[..., 0]
-    kernels = problem.arms.kernels
-    later = np.einsum("nsy,ny->ns", kernels[:, :, 1] - kernels[:, :, 0], table[..., 0]) if lookahead else 0.0
-    index = np.repeat((now + later)[:, np.newaxis], problem.horizon, axis=1)
-    index[:, -1] = now
+    count, phases, phase_of = problem.arms.count, problem.phases, problem.phase_of
+    kernels, pays = problem.arms.kernels, parted(table, phases)
+    if phases == 1:
+        kernels, pays = kernels[:, np.newaxis], pays[:, np.newaxis]
+    index = np.empty((count, problem.horizon, problem.arms.states))
+    for h, k in enumerate(phase_of):
+        index[:, h] = pays[:, k, :, 1] - pays[:, k, :, 0]
+        if lookahead and h + 1 < problem.horizon:
+            change = kernels[:, k, :, 1] - kernels[:, k, :, 0]
+            index[:, h] += np.einsum("nsy,ny->ns", change, pays[:, phase_of[h + 1], :, 0])
     return IndexPolicy(index, problem.budget, rule=rule)
 
 
@@ -168,10 +176,12 @@ def round_robin(problem: Problem, *, episode: int = 0) -> IndexPolicy:
     array([0, 1, 2, 0])
     """
     check_problem(problem, "round_robin")
-    count, horizon, budget = problem.arms.count, problem.horizon, problem.budget
-    first = (as_integer(episode, "episode") * horizon + np.arange(horizon)) * budget % count
-    turn = (np.arange(count)[:, np.newaxis] - first) % count < budget
-    return IndexPolicy(np.repeat(turn[..., np.newaxis], problem.arms.states, axis=2), budget, rule="at-most")
+    count, budgets = problem.arms.count, problem.budgets
+    before = np.concatenate([[0], np.cumsum(budgets)])  # activations before every step, and in a whole episode
+    first = (as_integer(episode, "episode") * int(before[-1]) + before[:-1]) % count
+    turn = (np.arange(count)[:, np.newaxis] - first) % count < budgets
+    table = np.repeat(turn[..., np.newaxis], problem.arms.states, axis=2)
+    return IndexPolicy(table, problem.budget, rule="at-most")
 
 
 def random_policy(problem: Problem) -> IndexPolicy:
@@ -208,6 +218,6 @@ def random_policy(problem: Problem) -> IndexPolicy:
 def _planned(problem: Problem, reward: ArrayLike, plan: Fluid | None, name: str) -> Fluid:
     table = checked_table(problem, reward, name)
     if plan is None:
-        return fluid(problem, table)
+        return fluid(problem, parted(table, problem.phases))
     plan.check_made_for(problem, table)
     return plan

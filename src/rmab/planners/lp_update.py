@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.model.problem import Problem
+from rmab.model.time import parted
 from rmab.play.policy import check_place
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
@@ -28,8 +29,8 @@ class LpUpdate:
     ----------
     problem : Problem
         Arms, start states, budget and horizon.
-    reward : (N, S, 2) array
-        Reward of each arm, state and action.
+    reward : (N, S, 2) or (N, K, S, 2) array
+        Reward of each arm, state and action; in each phase, where it depends on the time.
 
     Raises
     ------
@@ -55,7 +56,7 @@ class LpUpdate:
     def __init__(self, problem: Problem, reward: ArrayLike) -> None:
         table = checked_table(problem, reward, "LpUpdate")
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "reward", frozen(table))
+        object.__setattr__(self, "reward", frozen(parted(table, problem.phases)))
         object.__setattr__(self, "blocks", Blocks.of(problem, table))
         object.__setattr__(self, "_free", [])
 
@@ -73,7 +74,7 @@ class LpUpdate:
         share = planned[:, h, :, 1] / np.maximum(masses, 1.0)
         order = np.lexsort((rng.random(now.size), now, block_of))
         reached = np.floor(np.cumsum(share[block_of, now][order]) + rng.random())
-        chosen = np.diff(np.minimum(reached, self.problem.budget), prepend=0.0) > 0
+        chosen = np.diff(np.minimum(reached, self.problem.budgets[h]), prepend=0.0) > 0
         active = np.zeros(now.size, dtype=bool)
         active[order[chosen]] = True
         return active
@@ -83,7 +84,7 @@ class LpUpdate:
         try:
             lp = self._free.pop()  # pop and append are atomic: no two threads get the same
         except IndexError:
-            lp = FluidLp(self.blocks, self.problem.budget, self.problem.horizon, anywhere=True)
+            lp = FluidLp(self.blocks, self.problem.budgets, anywhere=True)
         planned, _ = lp.solve_from(h, masses)
         self._free.append(lp)
         return planned

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, ReadOnly, frozen
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
 from rmab.play.policy import IndexPolicy, Rule
-from rmab.solvers.checks import checked_table
+from rmab.solvers.checks import check_timeless, checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.whittle.index import arm_whittle, arm_whittle_finite
 
@@ -31,7 +31,7 @@ class Whittle(ReadOnly):
     indexable : (N,) bool array
         Whether raising the price only ever makes states passive. Where it does not, a state's index is the last price at
         which it becomes passive (finite horizon), or that at which the sweep makes it passive.
-    budget : int
+    budget : int or (H,) int array
         The budget of the problem.
 
     Examples
@@ -45,7 +45,7 @@ class Whittle(ReadOnly):
 
     index: FloatArray
     indexable: BoolArray
-    budget: int
+    budget: int | IntArray
 
     def __repr__(self) -> str:
         size = f"{len(self.index)} arms, {self.index.shape[-1]} states"
@@ -87,6 +87,7 @@ def whittle(problem: Problem, reward: ArrayLike, *, discount: float = 1.0) -> Wh
     array([0.5, 0.5])
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "whittle"))
+    check_timeless("whittle", problem.phases, "rmab.whittle_finite takes them")
     if not 0.0 <= discount <= 1.0:
         raise ModelError(f"discount must be in [0, 1], got {discount}")
     index, indexable = np.zeros((len(blocks.kernels), problem.arms.states)), np.ones(len(blocks.kernels), dtype=bool)
@@ -107,9 +108,9 @@ def whittle_finite(problem: Problem, reward: ArrayLike) -> Whittle:
     Parameters
     ----------
     problem : Problem
-        Arms, start states, budget and horizon.
-    reward : (N, S, 2) array
-        Reward of each arm, state and action.
+        Arms, start, budget and horizon.
+    reward : (N, S, 2) or (N, K, S, 2) array
+        Reward of each arm, state and action; in each phase, where it depends on the time.
 
     Returns
     -------
@@ -130,12 +131,13 @@ def whittle_finite(problem: Problem, reward: ArrayLike) -> Whittle:
     array([0.468, 0.42 , 0.3  , 0.   ])
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "whittle_finite"))
-    index = np.zeros((len(blocks.kernels), problem.horizon, problem.arms.states))
-    indexable = np.ones(len(blocks.kernels), dtype=bool)
+    index = np.zeros((blocks.count, problem.horizon, problem.arms.states))
+    indexable = np.ones(blocks.count, dtype=bool)
     for n in np.unique(blocks.block_of, return_index=True)[1]:
         c, size = blocks.block_of[n], problem.arms.real_states[n]
-        kernel, own = blocks.kernels[c, :size, :, :size], blocks.reward[c, :size]
-        index[c, :, :size], indexable[c] = arm_whittle_finite(kernel, own, problem.horizon)
+        mine = slice(c * blocks.phases, (c + 1) * blocks.phases)
+        kernel, own = blocks.kernels[mine, :size, :, :size], blocks.reward[mine, :size]
+        index[c, :, :size], indexable[c] = arm_whittle_finite(kernel, own, problem.phase_of)
     return _spread(index, indexable, problem, blocks)
 
 

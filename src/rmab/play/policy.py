@@ -90,7 +90,7 @@ class IndexPolicy:
             given = as_floats(table, "table")
             if given.ndim not in (2, 3) or 0 in given.shape:
                 raise PolicyError(f"table must have shape (N, H, S) or (N, S), got {given.shape}")
-            steps = given.shape[1] if given.ndim == 3 else np.size(budget)  # type: ignore[arg-type]
+            steps = given.shape[1] if given.ndim == 3 else np.size(budget)
             limit = checked_limits(budget, len(given), steps)
         except ModelError as error:
             raise PolicyError(str(error)) from error

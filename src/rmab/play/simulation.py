@@ -214,7 +214,7 @@ def _start(problem: Problem) -> tuple[IntArray, FloatArray]:
         return problem.start, NO_ODDS  # type: ignore[return-value]
     sums = np.cumsum(problem.start, axis=1)
     sums[sums >= sums[:, -1:]] = 1.0  # as in Arms.cumulative: no gap below 1
-    return NOWHERE, frozen(sums)
+    return NOWHERE, frozen(np.asarray(sums, dtype=np.float64))
 
 
 def _episode(

@@ -24,6 +24,7 @@ from rmab.common.forks import cached_property, in_child
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
+from rmab.model.time import by_phase
 from rmab.model.view import View
 from rmab.planners.indices import lagrangian_index, occupancy_index
 from rmab.play.policy import IndexPolicy
@@ -44,7 +45,7 @@ class Comparators:
     ----------
     problem : Problem
         The problem, with its true kernels.
-    rewards : array of float, shape (T, N, S, 2)
+    rewards : array of float, shape (T, N, S, 2) or (T, N, K, S, 2)
         The rewards that the adversary chose in each episode.
 
     Examples
@@ -69,8 +70,8 @@ class Comparators:
 
     @cached_property
     def visits(self) -> FloatArray:
-        """(N, S, 2) mean visits per episode of O1's occupancy."""
-        return frozen(self.plan.occupancy.sum(axis=1))
+        """(N, S, 2), or (N, K, S, 2) with phases: mean visits per episode of O1's occupancy."""
+        return frozen(by_phase(self.plan.occupancy, self.problem.phase_of, self.problem.phases))
 
     def per_episode(self, which: Comparator) -> FloatArray:
         """(T,) what the comparator 'O1', 'O2' or 'O3' earns in each episode; ModelError for another name."""
@@ -92,11 +93,11 @@ class Comparators:
 
     def o1(self) -> FloatArray:
         """(T,) what the fluid plan of the summed rewards earns; its sum bounds every fixed policy, up to the plan's gap."""
-        return np.asarray(np.tensordot(self.rewards, self.visits, axes=3))
+        return np.asarray(np.tensordot(self.rewards, self.visits, axes=self.visits.ndim))
 
     def o2(self) -> FloatArray:
         """(T,) what the best executable fixed policy earns: chosen on half of the simulated episodes, evaluated on all."""
-        return np.asarray(np.tensordot(self.rewards, self._best_visits, axes=3))
+        return np.asarray(np.tensordot(self.rewards, self._best_visits, axes=self._best_visits.ndim))
 
     @cached_property
     def _best_visits(self) -> FloatArray:
@@ -107,7 +108,7 @@ class Comparators:
         return frozen(samples[int(np.argmax(halves))].mean(axis=0))
 
     def _simulated(self, policy: IndexPolicy) -> FloatArray:
-        """(ROUNDS, N, S, 2) visits in simulated episodes, with the same luck for every policy."""
+        """(ROUNDS, N, S, 2), or with phases, visits in simulated episodes, with the same luck for every policy."""
         return simulate_visits(self.problem, policy, LUCK, ROUNDS)
 
     def o3(self) -> FloatArray:
@@ -144,8 +145,9 @@ in_child(_renew_lock)
 def _fingerprint(problem: Problem, rewards: FloatArray) -> bytes:
     """Return a digest of everything that the comparators depend on."""
     arms = problem.arms
-    digest = sha256(repr((problem.budget, problem.horizon, rewards.shape)).encode())
-    for array in (arms.kernels[arms.representatives], arms.group_of, problem.start, rewards):
+    digest = sha256(repr((problem.horizon, problem.phases, problem.start.shape, rewards.shape)).encode())
+    kernels, time = arms.kernels[arms.representatives], (problem.budgets, problem.phase_of)
+    for array in (kernels, arms.group_of, *time, problem.start, rewards):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()
 
@@ -177,5 +179,5 @@ def theory_curve(view: View, epsilon: float = 0.05) -> FloatArray:
     states, arms, horizon = view.states, view.arms, view.horizon
     descent = arms * horizon * np.sqrt(t * np.log(states**2 * 2))
     feedback = horizon * np.sqrt(2 * arms * t * np.log(4 * states * 2 * arms * t / epsilon))
-    index = view.budget * np.sqrt(states * 2 * arms * t * horizon)
+    index = view.budgets.max() * np.sqrt(states * 2 * arms * t * horizon)
     return np.asarray((view.high - view.low) * (descent + feedback + index))

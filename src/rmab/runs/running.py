@@ -19,6 +19,7 @@ from rmab.families import Task, load_task, task
 from rmab.learning import learner as make_learner
 from rmab.learning.base import Learner, Plan
 from rmab.learning.state import State
+from rmab.model.time import by_phase, shape_of
 from rmab.model.view import FeedbackMode
 from rmab.play.feedback import Feedback
 from rmab.play.outcomes import Trajectory
@@ -46,15 +47,16 @@ class Run(ReadOnly):
     reward : ndarray, shape (T,)
         What was earned.
     activations, visited, iterations : ndarray of int, shape (T,)
-        Activations spent; pairs (n, s, a) visited at least once so far; iterations of the solver behind the plan.
+        Activations spent; pairs (n, s, a), in every phase, visited at least once so far; iterations of the solver behind the
+        plan.
     seconds : ndarray, shape (T,)
         Wall time of the whole episode.
-    rewards : ndarray, shape (T, N, S, 2)
+    rewards : ndarray, shape (T, N, S, 2), or (T, N, K, S, 2) with phases
         What the adversary chose.
     planned, believed : ndarray, shape (T,)
         What the plan's occupancy earns under the true rewards, and under the learner's own estimates; NaN for learners
         without occupancies.
-    estimates : ndarray, shape (T, N, S, 2), or None
+    estimates : ndarray, shape of rewards, or None
         These estimates.
     state : State
         The learner's state after the last episode.
@@ -106,7 +108,8 @@ class Run(ReadOnly):
         if self.estimates is None:
             return np.full((4, self.reward.size), np.nan)
         bound = self.comparators.o1()
-        hoped = np.tensordot(self.estimates, self.comparators.visits, axes=3)
+        visits = self.comparators.visits
+        hoped = np.tensordot(self.estimates, visits, axes=visits.ndim)
         return np.stack([bound - hoped, hoped - self.believed, self.believed - self.planned, self.planned - self.reward])
 
     def to_table(self, comparators: Sequence[Comparator] = ("O1", "O2", "O3")) -> dict[str, FloatArray | IntArray]:
@@ -127,7 +130,7 @@ class Run(ReadOnly):
         """Return the run in a few numbers: totals over all episodes, NaN where the learner has no terms."""
         problem, learner = self.task.problem, self.learner.partition(" ")[0]
         comparators: tuple[Comparator, ...] = ("O1", "O2", "O3")
-        slots = problem.budget * problem.horizon * self.reward.size
+        slots = int(problem.budgets.sum()) * self.reward.size
         return {
             "task": self.task.name,
             "learner": learner,
@@ -245,8 +248,8 @@ class _Loop:
     def __init__(self, game: Task, seed: int) -> None:
         self.task, self.seed = game, seed
         episodes, arms = game.episodes, game.problem.arms
-        self.visits = np.zeros((arms.count, arms.states, 2), dtype=np.int64)
-        self.rewards = np.empty((episodes, arms.count, arms.states, 2))
+        shape = shape_of(game.problem.phases, arms.count, arms.states, 2)
+        self.visits, self.rewards = np.zeros(shape, dtype=np.int64), np.empty((episodes, *shape))
         self.estimates: FloatArray | None = np.empty_like(self.rewards)
         self.floats = {name: np.full(episodes, np.nan) for name in ("reward", "seconds", "planned", "believed")}
         self.whole = {name: np.zeros(episodes, dtype=np.int64) for name in ("activations", "visited", "iterations")}
@@ -262,8 +265,9 @@ class _Loop:
 
     def record(self, t: int, plan: Plan, episode: Trajectory, estimate: FloatArray | None, begin: float) -> None:
         self.floats["seconds"][t] = time.perf_counter() - begin
-        arm = np.arange(self.visits.shape[0])
-        np.add.at(self.visits, (arm, episode.states[:-1], episode.actions.astype(np.int64)), 1)
+        problem, arm = self.task.problem, np.arange(self.visits.shape[0])
+        where = (arm,) if problem.phases == 1 else (arm, problem.phase_of[:, np.newaxis])
+        np.add.at(self.visits, (*where, episode.states[:-1], episode.actions.astype(np.int64)), 1)
         self.floats["reward"][t] = episode.reward
         self.whole["activations"][t] = episode.actions.sum()
         self.whole["visited"][t] = np.count_nonzero(self.visits)
@@ -273,7 +277,7 @@ class _Loop:
             return
         if self.estimates is not None:
             self.estimates[t] = estimate
-        expected = plan.occupancy.sum(axis=1)[plan.block_of]
+        expected = by_phase(plan.occupancy, problem.phase_of, problem.phases)[plan.block_of]
         self.floats["planned"][t] = (expected * self.rewards[t]).sum()
         self.floats["believed"][t] = (expected * estimate).sum()
 
@@ -286,7 +290,7 @@ class _Loop:
 
 
 def _known_rewards(game: Task) -> FloatArray:
-    """(N, S, 2) the summed rewards; against an adversary that answers to what was done, T times a typical reward."""
+    """Return the summed rewards; against an adversary that answers to what was done, T times a typical reward."""
     if game.adversary.adaptive:
         return game.episodes * game.base_reward
     total: FloatArray = np.sum([game.reward(t) for t in range(game.episodes)], axis=0)

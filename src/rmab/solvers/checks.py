@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.checks import as_floats, check_magnitude
 from rmab.errors import ModelError
 from rmab.model.problem import Problem, checked_reward
@@ -17,9 +17,23 @@ def check_problem(problem: object, name: str, wanted: str = "a problem", argumen
 
 
 def checked_table(problem: Problem, reward: ArrayLike, name: str) -> FloatArray:
-    """Return the reward as an array (N, S, 2) that fits the problem, or raise ModelError in the words of `name`."""
+    """Return the reward by cell, (N * K, S, 2), or raise ModelError in the words of `name` where it does not fit."""
     check_problem(problem, name, "a problem and a reward", "task.problem, task.base_reward")
     return checked_reward(reward, problem)
+
+
+def check_timeless(name: str, phases: int, instead: str = "") -> None:
+    """Raise ModelError where there are several phases: what holds for ever cannot depend on the time."""
+    if phases > 1:
+        hint = f"; {instead}" if instead else ""
+        raise ModelError(f"{name} is for dynamics and rewards that never change: this has {phases} phases{hint}")
+
+
+def check_one_budget(name: str, budget: int | IntArray) -> int:
+    """Return the budget, or raise ModelError where it changes from step to step."""
+    if not isinstance(budget, int):
+        raise ModelError(f"{name} needs one budget for all steps: this goes from {budget.min()} to {budget.max()}")
+    return budget
 
 
 def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:

@@ -63,9 +63,9 @@ class Game:
         declared = {name: getattr(old, name) for name in ("groups", "support", "sizes")}
         known = {name: value[order] for name, value in declared.items() if value is not None}
         arms = Arms(old.kernels[order], state_names=old.state_names, **known)
-        start = frozen(self.problem.start[order])
-        problem = Problem(arms, start, self.problem.budget, self.problem.horizon)
-        view = replace(self.view, start=start, groups=arms.groups, support=arms.support, sizes=arms.sizes)
+        own, start = self.problem, frozen(np.asarray(self.problem.start[order]))
+        problem = Problem(arms, start, own.budget, own.horizon, own.phase_of)
+        view = replace(self.view, start=problem.start, groups=arms.groups, support=arms.support, sizes=arms.sizes)
         return Game(problem, view, self.rewards[:, order])
 
 
@@ -104,9 +104,9 @@ def of_plan(plan: Plan, view: View) -> Print:
     """Describe a plan: the table of an index policy; of any other, what it does in some states."""
     policy, rest = plan.policy, (exactly(plan.occupancy), exactly(plan.block_of))
     if type(policy) is IndexPolicy:
-        return exactly(policy.table), policy.budget, policy.rule, policy.rounding, rest
+        return exactly(policy.table), exactly(policy.budget), policy.rule, policy.rounding, rest
     sizes = np.full(view.arms, view.states) if view.sizes is None else view.sizes
     places = np.random.default_rng(LUCK).integers(0, sizes, size=(view.horizon, view.arms))
-    places[0] = view.start
+    places[0] = view.start_masses.argmax(axis=1)
     acts = [exactly(np.asarray(policy.act(h, places[h], np.random.default_rng(h)))) for h in range(view.horizon)]
     return (*acts, rest)

@@ -159,14 +159,14 @@ def _check_resume(learner: Learner, game: Game, rest: Course, state: State) -> N
 def _wrong(view: View, good: Feedback) -> Iterator[tuple[str, Feedback]]:
     """Yield feedback that is wrong in one way each, as far as the task has room for it."""
     episode, states, actions, rewards = good.episode, good.states, good.actions, good.rewards
-    yield "a missing step", Feedback(episode, states[:-1], actions[:-1], rewards)
+    yield "a missing step", Feedback(episode, states[:-1], actions, rewards)
     yield "a missing arm", Feedback(episode, states[:, 1:], actions[:, 1:], rewards[1:])
     unknown = states.copy()
     unknown[-1, 0] = view.states
     yield "an unknown state", Feedback(episode, unknown, actions, rewards)
-    if view.budget < view.arms:
+    if view.budgets[-1] < view.arms:
         crowded = actions.copy()
-        crowded[-1] = np.arange(view.arms) <= view.budget
+        crowded[-1] = np.arange(view.arms) <= view.budgets[-1]
         paid = np.zeros(rewards.shape) if view.passive_zero else np.full(rewards.shape, view.low)
         trajectory = Trajectory(states.astype(np.int32), crowded, 0.0)
         yield "more active arms than the budget", Feedback.reveal(view, episode, trajectory, paid)

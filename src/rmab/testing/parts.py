@@ -82,14 +82,15 @@ def check_execution(part: Execution) -> None:
     require(isinstance(part, Execution), f"kind: {type(part).__name__} does not derive from Execution")
     for task in _tasks():
         pools, rng = Pools.of(task.view()), np.random.default_rng(3)
-        shape = (pools.start.size, task.problem.horizon, task.problem.arms.states, 2)
+        shape = (pools.weights.size, task.problem.horizon, task.problem.arms.states, 2)
         for mass in (np.zeros(shape), np.ones(shape), rng.random(shape)):
             policy = _called(part, pools, mass)
             require(isinstance(policy, Policy), "policy: it must have a method act(h, states, rng)")
             for h in range(task.problem.horizon):
                 states = rng.integers(0, task.problem.arms.real_states)
                 active = int(np.sum(policy.act(h, states, rng)))
-                require(active <= task.problem.budget, f"budget: {active} arms are active, of {task.problem.budget}")
+                most = int(task.problem.budgets[h])
+                require(active <= most, f"budget: {active} arms are active, of {most}")
     _check(part, Execution, "execute", part)
 
 

@@ -67,14 +67,24 @@ class ColoredUcrl2(IndexLearner):
 
     def kept(self, view: View) -> Declared:
         """Declare the plan for all arms at once, and the visits when it was made."""
-        joint, sets = view.states**view.arms, sum(comb(view.arms, k) for k in range(view.budget + 1))
+        joint, sets = view.states**view.arms, sum(comb(view.arms, k) for k in range(int(view.budgets.max()) + 1))
         shape = Pools.of(view).support.shape[:3]
         plan = {"choice": Kept((view.horizon, joint), "i", 0, sets - 1), "value": Kept((joint,)), "epoch": whole(*shape)}
         return {**super().kept(view), **plan}
 
+    @property
+    def anywhere(self) -> bool:
+        """No: plans are kept until a count has doubled."""
+        return False
+
+    def refuses(self, view: View) -> str:
+        """Return that its plan knows neither phases nor budgets by step."""
+        timed = view.phases > 1 or not isinstance(view.budget, int)
+        return "plans with one phase and one budget for all steps" if timed else ""
+
     def initial(self, view: View, seed: int) -> Arrays:
         """Begin, unless the task is too large to plan for all arms at once."""
-        joint, sets = view.states**view.arms, sum(comb(view.arms, k) for k in range(view.budget + 1))
+        joint, sets = view.states**view.arms, sum(comb(view.arms, k) for k in range(int(view.budgets.max()) + 1))
         if joint * sets > LARGEST:
             size = f"{view.states}^{view.arms} = {joint} joint states and {sets} sets of arms"
             raise ModelError(f"{self.name} plans for all arms at once: {size} are too many, {LARGEST} pairs at most")
@@ -116,7 +126,7 @@ def color_widths(
 
 def joint_sets(view: View, seed: int) -> BoolArray:
     """(K, N) all sets of at most B arms, large ones first, as ties go to the first; in an order of the seed's otherwise."""
-    every = [chosen for size in range(view.budget, -1, -1) for chosen in combinations(range(view.arms), size)]
+    every = [chosen for size in range(int(view.budgets.max()), -1, -1) for chosen in combinations(range(view.arms), size)]
     sets = np.zeros((len(every), view.arms), dtype=bool)
     for k, chosen in enumerate(every):
         sets[k, list(chosen)] = True

@@ -67,14 +67,14 @@ class DilatedPo(Learner):
         """Begin with no losses and no prices."""
         pools = Pools.of(view)
         counts = np.zeros(pools.support.shape, dtype=np.int64)
-        losses = np.zeros((pools.start.size, view.horizon, view.states, 2))
+        losses = np.zeros((pools.weights.size, view.horizon, view.states, 2))
         return {"counts": counts, **EPOCHS.learn({}, counts), "losses": losses, "prices": np.zeros(view.horizon)}
 
     def kept(self, view: View) -> Declared:
         """Declare counts, losses and prices."""
         pools = Pools.of(view)
         table, each = whole(*pools.support.shape), Kept((view.horizon,), "f", 0, 1)
-        losses = Kept((pools.start.size, view.horizon, view.states, 2))
+        losses = Kept((pools.weights.size, view.horizon, view.states, 2))
         return {"counts": table, "epoch": table, "losses": losses, "prices": each}
 
     def decide(self, state: State) -> Plan:
@@ -88,7 +88,7 @@ class DilatedPo(Learner):
         observed, share = pools.observe(feedback), self._share(state)
         counts = arrays["counts"] + observed.counts
         own = own_occupancy(pools, share, arrays["epoch"])
-        excess = np.einsum("n,nhs->h", pools.weights, own[..., 1]) - view.budget
+        excess = np.einsum("n,nhs->h", pools.weights, own[..., 1]) - view.budgets
         prices = np.clip(arrays["prices"] + excess / (view.arms * np.sqrt(view.episodes)), 0.0, 1.0)
         losses = arrays["losses"] + self._advance(state, feedback, observed, share)
         epoch = EPOCHS.learn({"epoch": arrays["epoch"]}, counts)
@@ -110,22 +110,25 @@ class DilatedPo(Learner):
         luck = (state.seed, state.episode)
         weights = importance(pools, self.decide(state).policy, share, arrays["epoch"], most, luck) + gamma
         to_go = of_blocks(pools, placed(view, feedback, _losses_to_go(pools, feedback, observed, arrays["prices"])))
-        return to_go / weights - self.chosen("bonus") * _bonus(sets, share, most, least, gamma)
+        return to_go / weights - self.chosen("bonus") * _bonus(pools, sets, share, most, least, gamma)
 
 
 def _losses_to_go(pools: Pools, feedback: Feedback, observed: Observed, prices: FloatArray) -> FloatArray:
     """(H, N) what every arm loses from step h on, prices included; rewards that were not revealed count as no loss."""
     actions = feedback.actions.astype(np.int64)
-    value = observed.values[pools.payoff_of, feedback.states[:-1], actions]
+    cell = pools.payoff_of * pools.view.phases + pools.view.steps[:, np.newaxis]
+    value = observed.values[cell, feedback.states[:-1], actions]
     loss = np.where(np.isnan(value), 0.0, 1.0 - value) + prices[:, np.newaxis] * actions
     return np.asarray(loss[::-1].cumsum(axis=0)[::-1])
 
 
-def _bonus(sets: TransitionSets, share: FloatArray, most: FloatArray, least: FloatArray, gamma: float) -> FloatArray:
+def _bonus(
+    pools: Pools, sets: TransitionSets, share: FloatArray, most: FloatArray, least: FloatArray, gamma: float
+) -> FloatArray:
     """(C, H, S, 2) B, from the most and least mass of every pair (C,H,S,2)."""
     horizon = share.shape[1]
     chance = np.stack([1.0 - share, share], axis=3)
     local = (chance * (3 * gamma * horizon + horizon * (most - least)) / (most + gamma)).sum(axis=3)
     bonus = np.empty(most.shape)
-    dilated_bonus(sets.rows, share, local, 1.0 + 1.0 / horizon, bonus)
+    dilated_bonus(sets.rows, pools.view.steps, share, local, 1.0 + 1.0 / horizon, bonus)
     return bonus

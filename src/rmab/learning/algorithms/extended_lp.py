@@ -11,6 +11,7 @@ from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.parts import OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
 from rmab.learning.pools import Pools
 from rmab.model.problem import Problem
+from rmab.model.time import parted
 from rmab.solvers.fluid.optimistic import optimistic_fluid
 from rmab.solvers.transitions import TransitionSets
 
@@ -69,5 +70,6 @@ class ExtendedLearner(IndexLearner):
 def finite_plan(pools: Pools, sets: TransitionSets, estimate: FloatArray) -> FloatArray:
     """(C, H, S, 2) masses of the extended LP of an episode; sets of every group, estimate (R, S, 2)."""
     view, blocks = pools.view, sets.take(pools.group)
+    low, high, pays = (parted(one, view.phases) for one in (blocks.low, blocks.high, estimate[pools.payoff]))
     size = (pools.start, view.budget, view.horizon, pools.weights)
-    return optimistic_fluid(blocks.low, blocks.high, estimate[pools.payoff], *size, tolerance=1e-4).mass
+    return optimistic_fluid(low, high, pays, *size, phase_of=view.phase_of, tolerance=1e-4).mass

@@ -41,7 +41,7 @@ class Oracle(Learner):
             raise ModelError("dependent rounding needs index 'occupancy', whose values are probabilities")
 
     def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Oracle:  # noqa: ARG002
-        """Return the oracle of this problem and these summed rewards (N, S, 2): the only way to tell it."""
+        """Return the oracle of this problem and these summed rewards, (N, S, 2) or (N, K, S, 2): the only way to tell it."""
         make = {"lagrangian": lagrangian_index, "occupancy": occupancy_index}[self.index]
         told = copy(self)
         object.__setattr__(told, "_table", make(problem, rewards, plan=fluid(problem, rewards)).table)
@@ -74,6 +74,15 @@ class Chance(Learner):
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Keep nothing."""
         return {}
+
+    @property
+    def anywhere(self) -> bool:
+        """Whatever the start, budget and horizon."""
+        return True
+
+    def decide_in(self, state: State, view: View) -> Plan:
+        """Rank all arms alike."""
+        return self.decide(state.seen_in(view))
 
     def decide(self, state: State) -> Plan:
         """Rank all arms alike: ties are broken at random."""

@@ -41,7 +41,7 @@ class PricedMirror(Centred):
         """(H,) active mass of the last plan beyond the budget, per arm."""
         view = episode.pools.view
         used = np.einsum("n,nhs->h", episode.pools.weights, episode.mass[..., 1])
-        return np.asarray((used - view.budget) / view.arms)
+        return np.asarray((used - view.budgets) / view.arms)
 
 
 class PrimalDual(MirrorDescent):
@@ -52,7 +52,7 @@ class PrimalDual(MirrorDescent):
         if state.episode == 0:
             return 0.0
         mean = state.arrays["step.excess"] / state.episode
-        return max(0.0, float(mean.max()) * state.view.arms / max(state.view.budget, 1))
+        return max(0.0, float((mean * state.view.arms / np.maximum(state.view.budgets, 1)).max()))
 
 
 def priced(prices: FloatArray) -> FloatArray:

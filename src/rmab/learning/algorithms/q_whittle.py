@@ -100,6 +100,19 @@ class QWhittle(Learner):
         tables = {"quality": Kept((payoffs, states, states, 2)), "index": Kept((payoffs, states))}
         return {**tables, "visits": Kept((payoffs, states, 2), "f", 0, MOST), "steps": whole()}
 
+    @property
+    def anywhere(self) -> bool:
+        """Whatever the start, budget and horizon: indices depend on none of them."""
+        return True
+
+    def decide_in(self, state: State, view: View) -> Plan:
+        """Activate the highest indices."""
+        return self.decide(state.seen_in(view))
+
+    def refuses(self, view: View) -> str:
+        """Return that an endless horizon knows no phases."""
+        return "learns the Whittle index of an endless horizon, which knows no phases" if view.phases > 1 else ""
+
     def decide(self, state: State) -> Plan:
         """Activate the highest indices, or random arms at the steps that are for exploration."""
         view = state.view
@@ -115,7 +128,7 @@ class QWhittle(Learner):
         tables = Tables(arrays["quality"], arrays["index"], arrays["visits"], int(arrays["steps"]))
         rates = (self.chosen("fast"), self.chosen("slow"), endless_discount(view))
         values, states, actions = pools.observe(feedback).values, feedback.states, feedback.actions.astype(np.int64)
-        for h in range(view.horizon):
+        for h in range(len(actions)):
             paid = values[pools.payoff_of, states[h], actions[h]]
             tables.step(pools.payoff_of, states[h], actions[h], paid, states[h + 1], rates)
         return {"quality": tables.quality, "index": tables.index, "visits": tables.visits, "steps": np.array(tables.steps)}

@@ -21,6 +21,7 @@ from rmab.learning.index_learner import Known
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.parts import EPSILON, Exploration
 from rmab.learning.state import Arrays
+from rmab.model.time import by_step
 
 
 @configured
@@ -47,5 +48,6 @@ class R2mabUcb(ExtendedLearner):
         pools, (sets, estimate) = known.pools, self.optimistic(known)
         mass = finite_plan(pools, sets, estimate)
         share = pools.index_of(mass)
-        worth = estimate[pools.payoff_of, :, 1][:, np.newaxis]
+        active = np.ascontiguousarray(estimate[..., 1])[pools.payoff]
+        worth = by_step(active, pools.weights.size, pools.view.steps)[pools.block_of]
         return {"estimate": estimate, "mass": mass, "table": share * worth if self.index == "weighted" else share}

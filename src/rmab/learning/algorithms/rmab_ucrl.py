@@ -31,6 +31,7 @@ from rmab.learning.parts import EPSILON
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View
+from rmab.solvers.checks import check_one_budget
 from rmab.solvers.stationary.stationary import stationary_fluid
 
 
@@ -56,14 +57,20 @@ class RmabUcrl(ExtendedLearner):
             mass = finite_plan(pools, sets, estimate)
             return {"estimate": estimate, "mass": mass, "share": share_of(mass)}
         blocks, view = sets.take(pools.group), pools.view
-        rest = (view.budget, pools.weights, pools.real[pools.group])
+        rest = (check_one_budget(self.name, view.budget), pools.weights, pools.real[pools.group])
         endless = stationary_fluid(blocks.low, blocks.high, estimate[pools.payoff], *rest)
         mass, share = (np.repeat(one[:, np.newaxis], view.horizon, axis=1) for one in (endless.mass, endless.share))
         return {"estimate": estimate, "mass": mass, "share": share}
 
     def kept(self, view: View) -> Declared:
         """Declare the shares, too."""
-        return {**super().kept(view), "share": masses(Pools.of(view).start.size, view.horizon, view.states)}
+        return {**super().kept(view), "share": masses(Pools.of(view).weights.size, view.horizon, view.states)}
+
+    def refuses(self, view: View) -> str:
+        """Return that an endless horizon knows neither phases nor budgets by step."""
+        endless = self.version in ("stationary", "generator") and (view.phases > 1 or not isinstance(view.budget, int))
+        why = f"version {self.version!r} plans for ever, with one phase and one budget: take version 'finite' or 'window'"
+        return why if endless else ""
 
     def table(self, state: State) -> FloatArray:
         """(N, H, S) the share of every arm's block."""

@@ -23,6 +23,7 @@ from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.parts import EPSILON
 from rmab.learning.pools import Pools, empirical
 from rmab.learning.state import Arrays, State
+from rmab.model.time import limits_of
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.solvers.compiled.balls import lifted_values
@@ -58,7 +59,13 @@ class UcWhittle(IndexLearner):
 
     def observe(self, state: State, feedback: Feedback) -> Arrays:
         """Keep the price that would have cleared the budget."""
-        return {"price": np.array(clearing_price(state.arrays["table"], feedback.states[:-1], state.view.budget))}
+        steps = len(feedback.actions)
+        budgets = state.view.budgets[:steps] if feedback.budget is None else limits_of(feedback.budget, steps)
+        return {"price": np.array(clearing_price(state.arrays["table"], feedback.states[:-1], budgets))}
+
+    def refuses(self, view: View) -> str:
+        """Return that an endless horizon knows no phases."""
+        return "ranks by the Whittle index of an endless horizon, which knows no phases" if view.phases > 1 else ""
 
 
 def whittle_radius(view: View, visits: IntArray, episode: int, epsilon: float) -> FloatArray:
@@ -79,9 +86,11 @@ def optimistic_kernels(
     return rows, values
 
 
-def clearing_price(table: FloatArray, states: IntArray, budget: int) -> float:
-    """Return the B-th largest index (N,S) among the arms in their states (H,N), mean over the steps; 0 without budget."""
-    if budget == 0:
-        return 0.0
+def clearing_price(table: FloatArray, states: IntArray, budgets: IntArray) -> float:
+    """Return the B-th largest index (N,S) among the arms in their states (H,N), mean over the steps; 0 without budget.
+
+    The budgets (H,) are those of the steps.
+    """
     index = np.sort(table[np.arange(len(table)), states], axis=1)
-    return float(index[:, -budget].mean())
+    clearing = index[np.arange(len(index)), -np.maximum(budgets, 1)]
+    return float(np.where(budgets > 0, clearing, 0.0).mean())

@@ -21,9 +21,12 @@ class Part(Configured):
 
     draws     whether it draws arm by arm, so that another order of the arms is another luck.
     feedback  the feedback without which it is not defined.
+    anywhere  whether it takes episodes of any start, budget and horizon, not only those of the view: then neither the plan
+              (`Episode.mass`) nor the policy is what was executed, and it may not count on them.
     """
 
     draws: ClassVar[bool] = False
+    anywhere: ClassVar[bool] = False
     feedback: ClassVar[Literal["bandit", "full"]] = "bandit"
 
     def kept(self, pools: Pools) -> Declared:  # noqa: ARG002

@@ -12,6 +12,7 @@ from rmab.learning.parts.base import Part
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Memory
 from rmab.model.problem import Problem
+from rmab.model.time import cells
 from rmab.model.view import View
 
 KEY = 103  # of the stream that samples are drawn from
@@ -81,7 +82,7 @@ class Sampling(Counting):
 
 def drawn(problem: Problem, samples: int, seed: int) -> IntArray:
     """(G, S, 2, S) how often each next state came up among `samples` draws of every pair of every group."""
-    kernels = problem.arms.kernels[problem.arms.representatives]
+    kernels = cells(problem.arms.kernels[problem.arms.representatives], problem.phases)
     rows = kernels / kernels.sum(axis=3, keepdims=True)
     return frozen(stream(seed, KEY).multinomial(samples, rows).astype(np.int64))
 
@@ -104,8 +105,9 @@ class Exploration(Part):
         return bool(episode < longest and visits[pools.real].min() < enough)
 
     def table(self, pools: Pools, visits: IntArray) -> FloatArray:
-        """(N, S) indices: the fewer activations, the higher."""
-        return -visits[pools.group_of, :, 1].astype(np.float64)
+        """(N, S), or (N, H, S) with phases, indices: the fewer activations, the higher."""
+        fewer = -pools.of_arms(visits[..., 1], pools.group_of).astype(np.float64)
+        return fewer if pools.view.phases == 1 else np.asarray(fewer[:, pools.view.steps])
 
 
 def begin_means(pools: Pools, window: int = 0) -> Memory:
@@ -133,5 +135,5 @@ def mean_reward(memory: Memory) -> FloatArray:
 
 def times_seen(pools: Pools, memory: Memory) -> IntArray:
     """(R, S, 2) how many visits of all arms that are paid so had their reward shown; the memory counts them per arm."""
-    arms = np.bincount(pools.payoff_of)[:, np.newaxis, np.newaxis]
+    arms = pools.arms_paid_alike[:, np.newaxis, np.newaxis]
     return np.asarray(np.rint(memory["seen"].sum(axis=0) * arms), dtype=np.int64)

@@ -16,6 +16,8 @@ RULE = "always activate the full budget (fill), or leave arms of index 0 passive
 class Execution(Part, ABC):
     """A part that says who is activated. Override `policy`; every policy must keep the budget."""
 
+    anywhere = True
+
     @abstractmethod
     def policy(self, pools: Pools, mass: FloatArray) -> Policy:
         """Return the policy that executes the occupancies (C, H, S, 2) of a plan."""

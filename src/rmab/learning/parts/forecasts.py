@@ -27,6 +27,7 @@ class Remembering(Rewards):
     RATES  what is left of the past's weight after an episode, for each of the means.
     """
 
+    anywhere = True
     RATES: ClassVar[tuple[float, ...]] = (1.0,)
 
     def begin(self, pools: Pools) -> Memory:

@@ -17,6 +17,8 @@ from rmab.learning.state import Memory
 class Refresh(Part, ABC):
     """A part that says which of the counts the sets are made of. Override all three methods."""
 
+    anywhere = True
+
     @abstractmethod
     def learn(self, memory: Memory, counts: IntArray) -> Memory:
         """Return the memory, given all counts (G, S, 2, S) so far; at the beginning, memory is empty and counts are 0."""

@@ -17,6 +17,7 @@ from rmab.learning.parts.sets import hoeffding_width
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Memory
 from rmab.learning.visits import executed_occupancy, exploration, of_payoffs
+from rmab.model.time import by_phase
 from rmab.model.view import View
 
 
@@ -67,6 +68,7 @@ class PaperEstimator(Rewards):
     Where H / c is large, and it mostly is, the estimate is 1 whatever was seen: kept as published.
     """
 
+    anywhere = True
     epsilon: float = option(default=0.05, gt=0, lt=1, help="of the width delta: that of Hoeffding sets")
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
@@ -81,6 +83,8 @@ class PaperEstimator(Rewards):
 class Direct(Rewards):
     """The value that was seen; 1 where nothing was."""
 
+    anywhere = True
+
     def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
         """Take in one episode."""
         values = episode.observed.values
@@ -92,6 +96,7 @@ class Revealed(Rewards):
     """The true rewards, which full feedback reveals."""
 
     feedback = "full"
+    anywhere = True
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
         """Take in one episode; padded states have no reward."""
@@ -113,14 +118,17 @@ class ImplicitExploration(Rewards):
         """Take in one episode."""
         pools = episode.pools
         rates = executed_occupancy(pools, episode.policy, episode.counts, episode.luck)
-        expected = of_payoffs(pools, rates.sum(axis=1)) + exploration(pools.view, self.epsilon)
+        visits = by_phase(rates, pools.view.steps, pools.view.phases)
+        expected = of_payoffs(pools, visits) + exploration(pools.view, self.epsilon)
         return Estimate(implicit_estimate(episode.observed, expected))
 
 
 def paper_estimate(view: View, observed: Observed, width: FloatArray) -> FloatArray:
     """(R, S, 2) the paper's estimate; width (R, S, 2) is delta."""
     seen = ~np.isnan(observed.values)
-    scaled = observed.values * view.horizon / np.maximum(observed.visits, 1.0)
+    of_phase = np.bincount(view.steps, minlength=view.phases)  # the steps at which a pair can be visited; H with one phase
+    steps = np.tile(of_phase, len(observed.values) // view.phases)[:, np.newaxis, np.newaxis]
+    scaled = observed.values * steps / np.maximum(observed.visits, 1.0)
     return np.where(seen, np.minimum(scaled + width, 1.0), 1.0)
 
 

@@ -31,6 +31,8 @@ class Sets(Part, ABC):
     ...         return TransitionSets.boxes(np.zeros(counts.shape), pools.support)
     """
 
+    anywhere = True
+
     @abstractmethod
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
         """Return the sets of every group for this episode (from 0), given the transitions counted so far (G, S, 2, S)."""

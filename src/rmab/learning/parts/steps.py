@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import FloatArray, frozen
+from rmab.errors import ModelError
 from rmab.learning.kept import Declared, Kept, masses
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Episode, Part
@@ -58,6 +59,12 @@ class Step(Part, ABC):
         plan = _projected(pools, sets, _uniform(pools), None)
         return Stepped(plan.mass, plan.iterations)
 
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
+        """Override where `anywhere` is true: return the plan for another situation, of which `pools` has start, budget and
+        horizon, given the sets of every block; what it keeps is dropped.
+        """
+        raise NotImplementedError(f"{type(self).__name__} says that it plans anywhere, but has no method `again`")
+
     @abstractmethod
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
         """Return the next plan, given the episode that ended, the new sets of every block, and what was paid."""
@@ -91,7 +98,7 @@ class Active(Step):
     def kept(self, pools: Pools) -> Declared:
         """Declare the flow of the last plan."""
         view = pools.view
-        return {"flow": masses(pools.start.size, view.horizon, view.states, 2, view.states)}
+        return {"flow": masses(pools.weights.size, view.horizon, view.states, 2, view.states)}
 
     def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
         """Return the projected uniform occupancy."""
@@ -108,8 +115,9 @@ class Active(Step):
         reference = np.maximum(mixed, FLOOR) * np.exp(exponent)[..., np.newaxis]
         return self._kept(_projected(pools, sets, reference, episode.mass, self._budget(pools)), own)
 
-    def _budget(self, pools: Pools) -> float:
-        return pools.view.budget if self.coupled else float(pools.view.arms)
+    def _budget(self, pools: Pools) -> FloatArray:
+        view = pools.view
+        return view.budgets.astype(np.float64) if self.coupled else np.full(view.horizon, float(view.arms))
 
     def _kept(self, plan: Projection, own: Memory) -> Stepped:
         return Stepped(plan.mass, plan.iterations, {"flow": plan.z, **own})
@@ -131,11 +139,23 @@ class Lazy(Step):
     its own, and T need not be known.
     """
 
+    anywhere = True
     scale: float = option(default=1.0, gt=0, le=1e6, help="how much greedier than by the rule, as a factor of beta")
 
-    def kept(self, pools: Pools) -> Declared:  # noqa: ARG002
-        """Declare beta, and the mean of gains where nothing is forecast."""
-        return {"beta": Kept((), "f", 0, GREATEST), "mean": Kept(None, optional=True)}
+    def kept(self, pools: Pools) -> Declared:
+        """Declare beta, and the direction: what is forecast, or the mean of gains where nothing is."""
+        ahead = Kept(pools.zero.shape, optional=True)
+        return {"beta": Kept((), "f", 0, GREATEST), "mean": Kept(None, optional=True), "ahead": ahead}
+
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
+        """Project along the last direction, at the beta that the last plan called for."""
+        direction = memory.get("ahead", memory.get("mean"))
+        if direction is None:
+            return super().begin(pools, sets)
+        if direction.ndim == 4:
+            raise ModelError("Lazy: directions that are known step by step hold for the start of the view only")
+        plan = _tilted(pools, sets, None, pools.by_block(direction), float(memory["beta"]))
+        return Stepped(plan.mass, plan.iterations)
 
     def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
         """Return the projected uniform occupancy."""
@@ -148,6 +168,8 @@ class Lazy(Step):
         if direction is None:
             past = memory.get("mean", np.array(0.0))
             direction = kept["mean"] = past + (estimate.gain - past) / (episode.number + 1)
+        else:
+            kept["ahead"] = direction
         beta, by_block = float(memory["beta"]), pools.by_block(direction)
         for _ in range(TRIALS):
             plan = _tilted(pools, sets, mass, by_block, beta)
@@ -171,14 +193,14 @@ def fitting_beta(pools: Pools, plan: Projection, direction: FloatArray, part: fl
     (C, 1 or H, S, 2). Infinite where nothing is gained.
     """
     view, weights = pools.view, pools.weights[:, np.newaxis]
-    share = view.budget / view.arms
-    blind = np.empty_like(plan.mass)
-    budget, even = np.full(view.horizon, float(view.budget)), np.full(plan.mass.shape[:3], share)
-    forward(plan.kernel, np.eye(view.states)[pools.start] * weights, budget, even, blind)
+    share = view.budgets / view.arms
+    blind, kernels = np.empty_like(plan.mass), plan.kernel.reshape(-1, *plan.kernel.shape[2:])
+    budget, even = view.budgets.astype(np.float64), np.array(np.broadcast_to(share[:, np.newaxis], plan.mass.shape[:3]))
+    forward(kernels, frozen(np.arange(view.horizon)), pools.begins * weights, budget, even, blind)
     mass = plan.mass * weights[..., np.newaxis, np.newaxis]
     gain = float(((mass - blind) * direction).sum())
     chosen = plan.mass / np.maximum(plan.mass.sum(axis=3, keepdims=True), 1e-300)
-    against = np.array([1.0 - share, share])
+    against = np.stack([1.0 - share, share], axis=1)[:, np.newaxis]
     entropy = float((mass * np.log(np.where(chosen > 0, chosen / np.maximum(against, 1e-300), 1.0))).sum())
     return entropy / (part * gain) if gain > 0 else np.inf
 
@@ -186,20 +208,21 @@ def fitting_beta(pools: Pools, plan: Projection, direction: FloatArray, part: fl
 def _uniform(pools: Pools) -> FloatArray:
     """(C, H, S, 2, S) the uniform reference."""
     view = pools.view
-    return np.full((pools.start.size, view.horizon, view.states, 2, view.states), 1.0 / (view.states**2 * 2))
+    return np.full((pools.weights.size, view.horizon, view.states, 2, view.states), 1.0 / (view.states**2 * 2))
 
 
-def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray, direction: FloatArray, beta: float) -> Projection:
+def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray | None, direction: FloatArray, beta: float) -> Projection:
     """Project exp(beta * direction), direction (C, 1 or H, S, 2), from the masses (C, H, S, 2) of an earlier plan."""
     view, exponent = pools.view, beta * direction
     exponent -= exponent.max(axis=(2, 3), keepdims=True)
     tilt = np.exp(np.maximum(exponent, -DEEPEST))[..., np.newaxis]
-    shape = (pools.start.size, view.horizon, view.states, 2, view.states)
+    shape = (pools.weights.size, view.horizon, view.states, 2, view.states)
     return _projected(pools, sets, np.broadcast_to(tilt, shape) / (view.states**2 * 2), mass)
 
 
 def _projected(
-    pools: Pools, sets: TransitionSets, reference: FloatArray, warm: FloatArray | None, budget: float | None = None
+    pools: Pools, sets: TransitionSets, reference: FloatArray, warm: FloatArray | None, budget: FloatArray | None = None
 ) -> Projection:
-    limit = pools.view.budget if budget is None else budget
-    return project_onto(reference, sets, pools.start, limit, weights=pools.weights, warm=warm)
+    view = pools.view
+    limit = view.budgets if budget is None else budget
+    return project_onto(reference, sets, pools.start, limit, phase_of=view.phase_of, weights=pools.weights, warm=warm)

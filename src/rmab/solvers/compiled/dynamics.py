@@ -1,39 +1,55 @@
 """Backward induction under budget prices, and the occupancy that a policy produces."""
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.compile import compiled
 
 
 @compiled
-def backward(kernels: FloatArray, reward: FloatArray, prices: FloatArray, values: FloatArray, advantage: FloatArray) -> None:
+def backward(
+    kernels: FloatArray,
+    reward: FloatArray,
+    phase_of: IntArray,
+    prices: FloatArray,
+    values: FloatArray,
+    advantage: FloatArray,
+) -> None:
     """Solve each block's own decision problem when activating at step h costs prices[h] (H,).
 
-    kernels (C,S,2,S), reward (C,S,2). Writes values (C,H+1,S), the best reward from step h on, and advantage (C,H,S), what
-    activating is worth over staying passive: Q(s,1) - Q(s,0), price included.
+    kernels (C*K,S,2,S), reward (C*K,S,2), by cell; phase_of (H,). Writes values (C,H+1,S), the best reward from step h on,
+    and advantage (C,H,S), what activating is worth over staying passive: Q(s,1) - Q(s,0), price included.
     """
-    blocks, states, horizon = kernels.shape[0], kernels.shape[1], prices.size
+    blocks, states, horizon = values.shape[0], values.shape[2], prices.size
+    phases = kernels.shape[0] // blocks
     for c in range(blocks):
         values[c, horizon] = 0.0
         for h in range(horizon - 1, -1, -1):
-            coming = values[c, h + 1]
+            coming, cell = values[c, h + 1], c * phases + phase_of[h]
             for s in range(states):
-                passive, active = reward[c, s, 0], reward[c, s, 1] - prices[h]
+                passive, active = reward[cell, s, 0], reward[cell, s, 1] - prices[h]
                 for y in range(states):
-                    passive += kernels[c, s, 0, y] * coming[y]
-                    active += kernels[c, s, 1, y] * coming[y]
+                    passive += kernels[cell, s, 0, y] * coming[y]
+                    active += kernels[cell, s, 1, y] * coming[y]
                 values[c, h, s] = max(passive, active)
                 advantage[c, h, s] = active - passive
 
 
 @compiled
-def forward(kernels: FloatArray, start: FloatArray, budget: FloatArray, share: FloatArray, occupancy: FloatArray) -> None:
+def forward(
+    kernels: FloatArray,
+    phase_of: IntArray,
+    start: FloatArray,
+    budget: FloatArray,
+    share: FloatArray,
+    occupancy: FloatArray,
+) -> None:
     """Follow the blocks' masses when a share (C,H,S) of each state's mass is activated.
 
-    kernels (C,1,S,2,S), or (C,H,S,2,S) where they change from step to step; start (C,S) masses; budget (H,). Writes
-    occupancy (C,H,S,2). Where the active mass of a step exceeds its budget, the shares of that step are scaled down, in
-    place: what comes out is feasible, always.
+    kernels (C*K,S,2,S) by cell, phase_of (H,); start (C,S) masses; budget (H,). Writes occupancy (C,H,S,2).
+    Where the active mass of a step exceeds its budget, the shares of that step are scaled down, in place: what comes out is
+    feasible, always.
     """
     blocks, horizon, states = share.shape
+    phases = kernels.shape[0] // blocks
     for c in range(blocks):
         for s in range(states):
             occupancy[c, 0, s, 0] = start[c, s]  # the whole mass waits in the passive slot until it is split below
@@ -43,8 +59,8 @@ def forward(kernels: FloatArray, start: FloatArray, budget: FloatArray, share: F
             for s in range(states):
                 total += share[c, h, s] * occupancy[c, h, s, 0]
         scale = budget[h] / total if total > budget[h] else 1.0
-        k = h if kernels.shape[1] > 1 else 0
         for c in range(blocks):
+            cell = c * phases + phase_of[h]
             if h + 1 < horizon:
                 occupancy[c, h + 1, :, 0] = 0.0
             for s in range(states):
@@ -56,5 +72,5 @@ def forward(kernels: FloatArray, start: FloatArray, budget: FloatArray, share: F
                 if h + 1 == horizon or mass == 0.0:
                     continue
                 for y in range(states):
-                    moved = (mass - active) * kernels[c, k, s, 0, y] + active * kernels[c, k, s, 1, y]
+                    moved = (mass - active) * kernels[cell, s, 0, y] + active * kernels[cell, s, 1, y]
                     occupancy[c, h + 1, y, 0] += moved

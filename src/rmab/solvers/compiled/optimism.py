@@ -14,7 +14,7 @@ from rmab.common.compile import compiled, compiled_inline
 
 
 class Rows(NamedTuple):
-    """Boxes of C blocks: low, high (C,S,2,S), spare (C,S,2) = 1 - sum low; successors (C,S,2,S), of which counts (C,S,2)."""
+    """Boxes of C cells: low, high (C,S,2,S), spare (C,S,2) = 1 - sum low; successors (C,S,2,S), of which counts (C,S,2)."""
 
     low: FloatArray
     high: FloatArray
@@ -39,24 +39,25 @@ def rank(values: FloatArray, n: int, h: int, order: IntArray) -> None:
 @compiled_inline
 def best_mean(
     rows: Rows,
-    n: int,
+    cell: int,
     s: int,
     a: int,
     values: FloatArray,
+    n: int,
     h: int,
     order: IntArray,
 ) -> float:
     """Return the largest sum of p(y) values[n,h,y] over the row's box: low, and what is spare to the best states first."""
     low, high, spare, successors, counts = rows
     total = 0.0
-    for k in range(counts[n, s, a]):
-        y = successors[n, s, a, k]
-        total += low[n, s, a, y] * values[n, h, y]
-    rest = spare[n, s, a]
+    for k in range(counts[cell, s, a]):
+        y = successors[cell, s, a, k]
+        total += low[cell, s, a, y] * values[n, h, y]
+    rest = spare[cell, s, a]
     i = 0
     while rest > 0.0 and i < order.size:
         y = order[i]
-        more = min(high[n, s, a, y] - low[n, s, a, y], rest)
+        more = min(high[cell, s, a, y] - low[cell, s, a, y], rest)
         total += more * values[n, h, y]
         rest -= more
         i += 1
@@ -67,17 +68,18 @@ def best_mean(
 def best_values(
     rows: Rows,
     reward: FloatArray,
+    phase_of: IntArray,
     idle: BoolArray,
     prices: FloatArray,
     values: FloatArray,
 ) -> None:
     """Plan every block by itself when activating at step h costs prices[h] (H,): write values (C,H+1,S).
 
-    reward (C,S,2). Where idle (H,), nobody may be active, and prices[h] becomes the least price at which nobody would want
-    to be.
+    reward (C*K,S,2) by cell, phase_of (H,). Where idle (H,), nobody may be active, and prices[h] becomes the least price at
+    which nobody would want to be.
     """
     blocks, states, horizon = values.shape[0], values.shape[2], prices.size
-    order = np.arange(states)
+    order, phases = np.arange(states), reward.shape[0] // blocks
     for h in range(horizon):
         if idle[h]:
             prices[h] = 0.0
@@ -85,9 +87,10 @@ def best_values(
         values[n, horizon] = 0.0
         for h in range(horizon - 1, -1, -1):
             rank(values, n, h + 1, order)
+            cell = n * phases + phase_of[h]
             for s in range(states):
-                passive = reward[n, s, 0] + best_mean(rows, n, s, 0, values, h + 1, order)
-                busy = reward[n, s, 1] + best_mean(rows, n, s, 1, values, h + 1, order)
+                passive = reward[cell, s, 0] + best_mean(rows, cell, s, 0, values, n, h + 1, order)
+                busy = reward[cell, s, 1] + best_mean(rows, cell, s, 1, values, n, h + 1, order)
                 if idle[h]:
                     prices[h] = max(prices[h], busy - passive)
                     values[n, h, s] = passive

@@ -16,6 +16,7 @@ from rmab.common.arrays import FloatArray, ReadOnly, frozen
 from rmab.common.checks import as_tolerance
 from rmab.errors import ModelError, SolverError
 from rmab.model.problem import Problem
+from rmab.model.time import by_step, parted
 from rmab.solvers.checks import checked_table
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.fluid.blocks import Blocks
@@ -80,12 +81,12 @@ class Fluid(ReadOnly):
         """(N, H, S, 2) probability of arm n being in state s under action a at step h; built on demand."""
         arms, horizon = self.problem.arms, self.problem.horizon
         occupancy = np.empty((arms.count, horizon, arms.states, 2))
-        start = np.eye(arms.states)[self.problem.start]
+        start, phase_of = self.problem.start_masses, self.problem.phase_of
         unbounded = np.full(horizon, np.inf)
         for n in range(arms.count):
             block = self.blocks.block_of[n]
-            kernel, share = self.blocks.kernels[block : block + 1, np.newaxis], self.share[block : block + 1].copy()
-            forward(kernel, start[n : n + 1], unbounded, share, occupancy[n : n + 1])
+            kernel, share = self.blocks.of_block(block), self.share[block : block + 1].copy()
+            forward(kernel, phase_of, start[n : n + 1], unbounded, share, occupancy[n : n + 1])
         return frozen(occupancy)
 
     @property
@@ -96,8 +97,9 @@ class Fluid(ReadOnly):
         return self.blocks.advantage(self.prices)
 
     def check_made_for(self, problem: Problem, reward: FloatArray) -> None:
-        """Raise ModelError unless this is the plan of this problem and reward (N, S, 2)."""
-        if self.problem != problem or not np.array_equal(self.blocks.reward[self.blocks.block_of], reward):
+        """Raise ModelError unless this is the plan of this problem and reward (N * K, S, 2)."""
+        own = parted(self.blocks.reward, self.blocks.phases)[self.blocks.block_of]
+        if self.problem != problem or not np.array_equal(own, parted(reward, problem.phases)):
             raise ModelError("plan: it was made for another problem or reward")
 
 
@@ -107,9 +109,9 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
     Parameters
     ----------
     problem : Problem
-        Arms, start states, budget and horizon. Arms that share group and reward are planned together.
-    reward : (N, S, 2) array
-        Reward of each arm, state and action.
+        Arms, start, budget and horizon. Arms that share group and reward are planned together.
+    reward : (N, S, 2) or (N, K, S, 2) array
+        Reward of each arm, state and action; in each phase, where it depends on the time.
     method : {'auto', 'highs', 'newton'}
         'highs' solves the LP as a whole and ends in a vertex, exact to rounding. 'newton' follows the softened dual and
         ends inside the set of optimal plans. 'auto' takes the first for small problems, the second for others; where it
@@ -159,11 +161,11 @@ def _solved(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> 
     """Solve by one method, 'highs' or 'newton'."""
     if method == "newton":
         kernels = blocks.kernels.copy()  # writable, as those of boxes are: compiled code exists for one kind
-        budget = np.full(problem.horizon, float(problem.budget))
-        path = SoftPath(TransitionSets(kernels, kernels), blocks.reward, blocks.start, budget)
+        budget = problem.budgets.astype(np.float64)
+        path = SoftPath(TransitionSets(kernels, kernels), blocks.reward, blocks.start, budget, blocks.phase_of)
         path.solve(tolerance)
         return certified(problem, blocks, path.occupancy, path.prices, tolerance, method)
-    occupancy, prices = FluidLp(blocks, problem.budget, problem.horizon).solve()
+    occupancy, prices = FluidLp(blocks, problem.budgets).solve()
     return certified(problem, blocks, occupancy, prices, tolerance, method)
 
 
@@ -177,12 +179,12 @@ def certified(
     share = np.divide(occupancy[..., 1], mass, out=np.zeros_like(mass), where=mass > NO_MASS)
     np.clip(share, 0.0, 1.0, out=share)
     feasible = np.empty_like(occupancy)
-    forward(blocks.kernels[:, np.newaxis], blocks.start, np.full(problem.horizon, float(problem.budget)), share, feasible)
-    units, steps = blocks.units(problem.horizon), problem.horizon
-    value = float((feasible * units.reward[:, np.newaxis]).sum())
-    bound = replace(blocks, reward=frozen(units.reward)).bound(prices / units.scale, problem.budget)
+    units, budget = blocks.units(), problem.budgets.astype(np.float64)
+    forward(blocks.kernels, blocks.phase_of, blocks.start, budget, share, feasible)
+    value = float((feasible * by_step(units.reward, blocks.count, blocks.phase_of)).sum())
+    bound = replace(blocks, reward=frozen(units.reward)).bound(prices / units.scale, budget)
     gap = units.gap(bound, value)
     if not gap <= tolerance:
         raise SolverError(f"fluid LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
-    earned, most = (units.whole(one, blocks.start.sum(axis=1), steps) for one in (value, bound))
+    earned, most = (units.whole(one, blocks.start.sum(axis=1), blocks.phase_of) for one in (value, bound))
     return Fluid(earned, most, frozen(prices), gap, frozen(share), problem, blocks, method)

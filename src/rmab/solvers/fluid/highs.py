@@ -37,17 +37,19 @@ class Nodes:
 
 
 class FluidLp:
-    """One HiGHS model of a problem's fluid LP, solved once, or many times with other masses at other steps.
+    """One HiGHS model of a problem's fluid LP, under a budget (H,); solved once, or many times with other masses later on.
 
     anywhere: keep the nodes that cannot be reached from the start as well, for masses that are put there later. Rewards are
     counted in units of what is at stake: the solver's tolerances are absolute.
     """
 
-    def __init__(self, blocks: Blocks, budget: float, horizon: int, *, anywhere: bool = False) -> None:
-        self.blocks, self.budget, self.horizon = blocks, budget, horizon
-        reach = blocks.reachable(horizon)
+    def __init__(self, blocks: Blocks, budget: IntArray, *, anywhere: bool = False) -> None:
+        self.blocks, self.budget, self.horizon = blocks, budget, blocks.horizon
+        reach = blocks.reachable()
         self.nodes = Nodes.of(np.ones_like(reach) if anywhere else reach)
-        self.units = Units.of(blocks.reward, np.ones_like(reach[:, 0])) if anywhere else blocks.units(horizon)
+        self.cell = self.nodes.block * blocks.phases + blocks.phase_of[self.nodes.step]
+        everywhere = np.ones(blocks.reward.shape[:2], dtype=bool)
+        self.units = Units.of(blocks.reward, everywhere) if anywhere else blocks.units()
         self.highs = highspy.Highs()
         self._bases: list[highspy.HighsBasis] = []
         self._set("output_flag", False)
@@ -68,11 +70,11 @@ class FluidLp:
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = 2 * count, count + self.horizon
         lp.sense_ = highspy.ObjSense.kMaximize
-        lp.col_cost_ = self.units.reward[nodes.block, nodes.state].reshape(-1)
+        lp.col_cost_ = self.units.reward[self.cell, nodes.state].reshape(-1)
         lp.col_lower_, lp.col_upper_ = np.zeros(2 * count), np.full(2 * count, highspy.kHighsInf)
         inflow = np.where(nodes.step == 0, self.blocks.start[nodes.block, nodes.state], 0.0)
         lp.row_lower_ = np.concatenate([inflow, np.full(self.horizon, -highspy.kHighsInf)])
-        lp.row_upper_ = np.concatenate([inflow, np.full(self.horizon, float(self.budget))])
+        lp.row_upper_ = np.concatenate([inflow, self.budget.astype(np.float64)])
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         lp.a_matrix_.start_ = np.searchsorted(column[order], np.arange(2 * count + 1)).astype(np.int32)
         lp.a_matrix_.index_ = row[order].astype(np.int32)
@@ -85,7 +87,7 @@ class FluidLp:
         own = np.arange(2 * count)
         budget_row = count + nodes.step
         inner = np.flatnonzero(nodes.step + 1 < self.horizon)
-        rows = self.blocks.kernels[nodes.block[inner], nodes.state[inner]]  # (I, 2, S)
+        rows = self.blocks.kernels[self.cell[inner], nodes.state[inner]]  # (I, 2, S)
         source, action, target = np.nonzero(rows)
         node = inner[source]
         column = np.concatenate([own, 2 * node + action, 2 * np.arange(count) + 1])

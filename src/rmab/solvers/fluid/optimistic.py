@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer, as_states, as_tolerance, check_magnitude
+from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.checks import as_floats, as_integer, as_tolerance, check_magnitude
 from rmab.errors import ModelError
+from rmab.model.time import (
+    bare,
+    by_step,
+    cells,
+    checked_phases,
+    checked_start,
+    masses_of,
+    shape_of,
+    words_of,
+)
 from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.fluid.path import SoftPath
 from rmab.solvers.transitions import TransitionSets
@@ -65,24 +76,27 @@ def optimistic_fluid(
     horizon: int,
     weights: ArrayLike | None = None,
     *,
+    phase_of: ArrayLike | None = None,
     tolerance: float = 1e-6,
 ) -> OptimisticFluid:
     """Solve the fluid LP over plans and kernels together, the kernels within boxes.
 
     Parameters
     ----------
-    lower, upper : (N, S, 2, S) arrays
-        Least and greatest probability of every transition.
-    reward : (N, S, 2) array
-        Reward of each arm, state and action.
-    start : (N,) array
-        Start states.
+    lower, upper : (N, S, 2, S) or (N, K, S, 2, S) arrays
+        Least and greatest probability of every transition; in each of K phases, where it depends on the time.
+    reward : (N, S, 2) or (N, K, S, 2) array
+        Reward of each arm, state and action; in each phase, where it depends on the time.
+    start : (N,) or (N, S) array
+        Start states, or the probability of every state.
     budget : float or (H,) array
         Most arms that are active at a step, on average.
     horizon : int
         H, the steps of an episode.
     weights : (N,) array, optional
         How many like arms each one stands for; 1 by default.
+    phase_of : (H,) array, optional
+        The phase of every step. By default there is one, or one for each step where the boxes have H phases.
     tolerance : float
         Largest certified gap, relative.
 
@@ -106,22 +120,46 @@ def optimistic_fluid(
     >>> rmab.optimistic_fluid(low, high, [[[0, 0], [1, 1]]], [0], 1, 4, weights=[3])
     OptimisticFluid(value 3.564, bound 3.564, gap ..., 4 steps)
     """
-    sets = TransitionSets.boxes(lower, upper)
-    arms, states = sets.low.shape[:2]
-    table = as_floats(reward, "reward")
-    if table.shape != (arms, states, 2) or not np.isfinite(table).all():
-        raise ModelError(f"reward must be finite and have shape (N, S, 2) = {(arms, states, 2)}, got {table.shape}")
     steps = as_integer(horizon, "horizon")
     if steps < 1:
         raise ModelError(f"horizon must be at least 1, got {steps}")
-    limit = checked_budget(budget, steps)
+    sets, table, phases = _in_phases(lower, upper, reward, phase_of, steps)
+    (arms, states), limit = (len(table) // phases.number, sets.low.shape[1]), checked_budget(budget, steps)
     many = checked_weights(weights, arms)
     total = float(many.sum())
     check_magnitude(table, "reward", total * steps, f" times {total:.3g} arms times {steps} steps")
     wanted = as_tolerance(tolerance, "tolerance")
-    masses = np.eye(states)[as_states(start, np.full(arms, states))] * many[:, np.newaxis]
-    path = SoftPath(sets, table, masses, limit)
+    begins = checked_start(start, np.full(arms, states), states, one_for_all=False)
+    masses = masses_of(begins, states) * many[:, np.newaxis]
+    path = SoftPath(sets, table, masses, limit, phases.of_step)
     path.solve(wanted)
     mass = path.occupancy / many[:, np.newaxis, np.newaxis, np.newaxis]
-    kernel = np.broadcast_to(path.kernels, (*mass.shape, states))
+    kernel = np.broadcast_to(by_step(path.kernels, arms, path.kernel_of), (*mass.shape, states))
     return OptimisticFluid(path.value, path.bound, frozen(path.prices), path.gap, frozen(mass), frozen(kernel))
+
+
+class _Phases(NamedTuple):
+    """How many there are, and that of every step (H,)."""
+
+    number: int
+    of_step: IntArray
+
+
+def _in_phases(
+    lower: ArrayLike, upper: ArrayLike, reward: ArrayLike, phase_of: ArrayLike | None, steps: int
+) -> tuple[TransitionSets, FloatArray, _Phases]:
+    """Return the boxes and the reward by cell, the same in all phases where they have none, or raise ModelError."""
+    low, high, table = bare(as_floats(lower, "lower"), 5), bare(as_floats(upper, "upper"), 5), as_floats(reward, "reward")
+    declared = low.shape[1] if low.ndim == 5 else table.shape[1] if table.ndim == 4 else 1
+    of_step = checked_phases(phase_of, declared, steps)
+    count = max(declared, int(of_step.max()) + 1)
+    sets = TransitionSets.boxes(low, high)
+    arms, states = len(sets.low) // (count if low.ndim == 5 else 1), sets.low.shape[1]
+    shape = shape_of(count, arms, states, 2)
+    if table.shape not in (shape, (arms, states, 2)) or not np.isfinite(table).all():
+        wanted = f"{words_of(count, 'N', 'S', '2')} = {shape}"
+        raise ModelError(f"reward must be finite and have shape {wanted}, got {table.shape}")
+    if low.ndim == 4 and count > 1:
+        sets = sets.take(np.repeat(np.arange(arms), count))
+    pays = np.repeat(table, count, axis=0) if table.ndim == 3 and count > 1 else cells(table, count)
+    return sets, pays, _Phases(count, of_step)

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.errors import SolverError
+from rmab.model.time import by_step
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import back_solve, factor, forward_vector
 from rmab.solvers.compiled.optimism import best_values
@@ -53,20 +54,25 @@ class Point:
 
 
 class SoftPath:
-    """Solves one problem: blocks with these sets of transitions, reward (C,S,2), start masses (C,S), and the budget (H,).
+    """Solves one problem: blocks with these sets of transitions, reward (C*K,S,2), start masses (C,S), budget (H,).
 
-    Afterwards: bound, value and gap, prices (H,), occupancy (C,H,S,2), and kernels (C,H,S,2,S), (C,1,S,2,S) if known.
+    phase_of (H,) is the phase of every step. Afterwards: bound, value and gap, prices (H,), occupancy (C,H,S,2), and kernels
+    by cell: (C*H,S,2,S), or (C*K,S,2,S) if they are known (`free` says so).
     """
 
-    def __init__(self, sets: TransitionSets, reward: FloatArray, start: FloatArray, budget: FloatArray) -> None:
-        self.rows, self.start, self.budget = sets.rows, start, budget
+    def __init__(
+        self, sets: TransitionSets, reward: FloatArray, start: FloatArray, budget: FloatArray, phase_of: IntArray
+    ) -> None:
+        self.rows, self.start, self.budget, self.phase_of = sets.rows, start, budget, phase_of
         blocks, states = start.shape
         horizon = budget.size
-        self.kernels = some_kernels(sets, horizon)
+        self.free = bool(sets.rows.spare.any())
+        self.kernels = some_kernels(sets, blocks, phase_of) if self.free else sets.low.copy()
+        self.kernel_of = frozen(np.arange(horizon)) if self.free else phase_of
         self.values, self.used = np.empty((blocks, horizon + 1, states)), np.empty(horizon)
         self.share, self.mass = np.empty((blocks, horizon, states)), np.empty((blocks, horizon, states))
         self.hessian = np.empty((1 + horizon, 1 + horizon))
-        self.units = Units.of(reward, reachable(sets.high.max(axis=2) > 0, start > 0, horizon))
+        self.units = Units.of(reward, reachable(sets.high.max(axis=2) > 0, start > 0, phase_of))
         self.total = float(start.sum())
         self.unit_reward, self.unit_start = self.units.reward, start / self.total
         self.idle = budget <= 0
@@ -123,8 +129,9 @@ class SoftPath:
 
     def evaluate(self, eta: float, prices: FloatArray) -> tuple[float, FloatArray]:
         """Make the softened plans at these scaled prices (H,): return phi and its gradient in the open ones."""
-        soft_values(self.rows, self.unit_reward, eta, prices, self.idle, self.kernels, self.values, self.share)
-        follow(self.rows, self.unit_start, self.kernels, self.share, self.mass, self.used)
+        plans, chosen = (self.values, self.share), (self.free, self.kernels)
+        soft_values(self.rows, self.unit_reward, eta, self.phase_of, prices, self.idle, *chosen, *plans)
+        follow(self.rows, self.phase_of, self.unit_start, *chosen, self.share, self.mass, self.used)
         left = self.left(prices)
         phi = float((self.unit_start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + left.sum())
         return phi, self.limit - self.used[self.open] - left
@@ -135,7 +142,8 @@ class SoftPath:
 
     def curvature(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the Hessian of phi in the open prices, at the plans made last, and how its gradient changes with eta."""
-        curve(self.rows, self.unit_reward, self.idle, self.kernels, self.share, self.mass, self.certain, self.hessian)
+        plans = (self.idle, self.free, self.kernels, self.share, self.mass)
+        curve(self.rows, self.unit_reward, self.phase_of, *plans, self.certain, self.hessian)
         place = self.budget.size - self.open
         half = self.hessian[np.ix_(place, place)]  # the places run backward: this is the lower half
         hessian = np.tril(half) + np.tril(half, -1).T
@@ -193,24 +201,23 @@ class SoftPath:
     def certify(self, point: Point) -> float:
         """Prove a bound from the point's prices, earn a value by its plan within the budget; return the relative gap."""
         prices, values = np.maximum(point.prices, 0.0) / point.eta, np.empty_like(self.values)
-        best_values(self.rows, self.unit_reward, self.idle, prices, values)
+        best_values(self.rows, self.unit_reward, self.phase_of, self.idle, prices, values)
         bound = float((self.start * values[:, 0]).sum() + self.budget @ prices)
-        forward(self.kernels, self.start, self.budget, self.share, self.occupancy)
-        value = float((self.occupancy * self.unit_reward[:, np.newaxis]).sum())
+        forward(self.kernels, self.kernel_of, self.start, self.budget, self.share, self.occupancy)
+        value = float((self.occupancy * by_step(self.unit_reward, len(self.start), self.phase_of)).sum())
         self.missing = min(self.missing, (bound - value) / self.total * point.eta)
         self.gap, self.prices = self.units.gap(bound, value), self.units.scale * prices
         masses = self.start.sum(axis=1)
-        self.bound, self.value = (self.units.whole(one, masses, self.budget.size) for one in (bound, value))
+        self.bound, self.value = (self.units.whole(one, masses, self.phase_of) for one in (bound, value))
         return self.gap
 
 
-def some_kernels(sets: TransitionSets, horizon: int) -> FloatArray:
-    """Some kernel of every box: (C,1,S,2,S) where there is nothing to choose, else (C,H,S,2,S)."""
-    if not sets.rows.spare.any():
-        return sets.low[:, np.newaxis].copy()
+def some_kernels(sets: TransitionSets, blocks: int, phase_of: IntArray) -> FloatArray:
+    """(C*H, S, 2, S) some kernel of every box, at every step."""
     room, spare = sets.high - sets.low, sets.rows.spare[..., np.newaxis]
     some = sets.low + room * (spare / np.maximum(room.sum(axis=3, keepdims=True), 1e-300))
-    return np.repeat(some[:, np.newaxis], horizon, axis=1)
+    shape = (blocks, phase_of.size, *some.shape[1:])
+    return np.array(np.broadcast_to(by_step(some, blocks, phase_of), shape)).reshape(-1, *some.shape[1:])
 
 
 def solve_regularised(matrix: FloatArray, extra: FloatArray, *targets: FloatArray) -> list[FloatArray]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import FloatArray, frozen
 from rmab.common.cores import cores
 from rmab.common.forks import in_child
 from rmab.errors import SolverError
@@ -15,7 +15,7 @@ from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import solve_positive
 from rmab.solvers.projection.compiled.assembly import SMALL
 from rmab.solvers.projection.compiled.curvature import curvature, direction, direction_joint
-from rmab.solvers.projection.compiled.dual import dual, fit_step, mean_masses, open_step, opening
+from rmab.solvers.projection.compiled.dual import NEGLIGIBLE, dual, fit_step, mean_masses, open_step, opening
 from rmab.solvers.projection.compiled.program import Factors, Primal, Program
 from rmab.solvers.projection.compiled.sparse import sparse_arms
 
@@ -138,11 +138,12 @@ class DualNewton:
 
     def flow_masses(self) -> FloatArray:
         """(N,H,S,2) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
-        program, states, own = self.program, self.v.shape[2], self.primal.mass
+        program, own = self.program, self.primal.mass
         share = own[..., 1] / np.where(own[..., 1] > 0, own.sum(axis=3), 1.0)
         mass = np.empty_like(own)
-        start = np.eye(states)[program.start] * program.weights[:, np.newaxis]
-        forward(self.primal.kernel, start, self.budget, share, mass)
+        kernels, every_step = self.primal.kernel, frozen(np.arange(self.budget.size))
+        start = program.start * program.weights[:, np.newaxis]
+        forward(kernels.reshape(-1, *kernels.shape[2:]), every_step, start, self.budget, share, mass)
         mass /= program.weights[:, np.newaxis, np.newaxis, np.newaxis]
         return mass
 
@@ -205,7 +206,7 @@ def tempered(program: Program, tol: float) -> tuple[DualNewton, int] | None:
     References over a hundred orders of magnitude leave nodes with hardly any mass: there the dual is flat far from its
     minimum, and a Newton step has no useful length. Potentials and prices are nearly proportional to the power.
     """
-    uniform: FloatArray = program.reach / program.reach.sum(axis=2, keepdims=True)
+    uniform = _uniform(program)
     power, factor, total = COOLEST, HOTTER, 0
     newton = DualNewton(program._replace(reference=program.reference**power), uniform)
     try:
@@ -230,6 +231,13 @@ def tempered(program: Program, tol: float) -> tuple[DualNewton, int] | None:
     return newton, total
 
 
+def _uniform(program: Program) -> FloatArray:
+    """(N,H,S) masses spread evenly over the nodes within reach; at step 0, where they are known, those of the start."""
+    masses: FloatArray = program.reach / program.reach.sum(axis=2, keepdims=True)
+    masses[:, 0] = np.where(program.reach[:, 0], np.maximum(program.start, NEGLIGIBLE), 0.0)
+    return masses
+
+
 def _descend(newton: DualNewton, tol: float) -> int:
     """Take Newton steps until the residual is at most tol; return how many, or raise SolverError."""
     for iterations in range(PATIENCE + 1):
@@ -243,7 +251,7 @@ def _descend(newton: DualNewton, tol: float) -> int:
 
 def _from_masses(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualNewton, int]:
     """Solve from these masses (N,H,S,2), or from uniform ones."""
-    uniform: FloatArray = program.reach / program.reach.sum(axis=2, keepdims=True)
+    uniform = _uniform(program)
     marginals = uniform if warm is None else (1.0 - CLOSE) * warm.sum(axis=3) + CLOSE * uniform
     newton = DualNewton(program, marginals)
     followed = newton.flow_masses().sum(axis=3)

@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.common.checks import SUMMED, as_floats, as_states, check_magnitude, check_unmasked
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.common.checks import SUMMED, as_floats, check_magnitude, check_unmasked
 from rmab.errors import ModelError
+from rmab.model.time import checked_phases, checked_start, masses_of, parted, place
 from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.projection.compiled.program import Program, misfit
 from rmab.solvers.transitions import CERTAIN, TransitionSets
@@ -17,27 +18,37 @@ def make_program(
     start: ArrayLike,
     budget: ArrayLike,
     weights: ArrayLike | None = None,
+    phase_of: ArrayLike | None = None,
 ) -> Program:
-    """Join a reference (N,H,S,2,S), the sets (N,S,2,S) and the rest, or raise ModelError saying what does not fit."""
+    """Join a reference (N,H,S,2,S), the sets (N*K,S,2,S) of cells and the rest, or raise ModelError: something does not fit.
+
+    The rest is as in `project`.
+    """
     reference = _checked_reference(reference)
     arms, horizon, states, _, _ = reference.shape
-    if sets.low.shape != (arms, states, 2, states):
-        name = "lower and upper" if sets.radius is None else "centre"
-        raise ModelError(f"{name} must have shape (N, S, 2, S) = {(arms, states, 2, states)}, got {sets.low.shape}")
+    if len(sets.low) % arms or sets.low.shape[1:] != (states, 2, states):
+        raise _misshapen(sets, reference, sets.low.shape)
+    phases = len(sets.low) // arms
+    phase = checked_phases(phase_of, phases, horizon)
+    if phases == 1:  # the same sets at all steps, whatever else their phases have
+        phase = frozen(np.zeros_like(phase))
     if sets.radius is None or sets.centre is None:
         low, high, allowed = _box_bounds(sets)
     else:
         if sets.possible is not None:
-            reference = reference * sets.possible[:, np.newaxis]
-        low, high, allowed = sets.centre, sets.centre, _ball_support(sets.centre, sets.radius, reference)
-    first = as_states(start, np.full(arms, states))
+            room = sets.possible.reshape(arms, phases, states, 2, states)
+            reference = reference * (room if phases == 1 else room[:, phase])
+        low, high = sets.centre, sets.centre
+        allowed = _ball_support(sets.centre, sets.radius, reference, phase, phases)
+    given = checked_start(as_floats(start, "start"), np.full(arms, states), states, one_for_all=False)
+    first = np.array(masses_of(given, states))  # a copy that can be written to, always: one type for compiled code
     limit = checked_budget(budget, horizon)
     many = checked_weights(weights, arms)
-    reach = _reachable(allowed, first, limit == 0)
-    place = misfit(reference, allowed, reach, limit == 0)
-    if place >= 0:
-        n, h, s, a, y = np.unravel_index(place, reference.shape)
-        where = f"arm {n}, step {h}, state {s}, action {a}, next state {y}"
+    reach = _reachable(allowed, first, limit == 0, phase)
+    wrong = misfit(reference, allowed, reach, limit == 0, phase, phases)
+    if wrong >= 0:
+        n, h, s, a, y = np.unravel_index(wrong, reference.shape)
+        where = f"arm {n}, step {h}{f' (phase {phase[h]})' if phases > 1 else ''}, state {s}, action {a}, next state {y}"
         raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be finite, and positive where allowed")
     times = float(many.sum()) * reference[0].size
     check_magnitude(reference, "reference", times, f" times {times:.3g} (weights, steps and transitions)", SUMMED)
@@ -51,10 +62,23 @@ def make_program(
         reach=reach,
         budget=limit,
         idle=limit == 0,
-        binds=(limit > 0) & (limit < many.sum()),
+        binds=(limit > 0) & (limit < (many * first.sum(axis=1)).sum()),
         start=first,
         weights=many,
+        phase=phase,
+        phases=phases,
     )
+
+
+def fitting_reference(reference: FloatArray, sets: TransitionSets, shape: tuple[int, ...]) -> FloatArray:
+    """Return the reference, or raise ModelError where the table that the sets were made of, of this shape, has other arms.
+
+    The sets alone do not tell: 2 arms in 3 phases and 3 arms in 2 have as many cells.
+    """
+    table = _checked_reference(reference)
+    if shape[0] != len(table):
+        raise _misshapen(sets, table, shape)
+    return table
 
 
 def _checked_reference(reference: FloatArray) -> FloatArray:
@@ -67,31 +91,46 @@ def _checked_reference(reference: FloatArray) -> FloatArray:
     return table
 
 
+def _misshapen(sets: TransitionSets, reference: FloatArray, got: tuple[int, ...]) -> ModelError:
+    arms, _, states, _, _ = reference.shape
+    name, shape = "lower and upper" if sets.radius is None else "centre", (arms, states, 2, states)
+    return ModelError(f"{name} must have shape (N, S, 2, S), or (N, K, S, 2, S), with (N, S, 2, S) = {shape}, got {got}")
+
+
 def _box_bounds(sets: TransitionSets) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return low, high and what is allowed (N,S,2,S). A row with a single next state is known, and never solved again."""
+    """Return low, high and what is allowed (N*K,S,2,S). A row with a single next state is known, and never solved again."""
     spare = 1.0 - sets.low.sum(axis=3, keepdims=True)
     allowed = (sets.low > 0) | ((sets.high > 0) & (spare > CERTAIN))  # lower bounds that fill a row leave no room
     sure = allowed & (allowed.sum(axis=3, keepdims=True) == 1)
     return np.where(sure, 1.0, sets.low), np.where(sure, 1.0, sets.high), allowed
 
 
-def _ball_support(centre: FloatArray, radius: FloatArray, reference: FloatArray) -> BoolArray:
-    """(N,S,2,S) what balls allow: transitions that the reference has, in the centre or within a positive radius."""
-    allowed: BoolArray = (reference != 0).any(axis=1) & ((centre > 0) | (radius[..., np.newaxis] > 0))
+def _ball_support(centre: FloatArray, radius: FloatArray, reference: FloatArray, phase: IntArray, phases: int) -> BoolArray:
+    """(N*K,S,2,S) what balls allow: transitions that the reference has at some step of the phase, in the centre or within a
+    positive radius.
+    """
+    arms, _, states, _, _ = reference.shape
+    carried = np.ones((arms, phases, states, 2, states), dtype=bool)  # of a phase without steps nothing is known
+    for k in range(phases):
+        steps = np.flatnonzero(phase == k)
+        if steps.size:
+            carried[:, k] = ((reference if phases == 1 else reference[:, steps]) != 0).any(axis=1)
+    allowed: BoolArray = carried.reshape(centre.shape) & ((centre > 0) | (radius[..., np.newaxis] > 0))
     lost = ~allowed & (centre > 0)
     if lost.any():
-        n, s, a, y = np.argwhere(lost)[0]
-        raise ModelError(f"arm {n}, state {s}, action {a}, next state {y}: in the centre, but the reference is 0")
+        where = place(np.argwhere(parted(lost, phases))[0], phases)
+        raise ModelError(f"{where}: in the centre, but the reference is 0")
     return allowed
 
 
-def _reachable(allowed: BoolArray, start: IntArray, idle: BoolArray) -> BoolArray:
+def _reachable(allowed: BoolArray, start: FloatArray, idle: BoolArray, phase: IntArray) -> BoolArray:
     """(N, H, S) whether some kernel of the sets can bring mass there, nobody being active at the idle steps (H,)."""
-    arms, states = allowed.shape[:2]
-    passive, either = allowed[:, :, 0], allowed.any(axis=2)
+    arms, states = start.shape
+    shape = (arms, -1, states, states)
+    passive, either = allowed[:, :, 0].reshape(shape), np.logical_or.reduce(allowed, axis=2).reshape(shape)
     reach = np.zeros((arms, idle.size, states), dtype=bool)
-    reach[np.arange(arms), 0, start] = True
+    reach[:, 0] = start > 0
     for h in range(1, idle.size):
-        moves = passive if idle[h - 1] else either
+        moves = (passive if idle[h - 1] else either)[:, phase[h - 1]]
         reach[:, h] = (reach[:, h - 1, :, np.newaxis] & moves).any(axis=1)
     return reach

@@ -1,8 +1,9 @@
 """The KL projection onto confidence-set occupancy polytopes, with the budget (Xiong & Li 2024, Section 4.2), by Newton.
 
     minimise    sum over n of weights[n] D(z[n] || reference[n]),   D the unnormalised Kullback-Leibler divergence,
-    subject to  all mass of arm n at step 0 in start[n]; flow from step to step; z[n,h,s,a,.] = mass times a distribution of
-                the confidence set of (n,s,a); at every step, the weighted active mass at most the budget.
+    subject to  the mass of arm n at step 0 that of start[n]; flow from step to step; z[n,h,s,a,.] = mass times a
+                distribution of the confidence set of (n,s,a) in the phase of step h; at every step, the weighted active
+                mass at most the budget.
 
 The dual has one potential per (arm, step, state) and one price per step; the multipliers of the confidence sets vanish into
 a closed form per row. `newton.py` minimises it; `compiled/dual.py` and `compiled/curvature.py` do the work arm by arm.
@@ -20,7 +21,7 @@ from rmab.common.checks import as_tolerance
 from rmab.errors import ModelError, SolverError
 from rmab.solvers.projection.compiled.program import Program
 from rmab.solvers.projection.newton import DualNewton, minimise_dual
-from rmab.solvers.projection.program import make_program
+from rmab.solvers.projection.program import fitting_reference, make_program
 from rmab.solvers.transitions import TransitionSets
 
 
@@ -80,6 +81,7 @@ def project(
     start: ArrayLike,
     budget: ArrayLike,
     *,
+    phase_of: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     warm: Projection | FloatArray | None = None,
     tol: float = 1e-8,
@@ -90,12 +92,14 @@ def project(
     ----------
     reference : (N, H, S, 2, S) array
         What is projected: not negative, and positive wherever a transition is possible.
-    lower, upper : (N, S, 2, S) arrays
-        Least and greatest probability of every transition. With upper = 0 it is impossible.
-    start : (N,) array
-        Start states.
+    lower, upper : (N, S, 2, S) or (N, K, S, 2, S) arrays
+        Least and greatest probability of every transition, in each of K phases. With upper = 0 it is impossible.
+    start : (N,) or (N, S) array
+        Start states, or the probability of every start state.
     budget : float or (H,) array
         Most active mass at a step, arms weighted.
+    phase_of : (H,) array, optional
+        The phase of every step, in 0..K-1: its sets hold there. By default, with K = H, every step has its own.
     weights : (N,) array, optional
         How many like arms each one stands for; 1 by default.
     warm : Projection or (N, H, S, 2) array, optional
@@ -123,9 +127,17 @@ def project(
     >>> answer = rmab.project(np.full((1, 3, 2, 2, 2), 0.1), low, high, start=[0], budget=0.25)
     >>> answer.mass[..., 1].sum(axis=(0, 2)).round(6)
     array([0.25, 0.25, 0.25])
+
+    By day nothing is known of the arm, by night all; it starts in either state:
+
+    >>> low, high = np.stack([0 * low, centre], axis=1), np.stack([high**0, centre], axis=1)
+    >>> timed = rmab.project(np.full((1, 3, 2, 2, 2), 0.1), low, high, [[0.5, 0.5]], 0.25, phase_of=[0, 1, 0])
+    >>> bool(np.allclose(timed.kernel[:, 1], centre)), timed.mass[0, 0].sum(axis=1).round(6)
+    (True, array([0.5, 0.5]))
     """
     boxes = TransitionSets.boxes(lower, upper)
-    return project_onto(reference, boxes, start, budget, weights=weights, warm=warm, tol=tol)
+    table = fitting_reference(reference, boxes, np.shape(lower))
+    return project_onto(table, boxes, start, budget, phase_of=phase_of, weights=weights, warm=warm, tol=tol)
 
 
 def project_ball(
@@ -135,6 +147,7 @@ def project_ball(
     start: ArrayLike,
     budget: ArrayLike,
     *,
+    phase_of: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     warm: Projection | FloatArray | None = None,
     tol: float = 1e-8,
@@ -144,12 +157,12 @@ def project_ball(
     Parameters
     ----------
     reference : (N, H, S, 2, S) array
-        What is projected. A transition whose reference is 0 at every step is impossible.
-    centre : (N, S, 2, S) array
-        The centres of the balls: distributions.
-    radius : (N, S, 2) array
+        What is projected. A transition whose reference is 0 at every step of a phase is impossible in it.
+    centre : (N, S, 2, S) or (N, K, S, 2, S) array
+        The centres of the balls: distributions, in each of K phases.
+    radius : (N, S, 2) or (N, K, S, 2) array
         The largest L1 distance to the centre.
-    start, budget, weights, warm, tol
+    start, budget, phase_of, weights, warm, tol
         As in `project`.
 
     Returns
@@ -173,7 +186,8 @@ def project_ball(
     True
     """
     balls = TransitionSets.balls(centre, radius)
-    return project_onto(reference, balls, start, budget, weights=weights, warm=warm, tol=tol)
+    table = fitting_reference(reference, balls, np.shape(centre))
+    return project_onto(table, balls, start, budget, phase_of=phase_of, weights=weights, warm=warm, tol=tol)
 
 
 def project_onto(
@@ -182,12 +196,16 @@ def project_onto(
     start: ArrayLike,
     budget: ArrayLike,
     *,
+    phase_of: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     warm: Projection | FloatArray | None = None,
     tol: float = 1e-8,
 ) -> Projection:
-    """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the sets, boxes or balls; see `project`."""
-    program = make_program(reference, sets, start, budget, weights)
+    """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the sets, boxes or balls; see `project`.
+
+    The sets are of N*K cells, K phases of every arm.
+    """
+    program = make_program(reference, sets, start, budget, weights, phase_of)
     return _answer(*minimise_dual(program, _masses(program, warm), as_tolerance(tol, "tol")))
 
 

@@ -29,6 +29,7 @@ JUMPS = (
 )  # what a jump costs, in units of the largest range or price: more, where somebody pays it
 SLACK = 1e-9  # by which flow, boxes and budget may be missed
 NO_MASS = 1e-12  # in a state that the plan does not use
+ONCE = np.zeros(1, dtype=np.int64)  # values are those of one step
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,5 +183,5 @@ def certified(
     total, level = mass.sum(axis=2), EXACT * (np.abs(plans.values[:, 0]) + 1.0)
     own = np.where(plans.advantage > level, 1.0, np.where(plans.advantage < -level, 0.0, part))
     share = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), own)
-    earned, most = (model.units.whole(one, model.weights, 1) for one in (value, bound))
+    earned, most = (model.units.whole(one, model.weights, ONCE) for one in (value, bound))
     return StationaryFluid(earned, most, model.units.scale * price, gap, frozen(z), frozen(np.clip(share, 0.0, 1.0)))

@@ -47,26 +47,28 @@ def arm_whittle(kernel: FloatArray, reward: FloatArray, discount: float) -> tupl
     return index, indexable
 
 
-def arm_whittle_finite(kernel: FloatArray, reward: FloatArray, horizon: int) -> tuple[FloatArray, bool]:
-    """(H, S) indices of one arm, kernel (S,2,S) and reward (S,2), and whether it is indexable at every step.
+def arm_whittle_finite(kernels: FloatArray, rewards: FloatArray, phase_of: IntArray) -> tuple[FloatArray, bool]:
+    """(H, S) indices of one arm, kernels (K,S,2,S) and rewards (K,S,2), and whether it is indexable at every step (H,).
 
     Values are linear in the price between the kinks found so far: on the grid of these kinks they are exact, and so are the
     roots of Q(s,1) - Q(s,0), which are the kinks that this step adds. An arm is not indexable where that difference is
     negative at some price and positive at a higher one; where it only comes back to 0, being passive stays optimal.
     """
-    above = reward - reward.min()  # a constant reward changes no index
+    above = rewards - rewards.min(axis=(1, 2), keepdims=True)  # a constant reward changes no index
+    states, horizon = rewards.shape[1], phase_of.size
     reach = (horizon + 1) * (float(above.max()) or 1.0)  # beyond it, every state is passive, or active
-    prices, values = np.array([-reach, reach]), np.zeros((len(reward), 2))
-    index, indexable = np.empty((horizon, len(reward))), True
+    prices, values = np.array([-reach, reach]), np.zeros((states, 2))
+    index, indexable = np.empty((horizon, states)), True
     fuzz, loose = 1e-13 * reach, TOUCH * reach
     for h in range(horizon - 1, -1, -1):
-        passive = above[:, 0, np.newaxis] + kernel[:, 0] @ values
-        active = above[:, 1, np.newaxis] - prices + kernel[:, 1] @ values
+        kernel, pays = kernels[phase_of[h]], above[phase_of[h]]
+        passive = pays[:, 0, np.newaxis] + kernel[:, 0] @ values
+        active = pays[:, 1, np.newaxis] - prices + kernel[:, 1] @ values
         better = active - passive
         last = better.shape[1] - 1 - np.argmax(better[:, ::-1] > loose, axis=1)  # where being active still pays
         below = better < -fuzz
         first = np.argmax(below & (np.arange(prices.size) > last[:, np.newaxis]), axis=1)  # where it costs, ever after
-        index[h] = _roots(prices, better, np.arange(len(reward)), first - 1)
+        index[h] = _roots(prices, better, np.arange(states), first - 1)
         indexable = indexable and not bool((below & (np.arange(prices.size) < last[:, np.newaxis])).any())
         state, cell = np.nonzero((better[:, :-1] > -fuzz) != (better[:, 1:] > -fuzz))
         roots = np.sort(_roots(prices, better, state, cell))

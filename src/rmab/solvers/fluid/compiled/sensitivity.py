@@ -8,7 +8,7 @@ states by prices. Nodes whose choice is certain add nothing, so the cost falls a
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled_contracting, compiled_inline
 from rmab.solvers.compiled.linear import add_squares
 from rmab.solvers.compiled.optimism import Rows
@@ -19,8 +19,8 @@ def add_mean(
     kernels: FloatArray,
     successors: NDArray[np.uint32],
     count: int,
-    n: int,
-    h: int,
+    chosen: int,
+    cell: int,
     s: int,
     a: int,
     scale: float,
@@ -32,16 +32,16 @@ def add_mean(
     """target[place, j] += scale sum over successors y of p(y) rows[y, j], j < width: four rows at a time."""
     k = 0
     while k + 4 <= count:
-        w, x = successors[n, s, a, k], successors[n, s, a, k + 1]
-        y, z = successors[n, s, a, k + 2], successors[n, s, a, k + 3]
-        e, f = scale * kernels[n, h, s, a, w], scale * kernels[n, h, s, a, x]
-        g, i = scale * kernels[n, h, s, a, y], scale * kernels[n, h, s, a, z]
+        w, x = successors[cell, s, a, k], successors[cell, s, a, k + 1]
+        y, z = successors[cell, s, a, k + 2], successors[cell, s, a, k + 3]
+        e, f = scale * kernels[chosen, s, a, w], scale * kernels[chosen, s, a, x]
+        g, i = scale * kernels[chosen, s, a, y], scale * kernels[chosen, s, a, z]
         for j in range(width):
             target[place, j] += e * rows[w, j] + f * rows[x, j] + g * rows[y, j] + i * rows[z, j]
         k += 4
     while k < count:
-        w = successors[n, s, a, k]
-        e = scale * kernels[n, h, s, a, w]
+        w = successors[cell, s, a, k]
+        e = scale * kernels[chosen, s, a, w]
         for j in range(width):
             target[place, j] += e * rows[w, j]
         k += 1
@@ -51,8 +51,8 @@ def add_mean(
 def add_choice(
     boxes: Rows,
     kernels: FloatArray,
-    n: int,
-    h: int,
+    chosen: int,
+    cell: int,
     s: int,
     a: int,
     mass: float,
@@ -70,24 +70,24 @@ def add_choice(
     """
     low, high, _, successors, counts = boxes
     total, largest = 0.0, 0.0
-    for k in range(counts[n, s, a]):
-        y = successors[n, s, a, k]
-        room = high[n, s, a, y] - low[n, s, a, y]
+    for k in range(counts[cell, s, a]):
+        y = successors[cell, s, a, k]
+        room = high[cell, s, a, y] - low[cell, s, a, y]
         if room > 0.0:
-            p = kernels[n, h, s, a, y]
-            b = (p - low[n, s, a, y]) * (high[n, s, a, y] - p) / room
+            p = kernels[chosen, s, a, y]
+            b = (p - low[cell, s, a, y]) * (high[cell, s, a, y] - p) / room
             total += b
             largest = max(largest, b)
     if mass * (total - largest) <= certain:  # one entry takes up the slack: nothing can move
         return filled
     for j in range(width + 1):  # one more: the others of the buffer have it, for the price of this step
         rows[filled, j] = 0.0
-    for k in range(counts[n, s, a]):
-        y = successors[n, s, a, k]
-        room = high[n, s, a, y] - low[n, s, a, y]
+    for k in range(counts[cell, s, a]):
+        y = successors[cell, s, a, k]
+        room = high[cell, s, a, y] - low[cell, s, a, y]
         if room > 0.0:
-            p = kernels[n, h, s, a, y]
-            b = (p - low[n, s, a, y]) * (high[n, s, a, y] - p) / room
+            p = kernels[chosen, s, a, y]
+            b = (p - low[cell, s, a, y]) * (high[cell, s, a, y] - p) / room
             if b > 0.0:
                 weight[y] += mass * b
                 for j in range(width):
@@ -100,7 +100,9 @@ def add_choice(
 def curve(
     boxes: Rows,
     reward: FloatArray,
+    phase_of: IntArray,
     idle: BoolArray,
+    free: bool,
     kernels: FloatArray,
     share: FloatArray,
     mass: FloatArray,
@@ -115,7 +117,7 @@ def curve(
     """
     spare, successors, counts = boxes.spare, boxes.successors, boxes.counts
     blocks, horizon, states = share.shape
-    free = kernels.shape[1] > 1
+    phases = reward.shape[0] // blocks
     ahead, here = np.zeros((states, 1 + horizon)), np.zeros((states, 1 + horizon))
     rows, scale = np.empty((3 * states, 1 + horizon)), np.empty(3 * states)
     weight = np.empty(states)
@@ -126,7 +128,8 @@ def curve(
                 ahead[s, j] = 0.0
         for h in range(horizon - 1, -1, -1):
             own, filled = horizon - h, 0  # the derivatives at h + 1 fill the places below `own`
-            step = h if free else 0
+            cell = n * phases + phase_of[h]
+            chosen = n * horizon + h if free else cell
             for s in range(states):
                 weight[s] = 0.0
             for s in range(states):
@@ -140,32 +143,34 @@ def curve(
                     for j in range(own + 1):
                         rows[filled, j] = 0.0
                     if h + 1 < horizon:
-                        add_mean(kernels, successors, counts[n, s, 0], n, step, s, 0, 1.0, ahead, here, s, own)
-                        add_mean(kernels, successors, counts[n, s, 1], n, step, s, 1, 1.0, ahead, rows, filled, own)
+                        add_mean(kernels, successors, counts[cell, s, 0], chosen, cell, s, 0, 1.0, ahead, here, s, own)
+                        add_mean(kernels, successors, counts[cell, s, 1], chosen, cell, s, 1, 1.0, ahead, rows, filled, own)
                     for j in range(own):
                         rows[filled, j] -= here[s, j]
                         here[s, j] += part * rows[filled, j]
-                    change = reward[n, s, 1] - reward[n, s, 0]
+                    change = reward[cell, s, 1] - reward[cell, s, 0]
                     rows[filled, 0] += change
-                    here[s, 0] += reward[n, s, 0] + part * change
+                    here[s, 0] += reward[cell, s, 0] + part * change
                     rows[filled, own] = -1.0
                     here[s, own] = -part
                     scale[filled] = loose
                     filled += 1
                 else:
-                    here[s, 0] = (1.0 - part) * reward[n, s, 0] + part * reward[n, s, 1]
+                    here[s, 0] = (1.0 - part) * reward[cell, s, 0] + part * reward[cell, s, 1]
                     here[s, own] = -part
                     if h + 1 < horizon:
-                        if m * (1.0 - part) > certain:
-                            add_mean(kernels, successors, counts[n, s, 0], n, step, s, 0, 1.0 - part, ahead, here, s, own)
-                        if m * part > certain:
-                            add_mean(kernels, successors, counts[n, s, 1], n, step, s, 1, part, ahead, here, s, own)
+                        for a in range(2):
+                            taken = part if a == 1 else 1.0 - part
+                            if m * taken > certain:
+                                add_mean(
+                                    kernels, successors, counts[cell, s, a], chosen, cell, s, a, taken, ahead, here, s, own
+                                )
                 if free and h + 1 < horizon:
                     for a in range(1 if idle[h] else 2):
                         moved = m * (part if a == 1 else 1.0 - part)
-                        if moved > certain and spare[n, s, a] > 0.0:
+                        if moved > certain and spare[cell, s, a] > 0.0:
                             filled = add_choice(
-                                boxes, kernels, n, h, s, a, moved, certain, ahead, weight, rows, scale, filled, own
+                                boxes, kernels, chosen, cell, s, a, moved, certain, ahead, weight, rows, scale, filled, own
                             )
             if filled > 0:
                 add_squares(hessian, rows, scale, filled, own + 1)

@@ -5,7 +5,8 @@ a share 1 / (1 + exp(-advantage)) of its mass. In a box, a row moves a share 1 /
 room high - low, with theta such that the row sums to 1: as eta grows, both turn into the greedy choice, exponentially fast.
 The priced value V0 is then a smooth, convex function of the prices, whose gradient is minus what the plan uses.
 
-Kernels are (C,1,S,2,S) where they are known, and (C,H,S,2,S), rewritten at every evaluation, where they are chosen.
+Kernels are (C*K,S,2,S), by cell, where they are known, and (C*H,S,2,S), rewritten at every evaluation, where they are free
+to choose.
 """
 
 import numpy as np
@@ -47,17 +48,19 @@ def tail_of(x: float, y: int, lifted: FloatArray, level: float) -> float:
 
 
 @compiled_inline
-def greedy_level(rows: Rows, n: int, s: int, a: int, values: FloatArray, h: int, order: IntArray) -> tuple[float, float]:
+def greedy_level(
+    rows: Rows, cell: int, s: int, a: int, values: FloatArray, n: int, h: int, order: IntArray
+) -> tuple[float, float]:
     """Return the value of the entry that the greedy choice fills in part, and a first guess of theta relative to it.
 
     The guess is exact where that entry stands alone; it goes at most halfway to its neighbours.
     """
     low, high, spare, _, _ = rows
-    rest, base, guess = spare[n, s, a], values[n, h, order[0]], -40.0
+    rest, base, guess = spare[cell, s, a], values[n, h, order[0]], -40.0
     found, first = False, True
     for i in range(order.size):
         y = order[i]
-        room, value = high[n, s, a, y] - low[n, s, a, y], values[n, h, y]
+        room, value = high[cell, s, a, y] - low[cell, s, a, y], values[n, h, y]
         if room <= 0.0:
             continue
         if found:
@@ -74,6 +77,7 @@ def greedy_level(rows: Rows, n: int, s: int, a: int, values: FloatArray, h: int,
 @compiled_inline
 def soft_row(
     rows: Rows,
+    cell: int,
     n: int,
     h: int,
     s: int,
@@ -84,20 +88,21 @@ def soft_row(
     lifted: FloatArray,
     chosen: FloatArray,
 ) -> float:
-    """Write the row's softened choice into chosen[n,h,s,a] and return its mean value plus entropy.
+    """Write the softened choice of the row of a cell into chosen[n*H+h,s,a] and return its mean value plus entropy.
 
     theta solves sum (high - low) / (1 + exp(theta - value)) = spare: Newton on its logarithm, which is nearly a straight
     line where all shares are small, kept in a bracket. It is counted from the value of one of the entries, because values
     grow with eta and their differences are what matters.
     """
     low, high, spare, successors, counts = rows
-    base, theta = greedy_level(rows, n, s, a, values, h + 1, order)
+    to = n * (values.shape[1] - 1) + h
+    base, theta = greedy_level(rows, cell, s, a, values, n, h + 1, order)
     below, above = -np.inf, np.inf
     for _ in range(60):
-        excess, slope, level = -spare[n, s, a], 0.0, np.exp((base - middle) + theta)
-        for k in range(counts[n, s, a]):
-            y = successors[n, s, a, k]
-            room, x = high[n, s, a, y] - low[n, s, a, y], values[n, h + 1, y] - base - theta
+        excess, slope, level = -spare[cell, s, a], 0.0, np.exp((base - middle) + theta)
+        for k in range(counts[cell, s, a]):
+            y = successors[cell, s, a, k]
+            room, x = high[cell, s, a, y] - low[cell, s, a, y], values[n, h + 1, y] - base - theta
             e = tail_of(x, y, lifted, level)
             upper = 1.0 / (1.0 + e)
             excess += room * (upper if x >= 0.0 else e * upper)
@@ -108,30 +113,30 @@ def soft_row(
             below = theta
         else:
             above = theta
-        reached = excess + spare[n, s, a]
-        new = theta + np.log(reached / spare[n, s, a]) * reached / slope if slope > 0.0 else np.inf
+        reached = excess + spare[cell, s, a]
+        new = theta + np.log(reached / spare[cell, s, a]) * reached / slope if slope > 0.0 else np.inf
         if not below < new < above:
             new = 0.5 * (below + above) if above - below < np.inf else theta + (4.0 if excess > 0.0 else -4.0)
         if new == theta:
             break
         theta = new
-    total, summed, loosest, spread = spare[n, s, a] * (base + theta), 0.0, 0, -1.0
+    total, summed, loosest, spread = spare[cell, s, a] * (base + theta), 0.0, 0, -1.0
     level = np.exp((base - middle) + theta)
-    for k in range(counts[n, s, a]):
-        y = successors[n, s, a, k]
-        room, x = high[n, s, a, y] - low[n, s, a, y], values[n, h + 1, y] - base - theta
+    for k in range(counts[cell, s, a]):
+        y = successors[cell, s, a, k]
+        room, x = high[cell, s, a, y] - low[cell, s, a, y], values[n, h + 1, y] - base - theta
         e = tail_of(x, y, lifted, level)
         part = (1.0 if x >= 0.0 else e) / (1.0 + e)
-        total += low[n, s, a, y] * values[n, h + 1, y] + room * max(x, 0.0)
+        total += low[cell, s, a, y] * values[n, h + 1, y] + room * max(x, 0.0)
         if e > 0.0:
             total += room * np.log1p(e)
-        p = low[n, s, a, y] + room * part
-        chosen[n, h, s, a, y] = p
+        p = low[cell, s, a, y] + room * part
+        chosen[to, s, a, y] = p
         summed += p
         if room * part * (1.0 - part) > spread:
             loosest, spread = y, room * part * (1.0 - part)
     y = loosest  # what rounding left over goes where there is most room on both sides
-    chosen[n, h, s, a, y] = min(max(chosen[n, h, s, a, y] + 1.0 - summed, low[n, s, a, y]), high[n, s, a, y])
+    chosen[to, s, a, y] = min(max(chosen[to, s, a, y] + 1.0 - summed, low[cell, s, a, y]), high[cell, s, a, y])
     return total
 
 
@@ -140,40 +145,43 @@ def soft_values(
     rows: Rows,
     reward: FloatArray,
     eta: float,
+    phase_of: IntArray,
     prices: FloatArray,
     idle: BoolArray,
+    free: bool,
     kernels: FloatArray,
     values: FloatArray,
     share: FloatArray,
 ) -> None:
     """Softened backward induction of all blocks at scaled prices (H,); nobody is active at the steps that are idle (H,).
 
-    Writes values (C,H+1,S) and the share (C,H,S) of each node's mass that is activated; and the kernels, where they are
-    chosen.
+    reward (C*K,S,2) by cell, phase_of (H,). Writes values (C,H+1,S) and the share (C,H,S) of each node's mass that is
+    activated; and the kernels (C*H,S,2,S), where they are free to choose.
     """
     low, _, spare, successors, counts = rows
     blocks, horizon, states = share.shape
     order, middle, lifted = np.arange(states), np.nan, np.empty((2, states))
-    free = kernels.shape[1] > 1
+    phases = reward.shape[0] // blocks
     for n in range(blocks):
         for s in range(states):
             values[n, horizon, s] = 0.0
         for h in range(horizon - 1, -1, -1):
+            cell = n * phases + phase_of[h]
             if free:
                 rank(values, n, h + 1, order)
                 middle = lift(values, n, h + 1, order, lifted)
             for s in range(states):
                 passive, busy = 0.0, 0.0
                 for a in range(1 if idle[h] else 2):
-                    total = eta * reward[n, s, a]
+                    total = eta * reward[cell, s, a]
                     if h + 1 == horizon:
                         pass
-                    elif free and spare[n, s, a] > 0.0:
-                        total += soft_row(rows, n, h, s, a, values, order, middle, lifted, kernels)
+                    elif free and spare[cell, s, a] > 0.0:
+                        total += soft_row(rows, cell, n, h, s, a, values, order, middle, lifted, kernels)
                     else:
-                        for k in range(counts[n, s, a]):
-                            y = successors[n, s, a, k]
-                            total += low[n, s, a, y] * values[n, h + 1, y]
+                        for k in range(counts[cell, s, a]):
+                            y = successors[cell, s, a, k]
+                            total += low[cell, s, a, y] * values[n, h + 1, y]
                     if a == 0:
                         passive = total
                     else:
@@ -191,7 +199,9 @@ def soft_values(
 @compiled
 def follow(
     rows: Rows,
+    phase_of: IntArray,
     start: FloatArray,
+    free: bool,
     kernels: FloatArray,
     share: FloatArray,
     mass: FloatArray,
@@ -200,12 +210,14 @@ def follow(
     """Follow the masses from start (C,S) under the shares (C,H,S): write mass (C,H,S) and used (H,), summed over blocks."""
     successors, counts = rows.successors, rows.counts
     blocks, horizon, states = share.shape
+    phases = counts.shape[0] // blocks
     used[:] = 0.0
     for n in range(blocks):
         for s in range(states):
             mass[n, 0, s] = start[n, s]
         for h in range(horizon):
-            step = h if kernels.shape[1] > 1 else 0
+            cell = n * phases + phase_of[h]
+            chosen = n * horizon + h if free else cell
             if h + 1 < horizon:
                 for s in range(states):
                     mass[n, h + 1, s] = 0.0
@@ -219,6 +231,6 @@ def follow(
                 for a in range(2):
                     moved = busy if a == 1 else mass[n, h, s] - busy
                     if moved > 0.0:
-                        for k in range(counts[n, s, a]):
-                            y = successors[n, s, a, k]
-                            mass[n, h + 1, y] += moved * kernels[n, step, s, a, y]
+                        for k in range(counts[cell, s, a]):
+                            y = successors[cell, s, a, k]
+                            mass[n, h + 1, y] += moved * kernels[chosen, s, a, y]

@@ -27,7 +27,7 @@ def assemble_small(
 
     A row adds mass (p p' + dp/dv); where nothing is pinned, p p' cancels against the rank-one part of dp/dv.
     """
-    _, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
+    _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases = program
     kernel, _, mass, _, sigma = primal
     upper, link, leave, enter = factors
     horizon, states = reach.shape[1], reach.shape[2]
@@ -38,6 +38,7 @@ def assemble_small(
                 for y in range(states):
                     upper[n, h, s, y], link[n, h, s, y] = 0.0, 0.0
         for h in range(horizon):
+            cell = n * phases + phase[h]
             for s in range(states):
                 if not reach[n, h, s]:
                     upper[n, h, s, s] = 1.0
@@ -51,30 +52,30 @@ def assemble_small(
                     below = 1.0 - loose
                     if radius is not None:  # a ball has a second part: what lies below its centre
                         below = 0.0
-                        for k in range(counts[n, s, a]):
-                            y = successors[n, s, a, k]
-                            if kernel[n, h, s, a, y] < low[n, s, a, y]:
+                        for k in range(counts[cell, s, a]):
+                            y = successors[cell, s, a, k]
+                            if kernel[n, h, s, a, y] < low[cell, s, a, y]:
                                 below += kernel[n, h, s, a, y]
-                    for k in range(counts[n, s, a]):
-                        x = successors[n, s, a, k]
-                        p, base = kernel[n, h, s, a, x], low[n, s, a, x]
+                    for k in range(counts[cell, s, a]):
+                        x = successors[cell, s, a, k]
+                        p, base = kernel[n, h, s, a, x], low[cell, s, a, x]
                         link[n, h, s, x] -= m * p
                         enter[n, h, x] -= a * m * p
                         if radius is None:
-                            side = 1 if loose == 1.0 or base < p < high[n, s, a, x] else 0
+                            side = 1 if loose == 1.0 or base < p < high[cell, s, a, x] else 0
                         else:
                             side = 1 if loose == 1.0 or p > base else (2 if p < base else 0)
                         if side > 0:
                             upper[n, h + 1, x, x] += m * p
                         if loose == 1.0:
                             continue
-                        for j in range(counts[n, s, a]):
-                            y = successors[n, s, a, j]
+                        for j in range(counts[cell, s, a]):
+                            y = successors[cell, s, a, j]
                             if y < x:
                                 continue
-                            other, edge = kernel[n, h, s, a, y], low[n, s, a, y]
+                            other, edge = kernel[n, h, s, a, y], low[cell, s, a, y]
                             if radius is None:
-                                same = side == 1 and edge < other < high[n, s, a, y]
+                                same = side == 1 and edge < other < high[cell, s, a, y]
                             else:
                                 same = (side == 1 and other > edge) or (side == 2 and other < edge)
                             value = m * p * other
@@ -102,11 +103,11 @@ def assemble_step(
 
     often one of them is sparse, and added entry by entry. Dense ones are collected and added to the block together.
     """
-    _, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
+    _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases = program
     kernel, _, mass, _, sigma = primal
     upper, _, leave, enter = factors
     horizon, states = reach.shape[1], reach.shape[2]
-    filled = 0
+    filled, cell = 0, n * phases + phase[h]
     if h + 1 < horizon:
         upper[n, h + 1] = 0.0
     for s in range(states):
@@ -116,25 +117,25 @@ def assemble_step(
             upper[n, h, s, s] = 1.0
             continue
         for a in range(1 if idle[h] else 2):
-            m, count = mass[n, h, s, a], counts[n, s, a]
+            m, count = mass[n, h, s, a], counts[cell, s, a]
             upper[n, h, s, s] += m
             leave[n, h, s] += a * m
             if h + 1 == horizon:
                 continue
             if a == 1:
                 for k in range(count):
-                    y = successors[n, s, a, k]
+                    y = successors[cell, s, a, k]
                     enter[n, h, y] -= m * kernel[n, h, s, a, y]
             if sigma[n, h, s, a] == 1.0:
                 for k in range(count):
-                    y = successors[n, s, a, k]
+                    y = successors[cell, s, a, k]
                     upper[n, h + 1, y, y] += m * kernel[n, h, s, a, y]
                 continue
             loose, rest = 0.0, 0.0
             for k in range(count if radius is None else 0):
-                y = successors[n, s, a, k]
+                y = successors[cell, s, a, k]
                 p = kernel[n, h, s, a, y]
-                if low[n, s, a, y] < p < high[n, s, a, y]:
+                if low[cell, s, a, y] < p < high[cell, s, a, y]:
                     loose += p
                     upper[n, h + 1, y, y] += m * p
                 else:
@@ -142,10 +143,10 @@ def assemble_step(
             for which in range(2 if radius is None else 3):  # a ball: p itself, then its parts above and below the centre
                 entries, total = 0, 0.0
                 for k in range(count):
-                    y = successors[n, s, a, k]
-                    p, base = kernel[n, h, s, a, y], low[n, s, a, y]
+                    y = successors[cell, s, a, k]
+                    p, base = kernel[n, h, s, a, y], low[cell, s, a, y]
                     if radius is None:
-                        free = base < p < high[n, s, a, y]
+                        free = base < p < high[cell, s, a, y]
                         value = 0.0 if free else p
                         if which == 1:
                             value = p if free else -p * (loose / rest)
@@ -166,14 +167,14 @@ def assemble_step(
                         continue
                 if 3 * entries <= states:
                     for k in range(count):
-                        scaled, x = factor * rows[BUFFER, k], successors[n, s, a, k]
+                        scaled, x = factor * rows[BUFFER, k], successors[cell, s, a, k]
                         for j in range(k if scaled != 0.0 else count, count):
-                            upper[n, h + 1, x, successors[n, s, a, j]] += scaled * rows[BUFFER, j]
+                            upper[n, h + 1, x, successors[cell, s, a, j]] += scaled * rows[BUFFER, j]
                     continue
                 for y in range(states):
                     rows[filled, y] = 0.0
                 for k in range(count):
-                    rows[filled, successors[n, s, a, k]] = rows[BUFFER, k]
+                    rows[filled, successors[cell, s, a, k]] = rows[BUFFER, k]
                 scale[filled] = factor
                 filled += 1
                 if filled == BUFFER:
@@ -192,10 +193,11 @@ def assemble_step(
 def fill_link(program: Program, n: int, h: int, primal: Primal, link: FloatArray) -> None:
     """Write the Hessian's block between the nodes of steps h and h+1 into link (S,S): -sum over a of mass times kernel."""
     kernel, mass, states = primal.kernel, primal.mass, program.reach.shape[2]
+    cell = n * program.phases + program.phase[h]
     for s in range(states):
         for y in range(states):
             link[s, y] = 0.0
         for a in range(1 if program.idle[h] else 2):
-            for k in range(program.counts[n, s, a] if program.reach[n, h, s] else 0):
-                y = program.successors[n, s, a, k]
+            for k in range(program.counts[cell, s, a] if program.reach[n, h, s] else 0):
+                y = program.successors[cell, s, a, k]
                 link[s, y] -= mass[n, h, s, a] * kernel[n, h, s, a, y]

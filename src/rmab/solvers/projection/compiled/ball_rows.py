@@ -61,6 +61,7 @@ def ball_in_logs(
     successors: NDArray[np.uint32],
     count: int,
     n: int,
+    cell: int,
     h: int,
     s: int,
     a: int,
@@ -72,14 +73,14 @@ def ball_in_logs(
     """Solve the ball's row in logarithms: slower, for rows that underflow otherwise."""
     peak, total, distance = -np.inf, 0.0, 0.0
     for k in range(count):
-        y = successors[n, s, a, k]
+        y = successors[cell, s, a, k]
         q[k] = np.log(reference[n, h, s, a, y]) + v[n, h + 1, y]
         peak = max(peak, q[k])
     for k in range(count):
         total += np.exp(q[k] - peak)
     for k in range(count):
         p = np.exp(q[k] - peak) / total
-        kernel[n, h, s, a, successors[n, s, a, k]] = p
+        kernel[n, h, s, a, successors[cell, s, a, k]] = p
         distance += abs(p - centre[k])
     if distance <= radius:
         return -np.log(total) - peak, 1.0
@@ -93,7 +94,7 @@ def ball_in_logs(
             above += p
         elif np.exp(min(down + q[k], 1.0)) < p:
             p = np.exp(down + q[k])
-        kernel[n, h, s, a, successors[n, s, a, k]] = p
+        kernel[n, h, s, a, successors[cell, s, a, k]] = p
         if p > 0.0:
             phi += p * (np.log(p) - q[k])
     return phi, above
@@ -107,6 +108,7 @@ def ball_row(
     successors: NDArray[np.uint32],
     count: int,
     n: int,
+    cell: int,
     h: int,
     s: int,
     a: int,
@@ -120,16 +122,16 @@ def ball_row(
     """Solve for the L1 ball sum |p - centre| <= radius, centre in low: p = clip(centre, u q, d q)."""
     total, smallest = 0.0, np.inf
     for k in range(count):
-        y = successors[n, s, a, k]
+        y = successors[cell, s, a, k]
         q[k] = reference[n, h, s, a, y] * expv[y]
         total += q[k]
         smallest = min(smallest, q[k])
-        centre[k] = low[n, s, a, y]
+        centre[k] = low[cell, s, a, y]
     if not (total > SMALL and smallest > TINY):
-        return ball_in_logs(reference, radius, successors, count, n, h, s, a, v, kernel, q, centre)
+        return ball_in_logs(reference, radius, successors, count, n, cell, h, s, a, v, kernel, q, centre)
     distance = 0.0
     for k in range(count):
-        y = successors[n, s, a, k]
+        y = successors[cell, s, a, k]
         kernel[n, h, s, a, y] = q[k] / total
         distance += abs(q[k] / total - centre[k])
     if distance <= radius:
@@ -138,7 +140,7 @@ def ball_row(
     down = excess_scale(q, centre, count, radius / 2, False)
     phi, above, below = 0.0, 0.0, 0.0
     for k in range(count):
-        y = successors[n, s, a, k]
+        y = successors[cell, s, a, k]
         p = centre[k]
         if up * q[k] > p:
             p = up * q[k]

@@ -17,6 +17,7 @@ def box_in_logs(
     successors: NDArray[np.uint32],
     count: int,
     n: int,
+    cell: int,
     h: int,
     s: int,
     a: int,
@@ -28,7 +29,7 @@ def box_in_logs(
     """Return ln c with sum clip(c w exp(v), low, high) = 1, and fill q with c w exp(v): for rows that would underflow."""
     smallest, largest = np.inf, -np.inf
     for k in range(count):
-        y = successors[n, s, a, k]
+        y = successors[cell, s, a, k]
         q[k] = np.log(reference[n, h, s, a, y]) + v[n, h + 1, y]
         smallest, largest = min(smallest, q[k]), max(largest, q[k])
     below, above = -largest - 800.0, -smallest + 1.0  # all at their lower bounds; all at their upper bounds
@@ -114,6 +115,7 @@ def box_row(
     successors: NDArray[np.uint32],
     count: int,
     n: int,
+    cell: int,
     h: int,
     s: int,
     a: int,
@@ -132,18 +134,18 @@ def box_row(
     """
     total, smallest = 0.0, np.inf
     for k in range(count):
-        y = successors[n, s, a, k]
+        y = successors[cell, s, a, k]
         q[k] = reference[n, h, s, a, y] * expv[y]
         total += q[k]
         smallest = min(smallest, q[k])
-        least[k], most[k] = low[n, s, a, y], high[n, s, a, y]
+        least[k], most[k] = low[cell, s, a, y], high[cell, s, a, y]
     if total > SMALL and smallest > TINY:
         c, base = box_scale(q, least, most, count), shift
     else:
-        c, base = 1.0, -box_in_logs(reference, successors, count, n, h, s, a, v, least, most, q)
+        c, base = 1.0, -box_in_logs(reference, successors, count, n, cell, h, s, a, v, least, most, q)
     fixed, pinned, loose, tilt = 0.0, 0.0, 0.0, 0.0
     for k in range(count):
-        y = successors[n, s, a, k]
+        y = successors[cell, s, a, k]
         x = c * q[k]
         if least[k] < x < most[k]:
             loose += q[k]
@@ -161,7 +163,7 @@ def box_row(
     sigma = max(1.0 - pinned, 1e-16)
     correction = sigma / (c * loose)  # exact for this choice of pinned entries
     for k in range(count):
-        y = successors[n, s, a, k]
+        y = successors[cell, s, a, k]
         if least[k] < kernel[n, h, s, a, y] < most[k]:
             # Still strictly inside: on its bound it would be taken for pinned the next time, without its cost.
             x = kernel[n, h, s, a, y] * correction

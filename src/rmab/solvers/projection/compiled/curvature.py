@@ -148,19 +148,21 @@ def solve_large(program: Program, n: int, primal: Primal, upper: FloatArray, tar
             break
         part[:] = target[h]
         back_solve(upper[n, h], part, states)
+        cell = n * program.phases + program.phase[h]
         for s in range(states):
             for a in range(1 if program.idle[h] else 2):
                 flow = mass[n, h, s, a] * part[s]
-                for k in range(program.counts[n, s, a] if program.reach[n, h, s] else 0):
-                    y = program.successors[n, s, a, k]
+                for k in range(program.counts[cell, s, a] if program.reach[n, h, s] else 0):
+                    y = program.successors[cell, s, a, k]
                     target[h + 1, y] += flow * kernel[n, h, s, a, y]
     for h in range(horizon - 1, -1, -1):
         part[:] = 0.0
+        cell = n * program.phases + program.phase[h]
         for s in range(states if h + 1 < horizon else 0):
             for a in range(1 if program.idle[h] else 2):
                 total = 0.0
-                for k in range(program.counts[n, s, a] if program.reach[n, h, s] else 0):
-                    y = program.successors[n, s, a, k]
+                for k in range(program.counts[cell, s, a] if program.reach[n, h, s] else 0):
+                    y = program.successors[cell, s, a, k]
                     total += kernel[n, h, s, a, y] * target[h + 1, y]
                 part[s] += mass[n, h, s, a] * total
         forward_vector(upper[n, h], part, states)

@@ -3,7 +3,7 @@
 With flow potentials v[n,h,s] (v[n,H] = 0) and budget prices, each row (n,h,s,a) has its own closed form (rows.py): a
 distribution p and a cost phi, hence the mass m = exp(-prices[h] a - v[n,h,s] - phi) and z = m p. The dual function is
 
-    f(v, prices) = sum over n of weights[n] (sum m + v[n,0,start]) + sum over h of budget[h] prices[h],
+    f(v, prices) = sum over n of weights[n] (sum m + start[n] . v[n,0]) + sum over h of budget[h] prices[h],
 
 convex; its gradient is the violation of flow and budget. Given the prices the arms are independent: functions that take
 first and last work on arms first..last-1 and write their own parts only, so that chunks of arms can run side by side.
@@ -35,10 +35,10 @@ def dual(
 ) -> tuple[float, float]:
     """Evaluate the dual at v (N,H+1,S) and prices (H,). Returns these arms' part of f and their largest flow violation.
 
-    Writes the rows; gradient (N,H,S) of each arm by itself (inflow - outflow, 1 - outflow at the start); and used (H,), the
+    Writes the rows; gradient (N,H,S) of each arm by itself (inflow - outflow, at step 0 start - outflow); and used (H,), the
     weighted active mass.
     """
-    reference, low, high, radius, successors, counts, reach, _, idle, _, start, weights = program
+    reference, low, high, radius, successors, counts, reach, _, idle, _, start, weights, phase, phases = program
     kernel, constant, mass, phi, sigma = primal
     horizon, states = reach.shape[1], reach.shape[2]
     q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
@@ -50,20 +50,23 @@ def dual(
         sigma[first:last] = -1.0
     for n in range(first, last):
         gradient[n] = 0.0
-        gradient[n, 0, start[n]] = 1.0
-        sum_masses = 0.0
+        begin, sum_masses = 0.0, 0.0
+        for s in range(states):
+            if start[n, s] > 0.0:
+                gradient[n, 0, s] = start[n, s]
+                begin += start[n, s] * v[n, 0, s]
         for h in range(horizon):
-            shift = np.nan
+            shift, cell = np.nan, n * phases + phase[h]
             for s in range(states):
                 if not reach[n, h, s]:
                     continue
                 for a in range(1 if idle[h] else 2):
-                    count = counts[n, s, a]
+                    count = counts[cell, s, a]
                     if sigma[n, h, s, a] < 0.0:
                         if np.isnan(shift):  # the first row of this step that asks for it
                             shift = ahead(v, reach, n, h, expv)
                         phi[n, h, s, a], sigma[n, h, s, a] = nearest_row(
-                            reference, low, high, radius, successors, count, n, h, s, a,
+                            reference, low, high, radius, successors, count, n, cell, h, s, a,
                             v, expv, shift, kernel, constant, q, least, most,
                         )  # fmt: skip
                     m = np.exp(-prices[h] * a - v[n, h, s] - phi[n, h, s, a])
@@ -73,9 +76,9 @@ def dual(
                     used[h] += weights[n] * m * a
                     if h + 1 < horizon:
                         for k in range(count):
-                            y = successors[n, s, a, k]
+                            y = successors[cell, s, a, k]
                             gradient[n, h + 1, y] += m * kernel[n, h, s, a, y]
-        total += weights[n] * (sum_masses + v[n, 0, start[n]])
+        total += weights[n] * (sum_masses + begin)
         for h in range(horizon):
             for s in range(states):
                 if not abs(gradient[n, h, s]) <= worst:
@@ -113,22 +116,22 @@ def open_step(program: Program, h: int, first: int, last: int, v: FloatArray, pr
 
     Rows that carry no mass have some kernel of their set, too.
     """
-    reference, low, high, radius, successors, counts, reach, _, idle, _, _, _ = program
+    reference, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases = program
     kernel, constant, _, phi, _ = primal
     states = reach.shape[2]
     q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
     for n in range(first, last):
-        shift = ahead(v, reach, n, h, expv)
+        shift, cell = ahead(v, reach, n, h, expv), n * phases + phase[h]
         for s in range(states):
             for a in range(2):
-                count = counts[n, s, a]
+                count = counts[cell, s, a]
                 if reach[n, h, s] and not (a == 1 and idle[h]):
                     phi[n, h, s, a], _ = nearest_row(
-                            reference, low, high, radius, successors, count, n, h, s, a,
+                            reference, low, high, radius, successors, count, n, cell, h, s, a,
                             v, expv, shift, kernel, constant, q, least, most,
                         )  # fmt: skip
                 else:
-                    any_row(low, high, successors, count, n, h, s, a, kernel)
+                    any_row(low, high, successors, count, n, cell, h, s, a, kernel)
 
 
 @compiled

@@ -12,10 +12,11 @@ from rmab.common.compile import compiled
 class Program(NamedTuple):
     """What is projected onto what.
 
-    reference (N,H,S,2,S). The confidence sets are boxes low..high (N,S,2,S) where radius is None, and otherwise L1 balls of
-    radius (N,S,2) around low. successors (N,S,2,S): the possible next states, in the first counts (N,S,2) places. reach
+    reference (N,H,S,2,S). The confidence sets are boxes low..high (C,S,2,S) where radius is None, and otherwise L1 balls of
+    radius (C,S,2) around low. successors (C,S,2,S): the possible next states, in the first counts (C,S,2) places. reach
     (N,H,S): whether mass can get there. budget (H,); idle (H,): it is 0, nobody may be active; binds (H,): it is neither 0
-    nor enough for everybody. start (N,), weights (N,).
+    nor enough for everybody. start (N,S) masses, weights (N,). phase (H,): of every step, one of so many phases. The set of
+    row (n,h,s,a) is that of cell n * phases + phase[h] of the C (`rmab.model.time`).
     """
 
     reference: FloatArray
@@ -28,8 +29,10 @@ class Program(NamedTuple):
     budget: FloatArray
     idle: BoolArray
     binds: BoolArray
-    start: IntArray
+    start: FloatArray
     weights: FloatArray
+    phase: IntArray
+    phases: int
 
     @property
     def ball(self) -> bool:
@@ -63,20 +66,23 @@ class Factors(NamedTuple):
 
 
 @compiled
-def misfit(reference: FloatArray, allowed: BoolArray, reach: BoolArray, idle: BoolArray) -> int:
+def misfit(
+    reference: FloatArray, allowed: BoolArray, reach: BoolArray, idle: BoolArray, phase: IntArray, phases: int
+) -> int:
     """Return the flat place of the first entry that no reference (N,H,S,2,S) may have, or -1.
 
-    Entries must be finite and not negative; positive where mass can be: the next state is allowed (N,S,2,S), the node within
+    Entries must be finite and not negative; positive where mass can be: the next state is allowed (C,S,2,S), the node within
     reach (N,H,S), and somebody may be active at step h.
     """
     arms, horizon, states, _, _ = reference.shape
     for n in range(arms):
         for h in range(horizon):
+            cell = n * phases + phase[h]
             for s in range(states):
                 for a in range(2):
                     live = reach[n, h, s] and not (a == 1 and idle[h])
                     for y in range(states):
                         w = reference[n, h, s, a, y]
-                        if not (0.0 <= w < np.inf) or (w == 0.0 and live and allowed[n, s, a, y]):
+                        if not (0.0 <= w < np.inf) or (w == 0.0 and live and allowed[cell, s, a, y]):
                             return (((n * horizon + h) * states + s) * 2 + a) * states + y
     return -1

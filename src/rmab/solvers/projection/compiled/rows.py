@@ -9,9 +9,10 @@ What is pinned can be read off p afterwards, and p answers to a change of the po
     box    J = diag(p_F) - p_F p_F' / sigma        F: strictly between its bounds
     ball   the same for the entries above the centre, plus the same for those below it, whose totals are pinned.
 
-The row is named by its place (n,h,s,a) in the arrays: slicing it out would cost more than a small row's whole solution,
-because compiled code counts references to every slice. For the same reason these functions take loose arrays, not the
-tuples of `program.py`: called for every row, those would cost a tenth of the time, and half of it for balls.
+The row is named by its place (n,h,s,a) in the arrays, and by its cell in those of the sets: slicing it out would cost more
+than a small row's whole solution, because compiled code counts references to every slice. For the same reason these
+functions take loose arrays, not the tuples of `program.py`: called for every row, those would cost a tenth of the time, and
+half of it for balls.
 """
 
 import numpy as np
@@ -33,6 +34,7 @@ def nearest_row(
     successors: NDArray[np.uint32],
     count: int,
     n: int,
+    cell: int,
     h: int,
     s: int,
     a: int,
@@ -45,14 +47,16 @@ def nearest_row(
     least: FloatArray,
     most: FloatArray,
 ) -> tuple[float, float]:
-    """Solve the row (n, h, s, a) over its box, or over the ball of its radius around low, at potentials v (N,H+1,S).
+    """Solve the row (n, h, s, a) over the box of its cell, or over the ball around low, at potentials v (N,H+1,S).
 
     expv (S,) holds exp(v[n,h+1] - shift). Writes kernel[n,h,s,a] and constant[n,h,s,a]; q, least, most (S,) are work space.
     """
     if radius is not None:  # decided when it is compiled: None and an array are different types
-        size = radius[n, s, a]
-        return ball_row(reference, low, size, successors, count, n, h, s, a, v, expv, shift, kernel, q, least)
-    return box_row(reference, low, high, successors, count, n, h, s, a, v, expv, shift, kernel, constant, q, least, most)
+        size = radius[cell, s, a]
+        return ball_row(reference, low, size, successors, count, n, cell, h, s, a, v, expv, shift, kernel, q, least)
+    return box_row(
+        reference, low, high, successors, count, n, cell, h, s, a, v, expv, shift, kernel, constant, q, least, most
+    )
 
 
 @compiled_inline
@@ -62,6 +66,7 @@ def any_row(
     successors: NDArray[np.uint32],
     count: int,
     n: int,
+    cell: int,
     h: int,
     s: int,
     a: int,
@@ -70,13 +75,13 @@ def any_row(
     """Write some distribution of the set into a row that carries no mass: evenly between the bounds, or the centre."""
     spare, room = 1.0, 0.0
     for k in range(count):
-        y = successors[n, s, a, k]
-        spare -= low[n, s, a, y]
-        room += high[n, s, a, y] - low[n, s, a, y]
+        y = successors[cell, s, a, k]
+        spare -= low[cell, s, a, y]
+        room += high[cell, s, a, y] - low[cell, s, a, y]
     part = min(spare / room, 1.0) if room > 0.0 and spare > 0.0 else 0.0
     for k in range(count):
-        y = successors[n, s, a, k]
-        kernel[n, h, s, a, y] = low[n, s, a, y] + part * (high[n, s, a, y] - low[n, s, a, y])
+        y = successors[cell, s, a, k]
+        kernel[n, h, s, a, y] = low[cell, s, a, y] + part * (high[cell, s, a, y] - low[cell, s, a, y])
 
 
 @compiled_inline
@@ -106,21 +111,21 @@ def same_rows(program: Program, first: int, last: int, v: FloatArray, primal: Pr
     Most are, from one evaluation to the next. Writes their kernel, phi and sigma; sigma is -1 where the row is another.
     Nothing is called from this loop: that alone makes it four times as fast.
     """
-    reference, low, high, _, successors, counts, reach, _, idle, _, _, _ = program
+    reference, low, high, _, successors, counts, reach, _, idle, _, _, _, phase, phases = program
     kernel, constant, _, phi, sigma = primal
     horizon, states = reach.shape[1], reach.shape[2]
     q, expv = np.empty(states), np.empty(states)
     for n in range(first, last):
         for h in range(horizon):
-            shift = ahead(v, reach, n, h, expv)
+            shift, cell = ahead(v, reach, n, h, expv), n * phases + phase[h]
             for s in range(states):
                 if not reach[n, h, s]:
                     continue
                 for a in range(1 if idle[h] else 2):
                     total, pinned, loose, tilt, known, free = 0.0, 0.0, 0.0, 0.0, True, 0
-                    for k in range(counts[n, s, a]):
-                        y = successors[n, s, a, k]
-                        old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
+                    for k in range(counts[cell, s, a]):
+                        y = successors[cell, s, a, k]
+                        old, bottom, top = kernel[n, h, s, a, y], low[cell, s, a, y], high[cell, s, a, y]
                         q[k] = reference[n, h, s, a, y] * expv[y]
                         total += q[k]
                         if bottom < old < top:
@@ -133,9 +138,9 @@ def same_rows(program: Program, first: int, last: int, v: FloatArray, primal: Pr
                     rest = 1.0 - pinned
                     c = rest / loose
                     same = (total > SMALL) & (loose > 0.0) & (rest > 0.0)
-                    for k in range(counts[n, s, a]):
-                        y = successors[n, s, a, k]
-                        old, bottom, top = kernel[n, h, s, a, y], low[n, s, a, y], high[n, s, a, y]
+                    for k in range(counts[cell, s, a]):
+                        y = successors[cell, s, a, k]
+                        old, bottom, top = kernel[n, h, s, a, y], low[cell, s, a, y], high[cell, s, a, y]
                         x = c * q[k]
                         if bottom < old < top:
                             same &= (bottom < x) & (x < top)

@@ -25,8 +25,9 @@ LONG = 3  # a row of E with one state in so many, or more, is as good as dense
 class Sparse(NamedTuple):
     """What follows what, and how strongly.
 
-    ends[begin[n,s]] up to ends[begin[n,s+1] - 1] are the states that can follow s, begin (N,S+1); arms that are not sparse
-    have none. values (H, ends.size): the entries of E there. joint: prices are among the nodes (one arm only).
+    ends[begin[n,s]] up to ends[begin[n,s+1] - 1] are the states that can follow s at some step, begin (N,S+1); arms that
+    are not sparse have none. values (H, ends.size): the entries of E there. joint: prices are among the nodes (only with one
+    arm).
     """
 
     begin: IntArray
@@ -36,7 +37,7 @@ class Sparse(NamedTuple):
 
 
 def sparse_arms(program: Program) -> Sparse:
-    """Find the arms that are sparse; the values are yet to be written."""
+    """Find the arms that are sparse, in all phases taken together; the values are yet to be written."""
     arms, horizon, states = program.reach.shape
     begin = np.zeros((arms, states + 1), dtype=np.int64)
     if states <= SMALL:
@@ -45,7 +46,8 @@ def sparse_arms(program: Program) -> Sparse:
     np.put_along_axis(
         allowed, program.successors.astype(np.int64), np.arange(states) < program.counts[..., np.newaxis], axis=3
     )
-    follows: BoolArray = np.logical_or(allowed[:, :, 0], allowed[:, :, 1])
+    either = np.logical_or(allowed[:, :, 0], allowed[:, :, 1]).reshape(arms, program.phases, states, states)
+    follows: BoolArray = np.logical_or.reduce(either[:, np.unique(program.phase)], axis=1)
     follows[follows.sum(axis=(1, 2)) * FEW > states * states] = False
     if arms > 1 and horizon > 3 * states:  # better served by `couple_prices`
         follows[:] = False
@@ -59,11 +61,11 @@ def sparse_arms(program: Program) -> Sparse:
 def write_values(program: Program, sparse: Sparse, n: int, h: int, primal: Primal, line: FloatArray) -> None:
     """Write the entries of E[h]: -sum over a of mass times kernel. line (S,) is zero, and left so."""
     begin, ends, values, _ = sparse
-    kernel, mass = primal.kernel, primal.mass
+    kernel, mass, cell = primal.kernel, primal.mass, n * program.phases + program.phase[h]
     for s in range(line.size):
         for a in range(1 if program.idle[h] else 2):
-            for k in range(program.counts[n, s, a] if program.reach[n, h, s] else 0):
-                y = program.successors[n, s, a, k]
+            for k in range(program.counts[cell, s, a] if program.reach[n, h, s] else 0):
+                y = program.successors[cell, s, a, k]
                 line[y] -= mass[n, h, s, a] * kernel[n, h, s, a, y]
         for e in range(begin[n, s], begin[n, s + 1]):
             values[h, e] = line[ends[e]]

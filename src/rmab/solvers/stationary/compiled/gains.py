@@ -184,7 +184,7 @@ def best_gains(
                 for a in range(2):
                     worth[a] = -np.inf
                     if usable[n, s, a]:
-                        later = best_mean(rows, n, s, a, values, 0, order)
+                        later = best_mean(rows, n, s, a, values, n, 0, order)
                         worth[a] = reward[n, s, a] - price * a + later
                 advantage[n, s] = worth[1] - worth[0] if usable[n, s].all() else 0.0
                 now = values[n, 0, s]
