@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo planners test lint boundscheck coverage bench clean
+.PHONY: help demo planners test lint boundscheck fuzz coverage bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -34,6 +34,10 @@ lint: $(READY) ## ruff and mypy (strict on src)
 
 boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m compiled
+
+MINUTES ?= 3
+fuzz: $(READY) ## random models, files, options and arguments, checked by other code (make fuzz MINUTES=120 for hours)
+	@$(BIN)/python tests/fuzz --minutes $(MINUTES)
 
 coverage: $(READY) ## which lines no test runs; compiled code is left out
 	$(BIN)/python -m pytest -n auto --cov

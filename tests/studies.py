@@ -8,7 +8,6 @@ import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
-from rmab.errors import SolverError
 from rmab.learning import Chance
 from rmab.study import Job, Outcome, Results, Study
 from rmab.study.shards import encoded, write_shard
@@ -57,7 +56,7 @@ class Failing(Chance):
 
     def decide(self, state):  # type: ignore[no-untyped-def]
         if state.episode == 2:
-            raise SolverError("no answer\nat all")
+            raise RuntimeError("no answer\nat all")
         return super().decide(state)
 
 

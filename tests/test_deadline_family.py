@@ -216,7 +216,8 @@ def test_the_range_follows_from_the_options() -> None:
         ({"tariff": True}, "tariff must be the path of a file, or a number, or one per phase, got True"),
         ({"tariff": ""}, "tariff must be the path of a file, got ''"),
         ({"tariff": [0.1, 0.2, 0.3], "phases": 2}, "tariff must be one number or one per phase: there are 2 phases"),
-        ({"dwell": [1e-4] * 10_000}, "10000 slots and 9 units make 100000 states, in 1 phases: 160.0 GB"),
+        ({"dwell": [1e-5] * 100_000}, "a spot of 100000 slots and 9 units, in 1 phases, would need 16 TB of memory"),
+        ({"arms": 10**12, "budget": 1}, "a task of 1000000000000 arms would need"),
         ({"arms": 0, "budget": 0}, "arms must be at least 1, got 0"),
         ({"speed": 1}, "task deadline: unknown option speed (known: arms, budget, horizon"),
     ],
@@ -272,8 +273,8 @@ class TestRules:
             rmab.deadline_whittle(rmab.task("deadline", **TINY, phases=2).problem)
         problem = rmab.task("deadline", **TINY).problem
         for wrong, message in (
-            ({"pay": np.nan}, "pay must be a finite"),
-            ({"penalty": -1}, "penalty must be .*, 0 or more"),
+            ({"pay": np.nan}, "pay must be a number"),
+            ({"penalty": -1}, "penalty must be 0 or more"),
         ):
             with pytest.raises(ModelError, match=message):
                 rmab.deadline_whittle(problem, **wrong)

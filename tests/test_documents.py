@@ -27,6 +27,14 @@ def test_the_readme_s_examples_run_and_print_what_it_says(code: str) -> None:
         assert line in README
 
 
+def test_the_examples_of_the_page_on_time_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "time.md").read_text()
+    code = re.findall(r"```python\n(.*?)```", page, re.S)
+    assert len(code) == 4
+    exec(compile("\n".join(code), "time.md", "exec"), {})
+
+
 def test_the_example_is_five_lines_after_the_import() -> None:
     assert sum(bool(line.strip()) for line in EXAMPLES[0].splitlines()) == 1 + 5
 

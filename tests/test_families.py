@@ -16,7 +16,7 @@ from strategies import random_problem
 
 SHAPES = {"cpap": (20, 3, 10, 50, 50), "cpap-adherence": (20, 3, 10, 50, 50), "deadline": (100, 120, 30, 100, 100)}
 SHAPES["split"] = (24, 3, 10, 2, 50)
-SHAPES["deadline-day"] = (100, 120, (20 * 40 + 4 * 30) / 24, 288, 20)  # the budget of the mean step
+SHAPES["deadline-day"] = (100, 120, (20 * 32 + 4 * 24) / 24, 288, 20)  # the budget of the mean step
 
 
 @pytest.mark.parametrize("name", rmab.tasks())

@@ -145,7 +145,9 @@ class TestCheck:
         short = Feedback(2, STATES[:-1], ACTIONS, one.rewards)
         assert refusal(seen, short) == "states must have shape (H+1, N) = (3, 3), got (2, 3)"
         short = Feedback(2, STATES, ACTIONS[:-1], one.rewards)
-        assert refusal(seen, short) == "actions must have shape (H, N) = (2, 3), got (1, 3)"
+        assert refusal(seen, short) == "states must have shape (H+1, N) = (2, 3), got (3, 3)"
+        long = Feedback(2, np.repeat(STATES, 2, axis=0), np.repeat(ACTIONS, 2, axis=0), one.rewards)
+        assert refusal(seen, long) == "actions must have shape (H, N) = (2, 3), or fewer steps, got (4, 3)"
         short = Feedback(2, STATES, ACTIONS, one.rewards[1:])
         assert refusal(seen, short) == "rewards must have shape (3, 2, 2), got (2, 2, 2)"
 
@@ -165,7 +167,8 @@ class TestCheck:
     def test_start(self):
         seen, one = good()
         wrong = Feedback(2, changed(STATES, (0, 1), 0), ACTIONS, one.rewards)
-        assert refusal(seen, wrong) == "arm 1 starts in state 0, not 1"
+        assert wrong.elsewhere(seen) == "arm 1 starts in state 0, not 1"
+        assert one.elsewhere(seen) == ""
 
     def test_budget(self):
         seen, one = good()

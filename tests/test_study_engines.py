@@ -110,8 +110,8 @@ class TestLocal:
         assert (status.total, status.finished, status.complete) == (4, 2, False)
         failed = sorted(status.failures, key=lambda one: one.id)
         assert [one.id for one in failed] == sorted(job.id for job in study.jobs() if job.learner.name != "random")
-        assert {one.message for one in failed} == {"SolverError: no answer at all"}
-        assert all("in decide" in one.trace and one.trace.endswith("SolverError: no answer\nat all\n") for one in failed)
+        assert {one.message for one in failed} == {"RuntimeError: no answer at all"}
+        assert all("in decide" in one.trace and one.trace.endswith("RuntimeError: no answer\nat all\n") for one in failed)
 
     def test_no_more_workers_than_jobs(self, tmp_path: Path) -> None:
         crews = list[int]()
@@ -235,7 +235,7 @@ class TestDask:
 
             failing = small_study(1, ("studies:Failing", "random"))
             status = run_study(failing, tmp_path / "failing", engine=DaskEngine(running.address))
-            assert status.failures == (Failure(failing.jobs()[0].id, "SolverError: no answer at all"),)
+            assert status.failures == (Failure(failing.jobs()[0].id, "RuntimeError: no answer at all"),)
             assert status.finished == 1
 
             def kill_all(finished: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""Plans of timed problems: linear programmes by SciPy, the joint problem by brute force, and the same problem written out."""
+"""Plans of timed problems: linear programmes by SciPy, the joint problem by brute force, and every step written out."""
 
 import numpy as np
 import pytest
@@ -70,18 +70,17 @@ def test_a_phase_for_every_step_is_the_same_problem(seed: int, arms: int, phases
     problem, reward = timed_problem(seed, arms, min(phases, horizon), states, horizon)
     if problem.phases == 1:
         reward = reward.reshape(arms, states, 2)
-    whole, gains = written_out(problem, reward if problem.phases > 1 else reward)
+    whole, gains = written_out(problem, reward)
     gains = gains if whole.phases > 1 else gains[:, 0]
     one, other = rmab.fluid(problem, reward), rmab.fluid(whole, gains)
     assert one.value == pytest.approx(other.value, abs=1e-5)
     np.testing.assert_allclose(
         rmab.whittle_finite(problem, reward).index, rmab.whittle_finite(whole, gains).index, atol=1e-9
     )
-    np.testing.assert_allclose(
-        rmab.myopic_index(problem, reward).table, rmab.myopic_index(whole, gains).table, atol=1e-12
-    )
+    np.testing.assert_allclose(rmab.myopic_index(problem, reward).table, rmab.myopic_index(whole, gains).table, atol=1e-12)
     played = [
-        rmab.simulate(p, rmab.myopic_index(p, r), r, np.random.default_rng(seed)) for p, r in ((problem, reward), (whole, gains))
+        rmab.simulate(p, rmab.myopic_index(p, r), r, np.random.default_rng(seed))
+        for p, r in ((problem, reward), (whole, gains))
     ]
     np.testing.assert_array_equal(played[0].states, played[1].states)
     assert played[0].reward == played[1].reward

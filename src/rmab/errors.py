@@ -4,6 +4,11 @@
 class RmabError(Exception):
     """Base class of all errors that the library raises on purpose.
 
+    Parameters
+    ----------
+    *words : str
+        The message; where it quotes something of several lines, they are joined.
+
     Examples
     --------
     >>> import rmab
@@ -13,6 +18,15 @@ class RmabError(Exception):
     ...     print(error)
     kernels must have shape (N, S, 2, S) with N, S >= 1, got (2,)
     """
+
+    def __init__(self, *words: object) -> None:
+        """Keep the message in one line, whatever it quotes."""
+        super().__init__(*(_in_line(one) if isinstance(one, str) else one for one in words))
+
+
+def _in_line(text: str) -> str:
+    lines = text.splitlines()
+    return text if lines == [text] else " ".join(filter(None, map(str.strip, lines)))
 
 
 class ModelError(RmabError, ValueError):

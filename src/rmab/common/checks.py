@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 
 LARGEST = 1e150  # of all that is added up in an answer: its square is finite, too
@@ -19,12 +20,39 @@ def as_floats(values: ArrayLike, name: str) -> FloatArray:
         given = np.asarray(values)
         if given.dtype.kind not in "biuf":
             raise TypeError(f"found {given.dtype}")
+        check_memory(f"{name}, {given.shape}", 8.0 * given.size)
         return np.array(given, dtype=np.float64, order="C")
+    except ModelError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{name}: not an array of numbers ({error})") from error
     except MemoryError as error:
         size = 8 * int(np.size(values)) / 1e9
         raise ModelError(f"{name}: {size:,.1f} GB are needed, more than there are") from error
+
+
+def expect(value: object, kind: type, name: str, hint: str = "") -> None:
+    """Raise ModelError, with a hint, unless the value is of this kind."""
+    if not isinstance(value, kind):
+        raise ModelError(f"{name} must be {_with_article(kind.__name__)}, got {type(value).__name__}{hint}")
+
+
+def _with_article(name: str) -> str:
+    return {"str": "text"}.get(name, f"an {name}" if name[0] in "AEIO" else f"a {name}")
+
+
+def check_rng(rng: object) -> None:
+    """Raise ModelError unless this is a generator of NumPy."""
+    if not isinstance(rng, np.random.Generator):
+        raise ModelError(f"rng must be a numpy.random.Generator, for instance default_rng(0), got {type(rng).__name__}")
+
+
+def as_share(value: object, name: str) -> float:
+    """Return `value` as a float; ModelError unless it is a number from 0 to 1."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0.0 <= value <= 1.0:  # type: ignore[operator]
+        raise ModelError(f"{name} must be in [0, 1], got {value!r:.40}")
+    return float(value)  # type: ignore[arg-type]
 
 
 def check_unmasked(values: object, name: str) -> None:
@@ -51,9 +79,9 @@ def check_magnitude(values: FloatArray, name: str, times: float = 1.0, what: str
 
 
 def as_tolerance(value: object, name: str) -> float:
-    """Return `value` as a float; ModelError unless it is a positive, finite number."""
+    """Return `value` as a float; ModelError unless it is a positive number, 1e300 at most."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0.0 < value < np.inf:  # type: ignore[operator]
+    if not number or not 0.0 < value <= SUMMED:  # type: ignore[operator]
         raise ModelError(f"{name} must be a positive number, got {value!r:.40}")
     return float(value)  # type: ignore[arg-type]
 

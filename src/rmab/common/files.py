@@ -22,8 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from rmab.common.memory import check_memory
 from rmab.common.parsing import parsed_json
-from rmab.errors import FileError
+from rmab.errors import FileError, ModelError
 
 TRIES, LONGEST_NAME = 100, 255  # for a name that nothing has yet; bytes of a file's name
 SUFFIXES = (".npz", ".json")
@@ -151,7 +152,7 @@ def _wrong_kind(kind: str, found: object) -> str:
     if isinstance(found, str) and found in KINDS:
         held, reader = KINDS[found]
         return f"the file holds {held}, not {wanted}; read it with {reader}"
-    says = "has no field 'kind'" if found is None else f"has kind {found!r}"
+    says = "has no field 'kind'" if found is None else f"has kind {found!r:.40}"
     return f"the file {says}; the kind of {wanted} is {kind!r}"
 
 
@@ -161,10 +162,21 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
         return read(path)
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except FileError:
+        raise
+    except ModelError as error:
+        raise FileError(f"{path}: {error}") from error
+    except ValueError as error:  # a name that no file can have
+        raise FileError(f"{path!r}: cannot be read ({error})") from error
+    except MemoryError as error:
+        raise FileError(f"{path}: holds more than there is memory for ({error})") from error
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
-    suffix = Path(path).suffix
+    try:
+        suffix = Path(path).suffix
+    except TypeError as error:
+        raise FileError(f"{path!r:.40}: a path is text or an object of pathlib, not {type(path).__name__}") from error
     if suffix not in SUFFIXES:
         raise FileError(f"{path}: the name must end in {' or '.join(SUFFIXES)}")
     return suffix
@@ -186,10 +198,17 @@ def _read_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise FileError(f"{path}: not a readable .npz archive")
         stream.seek(0)
         try:
+            with zipfile.ZipFile(stream) as packed:
+                check_memory("what it holds", float(sum(one.file_size for one in packed.infolist())))
+            stream.seek(0)
             with np.load(stream, allow_pickle=False) as archive:
                 if twice := sorted({key for key in archive.files if archive.files.count(key) > 1}):
                     raise ValueError(f"the key {twice[0]!r} is given twice")
                 arrays = {key: archive[key] for key in archive.files}
+                if other := [key for key, one in arrays.items() if not isinstance(one, np.ndarray)]:
+                    raise ValueError(f"{other[0]!r:.40} is not an array")
+        except ModelError:
+            raise
         except BROKEN_ARCHIVE as error:
-            raise FileError(f"{path}: not a readable .npz archive ({error})") from error
+            raise FileError(f"{path}: not a readable .npz archive ({error!s:.200})") from error
     return {key: array.item() if array.ndim == 0 else array for key, array in arrays.items()}

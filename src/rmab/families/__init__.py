@@ -105,6 +105,8 @@ def task(
     >>> mine.name, mine.episodes, mine.feedback
     ('cpap@switching', 10, 'bandit')
     """
+    if not isinstance(name, str | os.PathLike):
+        raise ModelError(f"a task is made by name, or from a file, got {type(name).__name__}")
     text = str(name)
     if Path(text).suffix in SUFFIXES:
         if options or seed is not None:

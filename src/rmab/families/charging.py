@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.families.deadline import ARRIVAL, PAY, PENALTY
 from rmab.families.definition import Task
@@ -73,6 +74,7 @@ def deadline(
     _, adversary_seed = seeds.spawn(2)
     if not 1 <= phases <= horizon:
         raise ModelError(f"phases must be in 1..{horizon} (the number of steps), got {phases}")
+    check_memory(f"a task of {horizon} steps", 8.0 * horizon)
     phase_of = np.arange(horizon) * phases // horizon
     price = _price(tariff, phases, horizon, minutes)
     common = {"arrival": arrival, "dwell": dwell, "load": load, "jobs": jobs, "pay": pay, "penalty": penalty}
@@ -80,6 +82,7 @@ def deadline(
         arms, phases, {key: None if one is None else np.asarray(one, float) for key, one in common.items()}, price, classes
     )
     slots, most = (max(one.most[axis] for one in lot) for axis in (0, 1))
+    check_memory(f"a task of {arms} arms", 128.0 * phases * slots * (most + 1) * arms)  # rewards: parts, products, sums
     parts = [reward_parts(one, slots, most) for one in lot]
     spots = _arms(lot, slots, most, grouped, known_support)
     kind = np.repeat(np.arange(len(lot)), [one.count for one in lot])

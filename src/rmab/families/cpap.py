@@ -9,6 +9,7 @@ moving up (of staying, at the top) by 1 + u, with u uniform on [.05, .5] per pat
 import numpy as np
 
 from rmab.common.arrays import FloatArray
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.families.definition import Task
 from rmab.model.adversaries import adversary
@@ -66,6 +67,7 @@ def _task(
 ) -> Task:
     if arms < 2 or arms % 2:
         raise ModelError(f"arms must be even (half of each cluster) and at least 2, got {arms}")
+    check_memory(f"a task of {arms} arms", 500.0 * arms)  # kernels, one by one and all together, and rewards
     model_seed, adversary_seed = seeds.spawn(2)
     rng = np.random.default_rng(model_seed)
     patients = Arms(

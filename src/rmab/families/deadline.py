@@ -15,7 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common.arrays import FloatArray, frozen
+from rmab.common.checks import as_share
 from rmab.errors import ModelError
+from rmab.families.options import as_number
 from rmab.families.spots import MOST_LOAD, MOST_SLOTS, Spots, states_of, vehicles
 from rmab.families.spots import kernel as kernel_of
 from rmab.families.spots import reward_parts as parts_of
@@ -121,11 +123,10 @@ def deadline_whittle(problem: Problem, *, discount: float = 1.0, pay: float = PA
     >>> rmab.deadline_whittle(spots.problem).index.shape
     (4, 120)
     """
-    if not 0.0 <= discount <= 1.0:
-        raise ModelError(f"discount must be in [0, 1], got {discount}")
+    discount = as_share(discount, "discount")
     for name, value in (("pay", pay), ("penalty", penalty)):
-        if not np.isfinite(value) or (name == "penalty" and value < 0):
-            raise ModelError(f"{name} must be a finite number{', 0 or more' if name == 'penalty' else ''}, got {value}")
+        if as_number(value, name) < 0 and name == "penalty":
+            raise ModelError(f"penalty must be 0 or more, got {value}")
     spots = vehicles(problem, "deadline_whittle")
     if problem.phases > 1:
         told = "the closed form is for spots that do not depend on the time"

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, frozen
-from rmab.common.checks import as_integer
+from rmab.common.checks import as_integer, expect
 from rmab.common.files import read_fields, write_fields
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.adversaries import Adversary
 from rmab.model.problem import Problem
@@ -59,9 +60,11 @@ class Task:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise ModelError(f"name must be text, got {self.name!r}")
+            raise ModelError(f"name must be text, got {self.name!r:.40}")
+        expect(self.problem, Problem, "problem")
+        expect(self.adversary, Adversary, "adversary")
         if not isinstance(self.feedback, str) or self.feedback not in get_args(FeedbackMode):
-            raise ModelError(f"feedback must be one of {', '.join(get_args(FeedbackMode))}, got {self.feedback!r}")
+            raise ModelError(f"feedback must be one of {', '.join(get_args(FeedbackMode))}, got {self.feedback!r:.40}")
         checked_range(self.adversary.low, self.adversary.high)
         if as_integer(self.adversary.episodes, "episodes") < 1:
             raise ModelError(f"episodes must be at least 1, got {self.adversary.episodes}")
@@ -137,8 +140,8 @@ class Task:
         if times == 1:
             return self
         own = self.problem
-        start, budget = np.repeat(own.start, max(times, 0), axis=0), times * own.budget
-        grown = Problem(own.arms.repeated(times), start, budget, own.horizon, own.phase_of)
+        arms = own.arms.repeated(times)
+        grown = Problem(arms, np.repeat(own.start, times, axis=0), times * own.budget, own.horizon, own.phase_of)
         return replace(self, problem=grown, adversary=self.adversary.repeated(times))
 
     def view(self) -> View:
@@ -174,6 +177,7 @@ class Task:
         """
         if self.adversary.adaptive:
             raise ModelError(f"task {self.name}: an adaptive adversary has no fixed rewards to save")
+        check_memory(f"a file of {self.episodes} episodes", 16.0 * self.episodes * self.adversary.base.size)
         rewards = np.stack([self.reward(t) for t in range(self.episodes)])
         own = {"name": self.name, "rewards": rewards, "feedback": self.feedback}
         declared = {"low": self.adversary.low, "high": self.adversary.high, "passive_zero": self.adversary.passive_zero}

@@ -96,7 +96,7 @@ def flag(about: str) -> Kind:
 
 def number(about: str) -> Kind:
     """Return the kind of an option that is one number."""
-    return Kind("number", _read_number, about)
+    return Kind("number", as_number, about)
 
 
 def numbers(values: str, about: str, axes: int = 1) -> Kind:
@@ -150,7 +150,8 @@ def _read_flag(value: object, name: str) -> bool:
     return value
 
 
-def _read_number(value: object, name: str) -> float:
+def as_number(value: object, name: str) -> float:
+    """Return `value` as a float; ModelError unless it is a finite number."""
     fits = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not fits or not np.isfinite(value):  # type: ignore[call-overload]
         raise ModelError(f"{name} must be a number, got {value!r:.40}")

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from rmab.common.arrays import FloatArray
+from rmab.common.checks import expect
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.factors import FACTOR_HIGH
 from rmab.model.problem import Problem
 
 MOST_SLOTS, MOST_LOAD = 12, 9  # of the paper's vehicles: all stays and loads are as likely
-MOST_ENTRIES = 2**28  # of a kernel: 2 GB
 SUM_TOLERANCE = 1e-9
 EMPTY = "empty"
 _PARKED = re.compile(r"(\d+),(\d+)")
@@ -89,6 +90,7 @@ def names_of(states: Sequence[State]) -> list[str]:
 
 def vehicles(problem: Problem, who: str) -> list[State]:
     """Return the states (d, l) of charging spots from their names, or raise ModelError where arms are something else."""
+    expect(problem, Problem, "problem", "; of a task, it is task.problem")
     names = problem.arms.state_names
     if names is None:
         raise ModelError(f"{who}: these arms are no charging spots: their states have no names")
@@ -104,12 +106,11 @@ def vehicles(problem: Problem, who: str) -> list[State]:
 
 def kernel(spots: Spots, slots: int, load: int) -> FloatArray:
     """(K, S, 2, S) kernel of one spot among those with at most so many slots and so much load."""
+    told = f"a spot of {slots} slots and {load} units, in {len(spots.arrival)} phases,"
+    check_memory(told, 16.0 * len(spots.arrival) * (slots * (load + 1)) ** 2)
     states = states_of(slots, load)
     number = {state: s for s, state in enumerate(states)}
     phases, size = spots.arrival.size, len(states)
-    if phases * 2 * size**2 > MOST_ENTRIES:
-        told = f"{slots} slots and {load} units make {size} states, in {phases} phases"
-        raise ModelError(f"{told}: {16e-9 * phases * size**2:,.1f} GB; use fewer, longer slots")
     table = np.zeros((phases, size, 2, size))
     came = np.zeros((phases, size))
     came[:, 0] = 1 - spots.arrival

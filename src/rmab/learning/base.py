@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_integer
+from rmab.common.checks import as_integer, expect
 from rmab.errors import FeedbackError, ModelError
 from rmab.learning.kept import Declared, check_arrays
 from rmab.learning.options import Configured
@@ -182,11 +182,14 @@ class Learner(Configured, ABC):
             return self.decide(state)
         if not self.anywhere:
             raise ModelError(f"{self.name} plans for the start, budget and horizon of its view only")
+        if why := self.refuses(view):
+            raise ModelError(f"{self.name} {why}")
         return self.decide_in(state, view)
 
     def learn(self, state: State, feedback: Feedback) -> State:
         """Return the state after this feedback; wrong feedback raises FeedbackError, and nothing has changed."""
         self._check(state)
+        expect(feedback, Feedback, "feedback")
         feedback.check(state.view, state.episode)
         if not self.anywhere and (elsewhere := feedback.elsewhere(state.view)):
             raise FeedbackError(f"{elsewhere}: {self.name} learns from episodes as its view declares them only")
@@ -239,6 +242,7 @@ class Learner(Configured, ABC):
         return self
 
     def _check(self, state: State) -> None:
+        expect(state, State, "state")
         if state.learner != self.signature:
             raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}")
         if not state._trusted:

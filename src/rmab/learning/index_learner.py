@@ -116,7 +116,8 @@ class IndexLearner(Learner):
         sums = Kept((max(self.window(view), 1), *pools.zero.shape), "f", 0, MOST)
         own = {"counts": whole(*pools.support.shape), "seen": sums, "paid": sums, "estimate": Kept(pools.zero.shape)}
         plan = {"mass": masses(pools.weights.size, view.horizon, view.states, 2, optional=True)}
-        return {**own, **plan, "table": Kept(None, optional=True), "committed": Kept((), "b", optional=True)}
+        own_way = type(self).table is not IndexLearner.table or type(self).decide is not IndexLearner.decide
+        return {**own, **plan, "table": Kept(None, optional=own_way), "committed": Kept((), "b", optional=True)}
 
     def initial(self, view: View, seed: int) -> Arrays:
         """Begin with no counts, or with what a generator has drawn."""

@@ -60,9 +60,10 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], declared: Declared) -> None
         given = np.asarray(arrays[name])
         if wanted.shape is not None and given.shape != wanted.shape:
             raise ModelError(f"state: {name} must have shape {wanted.shape}, got {given.shape}")
-        if given.dtype.kind != wanted.kind:
+        if given.dtype.kind != wanted.kind or not given.dtype.isnative:
             raise ModelError(f"state: {name} must hold {WORDS[wanted.kind]}, got {given.dtype}")
-        fine = np.ones(given.shape, bool) if wanted.kind == "b" else (given >= wanted.low) & (given <= wanted.high)
+        values = given.astype(np.float64) if wanted.kind == "f" else given  # fewer bits do not hold the limits
+        fine = np.ones(given.shape, bool) if wanted.kind == "b" else (values >= wanted.low) & (values <= wanted.high)
         for place in np.argwhere(~fine)[:1]:
             where = f"[{', '.join(map(str, place))}]" if place.size else ""
             value = given[tuple(place)]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
+from rmab.common.checks import expect
 from rmab.common.own import made_by
 from rmab.errors import ModelError
 from rmab.learning.algorithms.colored_ucrl2 import ColoredUcrl2
@@ -134,6 +135,7 @@ def learner(name: str, **options: object) -> Learner:
     >>> rmab.learner("ucmd-armab", epsilon=0.1)
     UcmdArmab(epsilon=0.1, scale=1.0, rule='fill', rounding='top')
     """
+    expect(name, str, "the name of a learner")
     if ":" in name:
         made: Learner = made_by("learner", name, Learner, **options)
         return made

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmab.common.arrays import ReadOnly, frozen
-from rmab.common.checks import as_integer
+from rmab.common.checks import as_integer, expect
 from rmab.common.files import read_fields, write_fields
 from rmab.errors import FileError, ModelError
 from rmab.model.view import View
@@ -60,6 +60,7 @@ class State(ReadOnly):
         for name in ("seed", "episode"):
             if as_integer(getattr(self, name), name) < 0:
                 raise ModelError(f"{name} must be 0 or more, got {getattr(self, name)}")
+        expect(self.arrays, Mapping, "arrays", "; what is kept is given by name")
         for name, array in self.arrays.items():
             if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
                 raise ModelError(f"state: {name} must be an array of numbers, got {type(array).__name__}")

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer
+from rmab.common.checks import as_floats, as_integer, check_rng, expect
+from rmab.common.memory import check_memory
 from rmab.common.own import is_own, made_by
 from rmab.errors import ModelError
 from rmab.model.factors import FACTOR_HIGH, FACTOR_LOW, SCRIPTS
@@ -272,6 +273,9 @@ def adversary(name: str, model: RewardModel, episodes: int, rng: np.random.Gener
     number = as_integer(episodes, "episodes")
     if number < 1:
         raise ModelError(f"episodes must be at least 1, got {number}")
+    expect(name, str, "the name of an adversary")
+    expect(model, RewardModel, "model")
+    check_rng(rng)
     declared = (number, model.low, model.high, model.passive_zero)
     if is_own(name):
         made: Adversary = made_by("adversary", name, Adversary, model, number, rng)
@@ -285,4 +289,5 @@ def adversary(name: str, model: RewardModel, episodes: int, rng: np.random.Gener
         raise ModelError(
             f"unknown adversary {name!r}; there are {known}, and module:maker or Task.from_rewards for your own"
         )
+    check_memory(f"adversary {name} of {number} episodes", 16.0 * number * model.shape[0] * model.shape[1])
     return Scripted(*declared, model, frozen(SCRIPTS[name](number, model.shape, rng)))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, as_integer
+from rmab.common.words import escaped
 from rmab.errors import ModelError
 from rmab.model.time import bare, place
 
@@ -38,11 +39,12 @@ def checked_names(names: Sequence[str] | None, states: int) -> tuple[str, ...] |
     """Return S different names as a tuple, or raise ModelError."""
     if names is None:
         return None
-    if not isinstance(names, Sequence | np.ndarray):
-        raise ModelError(f"state_names must be a list of names, got {names!r}")
+    if not isinstance(names, Sequence | np.ndarray) or (isinstance(names, np.ndarray) and names.ndim == 0):
+        raise ModelError(f"state_names must be a list of names, got {names!r:.40}")
     result = tuple(str(name) for name in names)
     if len(result) != states or len(set(result)) != states:
-        raise ModelError(f"state_names: {states} different names are needed, got {len(result)}: {', '.join(result)}")
+        listed = escaped(", ".join(result))
+        raise ModelError(f"state_names: {states} different names are needed, got {len(result)}: {listed:.200}")
     return result
 
 
@@ -50,8 +52,8 @@ def checked_groups(groups: Sequence[object] | NDArray[Any] | None, kernels: Floa
     """Return labels (N,) as integers 0, 1, ... in order of first appearance, or raise ModelError."""
     if groups is None:
         return None
-    if not isinstance(groups, Sequence | np.ndarray):
-        raise ModelError(f"groups must be a list of labels, one per arm, got {groups!r}")
+    if not isinstance(groups, Sequence | np.ndarray) or (isinstance(groups, np.ndarray) and groups.ndim == 0):
+        raise ModelError(f"groups must be a list of labels, one per arm, got {groups!r:.40}")
     labels = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
     if len(labels) != len(kernels):
         raise ModelError(f"groups: {len(kernels)} labels are needed, one per arm, got {len(labels)}")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, as_integer
 from rmab.common.forks import cached_property
+from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.arm_checks import check_rows, checked_groups, checked_names, checked_sizes, checked_support
@@ -120,6 +121,8 @@ class Arms:
 
         No arm enters a padded state; one that started there would stay. The support says so, too.
         """
+        if not isinstance(kernels, Sequence | np.ndarray) or (isinstance(kernels, np.ndarray) and kernels.ndim == 0):
+            raise ModelError(f"kernels must be a list of kernels, one per arm, got {type(kernels).__name__}")
         tables = [as_floats(kernel, f"kernels[{n}]") for n, kernel in enumerate(kernels)]
         for n, table in enumerate(tables):
             fits = table.ndim in (3, 4) and table.shape[-3] == table.shape[-1] and table.shape[-2] == 2
@@ -143,6 +146,9 @@ class Arms:
         number = as_integer(times, "times")
         if number < 1:
             raise ModelError(f"times must be at least 1, got {number}")
+        rows = 1 if len(self.representatives) == 1 else number * self.count
+        size = 32.0 * number * self.count + 8.0 * rows * self.kernels[0].size
+        check_memory(f"{number} copies of {many(self.count, 'arm')}", size)
         return _rebuilt_arms(
             self.kernels[self.representatives],
             frozen(np.repeat(self.group_of, number)),

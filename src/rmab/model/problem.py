@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly
-from rmab.common.checks import as_floats, as_integer, check_magnitude
+from rmab.common.checks import as_floats, as_integer, check_magnitude, expect
 from rmab.common.files import read_fields, write_fields
 from rmab.common.forks import cached_property
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.arms import Arms
 from rmab.model.time import (
@@ -88,6 +89,7 @@ class Problem(ReadOnly):
         steps = as_integer(horizon, "horizon")
         if steps < 1:
             raise ModelError(f"horizon must be at least 1, got {steps}")
+        check_memory(f"an episode of {arms.count} arms and {steps} steps", (5.0 * arms.count + 16.0) * steps)
         limit = checked_limits(budget, arms.count, steps)
         phases = checked_phases(phase_of, arms.phases, steps)
         object.__setattr__(self, "arms", arms.in_phases(max(arms.phases, int(phases.max()) + 1)))
@@ -179,6 +181,7 @@ def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
 
     A reward without phases is the same in all of them.
     """
+    expect(problem, Problem, "problem", "; of a task, it is task.problem")
     table, arms, phases = as_floats(reward, "reward"), problem.arms, problem.phases
     plain, timed = shape_of(1, arms.count, arms.states, 2), shape_of(phases, arms.count, arms.states, 2)
     if table.shape not in (plain, timed):

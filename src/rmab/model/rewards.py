@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, check_magnitude
 from rmab.common.forks import cached_property
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.time import bare, place
 
@@ -65,6 +66,7 @@ class RewardModel(ReadOnly):
 
     def __init__(self, parts: ArrayLike, low: float, high: float, units: ArrayLike | None = None) -> None:
         table = bare(as_floats(parts, "parts"), 5, axis=2)
+        check_memory(f"rewards of parts {table.shape}", 24.0 * table.size)  # factors, products and sums of all
         if table.ndim not in (4, 5) or table.shape[-1] != 2 or 0 in table.shape:
             raise ModelError(f"parts must have shape (J, N, S, 2), or (J, N, K, S, 2) for K phases, got {table.shape}")
         if not np.isfinite(table).all():

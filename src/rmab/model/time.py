@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, as_integer, as_states
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 
 MOST_PHASES = 1_000_000  # whose number is not given by kernels: tables have all phases up to the last
@@ -105,12 +106,12 @@ def checked_limits(budget: ArrayLike, arms: int, horizon: int) -> int | IntArray
 
     Budgets that are all the same become one number: equal problems are equal.
     """
-    if np.ndim(budget) == 0:
-        limit = as_integer(budget, "budget")
+    given = as_floats(budget, "budget") if is_list(budget) else None
+    if given is None or given.ndim == 0:
+        limit = as_integer(budget if given is None else given.item(), "budget")
         if not 0 <= limit <= arms:
             raise ModelError(f"budget must be in 0..{arms} (the number of arms), got {limit}")
         return limit
-    given = as_floats(budget, "budget")
     if given.shape != (horizon,):
         raise ModelError(f"budget must be a number or have shape (H,) = ({horizon},), one per step, got {given.shape}")
     for h in np.flatnonzero(~((given >= 0) & (given <= arms) & (given == np.floor(given))))[:1]:
@@ -119,9 +120,17 @@ def checked_limits(budget: ArrayLike, arms: int, horizon: int) -> int | IntArray
     return int(limits[0]) if (limits == limits[0]).all() else frozen(limits)
 
 
+def is_list(values: object) -> bool:
+    """Return whether these are several values, or may be: not a number, text, or anything else without a length."""
+    return hasattr(values, "__len__") and not isinstance(values, str | bytes)
+
+
 def limits_of(budget: int | IntArray, horizon: int) -> IntArray:
     """(H,) the budget of every step."""
-    return budget if isinstance(budget, np.ndarray) else frozen(np.full(horizon, budget, dtype=np.int64))
+    if isinstance(budget, np.ndarray):
+        return budget
+    check_memory(f"the budgets of {horizon} steps", 8.0 * horizon)
+    return frozen(np.full(horizon, budget, dtype=np.int64))
 
 
 def checked_start(start: ArrayLike, sizes: IntArray, states: int, *, one_for_all: bool = True) -> IntArray | FloatArray:
@@ -129,9 +138,9 @@ def checked_start(start: ArrayLike, sizes: IntArray, states: int, *, one_for_all
 
     Probabilities that leave no doubt become states: equal problems are equal.
     """
-    if np.ndim(start) != 2:
-        return as_states(start, sizes, one_for_all=one_for_all)
     given = as_floats(start, "start")
+    if given.ndim != 2:
+        return as_states(given, sizes, one_for_all=one_for_all)
     if given.shape != (sizes.size, states):
         wanted = f"(N,) = ({sizes.size},), or (N, S) = {(sizes.size, states)} for probabilities"
         raise ModelError(f"start must have shape {wanted}, got {given.shape}")

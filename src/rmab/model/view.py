@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer
 from rmab.common.forks import cached_property
+from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.arm_checks import checked_names
@@ -138,7 +139,7 @@ class View(ReadOnly):
         own = self.budget[:steps] if isinstance(self.budget, np.ndarray) else self.budget
         changes: dict[str, Any] = {"horizon": steps, "budget": own if budget is None else budget}
         if start is not None:
-            changes["start"] = np.full(self.arms, start) if np.ndim(start) == 0 else start
+            changes["start"] = checked_start(start, self.real_states, self.states)
         phase_of = None if self.phase_of is None else self.phase_of[:steps]
         return replace(self, **changes, phase_of=phase_of)
 
@@ -154,6 +155,10 @@ def _checked(view: View) -> dict[str, Any]:
     for name, size in sizes.items():
         if size < 1:
             raise ModelError(f"{name} must be at least 1, got {size}")
+    check_memory(
+        f"an episode of {sizes['arms']} arms and {sizes['horizon']} steps", (5.0 * sizes["arms"] + 16.0) * sizes["horizon"]
+    )
+    check_memory(f"a view of {sizes['arms']} arms and {sizes['states']} states", 8.0 * sizes["arms"] * sizes["states"])
     limit = checked_limits(view.budget, sizes["arms"], sizes["horizon"])
     phase_of = None if view.phase_of is None else checked_phases(view.phase_of, 1, sizes["horizon"])
     used = 1 if phase_of is None else int(phase_of.max()) + 1

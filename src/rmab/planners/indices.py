@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.checks import as_integer
+from rmab.common.checks import as_integer, expect
+from rmab.common.memory import check_memory
 from rmab.model.problem import Problem
 from rmab.model.time import parted
 from rmab.play.policy import IndexPolicy, Rounding, Rule
@@ -133,7 +134,9 @@ def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True,
     array([0.3, 0.3, 0.3, 0. ])
     """
     table = checked_table(problem, reward, "myopic_index")
+    expect(lookahead, bool, "lookahead")
     table -= table.min(axis=(1, 2), keepdims=True)  # a constant changes no index, but rounding
+    _check_table("myopic_index", problem)
     count, phases, phase_of = problem.arms.count, problem.phases, problem.phase_of
     kernels, pays = problem.arms.kernels, parted(table, phases)
     if phases == 1:
@@ -176,6 +179,7 @@ def round_robin(problem: Problem, *, episode: int = 0) -> IndexPolicy:
     array([0, 1, 2, 0])
     """
     check_problem(problem, "round_robin")
+    _check_table("round_robin", problem)
     count, budgets = problem.arms.count, problem.budgets
     before = np.concatenate([[0], np.cumsum(budgets)])  # activations before every step, and in a whole episode
     first = (as_integer(episode, "episode") * int(before[-1]) + before[:-1]) % count
@@ -215,9 +219,17 @@ def random_policy(problem: Problem) -> IndexPolicy:
     return IndexPolicy(np.ones((problem.arms.count, problem.arms.states)), problem.budget)
 
 
+def _check_table(name: str, problem: Problem) -> None:
+    """Raise ModelError where there is no room for indices (N, H, S), made and then kept."""
+    shape = (problem.arms.count, problem.horizon, problem.arms.states)
+    check_memory(f"{name}, a table (N, H, S) = {shape},", 16.0 * shape[0] * shape[1] * shape[2])
+
+
 def _planned(problem: Problem, reward: ArrayLike, plan: Fluid | None, name: str) -> Fluid:
     table = checked_table(problem, reward, name)
+    _check_table(name, problem)
     if plan is None:
         return fluid(problem, parted(table, problem.phases))
+    expect(plan, Fluid, "plan")
     plan.check_made_for(problem, table)
     return plan

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.common.checks import check_rng
 from rmab.model.problem import Problem
 from rmab.model.time import parted
-from rmab.play.policy import check_place
+from rmab.play.policy import as_places, check_place
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.highs import FluidLp
@@ -65,7 +66,8 @@ class LpUpdate:
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Solve from these states (N,) at step h and activate what the plan activates now."""
-        now, arms = np.asarray(states), self.problem.arms
+        check_rng(rng)
+        now, arms = as_places(states), self.problem.arms
         check_place(h, now, arms.count, self.problem.horizon, arms.states)
         block_of = self.blocks.block_of
         masses = np.zeros_like(self.blocks.start)

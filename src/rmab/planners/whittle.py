@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.checks import as_share
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
 from rmab.play.policy import IndexPolicy, Rule
@@ -88,8 +90,7 @@ def whittle(problem: Problem, reward: ArrayLike, *, discount: float = 1.0) -> Wh
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "whittle"))
     check_timeless("whittle", problem.phases, "rmab.whittle_finite takes them")
-    if not 0.0 <= discount <= 1.0:
-        raise ModelError(f"discount must be in [0, 1], got {discount}")
+    discount = as_share(discount, "discount")
     index, indexable = np.zeros((len(blocks.kernels), problem.arms.states)), np.ones(len(blocks.kernels), dtype=bool)
     for n in np.unique(blocks.block_of, return_index=True)[1]:
         c, size = blocks.block_of[n], problem.arms.real_states[n]
@@ -131,6 +132,8 @@ def whittle_finite(problem: Problem, reward: ArrayLike) -> Whittle:
     array([0.468, 0.42 , 0.3  , 0.   ])
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "whittle_finite"))
+    bytes_needed = 8.0 * problem.arms.count * problem.horizon * problem.arms.states
+    check_memory(f"whittle_finite of {problem.arms.count} arms and {problem.horizon} steps", bytes_needed)
     index = np.zeros((blocks.count, problem.horizon, problem.arms.states))
     indexable = np.ones(blocks.count, dtype=bool)
     for n in np.unique(blocks.block_of, return_index=True)[1]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer
+from rmab.common.checks import as_floats, as_integer, expect
 from rmab.common.words import many
 from rmab.errors import FeedbackError, ModelError
 from rmab.model.time import cells, checked_limits, limits_of, parted, place, said, shape_of, words_of
@@ -76,21 +76,40 @@ class Feedback(ReadOnly):
             object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)
 
     @classmethod
-    def reveal(cls, view: View, episode: int, trajectory: Trajectory, reward: FloatArray) -> Feedback:
-        """Keep of the reward only what the view's feedback mode reveals of this trajectory."""
+    def reveal(
+        cls,
+        view: View,
+        episode: int,
+        trajectory: Trajectory,
+        reward: FloatArray,
+        budget: ArrayLike | None = None,
+    ) -> Feedback:
+        """Keep of the reward only what the view's feedback mode reveals of this trajectory; budget as in `Feedback`."""
+        expect(view, View, "view")
+        expect(trajectory, Trajectory, "trajectory")
         shown = _shown(view, trajectory.states, trajectory.actions)
         if np.shape(reward) != shown.shape:
             wanted = f"{words_of(view.phases, 'N', 'S', '2')} = {shown.shape}"
             raise FeedbackError(f"reward must have shape {wanted}, got {np.shape(reward)}")
-        return cls(episode, trajectory.states, trajectory.actions, np.where(shown, reward, np.nan))
+        return cls(episode, trajectory.states, trajectory.actions, np.where(shown, reward, np.nan), budget)
 
     @classmethod
-    def of_steps(cls, view: View, episode: int, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> Feedback:
+    def of_steps(
+        cls,
+        view: View,
+        episode: int,
+        states: ArrayLike,
+        actions: ArrayLike,
+        rewards: ArrayLike,
+        budget: ArrayLike | None = None,
+    ) -> Feedback:
         """Build feedback from the reward of each arm at each step, (H, N), as a live programme records it; NaN if unknown.
 
-        FeedbackError if the view allows no such episode, or a pair was paid differently at two steps.
+        FeedbackError if the view allows no such episode, or a pair was paid differently at two steps of a phase.
         """
-        whole = cls(episode, states, actions, np.full((view.arms, view.states, 2), np.nan))
+        expect(view, View, "view")
+        table = np.full((view.arms * view.phases, view.states, 2), np.nan)
+        whole = cls(episode, states, actions, table, budget)
         _check_trajectory(view, whole)
         try:
             paid = as_floats(rewards, "rewards")
@@ -98,16 +117,14 @@ class Feedback(ReadOnly):
             raise FeedbackError(str(error)) from error
         if paid.shape != whole.actions.shape:
             raise FeedbackError(f"rewards must have shape (H, N) = {whole.actions.shape}, got {paid.shape}")
-        table = np.full((view.arms, view.states, 2), np.nan)
-        arm = np.broadcast_to(np.arange(view.arms), paid.shape)
-        place = (arm, whole.states[:-1], whole.actions.astype(np.int64))
-        known = ~np.isnan(paid)
-        table[tuple(index[known] for index in place)] = paid[known]
-        for h, n in np.argwhere(known & (table[place] != paid))[:1]:
+        pair = (_cells_of(view, paid.shape), whole.states[:-1], whole.actions.astype(np.int64))
+        known, table = ~np.isnan(paid), np.full(table.shape, np.nan)
+        table[tuple(index[known] for index in pair)] = paid[known]
+        for h, n in np.argwhere(known & (table[pair] != paid))[:1]:
             raise FeedbackError(
                 f"rewards: arm {n} is paid {paid[h, n]} at step {h}, but differently for the same pair at another step"
             )
-        return cls(episode, whole.states, whole.actions, table)
+        return cls(episode, whole.states, whole.actions, parted(table, view.phases), budget)
 
     def check(self, view: View, episode: int) -> None:
         """Raise FeedbackError unless an episode with this number and view can give this feedback.
@@ -172,7 +189,7 @@ class Feedback(ReadOnly):
 
 def _whole(values: ArrayLike, name: str) -> IntArray:
     given = as_floats(values, name)
-    if given.ndim != 2 or not (np.isfinite(given).all() and (given == np.floor(given)).all()):
+    if given.ndim != 2 or not ((np.abs(given) < 2**53) & (given == np.floor(given))).all():
         raise FeedbackError(f"{name} must be a table of whole numbers, one row per step")
     return given.astype(np.int64)
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats
+from rmab.common.checks import as_floats, check_rng
 from rmab.common.files import read_fields, write_fields
 from rmab.common.words import many
 from rmab.errors import ModelError, PolicyError
-from rmab.model.time import checked_limits, limits_of, said
+from rmab.model.time import checked_limits, is_list, limits_of, said
 from rmab.play.compiled.selection import select
 
 Rule = Literal["fill", "at-most"]
@@ -90,14 +90,15 @@ class IndexPolicy:
             given = as_floats(table, "table")
             if given.ndim not in (2, 3) or 0 in given.shape:
                 raise PolicyError(f"table must have shape (N, H, S) or (N, S), got {given.shape}")
-            steps = given.shape[1] if given.ndim == 3 else np.size(budget)
-            limit = checked_limits(budget, len(given), steps)
+            several = as_floats(budget, "budget") if is_list(budget) else budget
+            steps = given.shape[1] if given.ndim == 3 else np.size(several)
+            limit = checked_limits(several, len(given), steps)
         except ModelError as error:
             raise PolicyError(str(error)) from error
         if not isinstance(rule, str) or rule not in ("fill", "at-most"):
-            raise PolicyError(f"rule must be 'fill' or 'at-most', got {rule!r}")
+            raise PolicyError(f"rule must be 'fill' or 'at-most', got {rule!r:.40}")
         if not isinstance(rounding, str) or rounding not in ("top", "dependent"):
-            raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r}")
+            raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r:.40}")
         _check_values(given, rounding)
         object.__setattr__(self, "table", _steps_first(given))
         object.__setattr__(self, "budget", limit)
@@ -130,8 +131,9 @@ class IndexPolicy:
             If the table has no such step, or an arm no such state.
         """
         arms = np.arange(len(self.table))
-        now = np.asarray(states)
+        now = as_places(states)
         check_place(h, now, arms.size, self._steps, self.table.shape[-1])
+        check_rng(rng)
         limit = self.budget[h] if isinstance(self.budget, np.ndarray) else self.budget
         index = self.table[arms, now] if self.table.ndim == 2 else self.table[arms, h, now]
         active = np.empty(arms.size, dtype=bool)
@@ -193,6 +195,14 @@ class IndexPolicy:
         return self.table.transpose(1, 0, 2)
 
 
+def as_places(states: ArrayLike) -> IntArray:
+    """Return states as an array; PolicyError where they are none."""
+    try:
+        return np.asarray(states)
+    except ValueError as error:
+        raise PolicyError(f"states: not an array ({error})") from error
+
+
 def check_place(h: int, states: IntArray, arms: int, steps: int | None, most: int) -> None:
     """Raise PolicyError unless states are `arms` integers below `most` and h is below `steps` (None: any step)."""
     if states.shape != (arms,) or states.dtype.kind not in "iu":
@@ -200,7 +210,7 @@ def check_place(h: int, states: IntArray, arms: int, steps: int | None, most: in
     for n in np.flatnonzero((states < 0) | (states >= most))[:1]:
         raise PolicyError(f"arm {n} is in state {states[n]}, there are states 0..{most - 1}")
     if steps is not None and (isinstance(h, bool) or not isinstance(h, int | np.integer) or not 0 <= h < steps):
-        raise PolicyError(f"step must be in 0..{steps - 1}, got {h!r}")
+        raise PolicyError(f"step must be in 0..{steps - 1}, got {h!r:.40}")
 
 
 def _check_values(table: FloatArray, rounding: Rounding) -> None:

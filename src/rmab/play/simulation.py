@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_integer
+from rmab.common.checks import as_integer, check_rng, expect
 from rmab.common.cores import cores
+from rmab.common.memory import check_memory
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.model.problem import Problem, checked_reward
 from rmab.model.time import shape_of
@@ -19,6 +20,7 @@ from rmab.play.outcomes import Batch, Trajectory
 from rmab.play.policy import IndexPolicy, Policy
 
 NO_ODDS, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
+MOST_THREADS = 64  # more are of no use, and a system may refuse them
 PIECE = 1024  # rounds that a thread takes at a time: enough to hide the overhead, few enough to share the work
 
 
@@ -61,6 +63,7 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
     """
     table = _checked(problem, policy, reward, rng)
     streams = _streams(rng, 1)
+    check_memory(f"simulate, {_said(problem)},", 5.0 * problem.arms.count * (problem.horizon + 1))
     states = np.empty((1, problem.horizon + 1, problem.arms.count), dtype=np.int32)
     actions = np.empty((1, problem.horizon, problem.arms.count), dtype=bool)
     rewards, _ = _play(problem, policy, table, streams, states, actions)
@@ -86,7 +89,7 @@ def simulate_many(
         The number of episodes, at least 1.
     threads : int, optional
         How many threads run an `IndexPolicy`; by default, the number of usable cores. Other policies run in one thread.
-        The result does not depend on it.
+        No more than 64 are started. The result does not depend on it.
 
     Returns
     -------
@@ -108,6 +111,7 @@ def simulate_many(
     workers = cores() if threads is None else as_integer(threads, "threads")
     if number < 1 or workers < 1:
         raise ModelError(f"rounds and threads must be at least 1, got {number} and {workers}")
+    check_memory(f"simulate_many of {number} episodes", 16.0 * number)
     rewards, activations = np.empty(number), np.empty(number, dtype=np.int64)
 
     def play(piece: tuple[int, NDArray[np.uint64]]) -> None:
@@ -119,7 +123,7 @@ def simulate_many(
             play((first, _streams(rng, min(PIECE, number - first))))
         return Batch(frozen(rewards), frozen(activations))
     size = min(PIECE, -(-number // workers))
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(min(workers, MOST_THREADS)) as pool:
         for first in range(0, number, workers * size):  # seeds are made for a few pieces at a time
             streams = _streams(rng, min(workers * size, number - first))
             for _ in pool.map(play, [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]):
@@ -134,6 +138,7 @@ def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, roun
     number = as_integer(rounds, "rounds")
     if number < 1:
         raise ModelError(f"rounds must be at least 1, got {number}")
+    check_memory(f"visit rates of {number} episodes, {_said(problem)},", 13.0 * number * count * (horizon + 1))
     where = np.empty((number, horizon + 1, count), dtype=np.int32)
     active = np.empty((number, horizon, count), dtype=bool)
     _play(problem, policy, table, _streams(rng, number), where, active)
@@ -150,6 +155,7 @@ def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: int) -> 
     """
     count, states, phases = problem.arms.count, problem.arms.states, problem.phases
     nothing = _checked(problem, policy, np.zeros((count, states, 2)), np.random.default_rng(key))
+    check_memory(f"visits of {rounds} episodes, {_said(problem)},", 13.0 * rounds * count * (problem.horizon + 1))
     seen = np.empty((rounds, problem.horizon + 1, count), dtype=np.int32)
     actions = np.empty((rounds, problem.horizon, count), dtype=bool)
     _play(problem, policy, nothing, _numbered_streams(key, rounds), seen, actions)
@@ -163,9 +169,13 @@ def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: int) -> 
 def _checked(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator) -> FloatArray:
     if not isinstance(policy, Policy):
         raise PolicyError(f"a policy needs a method act(h, states, rng), {type(policy).__name__} has none")
-    if not isinstance(rng, np.random.Generator):
-        raise ModelError(f"rng must be a numpy.random.Generator, for instance default_rng(0), got {type(rng).__name__}")
+    check_rng(rng)
+    expect(problem, Problem, "problem", "; of a task, it is task.problem")
     return checked_reward(reward, problem)
+
+
+def _said(problem: Problem) -> str:
+    return f"{problem.arms.count} arms and {problem.horizon} steps"
 
 
 def _streams(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:

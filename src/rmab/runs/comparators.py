@@ -20,7 +20,9 @@ from typing import Literal
 import numpy as np
 
 from rmab.common.arrays import FloatArray, frozen
+from rmab.common.checks import as_share, check_unmasked, expect
 from rmab.common.forks import cached_property, in_child
+from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
@@ -63,6 +65,16 @@ class Comparators:
     problem: Problem
     rewards: FloatArray
 
+    def __post_init__(self) -> None:
+        """Check that the rewards are some for this problem; they are not copied."""
+        expect(self.problem, Problem, "problem")
+        arms, given = self.problem.arms, self.rewards
+        check_unmasked(given, "rewards")
+        fits = isinstance(given, np.ndarray) and given.dtype == np.float64 and given.ndim == 4 and len(given) > 0
+        if not fits or given.shape[1:] != (arms.count, arms.states, 2) or not np.isfinite(given).all():
+            wanted = f"finite floats of shape (T, N, S, 2), where (N, S, 2) = {(arms.count, arms.states, 2)}"
+            raise ModelError(f"rewards must be an array, {wanted}, got {getattr(given, 'shape', type(given).__name__)}")
+
     @cached_property
     def plan(self) -> Fluid:
         """The solution of the fluid LP of the summed rewards."""
@@ -76,8 +88,8 @@ class Comparators:
     def per_episode(self, which: Comparator) -> FloatArray:
         """(T,) what the comparator 'O1', 'O2' or 'O3' earns in each episode; ModelError for another name."""
         known = {"O1": self.o1, "O2": self.o2, "O3": self.o3}
-        if which not in known:
-            raise ModelError(f"unknown comparator {which!r}; there are {', '.join(known)}")
+        if not isinstance(which, str) or which not in known:
+            raise ModelError(f"unknown comparator {which!r:.40}; there are {', '.join(known)}")
         return known[which]()
 
     @classmethod
@@ -175,6 +187,10 @@ def theory_curve(view: View, epsilon: float = 0.05) -> FloatArray:
     >>> rmab.theory_curve(rmab.task("cpap", episodes=3).view()).round()
     array([15445., 22069., 27186.])
     """
+    expect(view, View, "view")
+    if as_share(epsilon, "epsilon") == 0.0:
+        raise ModelError("epsilon must be above 0")
+    check_memory(f"the curve of {view.episodes} episodes", 48.0 * view.episodes)
     t = np.arange(1, view.episodes + 1)
     states, arms, horizon = view.states, view.arms, view.horizon
     descent = arms * horizon * np.sqrt(t * np.log(states**2 * 2))

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_integer
+from rmab.common.checks import as_integer, expect
 from rmab.common.files import SUFFIXES
 from rmab.common.forks import cached_property
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.families import Task, load_task, task
 from rmab.learning import learner as make_learner
@@ -218,6 +219,8 @@ def run(
     if not isinstance(made, Task) or not isinstance(player, Learner):
         kinds = f"{type(made).__name__} and {type(player).__name__}"
         raise ModelError(f"a run needs a task and a learner, or their names, got {kinds}")
+    if feedback is not None:
+        expect(feedback, str, "feedback")
     wanted = feedback_of(player, made.feedback, feedback)
     game = made if wanted == made.feedback else replace(made, feedback=wanted)
     if player.privileged:
@@ -249,6 +252,7 @@ class _Loop:
         self.task, self.seed = game, seed
         episodes, arms = game.episodes, game.problem.arms
         shape = shape_of(game.problem.phases, arms.count, arms.states, 2)
+        check_memory(f"a run of {episodes} episodes", 16.0 * episodes * float(np.prod(shape, dtype=np.float64)))
         self.visits, self.rewards = np.zeros(shape, dtype=np.int64), np.empty((episodes, *shape))
         self.estimates: FloatArray | None = np.empty_like(self.rewards)
         self.floats = {name: np.full(episodes, np.nan) for name in ("reward", "seconds", "planned", "believed")}

@@ -54,12 +54,21 @@ def kept(folder: Path, run_ids: Iterable[str]) -> tuple[Failure, ...]:
     for run_id in run_ids:
         path = _path(folder, run_id)
         try:
-            found.append(Failure(**parsed_json(path.read_text(encoding="utf-8"))))
+            found.append(_read(run_id, parsed_json(path.read_text(encoding="utf-8"))))
         except FileNotFoundError:
             continue
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError) as error:
             found.append(Failure(run_id, f"{path}: cannot be read ({error})".replace("\n", " ")))
     return tuple(found)
+
+
+def _read(run_id: str, said: object) -> Failure:
+    """Return a failure as `keep` wrote it; ValueError where it is not."""
+    if not isinstance(said, dict) or said.keys() != {"id", "message", "trace"} or said["id"] != run_id:
+        raise ValueError("it is not what was written of this run")
+    if not all(isinstance(one, str) for one in said.values()) or len(said["message"].splitlines()) > 1:
+        raise ValueError("its message is not one line of text")
+    return Failure(**said)
 
 
 def _path(folder: Path, run_id: str) -> Path:

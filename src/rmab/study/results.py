@@ -16,6 +16,7 @@ from pydantic import ValidationError
 import rmab
 from rmab.common.cores import cores
 from rmab.common.files import write_atomically
+from rmab.common.memory import check_memory
 from rmab.common.parsing import parsed_json
 from rmab.errors import FileError, ModelError
 from rmab.study.failures import Failure, kept
@@ -193,6 +194,9 @@ class Results:
         axes = ("task", "learner", "round", "episode")
         longest = int(place[3].max()) + 1 if table.num_rows else 0
         shape = (len(tasks), len(learners), self.study.rounds, longest)
+        check_memory(
+            f"arrays (task, learner, round, episode) = {shape}", 8.0 * np.prod(shape, dtype=float) * len(SCHEMA.names)
+        )
         data = {}
         for name in SCHEMA.names:
             if pa.types.is_string(SCHEMA.field(name).type) or name in axes:

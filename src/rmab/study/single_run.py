@@ -62,7 +62,7 @@ def _tidy(job: Job, played: Run) -> pa.Table:
         "round": job.round,
         "seed": job.seed,
         "arms": view.arms,
-        "budget": view.budget,
+        "budget": int(view.budgets.max()),  # the largest, where it changes from step to step
         "horizon": view.horizon,
     }
     columns: dict[str, Any] = {name: np.full(game.episodes, value) for name, value in constant.items()}

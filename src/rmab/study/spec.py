@@ -19,7 +19,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from rmab.common.checks import expect
 from rmab.common.files import SUFFIXES
+from rmab.common.memory import check_memory
 from rmab.common.parsing import parsed_json, parsed_toml
 from rmab.errors import FileError, ModelError
 from rmab.study.build import learner_faults, task_faults
@@ -60,9 +62,13 @@ class Job:
     @classmethod
     def from_text(cls, text: str) -> "Job":
         """Return the job that `to_text` wrote."""
-        fields = parsed_json(text)
-        task, learner = TaskSpec.model_validate(fields.pop("task")), LearnerSpec.model_validate(fields.pop("learner"))
-        return cls(task=task, learner=learner, **fields)
+        expect(text, str, "a job that is read")
+        try:
+            fields = parsed_json(text)
+            task, learner = TaskSpec.model_validate(fields.pop("task")), LearnerSpec.model_validate(fields.pop("learner"))
+            return cls(task=task, learner=learner, **fields)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ModelError(f"a job that is read must be as to_text wrote it ({str(error).splitlines()[0]})") from error
 
 
 class Study(BaseModel):
@@ -127,10 +133,12 @@ class Study(BaseModel):
         """
         if str(source) in builtin_names():
             return cls._checked(builtin_table(str(source)), str(source))
+        if not isinstance(source, str | os.PathLike):
+            raise ModelError(f"a study is a name or the path of a file, got {type(source).__name__}")
         path = Path(source)
         try:
             text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:  # also of bytes that are no text, and of names that no file can have
             known = ", ".join(builtin_names())
             reason = (error.strerror if isinstance(error, OSError) else None) or error
             raise FileError(f"{source}: cannot be read ({reason}), and no built-in study; there are {known}") from error
@@ -175,6 +183,8 @@ class Study(BaseModel):
 
     def jobs(self) -> tuple[Job, ...]:
         """Return all runs, round by round, so that a study that is stopped early is still balanced."""
+        number = float(self.rounds) * len(self.tasks) * len(self.learners)
+        check_memory(f"a list of {number:.3g} runs", 500.0 * number)
         pairs = [(task, learner, *_slug(task, learner)) for task in self.tasks for learner in self.learners]
         found = []
         for number in range(self.rounds):

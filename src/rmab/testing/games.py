@@ -15,6 +15,7 @@ from rmab.learning.base import Plan
 from rmab.learning.state import State
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
+from rmab.model.time import shape_of
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy
@@ -36,7 +37,7 @@ class Game:
     def of(cls, task: Task, episodes: int) -> Game:
         """Return the game of a task's first episodes."""
         arms = task.problem.arms
-        nowhere = np.zeros((arms.count, arms.states, 2), dtype=np.int64)
+        nowhere = np.zeros(shape_of(task.problem.phases, arms.count, arms.states, 2), dtype=np.int64)
         chosen = [task.reward(t, nowhere) for t in range(min(episodes, task.episodes))]
         return cls(task.problem, task.view(), np.stack(chosen))
 
@@ -52,7 +53,8 @@ class Game:
     def mirrored(self, t: int) -> Game:
         """Return the same game, in which episode t pays the opposite within the range."""
         rewards = self.rewards.copy()
-        rewards[t] = self.view.low + self.view.high - rewards[t]
+        low, high = self.view.low, self.view.high
+        rewards[t] = np.clip(low + high - rewards[t], low, high)  # rounding may leave the range
         if self.view.passive_zero:
             rewards[t, ..., 0] = 0.0
         return replace(self, rewards=rewards)

@@ -171,7 +171,7 @@ def _wrong(view: View, good: Feedback) -> Iterator[tuple[str, Feedback]]:
         trajectory = Trajectory(states.astype(np.int32), crowded, 0.0)
         yield "more active arms than the budget", Feedback.reveal(view, episode, trajectory, paid)
     for where in map(tuple, np.argwhere(~np.isnan(rewards))[-1:]):
-        for name, value in (("too high", view.high + 1.0), ("infinite", np.inf), ("missing", np.nan)):
+        for name, value in (("too high", 2 * view.high - view.low), ("infinite", np.inf), ("missing", np.nan)):
             changed = rewards.copy()
             changed[where] = value
             yield f"a reward that is {name}", Feedback(episode, states, actions, changed)

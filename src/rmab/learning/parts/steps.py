@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from rmab.common.arrays import FloatArray, frozen
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.learning.kept import Declared, Kept, masses
 from rmab.learning.options import configured, option
@@ -208,7 +209,10 @@ def fitting_beta(pools: Pools, plan: Projection, direction: FloatArray, part: fl
 def _uniform(pools: Pools) -> FloatArray:
     """(C, H, S, 2, S) the uniform reference."""
     view = pools.view
-    return np.full((pools.weights.size, view.horizon, view.states, 2, view.states), 1.0 / (view.states**2 * 2))
+    shape = (pools.weights.size, view.horizon, view.states, 2, view.states)
+    numbers = 24.0 * float(np.prod(shape, dtype=np.float64))  # the reference, its plan, and factors
+    check_memory(f"a plan of {shape[0]} blocks, {view.states} states and {view.horizon} steps", numbers)
+    return np.full(shape, 1.0 / (view.states**2 * 2))
 
 
 def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray | None, direction: FloatArray, beta: float) -> Projection:

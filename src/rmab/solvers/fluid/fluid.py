@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, ReadOnly, frozen
 from rmab.common.checks import as_tolerance
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError, SolverError
 from rmab.model.problem import Problem
 from rmab.model.time import by_step, parted
@@ -80,6 +81,7 @@ class Fluid(ReadOnly):
     def occupancy(self) -> FloatArray:
         """(N, H, S, 2) probability of arm n being in state s under action a at step h; built on demand."""
         arms, horizon = self.problem.arms, self.problem.horizon
+        check_memory(f"the occupancy of {arms.count} arms and {horizon} steps", 16.0 * arms.count * horizon * arms.states)
         occupancy = np.empty((arms.count, horizon, arms.states, 2))
         start, phase_of = self.problem.start_masses, self.problem.phase_of
         unbounded = np.full(horizon, np.inf)
@@ -138,11 +140,12 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
     >>> rmab.fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
     Fluid(value 2.376, bound 2.376, gap ..., 4 steps)
     """
-    if method not in get_args(Method):
-        raise ModelError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
+    if not isinstance(method, str) or method not in get_args(Method):
+        raise ModelError(f"method must be one of {', '.join(get_args(Method))}, got {method!r:.40}")
     wanted = as_tolerance(tolerance, "tolerance")
     blocks = Blocks.of(problem, checked_table(problem, reward, "fluid"))
     size = 2 * blocks.start.size * problem.horizon
+    check_memory(f"the fluid LP of {size:.3g} variables", 16.0 * size)
     if method != "auto":
         return _solved(problem, blocks, method, wanted)
     first, other = ("highs", "newton") if size <= SMALL else ("newton", "highs")

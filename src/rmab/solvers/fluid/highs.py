@@ -10,6 +10,7 @@ import highspy
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.memory import check_memory
 from rmab.errors import SolverError
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.units import Units
@@ -45,6 +46,8 @@ class FluidLp:
 
     def __init__(self, blocks: Blocks, budget: IntArray, *, anywhere: bool = False) -> None:
         self.blocks, self.budget, self.horizon = blocks, budget, blocks.horizon
+        size = float(blocks.start.size) * self.horizon
+        check_memory(f"the fluid LP of {size:.3g} states and steps", 16.0 * size * (8 + blocks.kernels.shape[1]))
         reach = blocks.reachable()
         self.nodes = Nodes.of(np.ones_like(reach) if anywhere else reach)
         self.cell = self.nodes.block * blocks.phases + blocks.phase_of[self.nodes.step]

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer, as_tolerance, check_magnitude
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.time import (
     bare,
@@ -150,6 +151,8 @@ def _in_phases(
 ) -> tuple[TransitionSets, FloatArray, _Phases]:
     """Return the boxes and the reward by cell, the same in all phases where they have none, or raise ModelError."""
     low, high, table = bare(as_floats(lower, "lower"), 5), bare(as_floats(upper, "upper"), 5), as_floats(reward, "reward")
+    sizes = (len(low), low.shape[-1]) if low.ndim else (1, 1)
+    check_memory(f"the fluid LP of {sizes[0]} arms, {sizes[1]} states and {steps} steps", 8.0 * steps * sizes[0] * sizes[1])
     declared = low.shape[1] if low.ndim == 5 else table.shape[1] if table.ndim == 4 else 1
     of_step = checked_phases(phase_of, declared, steps)
     count = max(declared, int(of_step.max()) + 1)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.common.memory import check_memory
 from rmab.errors import SolverError
 from rmab.model.time import by_step
 from rmab.solvers.compiled.dynamics import forward
@@ -67,6 +68,9 @@ class SoftPath:
         blocks, states = start.shape
         horizon = budget.size
         self.free = bool(sets.rows.spare.any())
+        chosen = horizon if self.free else len(sets.low) / blocks  # known kernels are kept by phase
+        numbers = 8.0 * blocks * states * (6.0 * horizon + 2.0 * chosen * states) + 8.0 * (1.0 + horizon) ** 2
+        check_memory(f"the fluid LP of {blocks} blocks, {states} states and {horizon} steps", numbers)
         self.kernels = some_kernels(sets, blocks, phase_of) if self.free else sets.low.copy()
         self.kernel_of = frozen(np.arange(horizon)) if self.free else phase_of
         self.values, self.used = np.empty((blocks, horizon + 1, states)), np.empty(horizon)

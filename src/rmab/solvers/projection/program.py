@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import SUMMED, as_floats, check_magnitude, check_unmasked
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.time import checked_phases, checked_start, masses_of, parted, place
 from rmab.solvers.checks import checked_budget, checked_weights
@@ -83,7 +84,9 @@ def fitting_reference(reference: FloatArray, sets: TransitionSets, shape: tuple[
 
 def _checked_reference(reference: FloatArray) -> FloatArray:
     check_unmasked(reference, "reference")
-    table = np.ascontiguousarray(reference) if isinstance(reference, np.ndarray) else as_floats(reference, "reference")
+    table = reference if isinstance(reference, np.ndarray) else as_floats(reference, "reference")
+    check_memory(f"the projection of a reference {table.shape}", 16.0 * table.size)  # its kernels, and their factors
+    table = np.ascontiguousarray(table)
     if table.dtype != np.float64:
         table = as_floats(table, "reference")
     if table.ndim != 5 or table.shape[2] != table.shape[4] or table.shape[3] != 2 or 0 in table.shape:

@@ -1,0 +1,30 @@
+"""Cases that go wrong in every way there is, to see that the driver says so. It is played only on request."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import time
+
+import numpy as np
+
+from fuzz.cases import Case
+
+FINE, WRONG, CRASH, HANG, DEEP, GREEDY = range(6)
+
+
+def play(case: Case) -> None:
+    """Go wrong as the seed says."""
+    fault = case.seed % 6
+    case.count("planted")
+    if fault == WRONG:
+        raise AssertionError("planted: a certificate\nthat does not hold")
+    if fault == CRASH:
+        faulthandler.disable()  # this crash is meant: no trace of it on the screen
+        ctypes.string_at(0)
+    if fault == HANG:
+        time.sleep(3600)
+    if fault == DEEP:
+        ctypes.PyDLL(None).sleep(3600)  # holds the lock of the interpreter
+    if fault == GREEDY:
+        np.ones(10**12)

@@ -1,0 +1,121 @@
+"""Proofs of answers, in plain NumPy and Python: none of the library's own solvers is believed, nor its certificates."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+
+import rmab
+from rmab.common.arrays import FloatArray
+
+ROUNDING = 1e-9
+
+
+def require(holds: object, what: str) -> None:
+    """Raise AssertionError unless it holds; also where Python leaves out `assert`."""
+    if not holds:
+        raise AssertionError(what)
+
+
+def near(one: float, other: float, scale: float, what: str, slack: float = ROUNDING) -> None:
+    """Require two numbers to be the same up to rounding of what is at stake."""
+    off = abs(one - other)
+    require(off <= slack * scale + 5e-324, f"{what}: {one!r} is not {other!r} (off by {off:.3g}, of {scale:.3g})")
+
+
+def check_occupancy(mass: FloatArray, kernel: FloatArray, start: FloatArray, budget: FloatArray, many: FloatArray) -> None:
+    """Require mass (N,H,S,2) to be a flow through kernel (N,H,S,2,S) from start (N,), within the budget (H,) of all arms."""
+    count, horizon, states, _ = mass.shape
+    require(np.isfinite(mass).all() and mass.min() >= -ROUNDING, f"mass: least {mass.min():.3g}")
+    law = np.eye(states)[start]
+    for h in range(horizon):
+        off = float(np.abs(mass[:, h].sum(axis=2) - law).max())
+        require(off <= 1e-8, f"flow: step {h} misses the law of the states by {off:.3g}")
+        law = np.einsum("nsa,nsay->ny", mass[:, h], np.broadcast_to(kernel[:, h], (count, states, 2, states)))
+    used = np.einsum("n,nhs->h", many, mass[..., 1])
+    over = float(((used - budget) / np.maximum(budget, 1.0)).max())
+    require(over <= 1e-8, f"budget: exceeded by {over:.3g}, of itself where above 1")
+
+
+def induction(kernel: FloatArray, reward: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """One arm, kernel (S,2,S), reward (S,2): values (H+1,S), and Q (H,S,2) where activating costs prices (H,)."""
+    horizon, states = prices.size, len(kernel)
+    values, worth = np.zeros((horizon + 1, states)), np.zeros((horizon, states, 2))
+    for h in reversed(range(horizon)):
+        for s in range(states):
+            for a in range(2):
+                worth[h, s, a] = (
+                    reward[s, a] - a * prices[h] + sum(kernel[s, a, y] * values[h + 1, y] for y in range(states))
+                )
+            values[h, s] = max(worth[h, s])
+    return values, worth
+
+
+def best_row(low: FloatArray, high: FloatArray, values: FloatArray) -> float:
+    """Return the most that a distribution between low and high (S,) can expect of the values (S,), greedily."""
+    left, total = 1.0 - float(low.sum()), float(low @ values)
+    for y in np.argsort(-values):
+        more = min(max(left, 0.0), float(high[y] - low[y]))
+        total, left = total + more * float(values[y]), left - more
+    return total
+
+
+def optimistic_value(low: FloatArray, high: FloatArray, reward: FloatArray, start: int, prices: FloatArray) -> float:
+    """Return the most that one arm earns over plans and kernels in boxes (S,2,S), where activating costs prices (H,)."""
+    values = np.zeros(len(low))
+    for price in prices[::-1]:
+        worth = [
+            max(reward[s, a] - a * price + best_row(low[s, a], high[s, a], values) for a in range(2))
+            for s in range(len(low))
+        ]
+        values = np.array(worth)
+    return float(values[start])
+
+
+def stake(problem: rmab.Problem, reward: FloatArray) -> float:
+    """Return the most that could be earned or lost in an episode: what rounding is relative to."""
+    return float(np.abs(reward).max()) * problem.arms.count * problem.horizon
+
+
+def check_fluid(problem: rmab.Problem, reward: FloatArray, plan: rmab.Fluid) -> None:
+    """Require the plan to be feasible, to earn what it says, and its bound to be the dual value of its prices."""
+    arms, scale = problem.arms, stake(problem, reward)
+    kernel = np.broadcast_to(arms.kernels[:, np.newaxis], (arms.count, problem.horizon, *arms.kernels.shape[1:]))
+    budget = np.full(problem.horizon, float(problem.budget))
+    occupancy = plan.occupancy
+    check_occupancy(occupancy, kernel, problem.start, budget, np.ones(arms.count))
+    near(plan.value, float((occupancy * reward[:, np.newaxis]).sum()), scale, "value")
+    require((plan.prices >= 0).all(), "prices: negative")
+    values = [induction(arms.kernels[n], reward[n], plan.prices)[0][0, problem.start[n]] for n in range(arms.count)]
+    spent = problem.budget * float(plan.prices.sum())
+    near(plan.bound, sum(values) + spent, scale + spent, "bound")
+    require(plan.bound >= plan.value - ROUNDING * scale, f"bound {plan.bound} below value {plan.value}")
+    require(plan.gap <= 1e-6, f"gap {plan.gap}")
+    # The gap in its own units: what decisions can change, counted from the least reward of each arm.
+    wide = float((reward.max(axis=(1, 2)) - reward.min(axis=(1, 2))).max())
+    least = float(reward.min(axis=(1, 2)).sum()) * problem.horizon
+    room = 1.1e-6 * max(plan.bound - least, wide) + ROUNDING * scale
+    require(plan.bound - plan.value <= room, f"bound {plan.bound} is far above value {plan.value}")
+
+
+def fluid_by_linprog(problem: rmab.Problem, reward: FloatArray) -> float:
+    """Return the optimum of the fluid LP by SciPy, in units of the largest reward."""
+    arms, horizon = problem.arms, problem.horizon
+    count, states = arms.count, arms.states
+    index = np.arange(count * horizon * states * 2).reshape(count, horizon, states, 2)
+    flow, right = np.zeros((count * horizon * states, index.size)), np.zeros(count * horizon * states)
+    for n, h, s in np.ndindex(count, horizon, states):
+        row = (n * horizon + h) * states + s
+        flow[row, index[n, h, s]] = 1.0
+        if h == 0:
+            right[row] = float(problem.start[n] == s)
+        else:
+            flow[row, index[n, h - 1].reshape(-1)] -= arms.kernels[n, :, :, s].reshape(-1)
+    spent = np.zeros((horizon, index.size))
+    for h in range(horizon):
+        spent[h, index[:, h, :, 1].reshape(-1)] = 1.0
+    gain = np.broadcast_to(reward[:, np.newaxis], index.shape).reshape(-1)
+    scale = float(np.abs(reward).max()) or 1.0
+    answer = linprog(-gain / scale, A_ub=spent, b_ub=np.full(horizon, problem.budget), A_eq=flow, b_eq=right, method="highs")
+    require(answer.success, f"linprog: {answer.message}")
+    return -float(answer.fun)

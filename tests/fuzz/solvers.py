@@ -1,0 +1,240 @@
+"""Part 1a: random models through every solver; each answer is proved by other code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import highs_stationary
+import reference
+import rmab
+from fuzz import draw
+from fuzz.cases import Case
+from fuzz.proofs import (
+    ROUNDING,
+    check_fluid,
+    check_occupancy,
+    fluid_by_linprog,
+    induction,
+    near,
+    optimistic_value,
+    require,
+    stake,
+)
+from instances import Instance, certify
+from rmab.common.arrays import FloatArray
+from rmab.errors import ModelError, SolverError
+from rmab.solvers.stationary.stationary import stationary_fluid
+
+RARE, NARROW = 1e-4, 1e-6
+
+
+def fluid(case: Case) -> None:
+    """The fluid LP by all methods, against SciPy, brute force, and its own prices."""
+    problem = draw.problem(case)
+    reward = draw.reward(case, problem)
+    plans = []
+    for method in ("auto", "highs", "newton"):
+        try:
+            plans.append(rmab.fluid(problem, reward, method=method))  # type: ignore[arg-type]
+        except SolverError:
+            case.count(f"fluid {method} unsolved")
+    for plan in plans:
+        check_fluid(problem, reward, plan)
+    scale, arms = stake(problem, reward) or 1.0, problem.arms
+    largest = float(np.abs(reward).max()) or 1.0
+    if plans and arms.count * problem.horizon * arms.states <= 120:
+        best = fluid_by_linprog(problem, reward) * largest
+        for plan in plans:
+            require(plan.value <= best + 1e-6 * scale, f"value {plan.value} above SciPy's optimum {best}")
+            require(plan.bound >= best - 1e-6 * scale, f"bound {plan.bound} below SciPy's optimum {best}")
+    if plans and arms.states**arms.count * 2**arms.count <= 200:
+        best = reference.optimal_value(problem, reward / largest) * largest
+        require(plans[0].bound >= best - 1e-9 * scale, f"bound {plans[0].bound} below a policy that earns {best}")
+
+
+def optimistic_fluid(case: Case) -> None:
+    """The optimistic fluid LP: feasible, earning what it says, its bound recomputed greedily row by row."""
+    count, states, horizon = case.whole(1, 4), case.whole(1, 4), case.whole(1, 8)
+    low, high, _ = draw.boxes(case, count, states)
+    reward, start = draw.stakes(case, (count, states, 2)), case.rng.integers(states, size=count)
+    many = case.rng.integers(1, 5, size=count).astype(float) if case.chance(0.5) else np.ones(count)
+    budget = case.rng.random(horizon) * many.sum() if case.chance(0.3) else np.full(horizon, case.whole(0, count))
+    try:
+        plan = rmab.optimistic_fluid(low, high, reward, start, budget, horizon, weights=many)
+    except SolverError:
+        case.count("optimistic fluid unsolved")
+        return
+    check_occupancy(plan.mass, plan.kernel, start, budget, many)
+    off = np.maximum(low[:, np.newaxis] - plan.kernel, plan.kernel - high[:, np.newaxis]).max()
+    off = max(float(off), float(np.abs(plan.kernel.sum(axis=4) - 1.0).max()))
+    require(off <= 1e-8, f"kernel: outside its box by {off:.3g}")
+    scale = float(np.abs(reward).max()) * float(many.sum()) * horizon
+    near(plan.value, float(np.einsum("n,nhsa,nsa->", many, plan.mass, reward)), scale, "value", 1e-8)
+    each = [many[n] * optimistic_value(low[n], high[n], reward[n], int(start[n]), plan.prices) for n in range(count)]
+    spent = float(budget @ plan.prices)
+    near(plan.bound, sum(each) + spent, scale + spent, "bound", 1e-8)
+    require(plan.gap <= 1e-6 and plan.bound >= plan.value - 1e-8 * scale, f"gap {plan.gap}")
+
+
+def project(case: Case) -> None:
+    """The projection onto boxes or balls, proved by an independent evaluation of its dual."""
+    count, states, horizon = case.whole(1, 4), case.whole(1, 4), case.whole(1, 7)
+    low, high, possible = draw.boxes(case, count, states)
+    spread = case.pick([0.1, 1.0, 3.0, 8.0])
+    table = np.exp(spread * case.rng.normal(size=(count, horizon, states, 2, states)))
+    start = case.rng.integers(states, size=count)
+    many = case.rng.integers(1, 5, size=count).astype(float) if case.chance(0.3) else None
+    total = count if many is None else many.sum()
+    budget = case.pick([0.0, total, 0.3 * total, 1e-3, case.rng.random(horizon) * total])
+    if case.chance(0.4):
+        kernel = draw.rows(case, count, states)
+        radius = case.pick([0.0, 1e-6, 0.2, 2.0]) * case.rng.random((count, states, 2))
+        table *= ((kernel > 0) | possible)[:, np.newaxis]
+        instance = Instance(table, kernel, None, start, budget, radius, many)
+    else:
+        instance = Instance(table, low, high, start, budget, weights=many)
+    try:
+        answer = instance.solve()
+    except SolverError:
+        case.count("projection unsolved")
+        return
+    certify(instance, answer, most=200)
+    warm = instance.solve(warm=answer)
+    np.testing.assert_allclose(warm.mass, answer.mass, atol=1e-6)
+
+
+def stationary(case: Case) -> None:
+    """The stationary LP against HiGHS, constraint by constraint."""
+    count, states = case.whole(1, 4), case.whole(1, 5)
+    low, high, _ = draw.boxes(case, count, states)
+    reward = draw.stakes(case, (count, states, 2))
+    many = case.rng.integers(1, 6, size=count).astype(float)
+    budget = float(case.pick([0.0, 0.1, 0.5, 1.0, 1.3]) * many.sum())
+    scale = float(np.abs(reward).max()) or 1.0
+    try:
+        plan = stationary_fluid(low, high, reward, budget, many)
+    except SolverError:
+        case.count("stationary unsolved")
+        return
+    z, mass = plan.z, plan.mass
+    flow = float(np.abs(mass.sum(axis=2) - z.sum(axis=(1, 2))).max())
+    box = float(np.maximum(z - high * mass[..., np.newaxis], low * mass[..., np.newaxis] - z).max())
+    whole = float(np.abs(mass.sum(axis=(1, 2)) - 1.0).max())
+    used = float(many @ mass[:, :, 1].sum(axis=1)) - budget
+    worst = max(flow, box, whole, used, -float(z.min()))
+    require(worst <= 2 * ROUNDING, f"stationary: a constraint is missed by {worst:.3g}")
+    total = scale * float(many.sum())
+    near(plan.value, float(np.einsum("n,nsa,nsa->", many, mass, reward)), total, "stationary value")
+    width = (high - low)[high > low]
+    if ((high > 0) & (high < RARE)).any() or width.min(initial=1.0) < NARROW:  # HiGHS takes them for its own rounding
+        case.count("stationary without HiGHS")
+        return
+    best = highs_stationary.highs_value(low, high, reward / scale, budget, many) * scale
+    require(abs(plan.value - best) <= 1e-5 * total, f"stationary value {plan.value}, HiGHS {best}")
+
+
+def whittle_finite(case: Case) -> None:
+    """Finite Whittle indices: at the index both actions are worth the same; above it, passive is as good."""
+    problem = draw.problem(case, 3, 4, 6)
+    reward = draw.reward(case, problem)
+    found = rmab.whittle_finite(problem, reward)
+    for n in range(problem.arms.count):
+        size, scale = int(problem.arms.real_states[n]), _range(reward[n]) * (problem.horizon + 1)
+        kernel, own = problem.arms.kernels[n, :size, :, :size], reward[n, :size] - reward[n, :size].min()
+        require((found.index[n, :, size:] == 0).all(), "whittle: padded states have an index")
+        for h, s in np.ndindex(problem.horizon, size):
+            price, steps = float(found.index[n, h, s]), problem.horizon - h
+            better = _advantage(kernel, own, price, steps)[0, s]
+            require(abs(better) <= 1e-8 * scale, f"whittle: arm {n}, step {h}, state {s}: {better:.3g} at its index")
+            above = _advantage(kernel, own, price + 1e-3 * scale, steps)[0, s]
+            require(above <= 1e-8 * scale, f"whittle: arm {n}, step {h}, state {s}: {above:.3g} above its index")
+
+
+def whittle(case: Case) -> None:
+    """Discounted Whittle indices of indexable arms: at the index both actions are worth the same."""
+    problem = draw.problem(case, 3, 4, 3)
+    reward, discount = draw.reward(case, problem), case.pick([0.0, 0.5, 0.9, 0.99, 1.0])
+    try:
+        found = rmab.whittle(problem, reward, discount=discount)
+    except ModelError:
+        require(discount == 1.0, "whittle: a discounted arm is refused")
+        case.count("whittle refused")
+        return
+    require(np.isfinite(found.index).all(), "whittle: an index is not finite")
+    for n in np.flatnonzero(found.indexable) if discount < 1.0 else []:
+        size = int(problem.arms.real_states[n])
+        kernel, own = problem.arms.kernels[n, :size, :, :size], reward[n, :size] - reward[n, :size].min()
+        scale = (_range(own) + float(np.abs(found.index[n]).max())) / (1 - discount)
+        for s in range(size):
+            better = _endless(kernel, own, float(found.index[n, s]), discount)[s]
+            require(abs(better) <= 1e-7 * scale, f"whittle: arm {n}, state {s}: {better:.3g} at its index, of {scale:.3g}")
+
+
+def indices(case: Case) -> None:
+    """Index tables of a plan, recomputed."""
+    problem = draw.problem(case)
+    reward = draw.reward(case, problem)
+    try:
+        plan = rmab.fluid(problem, reward)
+    except SolverError:
+        case.count("fluid auto unsolved")
+        return
+    share = rmab.occupancy_index(problem, reward, plan=plan).table
+    mass = plan.occupancy
+    visited = mass.sum(axis=3) > 1e-9
+    off = np.abs(share * mass.sum(axis=3) - mass[..., 1])[visited].max(initial=0.0)
+    require(off <= 1e-9, f"occupancy index: off by {off:.3g}")
+    worth = rmab.lagrangian_index(problem, reward, plan=plan).table
+    scale = _range(reward) * problem.horizon + float(plan.prices.sum())
+    for n in range(problem.arms.count):
+        own = reward[n] - reward[n].min()
+        Q = induction(problem.arms.kernels[n], own, plan.prices)[1]
+        off = float(np.abs(Q[..., 1] - Q[..., 0] + plan.prices[:, np.newaxis] - worth[n]).max())
+        require(off <= ROUNDING * scale + 5e-324, f"lagrangian index: arm {n} is off by {off:.3g}, of {scale:.3g}")
+    ahead, now = rmab.myopic_index(problem, reward).table, rmab.myopic_index(problem, reward, lookahead=False).table
+    for n, s in np.ndindex(problem.arms.count, problem.arms.states):
+        own, kernel = reward[n] - reward[n].min(), problem.arms.kernels[n]
+        later = float((kernel[s, 1] - kernel[s, 0]) @ own[:, 0])
+        near(float(now[n, 0, s]), float(own[s, 1] - own[s, 0]), _range(reward[n]), "myopic index")
+        if problem.horizon > 1:
+            near(float(ahead[n, 0, s]), float(own[s, 1] - own[s, 0]) + later, 2 * _range(reward[n]), "myopic index")
+
+
+def _range(reward: FloatArray) -> float:
+    return float(reward.max() - reward.min())
+
+
+def _advantage(kernel: FloatArray, reward: FloatArray, price: float, steps: int) -> FloatArray:
+    """(H, S) Q(s,1) - Q(s,0) at a price that stays."""
+    worth = induction(kernel, reward, np.full(steps, price))[1]
+    return np.asarray(worth[..., 1] - worth[..., 0])
+
+
+def _endless(kernel: FloatArray, reward: FloatArray, price: float, discount: float) -> FloatArray:
+    """(S,) Q(s,1) - Q(s,0) of an endless horizon, by policy iteration."""
+    states = len(kernel)
+    action, priced = np.zeros(states, dtype=int), reward - price * np.array([0.0, 1.0])
+    for _ in range(2**states + 1):
+        chosen = np.arange(states), action
+        values = np.linalg.solve(np.eye(states) - discount * kernel[chosen], priced[chosen])
+        worth = priced + discount * kernel @ values
+        best = np.where(worth.max(axis=1) > worth[chosen] + 1e-13 * np.abs(worth).max(), worth.argmax(axis=1), action)
+        if (best == action).all():
+            break
+        action = best
+    return np.asarray(worth[:, 1] - worth[:, 0])
+
+
+CHECKS: dict[str, Callable[[Case], None]] = {
+    one.__name__: one
+    for one in (fluid, optimistic_fluid, project, stationary, whittle_finite, whittle, indices)
+}  # fmt: skip
+
+
+def play(case: Case) -> None:
+    """Check one solver, chosen by the seed."""
+    name = list(CHECKS)[case.seed % len(CHECKS)]
+    CHECKS[name](case)
+    case.count(name)
