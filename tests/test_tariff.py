@@ -13,7 +13,7 @@ import rmab
 from rmab.cli import main
 from rmab.errors import FileError, ModelError
 from rmab.families.tariff import read_tariff
-from rmab.study import Study
+from rmab.study import LocalEngine, Results, Study, run_study
 
 DAY = "time,price\n00:00,0.10\n06:00,0.20\n17:00,0.35\n21:00,0.2\n22:00,0.10\n"
 SMALL: dict[str, Any] = {"arms": 3, "budget": 1, "horizon": 48, "episodes": 2, "dwell": [0.5, 0.5], "load": [1.0]}
@@ -168,6 +168,35 @@ class TestCommandsAndStudies:
         outcome = self.call("run", "deadline", "random", "-t", option)
         assert outcome.exit_code == 2
         assert message in " ".join(outcome.output.split())
+
+    def test_a_day_is_planned_with_options(self, tmp_path: Path) -> None:
+        file = written(tmp_path, DAY)
+        words = ["plan", "deadline-day", "-t", "arms=3", "-t", "budget=1", "-t", "horizon=24", "-t", f"tariff={file}"]
+        outcome = CliRunner().invoke(main, [*words, "--json"])
+        assert outcome.exit_code == 0, outcome.output
+        told = json.loads(outcome.stdout)
+        task = rmab.task("deadline-day", arms=3, budget=1, horizon=24, tariff=file)
+        assert told["bound"] == pytest.approx(rmab.fluid(task.problem, task.base_reward).bound)
+        shown = CliRunner().invoke(main, ["plan", "deadline-day", "-t", "arms=100", "-t", "horizon=24", "-t", "jobs=[[1]]"])
+        assert "100 arms of 2 states, budget 24 to 32, 24 steps" in shown.output
+        assert "has no option 'arivals'" in CliRunner().invoke(main, ["plan", "cpap", "-t", "arivals=1"]).output
+
+    def test_the_options_of_a_task_are_shown(self) -> None:
+        shown = CliRunner().invoke(main, ["tasks", "deadline"]).output
+        assert re.search(r"arrival +0\.7 +a number, or one per phase +probability that a vehicle comes", shown)
+        assert re.search(r"budget +24 numbers ", CliRunner().invoke(main, ["tasks", "deadline-day@iid"]).output)
+        fields = json.loads(CliRunner().invoke(main, ["tasks", "deadline-day", "--json"]).output)
+        assert len(fields["jobs"]["default"]) == 12
+        assert fields["tariff"]["values"] == "path of a file, or a number, or one per phase"
+        assert "JSON" not in CliRunner().invoke(main, ["tasks", "cpap"]).output
+
+    def test_a_study_of_job_mixes_is_run(self, tmp_path: Path) -> None:
+        sizes = {"arms": 3, "budget": 1, "horizon": 4, "episodes": 2, "load": [1.0]}
+        mixes = {"short": [1.0], "long": [0.0, 0.5, 0.5]}
+        tasks = [{"name": "deadline", "label": name, "options": {**sizes, "dwell": mix}} for name, mix in mixes.items()]
+        study = Study.model_validate({"name": "mixes", "rounds": 1, "tasks": tasks, "learners": [{"name": "random"}]})
+        run_study(study, tmp_path, engine=LocalEngine(1))
+        assert {one["task"] for one in Results.open(tmp_path).to_pandas().to_dict("records")} == {"short", "long"}
 
     def test_a_study_with_lists_tables_and_a_path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
