@@ -137,6 +137,7 @@ def _read_array(path: Path) -> Any:
 def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int, ...]) -> dict[str, Any]:
     model = solved.problem
     sizes = {"arms": model.arms.count, "states": model.arms.states, "budget": model.budget, "horizon": model.horizon}
+    sizes |= {"phases": model.phases}
     blocks = [{"arms": members, "index": policy.table[members[0]]} for members in _alike(solved, arms)]
     return {
         **sizes,
@@ -157,11 +158,13 @@ def _print_plan(name: str, solved: "Fluid") -> None:
 
     model = solved.problem
     size = f"{model.arms.count} arms of {model.arms.states} states, budget {said(model.budget)}, {model.horizon} steps"
+    size += f" of {model.phases} phases" if model.phases > 1 else ""
     active = solved.occupancy[..., 1].sum(axis=(0, 2))
     steps = _steps(model.horizon)
     say(f"{name}: {size}")
     bound = number(solved.bound, ",.4f")
-    say(f"No policy earns more than {bound} an episode (certified to {max(solved.gap, 1e-15):.0e} of it).")
+    gap = f"{max(solved.gap, 1e-15):.0e}"
+    say(f"No policy earns more than {bound} an episode; certified gap: {gap}.")
     form = _form(solved.prices)
     rows = [
         ("price of one more activation", *(number(solved.prices[h], form) for h in steps)),
