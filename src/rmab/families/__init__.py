@@ -18,6 +18,7 @@ from rmab.families.charging import deadline, deadline_day
 from rmab.families.cpap import cpap, cpap_adherence
 from rmab.families.definition import Task, load_task
 from rmab.families.options import ABOUT, WHOLE, Kind, Option, options_of
+from rmab.families.published import PUBLISHED
 from rmab.families.split import split
 from rmab.model.adversaries import ADVERSARIES
 from rmab.model.view import FeedbackMode
@@ -30,6 +31,7 @@ FAMILIES: dict[str, Callable[..., Task]] = {
     "deadline": deadline,
     "deadline-day": deadline_day,
     "split": split,
+    **PUBLISHED,
 }
 
 

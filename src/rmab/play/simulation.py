@@ -211,7 +211,7 @@ def _play(
     if table.shape != (problem.horizon, arms.count, arms.states):
         raise PolicyError(f"table has shape {policy.table.shape}, the problem has {arms!r}, horizon {problem.horizon}")
     model = (arms.cumulative, arms.group_of, *_start(problem), table, reward, problem.phase_of, problem.phases)
-    rule = (policy.limits(problem.horizon), policy.rule == "fill", policy.rounding == "dependent")
+    rule = (policy.limits(problem.horizon), policy.floor, policy.rounding == "dependent")
     at, count = index_episodes(*model, problem.budgets, *rule, streams.copy(), rewards, activations, states, actions)
     if at >= 0:
         raise BudgetExceeded(at, count, int(problem.budgets[at]))
