@@ -2,8 +2,8 @@
 
 Prints two tables and saves a picture. The first table holds simple rules against the plan. In the second the arrivals are
 not those of the forecast: the plan of the morning meets one that is made again every hour, on the same luck. With the same
-wrong forecast that need not help: it takes the crowd for one that will pass, serves those who leave first, and more units are
-missing an hour later. It helps once the forecast is corrected by who came so far.
+wrong forecast that need not help: it takes the crowd for one that will pass, serves those who leave first, and more units
+are missing an hour later. It helps once the forecast is corrected by who came so far.
 """
 
 import argparse
