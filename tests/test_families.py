@@ -16,6 +16,9 @@ from strategies import random_problem
 
 SHAPES = {"cpap": (20, 3, 10, 50, 50), "cpap-adherence": (20, 3, 10, 50, 50), "deadline": (100, 120, 30, 100, 100)}
 SHAPES["split"] = (24, 3, 10, 2, 50)
+SHAPES |= dict.fromkeys(("gast-1", "gast-2", "gast-3"), (100, 3, 40, 200, 50))
+SHAPES |= {"conveyor": (100, 8, 50, 200, 50), "non-indexable": (100, 3, 50, 200, 50)}
+SHAPES |= {"non-sa": (100, 10, 60, 200, 50), "circulant": (100, 4, 20, 200, 50)}
 SHAPES["deadline-day"] = (100, 120, (20 * 32 + 4 * 24) / 24, 288, 20)  # the budget of the mean step
 
 
@@ -36,8 +39,8 @@ def test_every_listed_task_exists_with_its_sizes_and_range(name: str) -> None:
         assert reward.shape == ((100, 24, 120, 2) if problem.phases > 1 else (sizes[0], sizes[1], 2))
 
 
-def test_there_are_five_families_and_six_adversaries() -> None:
-    assert len(rmab.tasks()) == 30
+def test_there_are_twelve_families_and_six_adversaries() -> None:
+    assert len(rmab.tasks()) == 72
     assert all(summary for summary in rmab.tasks().values())
 
 
