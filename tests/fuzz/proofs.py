@@ -38,6 +38,12 @@ def written_out(problem: rmab.Problem, reward: FloatArray) -> tuple[FloatArray, 
     return in_steps(problem.arms.kernels, 4, problem.phase_of), in_steps(reward, 3, problem.phase_of)  # type: ignore[arg-type]
 
 
+def in_phases(problem: rmab.Problem, reward: FloatArray) -> FloatArray:
+    """Return the reward with the axis of phases that the problem has."""
+    bare = problem.phases == 1 or reward.ndim == 4
+    return reward if bare else np.repeat(reward[:, np.newaxis], problem.phases, axis=1)
+
+
 def masses(start: FloatArray, states: int) -> FloatArray:
     """(N, S) the probability of every start state, from states (N,) or as it is."""
     return np.asarray(start) if np.ndim(start) == 2 else np.array([[float(s == y) for y in range(states)] for s in start])

@@ -17,6 +17,7 @@ from fuzz.proofs import (
     check_fluid,
     check_occupancy,
     fluid_by_linprog,
+    in_phases,
     in_steps,
     induction,
     masses,
@@ -56,12 +57,6 @@ def fluid(case: Case) -> None:
     if plans and arms.states**arms.count * 2**arms.count <= 200:
         best = timed.optimum(problem, in_phases(problem, reward) / largest) * largest
         require(plans[0].bound >= best - 1e-9 * scale, f"bound {plans[0].bound} below a policy that earns {best}")
-
-
-def in_phases(problem: rmab.Problem, reward: FloatArray) -> FloatArray:
-    """Return the reward with the axis of phases that the problem has."""
-    bare = problem.phases == 1 or reward.ndim == 4
-    return reward if bare else np.repeat(reward[:, np.newaxis], problem.phases, axis=1)
 
 
 def timed_sets(case: Case, count: int, horizon: int) -> tuple[tuple[int, ...], list[int] | None]:
