@@ -15,11 +15,11 @@ from fuzz.mutations import changed_bytes, changed_json, changed_npz
 from fuzz.proofs import check_fluid
 from fuzz.record import Record
 
-SEEDS = {"solvers": range(28), "players": range(15), "files": range(42), "learners": range(17), "sharing": range(4)}
+SEEDS = {"solvers": range(28), "players": range(20), "files": range(62), "learners": range(17), "sharing": range(4)}
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize(("part", "seed"), [(part, seed) for part in PARTS for seed in SEEDS.get(part, range(60))])
+@pytest.mark.parametrize(("part", "seed"), [(part, seed) for part in PARTS for seed in SEEDS.get(part, range(100))])
 def test_a_case_of_every_kind_is_fine(part: str, seed: int) -> None:
     assert play(part, seed).counts.total() > 0
 

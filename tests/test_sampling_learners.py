@@ -54,7 +54,9 @@ def test_the_width_of_samples_is_the_same_in_all_episodes() -> None:
     learner: Any = rmab.learner("rmab-ucrl", version="generator", samples=50)
     view, pools = task.view(), Pools.of(task.view())
     first, last = played(learner, task)[1], played(learner, task)[-1]
-    boxes = [learner.optimistic(Known(pools, state.episode, 0, view.episodes, state.arrays))[0] for state in (first, last)]
+    boxes = [
+        learner.optimistic(Known(pools, view, state.episode, 0, view.episodes, state.arrays))[0] for state in (first, last)
+    ]
     np.testing.assert_array_equal(boxes[0].low, boxes[1].low)
     np.testing.assert_array_equal(boxes[0].high, boxes[1].high)
     reach = math.sqrt(math.log(4 * 3 * 2 * 4 * 9 * 10 / 0.05) / 100)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import cache
+from dataclasses import fields
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,10 @@ WRONG: tuple[Any, ...] = (
     np.float64(0.5), np.int8(3), np.array([]), np.array(1), np.array("x"), np.array([1, None]), np.zeros((3, 3)),
     np.ones((2, 2, 2)), np.full((3, 2, 2), np.nan), np.ma.masked_array([1.0, 2.0], [0, 1]), np.zeros((0, 2)),
     np.array(["2020"], dtype="M8[D]"), np.array([1 + 1j]), np.random.default_rng(0), len, "a:b", "a.json", "\0.npz", 10**400,
+    [0, 0, 1, 1], [0, 1], [0, 0, 10**6, 1], [0, 0, 999_999, 1], [0, 0, 2**70, 1], [0, float("nan"), 1, 0], [0, None, 1, 0],
+    [1, 1, 1], [1, [1], 1, 1], [[1, 1, 1, 1]], [0.5] * 4, ["0"] * 4, [True] * 4, [np.ma.masked_array([1, 1], [0, 1])] * 2,
+    [[0.5, 0.5], [1.0], [0.5, 0.5]], np.full((3, 2), 0.5), np.full((3, 2), np.nan), [[1.0, -0.0]] * 3, [[2.0, -1.0]] * 3,
+    np.full((3, 2), 0.5, dtype="f2"), np.eye(3)[:, :2], np.ones((3, 2), dtype=object), np.arange(4, dtype="u1"), iter([1]),
 )  # fmt: skip
 
 
@@ -56,15 +61,15 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     table = np.full((3, 4, 2, 2, 2), 0.1)
     study = {"name": "x", "rounds": 1, "tasks": [{"name": "cpap"}], "learners": [{"name": "random"}]}
     sizes = {"arms": 2, "budget": 1, "horizon": 3, "episodes": 2}
-    whole = {name: getattr(view, name) for name in vars(view)}
+    whole = {name: getattr(view, name) for name in fields_of(view)}
     draws = {"problem": problem, "policy": policy, "reward": reward, "rng": rng}
-    return {
+    return timed_calls() | {
         "Arms": (rmab.Arms, {"kernels": kernels, "state_names": ["a", "b"], "groups": [0, 0, 0], "support": kernels > 0,
                              "sizes": [2, 2, 2]}),
         "identical": (rmab.Arms.identical, {"kernel": KERNEL, "count": 3}),
         "of_sizes": (rmab.Arms.of_sizes, {"kernels": [KERNEL, KERNEL], "groups": ["a", "b"]}),
         "repeated": (arms.repeated, {"times": 2}),
-        "Problem": (rmab.Problem, {"arms": arms, "start": 0, "budget": 1, "horizon": 4}),
+        "Problem": (rmab.Problem, {"arms": arms, "start": 0, "budget": 1, "horizon": 4, "phase_of": [0, 0, 0, 0]}),
         "View": (rmab.View, whole),
         "RewardModel": (rmab.RewardModel, {"parts": np.ones((1, 3, 2, 2)), "low": 0.0, "high": 2.0, "units": [0, 0, 1]}),
         "adversary": (rmab.adversary, {"name": "noisy", "model": model, "episodes": 3, "rng": rng}),
@@ -106,7 +111,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "rmab-ucrl": (rmab.learner, {"name": "rmab-ucrl", "version": "generator", "samples": 3, "optimism": 1.0}),
         "Ucmd": (Ucmd, {"rewards": None, "sets": None, "step": None, "execute": None, "refresh": None}),
         "begin": (learner.begin, {"view": view, "seed": 0}),
-        "plan": (learner.plan, {"state": state}),
+        "plan": (learner.plan, {"state": state, "start": [0, 1], "budget": [1, 0], "horizon": 2}),
         "learn": (learner.learn, {"state": state, "feedback": feedback}),
         "State": (rmab.State, {"learner": "x", "view": view, "seed": 0, "episode": 0, "arrays": {"a": np.zeros(2)}}),
         "run": (rmab.run, {"task_or_name": task, "learner": "random", "seed": 0, "feedback": "bandit"}),
@@ -116,6 +121,81 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "with_rounds": (Study.model_validate(study).with_rounds, {"rounds": 2}),
         "Job": (Job.from_text, {"text": Study.model_validate(study).jobs()[0].to_text()}),
     }  # fmt: skip
+
+
+@cache
+def timed_calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+    """Return what takes phases, budgets by step and start probabilities, with arguments that are right."""
+    rng, phase_of, budget = np.random.default_rng(0), [0, 1, 1, 0], [1, 0, 2, 3]
+    kernels = rng.dirichlet(np.ones(2), size=(3, 2, 2, 2))
+    start, reward = [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]], rng.random((3, 2, 2, 2))
+    arms, time = rmab.Arms(kernels), {"start": start, "budget": budget, "phase_of": phase_of}
+    problem = rmab.Problem(arms, start, budget, 4, phase_of)
+    low, high = np.maximum(kernels - 0.1, 0.0), np.minimum(kernels + 0.1, 1.0)
+    task = rmab.Task.from_rewards(problem, np.stack([reward, reward]), low=0, high=1)
+    flat = rmab.Task("flat", problem, rmab.adversary("adaptive", rmab.RewardModel(np.ones((1, 3, 2, 2)), 0, 2), 2, rng))
+    view, policy, plan = task.view(), rmab.random_policy(problem), rmab.fluid(problem, reward)
+    seen = rmab.simulate(problem, policy, reward, np.random.default_rng(0))
+    told, table = rmab.Feedback.reveal(view, 0, seen, reward), np.full((3, 4, 2, 2, 2), 0.1)
+    situation = {"start": [0, 1, 0], "budget": [1, 0], "horizon": 2}
+    every: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+        "Arms": (rmab.Arms, {"kernels": kernels, "groups": [0, 1, 2], "support": kernels > 0, "sizes": [2, 2, 2]}),
+        "identical": (rmab.Arms.identical, {"kernel": kernels[0], "count": 3, "support": kernels[0] > 0}),
+        "of_sizes": (rmab.Arms.of_sizes, {"kernels": [kernels[0], kernels[1]], "groups": ["a", "b"]}),
+        "Problem": (rmab.Problem, {"arms": arms, "horizon": 4, **time}),
+        "Problem plain": (rmab.Problem, {"arms": rmab.Arms(kernels[:, 0]), "horizon": 4, **time}),
+        "from_step": (problem.from_step, {"step": 2, "start": start}),
+        "View": (rmab.View, {name: getattr(view, name) for name in fields_of(view)}),
+        "situated": (view.situated, situation),
+        "RewardModel": (rmab.RewardModel, {"parts": np.ones((1, 3, 2, 2, 2)), "low": 0.0, "high": 2.0, "units": [0, 0, 1]}),
+        "reward": (task.reward, {"t": 0, "visits": np.zeros((3, 2, 2, 2))}),
+        "reward flat": (flat.reward, {"t": 1, "visits": np.zeros((3, 2, 2, 2))}),
+        "from_rewards": (rmab.Task.from_rewards, {"problem": problem, "rewards": np.ones((2, 3, 2, 2, 2)), "low": 0.0,
+                                                  "high": 2.0, "passive_zero": False}),
+        "fluid": (rmab.fluid, {"problem": problem, "reward": reward}),
+        "optimistic_fluid": (rmab.optimistic_fluid, {"lower": low, "upper": high, "reward": reward, "horizon": 4,
+                                                     "weights": np.ones(3), **time}),
+        "project": (rmab.project, {"reference": table, "lower": low, "upper": high, "weights": np.ones(3), **time}),
+        "project_ball": (rmab.project_ball, {"reference": table, "centre": kernels, "radius": np.full((3, 2, 2, 2), 0.1),
+                                             **time}),
+        "occupancy_index": (rmab.occupancy_index, {"problem": problem, "reward": reward, "plan": plan}),
+        "lagrangian_index": (rmab.lagrangian_index, {"problem": problem, "reward": reward, "plan": plan}),
+        "myopic_index": (rmab.myopic_index, {"problem": problem, "reward": reward}),
+        "LpUpdate": (rmab.LpUpdate, {"problem": problem, "reward": reward}),
+        "whittle": (rmab.whittle, {"problem": problem, "reward": reward}),
+        "whittle_finite": (rmab.whittle_finite, {"problem": problem, "reward": reward}),
+        "IndexPolicy": (rmab.IndexPolicy, {"table": np.ones((3, 4, 2)), "budget": budget}),
+        "IndexPolicy plain": (rmab.IndexPolicy, {"table": np.ones((3, 2)), "budget": budget}),
+        "IndexPolicy.load": (rmab.IndexPolicy.load, {"path": "missing.npz"}),
+        "act": (policy.act, {"h": 2, "states": np.array([0, 1, 0]), "rng": rng}),
+        "simulate": (rmab.simulate, {"problem": problem, "policy": policy, "reward": reward, "rng": rng}),
+        "Feedback": (rmab.Feedback, {"episode": 0, "states": seen.states, "actions": seen.actions, "rewards": told.rewards,
+                                     "budget": budget}),
+        "reveal": (rmab.Feedback.reveal, {"view": view, "episode": 0, "trajectory": seen, "reward": reward,
+                                          "budget": budget}),
+        "of_steps": (rmab.Feedback.of_steps, {"view": view, "episode": 0, "states": seen.states, "actions": seen.actions,
+                                              "rewards": np.full((4, 3), np.nan), "budget": budget}),
+        "Comparators": (_compared, {"problem": problem, "rewards": np.stack([reward, reward]), "which": "O2"}),
+        "begin": (lambda **given: rmab.learner("random").begin(rmab.View(**given)), {
+            name: getattr(view, name) for name in fields_of(view)}),
+    }  # fmt: skip
+    for name in ("ucmd", "thompson", "r2mab-ucb", "restless-ucb", "random", "uob-reps"):
+        learner = rmab.learner(name)
+        state = learner.begin(view)
+        every[f"plan {name}"] = (learner.plan, {"state": state, **situation})
+        every[f"learn {name}"] = (partial(_learned, learner, state, view), {
+            "states": seen.states[:3], "actions": seen.actions[:2], "budget": [1, 0]})  # fmt: skip
+    return {f"timed {name}": one for name, one in every.items()}
+
+
+def _learned(learner: rmab.Learner, state: rmab.State, view: rmab.View, states: Any, actions: Any, budget: Any) -> Any:
+    paid = np.full(np.shape(np.asarray(actions, dtype=object)), 0.5)
+    return learner.learn(state, rmab.Feedback.of_steps(view, 0, states, actions, paid, budget=budget))
+
+
+def fields_of(view: rmab.View) -> list[str]:
+    """Return the arguments of a view by name."""
+    return [one.name for one in fields(view)]
 
 
 def _compared(problem: Any, rewards: Any, which: Any) -> Any:

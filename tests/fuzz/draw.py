@@ -66,31 +66,81 @@ def stakes(case: Case, shape: tuple[int, ...]) -> FloatArray:
     return table
 
 
-def arms(case: Case, most_arms: int = 7, most_states: int = 5) -> rmab.Arms:
-    """Draw arms: alone, in groups, of different sizes, with or without support and names."""
+def arms(case: Case, most_arms: int = 7, most_states: int = 5, phases: int | None = None) -> rmab.Arms:
+    """Draw arms: alone, in groups, of different sizes, with or without support and names; phases: with an axis for them."""
     count, states = case.whole(1, most_arms), case.whole(1, most_states)
+    lead = () if phases is None else (phases,)
+
+    def tables(width: int) -> FloatArray:
+        drawn = np.concatenate([rows(case, 1, width) for _ in range(phases or 1)])
+        return drawn.reshape(*lead, width, 2, width)
+
     if case.chance(0.15):
-        kernels = [rows(case, 1, case.whole(1, states))[0] for _ in range(count)]
-        return rmab.Arms.of_sizes(kernels)
+        return rmab.Arms.of_sizes([tables(case.whole(1, states)) for _ in range(count)])
     own = case.rng.integers(count, size=count) if case.chance(0.4) else np.arange(count)
-    table = np.concatenate([rows(case, 1, states) for _ in range(count)])[own]
+    table = np.stack([tables(states) for _ in range(count)])[own]
     support = (table > 0) | (case.rng.random(table.shape) < 0.5)[own] if case.chance(0.3) else None
     names = [f"s{k}" for k in range(states)] if case.chance(0.2) else None
     groups = own if len(set(own)) < count or case.chance(0.2) else None
     return rmab.Arms(table, groups=groups, support=support, state_names=names)
 
 
-def problem(case: Case, most_arms: int = 7, most_states: int = 5, most_steps: int = 10) -> rmab.Problem:
-    """Draw a problem, its budget often nothing, one, or all."""
-    some = arms(case, most_arms, most_states)
-    budget = case.pick([0, 1, some.count, case.whole(0, some.count), max(1, some.count // 2)])
-    start = [case.whole(0, int(size) - 1) for size in some.real_states]
-    return rmab.Problem(some, start, budget, case.whole(1, most_steps))
+def phases_of(case: Case, horizon: int) -> tuple[int, list[int]]:
+    """Draw how many phases there are, 1..H or one more, and which step is of which: in any order, some without a step."""
+    count = case.pick([1, 2, horizon, case.whole(1, horizon), horizon + 1])
+    return count, case.rng.integers(case.whole(1, count), size=horizon).tolist()
+
+
+def problem(
+    case: Case, most_arms: int = 7, most_states: int = 5, most_steps: int = 10, *, phased: bool = True
+) -> rmab.Problem:
+    """Draw a problem, its budget often nothing, one, or all; half of them with time: phases, budgets and starts."""
+    horizon = case.whole(1, most_steps)
+    if case.chance(0.5):
+        some = arms(case, most_arms, most_states)
+        return rmab.Problem(some, states_of(case, some), budget_of(case, some.count), horizon)
+    count, phase_of = phases_of(case, horizon) if phased else (1, [0] * horizon)
+    own = case.pick([None, count])  # the kernels are the same in all phases, or they are not
+    some = arms(case, most_arms, most_states, own)
+    left_out = own in (1, horizon) and case.chance(0.5)
+    start = starts_of(case, some) if case.chance(0.6) else states_of(case, some)
+    budget = budget_of(case, some.count, horizon if case.chance(0.7) else None)
+    return rmab.Problem(some, start, budget, horizon, None if left_out else phase_of)
+
+
+def states_of(case: Case, some: rmab.Arms) -> list[int]:
+    """Draw where arms are."""
+    return [case.whole(0, int(size) - 1) for size in some.real_states]
+
+
+def starts_of(case: Case, some: rmab.Arms) -> FloatArray:
+    """(N, S) probabilities of where arms are: of any kind, some of them 0, some of them certain."""
+    table = np.zeros((some.count, some.states))
+    for n, size in enumerate(some.real_states):
+        kind = case.pick(["any", "any", "zeros", "rare", "certain"])
+        odds = case.rng.dirichlet(np.ones(int(size)))
+        if kind == "zeros":
+            odds = odds * (case.rng.random(int(size)) < 0.5)
+        elif kind == "rare":
+            odds = odds ** case.pick([5, 20])
+        elif kind == "certain":
+            odds = np.zeros(int(size))
+        odds[case.whole(0, int(size) - 1)] += odds.sum() == 0
+        table[n, : int(size)] = odds / odds.sum()
+    return table
+
+
+def budget_of(case: Case, count: int, horizon: int | None = None) -> int | list[int]:
+    """Draw a budget, often nothing, one, or all; of every step, where a horizon is given."""
+    if horizon is None:
+        return int(case.pick([0, 1, count, case.whole(0, count), max(1, count // 2)]))
+    return [int(budget_of(case, count)) for _ in range(horizon)]  # type: ignore[arg-type]
 
 
 def reward(case: Case, given: rmab.Problem) -> FloatArray:
-    """(N, S, 2) rewards of a problem; arms of a group are often paid alike."""
-    table = stakes(case, (given.arms.count, given.arms.states, 2))
+    """(N, S, 2), or (N, K, S, 2) rewards of a problem; arms of a group are often paid alike."""
+    lead = (given.phases,) if given.phases > 1 and case.chance(0.7) else ()
+    table = stakes(case, (given.arms.count, *lead, given.arms.states, 2))
     return table[given.arms.representatives][given.arms.group_of] if case.chance(0.4) else table
 
 
@@ -104,7 +154,7 @@ def boxes(case: Case, count: int, states: int) -> tuple[FloatArray, FloatArray, 
     return low, np.where(possible, np.maximum(high, low), 0.0), possible
 
 
-def task(case: Case, *, feedback: str = "bandit", most_arms: int = 5, most_steps: int = 6) -> rmab.Task:
+def task(case: Case, *, feedback: str = "bandit", most_arms: int = 5, most_steps: int = 6, phased: bool = True) -> rmab.Task:
     """Draw a task: rewards of one's own, a built-in adversary on a random problem, or a built-in family."""
     episodes = case.whole(2, 6)
     if case.chance(0.25):
@@ -112,8 +162,9 @@ def task(case: Case, *, feedback: str = "bandit", most_arms: int = 5, most_steps
         sizes = {"arms": count, "budget": case.whole(0, count), "horizon": case.whole(1, most_steps), "episodes": episodes}
         name = f"{case.pick(['cpap', 'cpap-adherence'])}@{case.pick(ADVERSARIES)}"
         return rmab.task(name, seed=case.whole(0, 10**6), feedback=feedback, **sizes)  # type: ignore[arg-type]
-    given = problem(case, most_arms, 4, most_steps)
-    shape = (episodes, given.arms.count, given.arms.states, 2)
+    given = problem(case, most_arms, 4, most_steps, phased=phased)
+    lead = (given.phases,) if given.phases > 1 and case.chance(0.7) else ()  # or the same in all phases
+    shape = (episodes, given.arms.count, *lead, given.arms.states, 2)
     table = stakes(case, shape)
     if case.chance(0.5):
         table = table[:, given.arms.representatives[given.arms.group_of]]

@@ -13,7 +13,7 @@ import numpy as np
 import rmab
 from fuzz.cases import Case
 from fuzz.mutations import changed_bytes, changed_json, changed_npz, changed_words
-from fuzz.proofs import require
+from fuzz.proofs import budgets, masses, require
 from rmab.errors import FileError, ModelError, PolicyError, RmabError, SolverError
 from rmab.study import Failure, Results, Study
 from rmab.study.failures import keep
@@ -22,6 +22,7 @@ from rmab.study.single_run import attempt
 
 SIZES = {"arms": 4, "budget": 2, "horizon": 5, "episodes": 3}
 LEARNERS = ("ucmd", "ucmd-armab", "rmab-ucrl", "q-whittle", "thompson")
+TIMED_LEARNERS = ("ucmd", "thompson", "r2mab-ucb")
 STUDY = """name = "small"
 title = "a title"
 kind = "learning"
@@ -49,19 +50,45 @@ options = { version = "finite", optimism = 0.5 }
 @cache
 def originals() -> dict[str, bytes]:
     """Return whole files by name, made once in a process."""
-    task = rmab.task("cpap@noisy", **SIZES)
+    task, timed = rmab.task("cpap@noisy", **SIZES), _timed_task()
     found = {"study.toml": STUDY.encode()}
     with tempfile.TemporaryDirectory() as folder:
-        for suffix in ("npz", "json"):
-            task.save(Path(folder) / f"task.{suffix}")
-            task.problem.save(Path(folder) / f"problem.{suffix}")
+        for one, place in ((task, Path(folder)), (timed, Path(folder) / "timed")):
+            place.mkdir(exist_ok=True)
+            for suffix in ("npz", "json"):
+                one.save(place / f"task.{suffix}")
+                one.problem.save(place / f"problem.{suffix}")
+                rmab.lagrangian_index(one.problem, one.base_reward).save(place / f"policy.{suffix}")
         for name in LEARNERS:
             rmab.run(task, name).state.save(Path(folder) / f"{name}.npz")
+        for name in TIMED_LEARNERS:
+            rmab.run(timed, name).state.save(Path(folder) / "timed" / f"{name}.npz")
+        _old_state(Path(folder))
         _results(Path(folder) / "out")
         for path in sorted(Path(folder).rglob("*.*")):
             if path.is_file():
                 found[str(path.relative_to(folder))] = path.read_bytes()
     return found
+
+
+def _timed_task() -> rmab.Task:
+    """Return a task of two phases, with budgets by step, start probabilities, groups and sizes."""
+    rng = np.random.default_rng(0)
+    kernels = [rng.dirichlet(np.ones(size), size=(2, size, 2)) for size in (3, 2)]
+    arms = rmab.Arms.of_sizes([kernels[0], kernels[1], kernels[0]], groups=["a", "b", "a"])
+    start = [[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
+    problem = rmab.Problem(arms, start, [1, 0, 2, 1], 4, [1, 0, 0, 1])
+    rewards = rng.random((3, 2, 2, 3, 2))[:, [0, 1, 0]]
+    return rmab.Task.from_rewards(problem, rewards, low=0, high=1)
+
+
+def _old_state(folder: Path) -> None:
+    """Write a state as it was before there were phases."""
+    (folder / "old").mkdir()
+    with np.load(folder / "thompson.npz") as archive:
+        kept = {name: archive[name] for name in archive.files if name not in ("view_phase_of", "view_phases")}
+    np.savez(folder / "old" / "thompson.npz", **kept)
+    assert rmab.State.load(folder / "old" / "thompson.npz").view.phases == 1
 
 
 def _results(folder: Path) -> None:
@@ -114,9 +141,14 @@ def check_problem(case: Case, path: Path) -> None:
 
 def _check_problem(problem: rmab.Problem) -> None:
     arms = problem.arms
-    require(np.allclose(arms.kernels.sum(axis=3), 1.0) and arms.kernels.min() >= 0, "problem: kernels")
-    require(0 <= problem.budget <= arms.count and problem.horizon >= 1, "problem: budget or horizon")
-    require(((problem.start >= 0) & (problem.start < arms.real_states)).all(), "problem: start")
+    require(np.allclose(arms.kernels.sum(axis=-1), 1.0) and arms.kernels.min() >= 0, "problem: kernels")
+    limits, law = budgets(problem.budget, problem.horizon), masses(problem.start, arms.states)
+    require(limits.shape == (problem.horizon,) and problem.horizon >= 1, "problem: budget or horizon")
+    require(((limits >= 0) & (limits <= arms.count)).all(), "problem: budget")
+    require(law.min() >= 0 and np.allclose(law.sum(axis=1), 1.0), "problem: start")
+    require(not law[np.arange(arms.states) >= arms.real_states[:, np.newaxis]].any(), "problem: starts in padding")
+    steps = problem.phase_of
+    require(steps.shape == limits.shape and steps.min() >= 0 and steps.max() < problem.phases, "problem: phases")
 
 
 def check_state(case: Case, path: Path) -> None:
@@ -125,11 +157,29 @@ def check_state(case: Case, path: Path) -> None:
     if state is None:
         return
     learner = rmab.learner(path.stem)
-    plan = refused(case, path, lambda: learner.plan(state), PolicyError, SolverError)
+    view = state.view
+    start, limits = masses(view.start, view.states).argmax(axis=1), budgets(view.budget, view.horizon)
+    asked: dict[str, Any] = {"start": start, "horizon": 1} if case.chance(0.5) else {}
+    plan = refused(case, path, lambda: learner.plan(state, **asked), PolicyError, SolverError)
     if plan is not None:
-        active = refused(case, path, lambda: plan.policy.act(0, state.view.start, np.random.default_rng(0)), PolicyError)
-        require(active is None or int(np.sum(active)) <= state.view.budget, "state: a plan beyond the budget")
+        active = refused(case, path, lambda: plan.policy.act(0, start, np.random.default_rng(0)), PolicyError)
+        require(active is None or int(np.sum(active)) <= limits[0], "state: a plan beyond the budget")
         case.count("loaded")
+
+
+def check_policy(case: Case, path: Path) -> None:
+    """A policy that was loaded decides within its budget, at every step, and is the same after it was saved again."""
+    policy = refused(case, path, lambda: rmab.IndexPolicy.load(path), PolicyError)
+    if policy is None:
+        return
+    steps = policy.table.shape[1] if policy.table.ndim == 3 else np.size(policy.budget)
+    for h, limit in enumerate(budgets(policy.budget, steps)):
+        active = policy.act(h, np.zeros(len(policy.table), dtype=int), case.rng)
+        require(int(active.sum()) <= limit <= len(policy.table), "policy: beyond its budget")
+    policy.save(case.folder / "again.json")
+    again = rmab.IndexPolicy.load(case.folder / "again.json")
+    require(repr(again) == repr(policy) and np.array_equal(again.table, policy.table), "policy: another one after saving")
+    case.count("loaded")
 
 
 def check_study(case: Case, path: Path) -> None:
@@ -184,7 +234,8 @@ def _whole_table() -> Any:
 def _check_of(name: str) -> Callable[[Case, Path], None]:
     if name.startswith("out/"):
         return check_results
-    return {"task": check_task, "problem": check_problem, "study": check_study}.get(Path(name).stem, check_state)
+    known = {"task": check_task, "problem": check_problem, "policy": check_policy, "study": check_study}
+    return known.get(Path(name).stem, check_state)
 
 
 def changed(case: Case, name: str, content: bytes) -> bytes:

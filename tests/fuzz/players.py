@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-import reference
 import rmab
+import timed
 from fuzz import draw
 from fuzz.cases import Case
-from fuzz.proofs import near, require, stake
+from fuzz.proofs import budgets, check_fluid, in_phases, masses, near, require, stake, written_out
 from rmab.common.arrays import FloatArray
 from rmab.errors import SolverError
 from rmab.play.simulation import visit_rates
@@ -39,40 +39,54 @@ def policy_of(case: Case, problem: rmab.Problem, *, ties: bool = True) -> rmab.I
         table = case.pick([case.rng.random(shape), case.rng.integers(2, size=shape).astype(float), np.zeros(shape)])
     else:
         table = case.pick([case.rng.integers(-1, 2, size=shape).astype(float), draw.stakes(case, shape), np.ones(shape)])
-    budget = case.whole(0, problem.budget) if case.chance(0.3) else problem.budget
-    return rmab.IndexPolicy(table, budget, rule=rule, rounding=rounding)
+    budget = problem.budget
+    if case.chance(0.3):  # less than there is, at some steps
+        less = case.rng.integers(0, budgets(budget, problem.horizon).astype(int) + 1)
+        budget = less if case.chance(0.5) else int(less.min())
+    if np.ndim(budget) == 1 and case.chance(0.2) and ties:
+        table = table[:, 0]  # of no step in particular, under budgets that are
+    policy = rmab.IndexPolicy(table, budget, rule=rule, rounding=rounding)
+    if case.chance(0.2):
+        path = case.folder / case.pick(["policy.npz", "policy.json"])
+        policy.save(path)
+        loaded = rmab.IndexPolicy.load(path)
+        same = np.array_equal(loaded.table, policy.table) and np.array_equal(loaded.budget, policy.budget)
+        require(same and repr(loaded) == repr(policy), "policy: another one after loading")
+        return loaded
+    return policy
 
 
 def check_trajectory(problem: rmab.Problem, reward: FloatArray, seen: rmab.Trajectory) -> None:
     """Require an episode to begin at the start, to move as kernels can, within the budget, and to be paid as it is."""
     states, actions, arms = seen.states, seen.actions, problem.arms
     require(states.shape == (problem.horizon + 1, arms.count), "trajectory: shape")
-    require((states[0] == problem.start).all(), "trajectory: start")
-    require((actions.sum(axis=1) <= problem.budget).all(), "trajectory: the budget is broken")
+    law, (kernels, gains) = masses(problem.start, arms.states), written_out(problem, reward)
+    require((law[np.arange(arms.count), states[0]] > 0).all(), "trajectory: start")
+    require((actions.sum(axis=1) <= budgets(problem.budget, problem.horizon)).all(), "trajectory: the budget is broken")
     total = 0.0
     for h, n in np.ndindex(problem.horizon, arms.count):
         now, a, then = int(states[h, n]), int(actions[h, n]), int(states[h + 1, n])
-        require(arms.kernels[n, now, a, then] > 0, f"trajectory: step {h}, arm {n}: {now} to {then} is impossible")
-        total += float(reward[n, now, a])
+        require(kernels[n, h, now, a, then] > 0, f"trajectory: step {h}, arm {n}: {now} to {then} is impossible")
+        total += float(gains[n, h, now, a])
     near(seen.reward, total, stake(problem, reward), "trajectory: reward")
 
 
 def check_choice(policy: rmab.IndexPolicy, seen: rmab.Trajectory) -> None:
     """Require the decisions to be those of the rule."""
-    count, table = len(policy.table), policy.table
+    count, table, limits = len(policy.table), policy.table, budgets(policy.budget, len(seen.actions))
     for h, active in enumerate(seen.actions):
-        now = seen.states[h]
+        now, limit = seen.states[h], int(limits[h])
         index = table[np.arange(count), now] if table.ndim == 2 else table[np.arange(count), h, now]
         used = int(active.sum())
-        require(used <= policy.budget, "policy: more than its own budget")
+        require(used <= limit, "policy: more than its own budget")
         if policy.rule == "fill":
-            require(used == policy.budget, f"policy: fills {used} of {policy.budget}")
+            require(used == limit, f"policy: fills {used} of {limit}")
         else:
             require((index[active] > 0).all(), "policy: an arm of index 0 is active")
         if policy.rounding == "top" and active.any() and not active.all():
             require(index[active].min() >= index[~active].max() or policy.rule == "at-most", "policy: not the highest")
         if policy.rounding == "top" and policy.rule == "at-most":
-            require(used == min(policy.budget, int((index > 0).sum())), "policy: leaves a slot that would pay")
+            require(used == min(limit, int((index > 0).sum())), "policy: leaves a slot that would pay")
 
 
 def simulate(case: Case) -> None:
@@ -89,7 +103,11 @@ def simulate(case: Case) -> None:
     require(batch.rewards[0] == seen.reward and batch.activations[0] == seen.actions.sum(), "batch: another first episode")
     require((batch.rewards == alone.rewards).all(), "batch: depends on the threads")
     rates = visit_rates(problem, policy, np.random.default_rng(seed), rounds)
-    near(float((rates * reward[:, np.newaxis]).sum()), float(batch.mean), stake(problem, reward), "visit rates")
+    gains = written_out(problem, reward)[1]
+    near(float((rates * gains).sum()), float(batch.mean), stake(problem, reward), "visit rates")
+    law, first = masses(problem.start, problem.arms.states), rates[:, 0].sum(axis=2)
+    # A share of `rounds` tosses is this far off with a chance below 1e-12 (Hoeffding).
+    require(np.abs(first - law).max() <= np.sqrt(14.0 / rounds), "visit rates: begin elsewhere")
     check_feedback(case, problem, reward, seen)
     step_by_step = rmab.simulate(problem, Wrapped(policy), reward, np.random.default_rng(seed))
     check_trajectory(problem, reward, step_by_step)
@@ -100,16 +118,17 @@ def check_feedback(case: Case, problem: rmab.Problem, reward: FloatArray, seen: 
     """Require feedback from the reward of each step to be that from the table, and what is shown to be what was paid."""
     low, high = float(reward.min()), float(reward.max())
     mode = case.pick(["bandit", "active", "full"])
+    full = in_phases(problem, reward)
     table = np.stack([reward, reward])
     task = rmab.Task.from_rewards(problem, table, low=low - (abs(low) or 1.0), high=high + (abs(high) or 1.0), feedback=mode)
     view = task.view()
-    told = rmab.Feedback.reveal(view, 0, seen, reward)
+    told = rmab.Feedback.reveal(view, 0, seen, full)
     told.check(view, 0)
     shown = ~np.isnan(told.rewards)
-    require((told.rewards[shown] == reward[shown]).all(), "feedback: another reward than was paid")
+    require((told.rewards[shown] == full[shown]).all(), "feedback: another reward than was paid")
     if mode == "bandit":
-        arm = np.broadcast_to(np.arange(problem.arms.count), seen.actions.shape)
-        paid = reward[arm, seen.states[:-1], seen.actions.astype(int)]
+        arm, step = np.arange(problem.arms.count), np.arange(problem.horizon)[:, np.newaxis]
+        paid = written_out(problem, reward)[1][arm, step, seen.states[:-1], seen.actions.astype(int)]
         steps = rmab.Feedback.of_steps(view, 0, seen.states, seen.actions, paid)
         require(np.array_equal(steps.rewards, told.rewards, equal_nan=True), "feedback: of steps and of tables differ")
 
@@ -117,18 +136,21 @@ def check_feedback(case: Case, problem: rmab.Problem, reward: FloatArray, seen: 
 def expectation(case: Case) -> None:
     """Without ties: step by step and compiled are one and the same, and the mean is the exact expectation."""
     problem = draw.problem(case, 3, 3, 4)
-    reward, policy = case.rng.random((problem.arms.count, problem.arms.states, 2)), policy_of(case, problem, ties=False)
+    lead = (problem.phases,) if problem.phases > 1 else ()
+    reward = case.rng.random((problem.arms.count, *lead, problem.arms.states, 2))
+    policy = policy_of(case, problem, ties=False)
     seed = case.whole(0, 2**40)
     one = rmab.simulate(problem, policy, reward, np.random.default_rng(seed))
     two = rmab.simulate(problem, Wrapped(policy), reward, np.random.default_rng(seed))
     require((one.states == two.states).all() and (one.actions == two.actions).all(), "simulate: step by step differs")
     rounds = 2000
     batch = rmab.simulate_many(problem, policy, reward, np.random.default_rng(seed), rounds)
-    expected = reference.expected_reward(problem, policy.table, policy.budget, policy.rule, reward)
+    asked = rmab.Problem(problem.arms, problem.start, policy.budget, problem.horizon, problem.phase_of)
+    expected = timed.expected(asked, policy.table, policy.rule, reward)
     # A mean of bounded numbers is this far off with a chance below 1e-12 (Hoeffding).
     room = problem.arms.count * problem.horizon * np.sqrt(14.0 / rounds)
     require(abs(batch.mean - expected) <= room, f"simulate: mean {batch.mean}, expected {expected}")
-    require(expected <= reference.optimal_value(problem, reward) + 1e-9, "policy: earns more than the optimum")
+    require(expected <= timed.optimum(problem, reward) + 1e-9, "policy: earns more than the optimum")
 
 
 def simple_policies(case: Case) -> None:
@@ -137,11 +159,12 @@ def simple_policies(case: Case) -> None:
     reward, seed = draw.reward(case, problem), case.whole(0, 2**40)
     robin = rmab.round_robin(problem, episode=case.whole(0, 5))
     turns = rmab.simulate(problem, robin, reward, np.random.default_rng(seed)).actions
-    require((turns.sum(axis=1) == problem.budget).all(), "round robin: not the whole budget")
+    limits = budgets(problem.budget, problem.horizon)
+    require((turns.sum(axis=1) == limits).all(), "round robin: not the whole budget")
     spread = turns.sum(axis=0)
     require(spread.max() - spread.min() <= 1, f"round robin: arms had {spread.tolist()} turns")
     chance = rmab.simulate(problem, rmab.random_policy(problem), reward, np.random.default_rng(seed))
-    require((chance.actions.sum(axis=1) == problem.budget).all(), "random policy: not the whole budget")
+    require((chance.actions.sum(axis=1) == limits).all(), "random policy: not the whole budget")
     anew = rmab.LpUpdate(problem, reward)
     try:
         seen = [rmab.simulate(problem, anew, reward, np.random.default_rng(seed)) for _ in range(2)]
@@ -155,33 +178,58 @@ def simple_policies(case: Case) -> None:
 
 def comparators(case: Case) -> None:
     """Comparators and the table of a run, recomputed from the rewards that were chosen."""
-    task = draw.task(case)
-    seed = case.whole(0, 1000)
+    task = draw.task(case, feedback=case.pick(["bandit", "active", "full"]))
+    seed, name = case.whole(0, 1000), case.pick(["random", "random", "ucmd", "ucmd-armab", "r2mab-ucb"])
     try:
-        run = rmab.run(task, "random", seed=seed)
+        run = rmab.run(task, name, seed=seed)
         table = run.to_table()
     except SolverError:
         case.count("comparators unsolved")
         return
     problem, rewards = task.problem, run.rewards
     scale = float(np.abs(rewards).max()) * problem.arms.count * problem.horizon * task.episodes
-    require((run.activations <= problem.budget * problem.horizon).all(), "run: the budget is broken")
+    limits = budgets(problem.budget, problem.horizon)
+    require((run.activations <= limits.sum()).all(), "run: the budget is broken")
     bounds = run.comparators
     near(float(bounds.o1().sum()), bounds.plan.value, scale, "O1")
+    check_fluid(problem, rewards.sum(axis=0), bounds.plan)
+    gains = np.stack([written_out(problem, one)[1] for one in rewards])
+    each = np.einsum("nhsa,tnhsa->t", bounds.plan.occupancy, gains)
+    require(np.abs(each - bounds.o1()).max() <= 1e-9 * scale, "O1: an episode earns something else")
+    check_executable(problem, rewards, bounds, scale)
+    missing = run.terms().sum(axis=0) - (bounds.o1() - run.reward)
+    require(np.isnan(missing).all() or np.abs(missing).max() <= 1e-9 * scale, "terms: do not add up to the regret")
+    total = float(bounds.o1().sum())
+    if total:
+        lost, rounding = (total - float(run.reward.sum())) / abs(total), scale / abs(total)
+        near(run.relative_regret("O1"), lost, max(abs(lost), rounding), "relative regret")
     require(bounds.o3().sum() >= bounds.o1().sum() - 1e-6 * scale, "O3 is below O1")
     for which in ("O1", "O2", "O3"):
         lost = float(bounds.per_episode(which).sum() - run.reward.sum())  # type: ignore[arg-type]
         near(float(table[f"regret_{which}"][-1]), lost, scale, f"regret to {which}")
     require(np.isfinite(rmab.theory_curve(task.view())).all(), "theory curve: not finite")
-    again = rmab.run(task, "random", seed=seed)
+    again = rmab.run(task, name, seed=seed)
     require((again.reward == run.reward).all(), "run: another one the second time")
     require(set(run.summary()) >= {"reward", "regret", "terms"}, "run: summary")
+
+
+def check_executable(problem: rmab.Problem, rewards: FloatArray, bounds: rmab.Comparators, scale: float) -> None:
+    """Require O2 to be what one of the two index policies earns, in 200 episodes that are simulated one by one."""
+    total, earned = rewards.sum(axis=0), bounds.o2()
+    for make in (rmab.occupancy_index, rmab.lagrangian_index):
+        policy = make(problem, total, plan=bounds.plan)
+        each = [rmab.simulate(problem, policy, rewards[0], np.random.default_rng((2, r))).reward for r in range(200)]
+        if abs(float(np.mean(each)) - earned[0]) <= 1e-9 * scale + 5e-324:
+            return
+    raise AssertionError("O2: neither of its policies earns that")
 
 
 def adversaries(case: Case) -> None:
     """Tasks and adversaries: rewards within the range, the same again, copies paid alike, and saved as they are."""
     task = draw.task(case)
-    against, shape = task.adversary, (task.problem.arms.count, task.problem.arms.states, 2)
+    against, shape = task.adversary, task.base_reward.shape
+    lead = (task.problem.phases,) if task.problem.phases > 1 else ()
+    require(shape == (task.problem.arms.count, *lead, task.problem.arms.states, 2), "task: shape of the reward")
     for t in range(task.episodes):
         visits = case.rng.integers(0, 9, size=shape)
         paid = task.reward(t, visits)
@@ -193,7 +241,10 @@ def adversaries(case: Case) -> None:
     times = case.whole(1, 3)
     twice = task.repeated(times)
     require((twice.base_reward == np.repeat(task.base_reward, times, axis=0)).all(), "copies: paid differently")
-    require(twice.problem.budget == times * task.problem.budget, "copies: budget")
+    limits = [budgets(one.problem.budget, one.problem.horizon) for one in (task, twice)]
+    require((limits[1] == times * limits[0]).all(), "copies: budget")
+    law = [masses(one.problem.start, one.problem.arms.states) for one in (task, twice)]
+    require((law[1] == np.repeat(law[0], times, axis=0)).all(), "copies: start")
     if against.adaptive:
         return
     path = case.folder / case.pick(["task.npz", "task.json"])

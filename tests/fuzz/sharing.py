@@ -29,15 +29,22 @@ def works(case: Case) -> dict[str, Work]:
     reward, seed = draw.reward(case, problem), case.whole(0, 2**40)
     kernels, (count, horizon) = problem.arms.kernels, (problem.arms.count, problem.horizon)
     low, high = np.maximum(kernels - 0.1, 0.0), np.minimum(kernels + 0.1, 1.0)
-    table = np.full((count, horizon, *kernels.shape[1:]), 0.1)
+    states, phase_of = problem.arms.states, problem.phase_of
+    table = np.full((count, horizon, states, 2, states), 0.1)
     policy, update = rmab.random_policy(problem), rmab.LpUpdate(problem, reward)
     task, name = draw.task(case), case.pick([one for one in LEARNERS if one != "colored-ucrl2"])
+    situation, now = {"start": draw.states_of(case, task.problem.arms), "budget": 0}, np.zeros(count, dtype=int)
     learner = rmab.learner(name)
     task = task if learner.feedback == task.feedback else rmab.Task(task.name, task.problem, task.adversary, "full")
 
     def run() -> Any:
         played = rmab.run(task, learner, seed=3)
         return played.reward, played.activations, dict(played.state.arrays)
+
+    def elsewhere() -> Any:
+        state = learner.begin(task.view(), 1)
+        plan = learner.plan(state, **situation)
+        return plan.policy.table if isinstance(plan.policy, rmab.IndexPolicy) else None
 
     def rng() -> np.random.Generator:
         return np.random.default_rng(seed)
@@ -47,14 +54,24 @@ def works(case: Case) -> dict[str, Work]:
         "fluid newton": lambda: _fields(rmab.fluid(problem, reward, method="newton"), "value", "prices", "occupancy"),
         "fluid highs": lambda: _fields(rmab.fluid(problem, reward, method="highs"), "value", "prices", "occupancy"),
         "optimistic fluid": lambda: _fields(
-            rmab.optimistic_fluid(low, high, reward, problem.start, problem.budget, horizon), "value", "mass", "kernel"
+            rmab.optimistic_fluid(low, high, reward, problem.start, problem.budget, horizon, phase_of=phase_of),
+            "value",
+            "mass",
+            "kernel",
         ),
         "project": lambda: _fields(
-            rmab.project(table, low, high, problem.start, problem.budget), "mass", "kernel", "prices"
+            rmab.project(table, low, high, problem.start, problem.budget, phase_of=phase_of), "mass", "kernel", "prices"
         ),
         "project ball": lambda: _fields(
-            rmab.project_ball(table, kernels, np.full(kernels.shape[:3], 0.2), problem.start, problem.budget), "mass", "gap"
+            rmab.project_ball(
+                table, kernels, np.full(kernels.shape[:-1], 0.2), problem.start, problem.budget, phase_of=phase_of
+            ),
+            "mass",
+            "gap",
         ),
+        f"plan {name} elsewhere": elsewhere,
+        "act": lambda: policy.act(0, now, rng()),
+        "rest": lambda: rmab.lagrangian_index(problem.from_step(horizon - 1, now), reward).table,
         "whittle": lambda: _fields(rmab.whittle(problem, reward, discount=0.9), "index", "indexable"),
         "whittle finite": lambda: _fields(rmab.whittle_finite(problem, reward), "index", "indexable"),
         "simulate": lambda: _fields(rmab.simulate(problem, policy, reward, rng()), "states", "actions", "reward"),

@@ -7,20 +7,25 @@ from collections.abc import Callable
 import numpy as np
 
 import highs_stationary
-import reference
 import rmab
+import timed
 from fuzz import draw
 from fuzz.cases import Case
 from fuzz.proofs import (
     ROUNDING,
+    budgets,
     check_fluid,
     check_occupancy,
     fluid_by_linprog,
+    in_phases,
+    in_steps,
     induction,
+    masses,
     near,
     optimistic_value,
     require,
     stake,
+    written_out,
 )
 from instances import Instance, certify
 from rmab.common.arrays import FloatArray
@@ -50,30 +55,56 @@ def fluid(case: Case) -> None:
             require(plan.value <= best + 1e-6 * scale, f"value {plan.value} above SciPy's optimum {best}")
             require(plan.bound >= best - 1e-6 * scale, f"bound {plan.bound} below SciPy's optimum {best}")
     if plans and arms.states**arms.count * 2**arms.count <= 200:
-        best = reference.optimal_value(problem, reward / largest) * largest
+        best = timed.optimum(problem, in_phases(problem, reward) / largest) * largest
         require(plans[0].bound >= best - 1e-9 * scale, f"bound {plans[0].bound} below a policy that earns {best}")
+
+
+def timed_sets(case: Case, count: int, horizon: int) -> tuple[tuple[int, ...], list[int] | None]:
+    """Draw the first axes of tables of sets, (N,) or (N, K), and the phase of every step; None where it may be left out."""
+    if case.chance(0.5):
+        return (count,), None
+    phases, phase_of = draw.phases_of(case, horizon)
+    return (count, phases), None if phases == horizon and case.chance(0.3) else phase_of
+
+
+def some_start(case: Case, count: int, states: int) -> FloatArray:
+    """(N,) states, or (N, S) probabilities."""
+    if case.chance(0.6):
+        return case.rng.integers(states, size=count)  # type: ignore[no-any-return]
+    return draw.starts_of(case, rmab.Arms(np.broadcast_to(np.eye(states)[:, np.newaxis], (count, states, 2, states)) * 1.0))
 
 
 def optimistic_fluid(case: Case) -> None:
     """The optimistic fluid LP: feasible, earning what it says, its bound recomputed greedily row by row."""
     count, states, horizon = case.whole(1, 4), case.whole(1, 4), case.whole(1, 8)
-    low, high, _ = draw.boxes(case, count, states)
-    reward, start = draw.stakes(case, (count, states, 2)), case.rng.integers(states, size=count)
+    shape, phase_of = timed_sets(case, count, horizon)
+    low, high = (one.reshape(*shape, states, 2, states) for one in draw.boxes(case, int(np.prod(shape)), states)[:2])
+    reward = draw.stakes(case, (*(shape if case.chance(0.7) else (count,)), states, 2))
+    if shape == (count, 1):  # an axis of one phase may be left out, in any of the tables
+        reward = reward.reshape(*case.pick([(count,), shape]), states, 2)
+    if len(shape) == 2 and reward.ndim == 4 and phase_of is not None and case.chance(0.2):  # boxes that hold in all phases
+        low, high = low[:, 0], high[:, 0]
+    start = some_start(case, count, states)
     many = case.rng.integers(1, 5, size=count).astype(float) if case.chance(0.5) else np.ones(count)
-    budget = case.rng.random(horizon) * many.sum() if case.chance(0.3) else np.full(horizon, case.whole(0, count))
+    budget = case.pick([0.0, 1.0]) * case.rng.random(horizon) * many.sum() if case.chance(0.3) else case.whole(0, count)
+    if case.chance(0.3):
+        budget = budgets(budget, horizon) * (case.rng.random(horizon) < 0.6)
     try:
-        plan = rmab.optimistic_fluid(low, high, reward, start, budget, horizon, weights=many)
+        plan = rmab.optimistic_fluid(low, high, reward, start, budget, horizon, weights=many, phase_of=phase_of)
     except SolverError:
         case.count("optimistic fluid unsolved")
         return
-    check_occupancy(plan.mass, plan.kernel, start, budget, many)
-    off = np.maximum(low[:, np.newaxis] - plan.kernel, plan.kernel - high[:, np.newaxis]).max()
-    off = max(float(off), float(np.abs(plan.kernel.sum(axis=4) - 1.0).max()))
+    steps = range(horizon) if phase_of is None and len(shape) == 2 and shape[1] > 1 else phase_of or [0] * horizon
+    limit, law = budgets(budget, horizon), masses(start, states)
+    check_occupancy(plan.mass, plan.kernel, law, limit, many)
+    least, most, gains = in_steps(low, 4, steps), in_steps(high, 4, steps), in_steps(reward, 3, steps)
+    off = float(np.maximum(least - plan.kernel, plan.kernel - most).max())
+    off = max(off, float(np.abs(plan.kernel.sum(axis=4) - 1.0).max()))
     require(off <= 1e-8, f"kernel: outside its box by {off:.3g}")
     scale = float(np.abs(reward).max()) * float(many.sum()) * horizon
-    near(plan.value, float(np.einsum("n,nhsa,nsa->", many, plan.mass, reward)), scale, "value", 1e-8)
-    each = [many[n] * optimistic_value(low[n], high[n], reward[n], int(start[n]), plan.prices) for n in range(count)]
-    spent = float(budget @ plan.prices)
+    near(plan.value, float(np.einsum("n,nhsa,nhsa->", many, plan.mass, gains)), scale, "value", 1e-8)
+    each = [many[n] * optimistic_value(least[n], most[n], gains[n], law[n], plan.prices) for n in range(count)]
+    spent = float(limit @ plan.prices)
     near(plan.bound, sum(each) + spent, scale + spent, "bound", 1e-8)
     require(plan.gap <= 1e-6 and plan.bound >= plan.value - 1e-8 * scale, f"gap {plan.gap}")
 
@@ -81,20 +112,23 @@ def optimistic_fluid(case: Case) -> None:
 def project(case: Case) -> None:
     """The projection onto boxes or balls, proved by an independent evaluation of its dual."""
     count, states, horizon = case.whole(1, 4), case.whole(1, 4), case.whole(1, 7)
-    low, high, possible = draw.boxes(case, count, states)
+    shape, phase_of = timed_sets(case, count, horizon)
+    cells, whole = int(np.prod(shape)), (*shape, states, 2, states)
+    low, high, possible = (one.reshape(whole) for one in draw.boxes(case, cells, states))
     spread = case.pick([0.1, 1.0, 3.0, 8.0])
     table = np.exp(spread * case.rng.normal(size=(count, horizon, states, 2, states)))
-    start = case.rng.integers(states, size=count)
+    start = some_start(case, count, states)
     many = case.rng.integers(1, 5, size=count).astype(float) if case.chance(0.3) else None
     total = count if many is None else many.sum()
-    budget = case.pick([0.0, total, 0.3 * total, 1e-3, case.rng.random(horizon) * total])
+    some = case.rng.random(horizon) * total
+    budget = case.pick([0.0, total, 0.3 * total, 1e-3, some, some * (case.rng.random(horizon) < 0.6)])
     if case.chance(0.4):
-        kernel = draw.rows(case, count, states)
-        radius = case.pick([0.0, 1e-6, 0.2, 2.0]) * case.rng.random((count, states, 2))
-        table *= ((kernel > 0) | possible)[:, np.newaxis]
-        instance = Instance(table, kernel, None, start, budget, radius, many)
+        kernel = draw.rows(case, cells, states).reshape(whole)
+        radius = case.pick([0.0, 1e-6, 0.2, 2.0]) * case.rng.random(whole[:-1])
+        table *= in_steps((kernel > 0) | possible, 4, range(horizon) if phase_of is None else phase_of)
+        instance = Instance(table, kernel, None, start, budget, radius, many, phase_of)
     else:
-        instance = Instance(table, low, high, start, budget, weights=many)
+        instance = Instance(table, low, high, start, budget, None, many, phase_of)
     try:
         answer = instance.solve()
     except SolverError:
@@ -140,15 +174,18 @@ def whittle_finite(case: Case) -> None:
     problem = draw.problem(case, 3, 4, 6)
     reward = draw.reward(case, problem)
     found = rmab.whittle_finite(problem, reward)
+    kernels, gains = written_out(problem, reward)
     for n in range(problem.arms.count):
-        size, scale = int(problem.arms.real_states[n]), _range(reward[n]) * (problem.horizon + 1)
-        kernel, own = problem.arms.kernels[n, :size, :, :size], reward[n, :size] - reward[n, :size].min()
+        size, own = int(problem.arms.real_states[n]), gains[n]
+        scale = float((own.max(axis=(1, 2)) - own.min(axis=(1, 2))).max()) * (problem.horizon + 1)
+        kernel = kernels[n, :, :size, :, :size]
+        own = own[:, :size] - own[:, :size].min(axis=(1, 2), keepdims=True)
         require((found.index[n, :, size:] == 0).all(), "whittle: padded states have an index")
         for h, s in np.ndindex(problem.horizon, size):
-            price, steps = float(found.index[n, h, s]), problem.horizon - h
-            better = _advantage(kernel, own, price, steps)[0, s]
+            price = float(found.index[n, h, s])
+            better = _advantage(kernel[h:], own[h:], price)[0, s]
             require(abs(better) <= 1e-8 * scale, f"whittle: arm {n}, step {h}, state {s}: {better:.3g} at its index")
-            above = _advantage(kernel, own, price + 1e-3 * scale, steps)[0, s]
+            above = _advantage(kernel[h:], own[h:], price + 1e-3 * scale)[0, s]
             require(above <= 1e-8 * scale, f"whittle: arm {n}, step {h}, state {s}: {above:.3g} above its index")
 
 
@@ -159,9 +196,10 @@ def whittle(case: Case) -> None:
     try:
         found = rmab.whittle(problem, reward, discount=discount)
     except ModelError:
-        require(discount == 1.0, "whittle: a discounted arm is refused")
+        require(discount == 1.0 or problem.phases > 1, "whittle: a discounted arm is refused")
         case.count("whittle refused")
         return
+    require(problem.phases == 1, "whittle: an endless horizon with phases")
     require(np.isfinite(found.index).all(), "whittle: an index is not finite")
     for n in np.flatnonzero(found.indexable) if discount < 1.0 else []:
         size = int(problem.arms.real_states[n])
@@ -187,28 +225,53 @@ def indices(case: Case) -> None:
     off = np.abs(share * mass.sum(axis=3) - mass[..., 1])[visited].max(initial=0.0)
     require(off <= 1e-9, f"occupancy index: off by {off:.3g}")
     worth = rmab.lagrangian_index(problem, reward, plan=plan).table
-    scale = _range(reward) * problem.horizon + float(plan.prices.sum())
+    kernels, gains = written_out(problem, reward)
+    wide = _ranges(gains)
+    scale = float(wide.max()) * problem.horizon + float(plan.prices.sum())
     for n in range(problem.arms.count):
-        own = reward[n] - reward[n].min()
-        Q = induction(problem.arms.kernels[n], own, plan.prices)[1]
+        own = gains[n] - gains[n].min(axis=(1, 2), keepdims=True)
+        Q = induction(kernels[n], own, plan.prices)[1]
         off = float(np.abs(Q[..., 1] - Q[..., 0] + plan.prices[:, np.newaxis] - worth[n]).max())
         require(off <= ROUNDING * scale + 5e-324, f"lagrangian index: arm {n} is off by {off:.3g}, of {scale:.3g}")
     ahead, now = rmab.myopic_index(problem, reward).table, rmab.myopic_index(problem, reward, lookahead=False).table
-    for n, s in np.ndindex(problem.arms.count, problem.arms.states):
-        own, kernel = reward[n] - reward[n].min(), problem.arms.kernels[n]
-        later = float((kernel[s, 1] - kernel[s, 0]) @ own[:, 0])
-        near(float(now[n, 0, s]), float(own[s, 1] - own[s, 0]), _range(reward[n]), "myopic index")
-        if problem.horizon > 1:
-            near(float(ahead[n, 0, s]), float(own[s, 1] - own[s, 0]) + later, 2 * _range(reward[n]), "myopic index")
+    for n, h, s in np.ndindex(problem.arms.count, problem.horizon, problem.arms.states):
+        own = gains[n] - gains[n].min(axis=(1, 2), keepdims=True)
+        change, pays = kernels[n, h, s, 1] - kernels[n, h, s, 0], float(own[h, s, 1] - own[h, s, 0])
+        near(float(now[n, h, s]), pays, float(wide[n, h]), "myopic index")
+        if h + 1 < problem.horizon:
+            stakes = float(wide[n, h] + wide[n, h + 1])
+            near(float(ahead[n, h, s]), pays + float(change @ own[h + 1, :, 0]), stakes, "myopic index")
+    check_rest(case, problem, reward)
+
+
+def check_rest(case: Case, problem: rmab.Problem, reward: FloatArray) -> None:
+    """What is left of an episode from a step on is the problem that says so in words."""
+    h = case.pick([0, problem.horizon - 1, case.whole(0, problem.horizon - 1)])
+    start = draw.states_of(case, problem.arms) if case.chance(0.5) else draw.starts_of(case, problem.arms)
+    rest = problem.from_step(h, start)
+    kernels, gains = written_out(problem, reward)
+    left, paid = written_out(rest, reward)
+    require(np.array_equal(left, kernels[:, h:]) and np.array_equal(paid, gains[:, h:]), "from_step: other steps")
+    limits = budgets(problem.budget, problem.horizon)[h:]
+    require(np.array_equal(budgets(rest.budget, rest.horizon), limits), "from_step: another budget")
+    require(np.array_equal(masses(rest.start, rest.arms.states), masses(start, rest.arms.states)), "from_step: start")  # type: ignore[arg-type]
+    try:
+        check_fluid(rest, reward, rmab.fluid(rest, reward))
+    except SolverError:
+        case.count("fluid auto unsolved")
+
+
+def _ranges(gains: FloatArray) -> FloatArray:
+    return np.asarray(gains.max(axis=(-2, -1)) - gains.min(axis=(-2, -1)))
 
 
 def _range(reward: FloatArray) -> float:
     return float(reward.max() - reward.min())
 
 
-def _advantage(kernel: FloatArray, reward: FloatArray, price: float, steps: int) -> FloatArray:
+def _advantage(kernel: FloatArray, reward: FloatArray, price: float) -> FloatArray:
     """(H, S) Q(s,1) - Q(s,0) at a price that stays."""
-    worth = induction(kernel, reward, np.full(steps, price))[1]
+    worth = induction(kernel, reward, np.full(len(kernel), price))[1]
     return np.asarray(worth[..., 1] - worth[..., 0])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, frozen
-from rmab.common.checks import as_integer, expect
+from rmab.common.checks import as_floats, as_integer, expect
 from rmab.common.files import read_fields, write_fields
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError
@@ -125,9 +125,10 @@ class Task:
 
     def reward(self, t: int, visits: ArrayLike | None = None) -> FloatArray:
         """Return the rewards of episode t, (N, S, 2) or (N, K, S, 2), given the visits of the episodes before it."""
-        seen, timeless = visits, self.adversary.base.ndim == 3 and self.problem.phases > 1
-        if timeless and visits is not None and np.ndim(visits) == 4:
-            seen = np.asarray(visits).sum(axis=1)
+        phases, seen = self.problem.phases, visits
+        if visits is not None and phases > 1 and self.adversary.base.ndim == 3:  # its rewards are the same in all phases
+            counts = as_floats(visits, "visits")
+            seen = counts.sum(axis=1) if counts.ndim == 4 and counts.shape[1] == phases else counts
         return frozen(self._in_phases(self.adversary.reward(t, seen)))
 
     def _in_phases(self, reward: FloatArray) -> FloatArray:

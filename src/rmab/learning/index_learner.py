@@ -26,7 +26,9 @@ class Known:
     Parameters
     ----------
     pools : Pools
-        Groups, payoffs and blocks of the arms; `pools.view` is what the learner may know.
+        Groups, payoffs and blocks of the arms; `pools.view` has start, budget and horizon of the coming episode.
+    task : View
+        What the learner may know of the task: what was counted is of its episodes, and widths are made for its horizon.
     episode, seed : int
         The episode that comes, from 0, and the learner's seed.
     until : int
@@ -36,6 +38,7 @@ class Known:
     """
 
     pools: Pools
+    task: View
     episode: int
     seed: int
     until: int
@@ -123,7 +126,7 @@ class IndexLearner(Learner):
         """Begin with no counts, or with what a generator has drawn."""
         pools = Pools.of(view)
         arrays = {"counts": self.counting.begin(pools), **begin_means(pools, self.window(view))}
-        return {**arrays, **self._prepared(pools, arrays, 0, seed)}
+        return {**arrays, **self._prepared(pools, view, arrays, 0, seed)}
 
     @property
     def anywhere(self) -> bool:
@@ -132,7 +135,7 @@ class IndexLearner(Learner):
 
     def decide_in(self, state: State, view: View) -> Plan:
         """Make the index again, for this situation."""
-        made = self._prepared(Pools.of(view), state.arrays, state.episode, state.seed)
+        made = self._prepared(Pools.of(view), state.view, state.arrays, state.episode, state.seed)
         return self.decide(replace(state, view=view, arrays={**state.arrays, **made}))
 
     def decide(self, state: State) -> Plan:
@@ -148,14 +151,14 @@ class IndexLearner(Learner):
         observed, aside = pools.observe(feedback), self.observe(state, feedback)
         means = add_to_means(state.arrays, observed, state.episode, self.window(state.view))
         arrays = {"counts": self.counting.learn(state.arrays["counts"], observed), **means, **aside}
-        return {**arrays, **self._prepared(pools, {**state.arrays, **arrays}, state.episode + 1, state.seed)}
+        return {**arrays, **self._prepared(pools, state.view, {**state.arrays, **arrays}, state.episode + 1, state.seed)}
 
-    def _prepared(self, pools: Pools, arrays: Arrays, episode: int, seed: int) -> Arrays:
+    def _prepared(self, pools: Pools, task: View, arrays: Arrays, episode: int, seed: int) -> Arrays:
         """Return what the coming episode needs."""
-        known = Known(pools, episode, seed, self.counting.until(pools.view, episode), arrays)
+        known = Known(pools, task, episode, seed, self.counting.until(task, episode), arrays)
         if self.explore is None:
             return self.prepare(known)
-        if self.explore.goes_on(pools, known.visits, episode):
+        if self.explore.goes_on(Pools.of(task), known.visits, episode):
             table = self.explore.table(pools, known.visits)
             return {"committed": np.array(False), "table": table, "estimate": known.means}
         return {"committed": np.array(True), **self.prepare(known)}

@@ -94,9 +94,10 @@ class MirrorDescent(Learner):
         return all(part.anywhere for part in self.parts)
 
     def decide_in(self, state: State, view: View) -> Plan:
-        """Plan again for this situation, with what is known."""
+        """Plan again for this situation, with what is known: the sets are those of the task, however short the episode."""
         pools, parts = Pools.of(view), self.parts
-        sets = self._sets(pools, state.of("refresh"), state.arrays["sets.counts"], state.episode)
+        known = (state.of("refresh"), state.arrays["sets.counts"], state.episode)
+        sets = self._sets(Pools.of(state.view), *known, blocks=pools.group)
         plan = check_plan(parts.step, pools, parts.step.again(state.of("step"), pools, sets))
         return Plan(parts.execute.policy(pools, plan.mass), plan.mass, pools.block_of, plan.iterations)
 
@@ -120,12 +121,14 @@ class MirrorDescent(Learner):
         kept = {**_named(sets=sets, refresh=refresh, rewards=estimate.memory), **known, **_planned(plan)}
         return {**dict.fromkeys(state.arrays), **kept}  # what is no longer kept is removed
 
-    def _sets(self, pools: Pools, refresh: Memory, counts: IntArray, episode: int) -> TransitionSets:
-        """Return the sets of every block."""
+    def _sets(
+        self, pools: Pools, refresh: Memory, counts: IntArray, episode: int, blocks: IntArray | None = None
+    ) -> TransitionSets:
+        """Return the sets of every block; blocks: their groups, where they are others than those of the pools."""
         parts = self.parts
         basis = check_basis(parts.refresh, parts.refresh.basis(refresh, counts), counts)
         sets = parts.sets.around(pools, basis, parts.refresh.until(pools, episode))
-        return check_sets(parts.sets, pools, sets).take(pools.group)
+        return check_sets(parts.sets, pools, sets).take(pools.group if blocks is None else blocks)
 
     def _episode(self, state: State, feedback: Feedback, observed: Observed, counts: IntArray) -> Episode:
         pools, refresh, before = Pools.of(state.view), state.of("refresh"), state.arrays["sets.counts"]

@@ -104,7 +104,7 @@ class State(ReadOnly):
         required = {f"view_{one.name}" for one in fields(View)} - optional | {"learner", "seed", "episode"}
         given = read_fields(path, "rmab learner state", required, optional, prefix="array_")
         seen: dict[str, Any] = {one.name: given.get(f"view_{one.name}") for one in fields(View)}
-        seen["phases"] = seen["phases"] or 0
+        seen["phases"] = 0 if seen["phases"] is None else seen["phases"]  # files of before there were phases
         arrays = {key[6:]: frozen(np.asarray(value)) for key, value in given.items() if key.startswith("array_")}
         try:
             numbers = (as_integer(given["seed"], "seed"), as_integer(given["episode"], "episode"))

@@ -16,7 +16,7 @@ from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.arm_checks import check_rows, checked_groups, checked_names, checked_sizes, checked_support
-from rmab.model.time import bare, cells, place
+from rmab.model.time import bare, cells, check_phases, place
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +178,7 @@ class Arms:
             return self
         if self.phases > 1:
             raise ModelError(f"arms with {self.phases} phases cannot have {phases}")
+        check_phases(phases, self.count, self.representatives.size, self.states)
 
         def spread(values: Any) -> Any:
             if values is None:

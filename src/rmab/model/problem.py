@@ -21,6 +21,7 @@ from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.arms import Arms
 from rmab.model.time import (
+    bare,
     cells,
     checked_limits,
     checked_phases,
@@ -182,7 +183,7 @@ def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
     A reward without phases is the same in all of them.
     """
     expect(problem, Problem, "problem", "; of a task, it is task.problem")
-    table, arms, phases = as_floats(reward, "reward"), problem.arms, problem.phases
+    table, arms, phases = bare(as_floats(reward, "reward"), 4), problem.arms, problem.phases
     plain, timed = shape_of(1, arms.count, arms.states, 2), shape_of(phases, arms.count, arms.states, 2)
     if table.shape not in (plain, timed):
         hint = ""

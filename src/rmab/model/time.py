@@ -112,12 +112,21 @@ def checked_limits(budget: ArrayLike, arms: int, horizon: int) -> int | IntArray
         if not 0 <= limit <= arms:
             raise ModelError(f"budget must be in 0..{arms} (the number of arms), got {limit}")
         return limit
+    if given.size == 0:
+        raise ModelError("budget must be a number, or one per step, got none")
     if given.shape != (horizon,):
         raise ModelError(f"budget must be a number or have shape (H,) = ({horizon},), one per step, got {given.shape}")
     for h in np.flatnonzero(~((given >= 0) & (given <= arms) & (given == np.floor(given))))[:1]:
         raise ModelError(f"budget: step {h} must be a whole number in 0..{arms} (the number of arms), got {given[h]:g}")
     limits = given.astype(np.int64)
     return int(limits[0]) if (limits == limits[0]).all() else frozen(limits)
+
+
+def check_phases(phases: int, arms: int, groups: int, states: int) -> None:
+    """Raise ModelError where there is no room for the kernels of all groups, and the rewards of all arms, in K phases."""
+    if phases > 1:
+        what = f"{arms} arms of {states} states in {phases} phases"
+        check_memory(what, 16.0 * phases * states * (float(groups) * states + arms))
 
 
 def is_list(values: object) -> bool:
@@ -150,7 +159,7 @@ def checked_start(start: ArrayLike, sizes: IntArray, states: int, *, one_for_all
         raise ModelError(f"start: arm {n}, state {s} has probability {given[n, s]:g}{why}")
     for n in np.flatnonzero(np.abs(given.sum(axis=1) - 1.0) > 1e-9)[:1]:
         raise ModelError(f"start: the probabilities of arm {n} sum to {given[n].sum():.12g}, not 1")
-    return frozen(given.argmax(axis=1)) if (given.max(axis=1) == 1.0).all() else frozen(given)
+    return frozen(given.argmax(axis=1)) if np.isin(given, (0.0, 1.0)).all() else frozen(given)
 
 
 def masses_of(start: IntArray | FloatArray, states: int) -> FloatArray:

@@ -17,7 +17,9 @@ from rmab.errors import ModelError
 from rmab.model.arm_checks import checked_names
 from rmab.model.rewards import checked_range
 from rmab.model.time import (
+    MOST_PHASES,
     cells,
+    check_phases,
     checked_limits,
     checked_phases,
     checked_start,
@@ -160,11 +162,7 @@ def _checked(view: View) -> dict[str, Any]:
     )
     check_memory(f"a view of {sizes['arms']} arms and {sizes['states']} states", 8.0 * sizes["arms"] * sizes["states"])
     limit = checked_limits(view.budget, sizes["arms"], sizes["horizon"])
-    phase_of = None if view.phase_of is None else checked_phases(view.phase_of, 1, sizes["horizon"])
-    used = 1 if phase_of is None else int(phase_of.max()) + 1
-    phases = as_integer(view.phases, "phases") or used
-    if phases < used or (phase_of is None and phases > 1):
-        raise ModelError(f"phases: there are {used} in phase_of, got {phases}")
+    phase_of, phases = _phases(view, sizes["horizon"])
     low, high = checked_range(view.low, view.high)
     if not isinstance(view.feedback, str) or view.feedback not in get_args(FeedbackMode):
         raise ModelError(f"feedback must be one of {', '.join(get_args(FeedbackMode))}, got {view.feedback!r:.40}")
@@ -176,6 +174,7 @@ def _checked(view: View) -> dict[str, Any]:
     labels = _whole(view.groups, "groups", (sizes["arms"],))
     if labels is not None and np.unique(labels).tolist() != list(range(int(labels.max()) + 1)):
         raise ModelError("groups must be labels 0, 1, ... with none left out")
+    check_phases(phases, sizes["arms"], sizes["arms"] if labels is None else int(labels.max()) + 1, sizes["states"])
     if view.pooled_rewards and labels is None:
         raise ModelError("pooled_rewards needs groups")
     real = _whole(view.sizes, "sizes", (sizes["arms"],), 1, sizes["states"])
@@ -191,7 +190,7 @@ def _checked(view: View) -> dict[str, Any]:
     return {
         **sizes,
         "budget": limit,
-        "phase_of": phase_of if phases > 1 else None,
+        "phase_of": phase_of,
         "phases": phases,
         "start": checked_start(view.start, every, sizes["states"], one_for_all=False),
         "low": low,
@@ -203,6 +202,18 @@ def _checked(view: View) -> dict[str, Any]:
         "support": support,
         "state_names": checked_names(view.state_names, sizes["states"]),
     }
+
+
+def _phases(view: View, horizon: int) -> tuple[IntArray | None, int]:
+    """Return the phase of every step, None where there is but one, and their number."""
+    phase_of = None if view.phase_of is None else checked_phases(view.phase_of, 1, horizon)
+    used = 1 if phase_of is None else int(phase_of.max()) + 1
+    phases = as_integer(view.phases, "phases") or used
+    if phases < used or (phase_of is None and phases > 1):
+        raise ModelError(f"phases: there are {used} in phase_of, got {phases}")
+    if phases > MOST_PHASES:
+        raise ModelError(f"phases must be at most {MOST_PHASES}, got {phases}")
+    return phase_of if phases > 1 else None, phases
 
 
 def _whole(values: Any, name: str, shape: tuple[int, ...], low: int = 0, high: int = 2**53) -> IntArray | None:

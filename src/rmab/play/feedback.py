@@ -12,7 +12,7 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer, expect
 from rmab.common.words import many
 from rmab.errors import FeedbackError, ModelError
-from rmab.model.time import cells, checked_limits, limits_of, parted, place, said, shape_of, words_of
+from rmab.model.time import bare, cells, checked_limits, limits_of, parted, place, said, shape_of, words_of
 from rmab.model.view import View
 from rmab.play.outcomes import Trajectory
 
@@ -81,17 +81,21 @@ class Feedback(ReadOnly):
         view: View,
         episode: int,
         trajectory: Trajectory,
-        reward: FloatArray,
+        reward: ArrayLike,
         budget: ArrayLike | None = None,
     ) -> Feedback:
         """Keep of the reward only what the view's feedback mode reveals of this trajectory; budget as in `Feedback`."""
         expect(view, View, "view")
         expect(trajectory, Trajectory, "trajectory")
         shown = _shown(view, trajectory.states, trajectory.actions)
-        if np.shape(reward) != shown.shape:
+        try:
+            table = bare(as_floats(reward, "reward"), 4)
+        except ModelError as error:
+            raise FeedbackError(str(error)) from error
+        if table.shape != shown.shape:
             wanted = f"{words_of(view.phases, 'N', 'S', '2')} = {shown.shape}"
-            raise FeedbackError(f"reward must have shape {wanted}, got {np.shape(reward)}")
-        return cls(episode, trajectory.states, trajectory.actions, np.where(shown, reward, np.nan), budget)
+            raise FeedbackError(f"reward must have shape {wanted}, got {table.shape}")
+        return cls(episode, trajectory.states, trajectory.actions, np.where(shown, table, np.nan), budget)
 
     @classmethod
     def of_steps(

@@ -27,7 +27,7 @@ from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
-from rmab.model.time import by_phase
+from rmab.model.time import by_phase, shape_of, words_of
 from rmab.model.view import View
 from rmab.planners.indices import lagrangian_index, occupancy_index
 from rmab.play.policy import IndexPolicy
@@ -69,11 +69,13 @@ class Comparators:
     def __post_init__(self) -> None:
         """Check that the rewards are some for this problem; they are not copied."""
         expect(self.problem, Problem, "problem")
-        arms, given = self.problem.arms, self.rewards
+        arms, phases, given = self.problem.arms, self.problem.phases, self.rewards
         check_unmasked(given, "rewards")
-        fits = isinstance(given, np.ndarray) and given.dtype == np.float64 and given.ndim == 4 and len(given) > 0
-        if not fits or given.shape[1:] != (arms.count, arms.states, 2) or not np.isfinite(given).all():
-            wanted = f"finite floats of shape (T, N, S, 2), where (N, S, 2) = {(arms.count, arms.states, 2)}"
+        shape = shape_of(phases, arms.count, arms.states, 2)
+        fits = isinstance(given, np.ndarray) and given.dtype == np.float64 and given.ndim > 0 and len(given) > 0
+        if not fits or given.shape[1:] != shape or not np.isfinite(given).all():
+            letters = words_of(phases, "N", "S", "2")
+            wanted = f"finite floats of shape (T, {letters[1:]}, where {letters} = {shape}"
             raise ModelError(f"rewards must be an array, {wanted}, got {getattr(given, 'shape', type(given).__name__)}")
 
     @cached_property

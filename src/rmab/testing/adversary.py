@@ -8,6 +8,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.model.adversaries import Adversary
+from rmab.model.time import place
 from rmab.testing.games import require
 
 STEPS = 6  # of an episode, for made-up visits
@@ -18,7 +19,7 @@ def check_adversary(adversary: Adversary) -> None:
     """Ask for the rewards of up to 20 episodes, and see whether the contract is kept.
 
     episodes      rewards exist for episodes 0..T-1, and other episodes are refused with ModelError.
-    rewards       base and rewards are arrays of one shape (N, S, 2), finite and within [low, high].
+    rewards       base and rewards are arrays of one shape, (N, S, 2) or (N, K, S, 2), finite and within [low, high].
     passive_zero  passive pairs pay nothing where that is declared.
     read-only     rewards cannot be written to, and what was returned once does not change later.
     determinism   the same episode and visits give the same rewards, byte for byte.
@@ -87,32 +88,32 @@ def _asked(adversary: Adversary, what: str | int, visits: IntArray | None = None
     except ModelError as error:
         raise AssertionError(f"rewards: {error}") from error
     except Exception as error:
-        place = "base" if isinstance(what, str) else f"episode {what}"
+        when = "base" if isinstance(what, str) else f"episode {what}"
         unasked = not adversary.adaptive and "None" in str(error)
         hint = " (visits are None unless the class says `adaptive = True`)" if unasked else ""
-        raise AssertionError(f"episodes: {place} raises {type(error).__name__}: {error}{hint}".replace("\n", " ")) from error
+        raise AssertionError(f"episodes: {when} raises {type(error).__name__}: {error}{hint}".replace("\n", " ")) from error
     require(isinstance(found, np.ndarray), f"rewards: {what} is a {type(found).__name__}, not an array")
     return found
 
 
-def _check_values(place: str, adversary: Adversary, reward: FloatArray) -> None:
+def _check_values(when: str, adversary: Adversary, reward: FloatArray) -> None:
     shape = adversary.base.shape
-    require(len(shape) == 3 and shape[2] == 2, f"rewards: base must have shape (N, S, 2), got {shape}")
-    low, high = adversary.low, adversary.high
-    for n, s, a in np.argwhere(~((reward >= low) & (reward <= high)))[:1]:
-        raise AssertionError(
-            f"rewards: {place}, arm {n}, state {s}, action {a} is {reward[n, s, a]}, outside [{low}, {high}]"
-        )
+    wanted = "(N, S, 2), or (N, K, S, 2) with phases"
+    require(len(shape) in (3, 4) and shape[-1] == 2, f"rewards: base must have shape {wanted}, got {shape}")
+    (low, high), phases = (adversary.low, adversary.high), len(shape) - 2
+    for at in np.argwhere(~((reward >= low) & (reward <= high)))[:1]:
+        value = reward[tuple(at)]
+        raise AssertionError(f"rewards: {when}, {place(at, phases)} is {value}, outside [{low}, {high}]")
     if adversary.passive_zero:
-        for n, s in np.argwhere(reward[..., 0] != 0)[:1]:
-            raise AssertionError(f"passive_zero: {place}, arm {n}, state {s} pays {reward[n, s, 0]} while passive")
+        for at in np.argwhere(reward[..., 0] != 0)[:1]:
+            value = reward[(*at, 0)]
+            raise AssertionError(f"passive_zero: {when}, {place(at, phases)} pays {value} while passive")
 
 
 def _visits(base: FloatArray, t: int, key: int) -> IntArray:
-    """(N, S, 2) made-up visits of t episodes."""
-    arms, states, _ = base.shape
+    """(N, S, 2), or with phases, made-up visits of t episodes."""
     rng = np.random.default_rng((t, key))
-    drawn = rng.multinomial(t * STEPS, rng.dirichlet(np.ones(2 * states), size=arms))
+    drawn = rng.multinomial(t * STEPS, rng.dirichlet(np.ones(base[0].size), size=len(base)))
     return np.asarray(drawn.reshape(base.shape), dtype=np.int64)
 
 
@@ -149,7 +150,7 @@ def _check_alike(adversary: Adversary, rounds: list[int]) -> None:
         first = np.unique(groups, return_index=True)[1][groups]
         for t in rounds:
             reward = _asked(adversary, t, _visits(adversary.base, t, 2))
-            for n in np.flatnonzero((reward != reward[first]).any(axis=(1, 2)))[:1]:
+            for n in np.flatnonzero((reward != reward[first]).reshape(len(reward), -1).any(axis=1))[:1]:
                 other = f"arms {first[n]} and {n} are in one group"
                 raise AssertionError(f"alike: treats_alike says yes, but {other} and paid differently in episode {t}")
 

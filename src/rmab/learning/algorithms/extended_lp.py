@@ -61,9 +61,9 @@ class ExtendedLearner(IndexLearner):
 
     def optimistic(self, known: Known) -> tuple[TransitionSets, FloatArray]:
         """Return boxes of every group and rewards (R, S, 2), min(mean + delta, 1), with `optimism` for the unit of both."""
-        pools, optimism = known.pools, self.chosen("optimism")
-        sets = Hoeffding(epsilon=self.epsilon, scale=optimism).around(pools, known.counts, known.until)
-        width = hoeffding_width(pools.view, self.times_seen(known), known.episode, self.epsilon)
+        optimism = self.chosen("optimism")
+        sets = Hoeffding(epsilon=self.epsilon, scale=optimism).around(Pools.of(known.task), known.counts, known.until)
+        width = hoeffding_width(known.task, self.times_seen(known), known.episode, self.epsilon)
         return sets, known.with_zeros(np.minimum(known.means + optimism * width, 1.0))
 
 

@@ -46,8 +46,8 @@ class RestlessUcb(IndexLearner):
     def prepare(self, known: Known) -> Arrays:
         """Return the Lagrangian index of the optimistic instance."""
         pools, optimism, means = known.pools, self.chosen("optimism"), known.means
-        reach = np.minimum(optimism * radius(pools.view, known.visits), 1.0)
-        more = np.minimum(optimism * radius(pools.view, known.shown), 1.0)
+        reach = np.minimum(optimism * radius(known.task, known.visits), 1.0)
+        more = np.minimum(optimism * radius(known.task, known.shown), 1.0)
         estimate = known.with_zeros(np.minimum(means + more, 1.0))
         mean, allowed = empirical(known.counts, pools.support)[pools.group], pools.support[pools.group]
         worth = means[pools.payoff].max(axis=2)

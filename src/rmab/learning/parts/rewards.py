@@ -76,7 +76,8 @@ class PaperEstimator(Rewards):
         pools = episode.pools
         visits = episode.before.sum(axis=3)[pools.group_of_payoff]
         width = hoeffding_width(pools.view, visits, episode.number, self.epsilon)
-        return Estimate(paper_estimate(pools.view, episode.observed, width))
+        played = int(episode.observed.counts.sum()) // pools.view.arms  # steps, of which an episode may have fewer than H
+        return Estimate(paper_estimate(pools.view, episode.observed, width, played))
 
 
 @configured
@@ -123,10 +124,10 @@ class ImplicitExploration(Rewards):
         return Estimate(implicit_estimate(episode.observed, expected))
 
 
-def paper_estimate(view: View, observed: Observed, width: FloatArray) -> FloatArray:
-    """(R, S, 2) the paper's estimate; width (R, S, 2) is delta."""
+def paper_estimate(view: View, observed: Observed, width: FloatArray, played: int | None = None) -> FloatArray:
+    """(R, S, 2) the paper's estimate; width (R, S, 2) is delta; played: the steps of the episode, by default the view's."""
     seen = ~np.isnan(observed.values)
-    of_phase = np.bincount(view.steps, minlength=view.phases)  # the steps at which a pair can be visited; H with one phase
+    of_phase = np.bincount(view.steps[:played], minlength=view.phases)  # when a pair can be visited; H with one phase
     steps = np.tile(of_phase, len(observed.values) // view.phases)[:, np.newaxis, np.newaxis]
     scaled = observed.values * steps / np.maximum(observed.visits, 1.0)
     return np.where(seen, np.minimum(scaled + width, 1.0), 1.0)

@@ -150,7 +150,8 @@ def _in_phases(
     lower: ArrayLike, upper: ArrayLike, reward: ArrayLike, phase_of: ArrayLike | None, steps: int
 ) -> tuple[TransitionSets, FloatArray, _Phases]:
     """Return the boxes and the reward by cell, the same in all phases where they have none, or raise ModelError."""
-    low, high, table = bare(as_floats(lower, "lower"), 5), bare(as_floats(upper, "upper"), 5), as_floats(reward, "reward")
+    low, high = bare(as_floats(lower, "lower"), 5), bare(as_floats(upper, "upper"), 5)
+    table = bare(as_floats(reward, "reward"), 4)
     sizes = (len(low), low.shape[-1]) if low.ndim else (1, 1)
     check_memory(f"the fluid LP of {sizes[0]} arms, {sizes[1]} states and {steps} steps", 8.0 * steps * sizes[0] * sizes[1])
     declared = low.shape[1] if low.ndim == 5 else table.shape[1] if table.ndim == 4 else 1
