@@ -37,7 +37,7 @@ DIGITS = 4  # of the largest number in a table; the others have the same number 
 @click.option(
     "--reward",
     type=click.Path(path_type=Path),
-    help="File with the rewards, .json or .npy: an array (N, S, 2), or (S, 2) for all arms.",
+    help="File with the rewards, .json or .npy: an array (N, S, 2), (N, K, S, 2) with phases, or (S, 2) for all arms.",
 )
 @click.option(
     "--index",
@@ -76,12 +76,13 @@ def plan(problem: str, reward: Path | None, index: str, arms: tuple[int, ...], s
 
 
 def _model(name: str, reward: Path | None, seed: int) -> "tuple[Problem, Any]":
-    """Return the problem and the reward (N, S, 2) to plan for."""
+    """Return the problem and the reward (N, S, 2), or (N, K, S, 2), to plan for."""
     import numpy as np
 
     from rmab.common.files import kind_of
     from rmab.families import task as make_task
     from rmab.model.problem import Problem
+    from rmab.model.time import shape_of
 
     from_file = Path(name).suffix in MODEL_FILES
     if from_file and kind_of(name) == "rmab problem":
@@ -94,9 +95,11 @@ def _model(name: str, reward: Path | None, seed: int) -> "tuple[Problem, Any]":
             return game.problem, game.base_reward
         model = game.problem
     given, shape = _read_array(reward), (model.arms.count, model.arms.states, 2)
-    if given.shape not in (shape, shape[1:]):
-        raise BadInput(f"{reward}: the reward must have shape (N, S, 2) = {shape} or (S, 2), got {given.shape}")
-    return model, np.broadcast_to(given, shape)
+    timed = shape_of(model.phases, *shape)
+    if given.shape not in (timed, shape, shape[1:]):
+        phased = f"(N, K, S, 2) = {timed}, " if model.phases > 1 else ""
+        raise BadInput(f"{reward}: the reward must have shape {phased}(N, S, 2) = {shape} or (S, 2), got {given.shape}")
+    return model, given if given.shape == timed else np.broadcast_to(given, shape)
 
 
 def _read_array(path: Path) -> Any:
