@@ -279,7 +279,7 @@ def test_learners_lists_all_with_feedback_privilege_and_paper() -> None:
 
 def test_the_options_of_a_learner_are_shown_with_defaults_and_descriptions() -> None:
     shown = call("learners", "ucmd").stdout
-    assert re.search(r"epsilon +0.05 +number > 0, < 1 +probability that a kernel", shown)
+    assert re.search(r"epsilon +0.05 +number >= 1e-12, < 1 +probability that a kernel", shown)
     assert re.search(r"rule +fill +fill \| at-most", shown)
     schema = json.loads(call("learners", "ucmd", "--json").stdout)
     assert {key: one["default"] for key, one in schema["properties"].items()} == NamedUcmd().options

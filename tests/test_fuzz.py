@@ -135,6 +135,20 @@ def test_a_wrong_certificate_is_seen() -> None:
             check_fluid(problem, reward, wrong)
 
 
+def test_a_plan_for_other_phases_is_seen() -> None:
+    """Nor is one believed that takes a step for another: phases, budgets by step and start probabilities are looked at."""
+    import rmab
+    from timed import timed_problem
+
+    problem, reward = timed_problem(3, 3, 2, 3, 5, budget=[1, 2, 0, 1, 3])
+    plan, own = rmab.fluid(problem, reward), problem.phase_of
+    check_fluid(problem, reward, plan)
+    for changes in ({"phase_of": 1 - own}, {"budget": [0, 2, 1, 1, 3]}, {"start": 0}):
+        fields = {"start": problem.start, "budget": problem.budget, "phase_of": own, **changes}
+        with pytest.raises(AssertionError):
+            check_fluid(rmab.Problem(problem.arms, horizon=5, **fields), reward, plan)
+
+
 def test_changes_change_files() -> None:
     import numpy as np
 

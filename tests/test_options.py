@@ -38,9 +38,10 @@ from rmab.learning.pools import Pools
 from rmab.testing import check_rewards
 
 TINY = 5e-324  # the smallest number above 0
+LEAST, LESS = 1e-12, math.nextafter(1e-12, 0.0)  # of options that are above 0
 BELOW_ONE = 1 - 2.0**-53
-CHANCE = (0.05, [TINY, 0.5, BELOW_ONE], [0.0, 1.0])
-FACTOR = (1.0, [TINY, 1e6], [0.0, math.nextafter(1e6, 2e6)])
+CHANCE = (0.05, [LEAST, 0.5, BELOW_ONE], [0.0, LESS, 1.0])
+FACTOR = (1.0, [LEAST, 1e6], [0.0, LESS, math.nextafter(1e6, 2e6)])
 OPTIONS: list[tuple[type[Part], str, tuple[float, list[float], list[float]]]] = [
     *[
         (cls, "epsilon", CHANCE)
@@ -48,7 +49,7 @@ OPTIONS: list[tuple[type[Part], str, tuple[float, list[float], list[float]]]] = 
     ],
     (Hoeffding, "scale", (1.0, [0.0, 100.0], [-TINY, math.nextafter(100.0, 200.0)])),
     *[(cls, "scale", FACTOR) for cls in (Active, Centred, Lazy)],
-    (Exploration, "scale", (1.0, [TINY, 100.0], [0.0, math.nextafter(100.0, 200.0)])),
+    (Exploration, "scale", (1.0, [LEAST, 100.0], [0.0, LESS, math.nextafter(100.0, 200.0)])),
 ]
 
 
@@ -178,3 +179,13 @@ def test_states_of_other_parts_are_refused():
     assert "test_options.Mine(memory=2)" in state.learner
     with pytest.raises(ModelError, match="this state belongs to ucmd"):
         Ucmd(rewards=Mine(memory=3)).plan(state)
+
+
+@pytest.mark.parametrize(("name", "options"), [("ucpd", {"alpha": 1e-12}), ("dilated-po", {"gamma": 1e-12, "rate": 1e-12})])
+@pytest.mark.filterwarnings("error")
+def test_the_smallest_legal_options_run(name: str, options: dict[str, float]) -> None:
+    run = rmab.run(rmab.task("cpap", arms=4, budget=2, horizon=5, episodes=4), rmab.learner(name, **options))
+    assert np.isfinite(run.reward).all()
+    wrong = dict.fromkeys(options, 1e-320)
+    with pytest.raises(rmab.ModelError, match=rf"learner {name}: .*greater than or equal to 0\.000000000001"):
+        rmab.learner(name, **wrong)

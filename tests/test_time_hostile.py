@@ -190,3 +190,24 @@ def test_a_broken_adversary_with_phases_is_told_where() -> None:
     task = rewards_of(timed_problem(0)[0], 0)
     with pytest.raises(AssertionError, match=r"rewards: .*arm \d, phase \d, state \d, action \d is .*, outside \[0, 0\.5\]"):
         check_adversary(replace(task.adversary, low=0, high=0.5))
+
+
+def test_the_command_line_plans_with_phases(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from rmab.cli import main
+
+    problem, reward = timed_problem(3, 3, 2, 3, 5, budget=[1, 2, 0, 1, 3])
+    problem.save(tmp_path / "p.json")
+    for name, table in (("timed", reward), ("plain", reward[:, 0]), ("wrong", reward[:, :, 0])):
+        np.save(tmp_path / f"{name}.npy", table)
+
+    def planned(name: str) -> Any:
+        words = ["plan", str(tmp_path / "p.json"), "--reward", str(tmp_path / f"{name}.npy"), "--json"]
+        return CliRunner().invoke(main, words, prog_name="rmab")
+
+    for name, table in (("timed", reward), ("plain", reward[:, 0])):
+        done = planned(name)
+        assert done.exit_code == 0, done.output
+        assert f"{rmab.fluid(problem, table).bound:.6g}"[:6] in done.output
+    assert "(N, K, S, 2) = (3, 2, 3, 2), (N, S, 2) = (3, 3, 2) or (S, 2), got (3, 2, 2)" in planned("wrong").output

@@ -268,3 +268,19 @@ def test_states_of_timed_tasks_are_kept_exactly(tmp_path) -> None:
     assert again.view.phases == 3
     np.testing.assert_array_equal(again.view.budgets, task.problem.budgets)
     np.testing.assert_array_equal(learner.plan(again).policy.table, learner.plan(state).policy.table)
+
+
+@pytest.mark.parametrize("name", [name for name in PLAYS if name != "thompson"])  # which draws cell by cell
+def test_phases_have_names_that_do_not_matter(name: str) -> None:
+    problem, _ = timed_problem(3, 4, 3, 2, 6)
+    rng = np.random.default_rng(3)
+    rewards, label = rng.uniform(-1, 2, size=(5, 4, 3, 2, 2)), np.array([2, 0, 1])  # phase k is called label[k]
+    old = np.argsort(label)
+    other = rmab.Problem(rmab.Arms(problem.arms.kernels[:, old]), problem.start, problem.budget, 6, label[problem.phase_of])
+    tasks = (
+        rmab.Task.from_rewards(problem, rewards, low=-1, high=2),
+        rmab.Task.from_rewards(other, rewards[:, :, old], low=-1, high=2),
+    )
+    runs = [rmab.run(task, made(name), seed=3) for task in tasks]
+    np.testing.assert_allclose(runs[0].reward, runs[1].reward, atol=1e-9)
+    np.testing.assert_array_equal(runs[0].activations, runs[1].activations)

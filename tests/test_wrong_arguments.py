@@ -45,7 +45,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.fluid(PROBLEM, REWARD, tolerance=10**400), "tolerance must be a positive number"),
     (lambda: rmab.lagrangian_index(PROBLEM, REWARD, plan=WRONG), "plan must be a Fluid, got int"),
     (lambda: rmab.myopic_index(PROBLEM, REWARD, lookahead=LINES), "lookahead must be a bool"),
-    (lambda: rmab.IndexPolicy(REWARD[..., 0], 1, rule=LINES), "rule must be 'fill' or 'at-most'"),
+    (lambda: rmab.IndexPolicy(REWARD[..., 0], 1, rule=LINES), "rule must be 'fill', 'at-most' or 'auto'"),
     (lambda: rmab.IndexPolicy(REWARD[..., 0], 1, rounding=LINES), "rounding must be 'top' or 'dependent'"),
     (lambda: POLICY.act(0, PROBLEM.start, WRONG), "rng must be a numpy.random.Generator"),
     (lambda: POLICY.act(0, RAGGED, RNG), "states: not an array"),

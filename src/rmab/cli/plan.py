@@ -38,7 +38,7 @@ DIGITS = 4  # of the largest number in a table; the others have the same number 
 @click.option(
     "--reward",
     type=click.Path(path_type=Path),
-    help="File with the rewards, .json or .npy: an array (N, S, 2), or (S, 2) for all arms.",
+    help="File with the rewards, .json or .npy: an array (N, S, 2), (N, K, S, 2) with phases, or (S, 2) for all arms.",
 )
 @click.option(
     "--index",
@@ -98,6 +98,7 @@ def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -
 
     from rmab.common.files import kind_of
     from rmab.model.problem import Problem
+    from rmab.model.time import shape_of
 
     from_file = Path(name).suffix in MODEL_FILES
     if from_file and kind_of(name) == "rmab problem":
@@ -112,9 +113,11 @@ def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -
             return game.problem, game.base_reward
         model = game.problem
     given, shape = _read_array(reward), (model.arms.count, model.arms.states, 2)
-    if given.shape not in (shape, shape[1:]):
-        raise BadInput(f"{reward}: the reward must have shape (N, S, 2) = {shape} or (S, 2), got {given.shape}")
-    return model, np.broadcast_to(given, shape)
+    timed = shape_of(model.phases, *shape)
+    if given.shape not in (timed, shape, shape[1:]):
+        phased = f"(N, K, S, 2) = {timed}, " if model.phases > 1 else ""
+        raise BadInput(f"{reward}: the reward must have shape {phased}(N, S, 2) = {shape} or (S, 2), got {given.shape}")
+    return model, given if given.shape == timed else np.broadcast_to(given, shape)
 
 
 def _read_array(path: Path) -> Any:

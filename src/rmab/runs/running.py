@@ -150,9 +150,8 @@ class Run(ReadOnly):
     def __repr__(self) -> str:
         learner, earned = self.learner.partition(" ")[0], float(self.reward.sum())
         told = f", privileged: {self.privileged}" if self.privileged else ""
-        return (
-            f"Run({learner} on {self.task.name}, seed {self.seed}, {self.reward.size} episodes, reward {earned:.6g}{told})"
-        )
+        who = f"{learner} on {self.task.name}, seed {self.seed}"
+        return f"Run({who}, {self.reward.size} episodes, reward {earned:.6g}{told})"
 
 
 def feedback_of(learner: Learner, given: FeedbackMode, asked: FeedbackMode | None = None) -> FeedbackMode:

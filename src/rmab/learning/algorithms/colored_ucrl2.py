@@ -63,7 +63,7 @@ class ColoredUcrl2(IndexLearner):
     paper = "Ortner, Ryabko, Auer & Munos, ALT 2012"
     TUNED = {"optimism": 0.03}
     preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, gt=0, lt=1, help="probability that the truth lies outside its set")
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="probability that the truth lies outside its set")
     optimism: float | None = option(default=None, ge=0, le=100, help="radius and width, in units of the theory's")
 
     def kept(self, view: View) -> Declared:

@@ -50,10 +50,10 @@ class DilatedPo(Learner):
     draws = True
     TUNED = {"rate": 0.3, "gamma": 0.01, "bonus": 0.001}
     preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     rounding: Rounding = option(default="dependent", help=ROUNDING)
-    rate: float | None = option(default=None, gt=0, le=1e6, help="eta times H; None: the theory's, or the tuned one")
-    gamma: float | None = option(default=None, gt=0, le=1e6, help="implicit exploration, in units of 2 eta H")
+    rate: float | None = option(default=None, ge=1e-12, le=1e6, help="eta times H; None: the theory's, or the tuned one")
+    gamma: float | None = option(default=None, ge=1e-12, le=1e6, help="implicit exploration, in units of 2 eta H")
     bonus: float | None = option(default=None, ge=0, le=1e6, help="the bonus, in units of the theory's")
 
     def eta(self, view: View) -> float:

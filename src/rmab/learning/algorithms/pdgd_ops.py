@@ -38,8 +38,8 @@ DUAL = "the rate of the prices, in units of the theory's"
 class PriceAscent(PricedMirror):
     """Prices move by projected gradient ascent, within [0, T^(1/4)]."""
 
-    dual: float = option(default=1.0, gt=0, le=1e6, help=DUAL)
-    epsilon: float = option(default=0.05, gt=0, lt=1, help="of the rate of the prices")
+    dual: float = option(default=1.0, ge=1e-12, le=1e6, help=DUAL)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="of the rate of the prices")
 
     def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
         """Return the first plan; nothing was gained or priced yet."""
@@ -71,10 +71,10 @@ class PdgdOps(PrimalDual):
     paper = "Germano, Stradi, Genalti, Castiglioni, Marchesi & Gatti, 2023"
     TUNED = {"primal": 64.0, "dual": 1000.0}
     preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     rounding: Rounding = option(default="top", help=ROUNDING)
-    primal: float | None = option(default=None, gt=0, le=1e6, help="the learning rate, in units of the theory's")
-    dual: float | None = option(default=None, gt=0, le=1e6, help=DUAL)
+    primal: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
+    dual: float | None = option(default=None, ge=1e-12, le=1e6, help=DUAL)
 
     @cached_property
     def parts(self) -> Parts:

@@ -84,8 +84,8 @@ class QWhittle(Learner):
     paper = "Avrachenkov & Borkar, Automatica 2022; Robledo, Borkar, Ayesta & Avrachenkov, 2022"
     TUNED = {"fast": 1.0, "slow": 1.0, "exploration": 0.3}
     preset: Preset = option(default="theory", help=PRESET)
-    fast: float | None = option(default=None, gt=0, le=1e4, help="the rate of Q, in units of the papers'")
-    slow: float | None = option(default=None, gt=0, le=1e4, help="the rate of the indices, in units of the papers'")
+    fast: float | None = option(default=None, ge=1e-12, le=1e4, help="the rate of Q, in units of the papers'")
+    slow: float | None = option(default=None, ge=1e-12, le=1e4, help="the rate of the indices, in units of the papers'")
     exploration: float | None = option(default=None, ge=0, le=10, help="the part of steps played at random, in units of 0.1")
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002

@@ -34,7 +34,7 @@ class R2mabUcb(ExtendedLearner):
     preset: Preset = option(default="theory", help=PRESET)
     version: Literal["online", "generator", "explore"] = option(default="online", help="where kernels are known from")
     index: Literal["share", "weighted"] = option(default="share", help="chi, or chi times the reward")
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     optimism: float | None = option(default=None, ge=0, le=100, help=OPTIMISM)
     samples: int | None = option(default=None, ge=1, le=10**9, help=SAMPLES)
 

@@ -35,7 +35,7 @@ class RestlessUcb(IndexLearner):
     paper = "Wang, Huang & Lui, NeurIPS 2020"
     TUNED = {"exploration": 0.15, "optimism": 0.0}
     preset: Preset = option(default="theory", help=PRESET)
-    exploration: float | None = option(default=None, gt=0, le=100, help="episodes of exploration, in units of T^(2/3)")
+    exploration: float | None = option(default=None, ge=1e-12, le=100, help="episodes of exploration, in units of T^(2/3)")
     optimism: float | None = option(default=None, ge=0, le=100, help="the radius, in units of sqrt(ln(T H) / 2m)")
 
     @property

@@ -46,7 +46,7 @@ class RmabUcrl(ExtendedLearner):
     version: Literal["stationary", "finite", "window", "generator"] = option(
         default="stationary", help="as published, for a finite horizon, with a window of sqrt(T), or from a generator"
     )
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     optimism: float | None = option(default=None, ge=0, le=100, help=OPTIMISM)
     samples: int | None = option(default=None, ge=1, le=10**9, help=SAMPLES)
 

@@ -51,7 +51,7 @@ def shifted_box(pools: Pools, ball: TransitionSets, alpha: float) -> TransitionS
 class ShiftedL1(L1):
     """Boxes around L1 balls, shifted towards the uniform kernel."""
 
-    shift: float = option(default=1.0, gt=0, le=1e6, help=SHIFT)
+    shift: float = option(default=1.0, ge=1e-12, le=1e6, help=SHIFT)
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
         """Return the shifted boxes."""
@@ -63,7 +63,7 @@ class ShiftedWeights(Rewards):
     """Losses over the plan's own occupancy, no less than alpha / (S A)."""
 
     draws = True
-    shift: float = option(default=1.0, gt=0, le=1e6, help=SHIFT)
+    shift: float = option(default=1.0, ge=1e-12, le=1e6, help=SHIFT)
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
         """Weigh the losses of every step by how likely they were to be seen."""
@@ -78,7 +78,7 @@ class ShiftedWeights(Rewards):
 class ShiftedStep(Centred):
     """Online mirror descent at the rate that balances the bound."""
 
-    shift: float = option(default=1.0, gt=0, le=1e6, help=SHIFT)
+    shift: float = option(default=1.0, ge=1e-12, le=1e6, help=SHIFT)
 
     def rate(self, view: View) -> float:
         """Return sqrt(ln(S^2 A) alpha / (S A T)), times the scale."""
@@ -94,10 +94,10 @@ class ShiftedUcOReps(MirrorDescent):
     paper = "Rosenberg & Mansour, NeurIPS 2019"
     TUNED = {"rate": 64.0, "shift": 1.0}
     preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     rounding: Rounding = option(default="dependent", help=ROUNDING)
-    rate: float | None = option(default=None, gt=0, le=1e6, help="the learning rate, in units of the theory's")
-    shift: float | None = option(default=None, gt=0, le=1e6, help=SHIFT)
+    rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
+    shift: float | None = option(default=None, ge=1e-12, le=1e6, help=SHIFT)
 
     @cached_property
     def parts(self) -> Parts:

@@ -31,7 +31,7 @@ class Thompson(IndexLearner):
     draws = True
     TUNED = {"prior": 0.05}
     preset: Preset = option(default="theory", help=PRESET)
-    prior: float | None = option(default=None, gt=0, le=1e6, help="the weight of every transition before it was seen")
+    prior: float | None = option(default=None, ge=1e-12, le=1e6, help="the weight of every transition before it was seen")
 
     def prepare(self, known: Known) -> Arrays:
         """Return the Lagrangian index of the draw."""

@@ -25,9 +25,9 @@ class UcOReps(MirrorDescent):
     paper = "Rosenberg & Mansour, ICML 2019"
     TUNED = {"rate": 64.0}
     preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     rounding: Rounding = option(default="top", help=ROUNDING)
-    rate: float | None = option(default=None, gt=0, le=1e6, help="the learning rate, in units of the theory's")
+    rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
 
     @cached_property
     def parts(self) -> Parts:

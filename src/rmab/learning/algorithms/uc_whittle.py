@@ -41,7 +41,7 @@ class UcWhittle(IndexLearner):
     paper = "Wang, Xu, Taneja & Tambe, AAAI 2023"
     TUNED = {"optimism": 1.0}
     preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     optimism: float | None = option(default=None, ge=0, le=100, help="the radius, in units of the theory's")
 
     def prepare(self, known: Known) -> Arrays:

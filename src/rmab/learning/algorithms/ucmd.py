@@ -58,8 +58,10 @@ class Ucmd(MirrorDescent):
 class NamedUcmd(Configured):
     """The options of `rmab.learner("ucmd")`: parts by their names, or yours as module:Class."""
 
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
-    scale: float = option(default=1.0, gt=0, le=1e6, help="how greedy: the learning rate, or beta, in units of the rule's")
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
+    scale: float = option(
+        default=1.0, ge=1e-12, le=1e6, help="how greedy: the learning rate, or beta, in units of the rule's"
+    )
     rule: Rule = option(default="fill", help=RULE)
     rounding: str = option(default="top", names=EXECUTIONS, help=f"the execution: {ROUNDING}")
     confidence: str = option(default="kl", names=SETS, help="the transition sets")

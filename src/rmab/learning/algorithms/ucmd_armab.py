@@ -29,8 +29,8 @@ class UcmdArmab(MirrorDescent):
 
     name = "ucmd-armab"
     paper = "Xiong & Li, ICML 2024"
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
-    scale: float = option(default=1.0, gt=0, le=1e6, help="the learning rate, in units of the paper's")
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
+    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="the learning rate, in units of the paper's")
     rule: Rule = option(default="fill", help=RULE)
     rounding: Rounding = option(default="top", help=ROUNDING)
 

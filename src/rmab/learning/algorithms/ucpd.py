@@ -34,8 +34,8 @@ ALPHA = "alpha, the weight of staying, in units of the theory's"
 class Queues(PricedMirror):
     """Prices are queues of what was overspent."""
 
-    v: float = option(default=1.0, gt=0, le=1e6, help=V)
-    alpha: float = option(default=1.0, gt=0, le=1e6, help=ALPHA)
+    v: float = option(default=1.0, ge=1e-12, le=1e6, help=V)
+    alpha: float = option(default=1.0, ge=1e-12, le=1e6, help=ALPHA)
 
     def exponent(self, memory: Memory, episode: Episode, gain: FloatArray) -> tuple[FloatArray, Memory]:
         """Return (V gain - prices) / alpha, with the prices that this episode leaves."""
@@ -54,10 +54,10 @@ class Ucpd(PrimalDual):
     paper = "Qiu, Wei, Yang, Ye & Wang, NeurIPS 2020"
     TUNED = {"v": 0.01, "alpha": 0.0003}
     preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     rounding: Rounding = option(default="top", help=ROUNDING)
-    v: float | None = option(default=None, gt=0, le=1e6, help=V)
-    alpha: float | None = option(default=None, gt=0, le=1e6, help=ALPHA)
+    v: float | None = option(default=None, ge=1e-12, le=1e6, help=V)
+    alpha: float | None = option(default=None, ge=1e-12, le=1e6, help=ALPHA)
 
     @cached_property
     def parts(self) -> Parts:

@@ -36,8 +36,8 @@ class UpperOccupancy(Rewards):
     """Losses over the most mass that a kernel of the boxes can bring to a pair, plus gamma. Needs boxes, not balls."""
 
     draws = True
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=RATE)
-    gamma: float = option(default=1.0, gt=0, le=1e6, help="implicit exploration, in units of the theory's")
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=RATE)
+    gamma: float = option(default=1.0, ge=1e-12, le=1e6, help="implicit exploration, in units of the theory's")
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
         """Weigh the losses of every step by how likely they were to be seen, at most."""
@@ -53,7 +53,7 @@ class UpperOccupancy(Rewards):
 class UobStep(Centred):
     """Online mirror descent at the rate of UOB-REPS, which is its gamma."""
 
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=RATE)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=RATE)
 
     def rate(self, view: View) -> float:
         """Return sqrt(ln(S H^2 A / epsilon) / (T S A)), times the scale."""
@@ -68,10 +68,10 @@ class UobReps(MirrorDescent):
     paper = "Jin, Jin, Luo, Sra & Yu, ICML 2020"
     TUNED = {"rate": 16.0, "gamma": 1.0}
     preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     rounding: Rounding = option(default="dependent", help=ROUNDING)
-    rate: float | None = option(default=None, gt=0, le=1e6, help="the learning rate, in units of the theory's")
-    gamma: float | None = option(default=None, gt=0, le=1e6, help="implicit exploration, in units of the theory's")
+    rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
+    gamma: float | None = option(default=None, ge=1e-12, le=1e6, help="implicit exploration, in units of the theory's")
 
     @cached_property
     def parts(self) -> Parts:

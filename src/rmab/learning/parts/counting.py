@@ -95,7 +95,7 @@ class Exploration(Part):
     how arms are numbered. At least the last episode is left to the policy that is then committed to.
     """
 
-    scale: float = option(default=1.0, gt=0, le=100, help="episodes of exploration, in units of T^(2/3)")
+    scale: float = option(default=1.0, ge=1e-12, le=100, help="episodes of exploration, in units of T^(2/3)")
 
     def goes_on(self, pools: Pools, visits: IntArray, episode: int) -> bool:
         """Return whether the coming episode (from 0) is for exploration, after visits (G, S, 2)."""

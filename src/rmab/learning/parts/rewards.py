@@ -69,7 +69,7 @@ class PaperEstimator(Rewards):
     """
 
     anywhere = True
-    epsilon: float = option(default=0.05, gt=0, lt=1, help="of the width delta: that of Hoeffding sets")
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="of the width delta: that of Hoeffding sets")
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
         """Take in one episode; delta is of the visits before it."""
@@ -113,7 +113,7 @@ class ImplicitExploration(Rewards):
     """
 
     draws = True
-    epsilon: float = option(default=0.05, gt=0, lt=1, help="of gamma: that of UOB-REPS")
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="of gamma: that of UOB-REPS")
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
         """Take in one episode."""

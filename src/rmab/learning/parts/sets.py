@@ -55,7 +55,7 @@ class Sets(Part, ABC):
 class Hoeffding(Sets):
     """Boxes of one width per row: the paper's sets (Xiong & Li 2024, Section 4.1)."""
 
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     scale: float = option(default=1.0, ge=0, le=100, help="every distance to the empirical kernel is multiplied by it")
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
@@ -73,7 +73,7 @@ class Hoeffding(Sets):
 class Bernstein(Sets):
     """Boxes that are tighter for rare transitions (Jin et al. 2020, Section 3.1)."""
 
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
         """Return the empirical kernels, give or take a width for every transition."""
@@ -101,7 +101,7 @@ class WideBernstein(Bernstein):
 class Kl(Sets):
     """Boxes by the divergence of Bernoulli variables: far tighter where a transition is nearly certain."""
 
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
         """Return an interval for every transition; a row that was never visited may do anything."""
@@ -118,7 +118,7 @@ class Kl(Sets):
 class L1(Sets):
     """L1 balls around the empirical kernels (Rosenberg & Mansour 2019, Section 3)."""
 
-    epsilon: float = option(default=0.05, gt=0, lt=1, help=EPSILON)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
         """Return a ball for every row."""

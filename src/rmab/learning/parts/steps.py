@@ -82,7 +82,7 @@ class Active(Step):
 
     coupled: ClassVar[bool] = True
     centred: ClassVar[bool] = False
-    scale: float = option(default=1.0, gt=0, le=1e6, help="the learning rate, in units of the theory's")
+    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
 
     def rate(self, view: View) -> float:
         """Return the learning rate."""
@@ -141,7 +141,7 @@ class Lazy(Step):
     """
 
     anywhere = True
-    scale: float = option(default=1.0, gt=0, le=1e6, help="how much greedier than by the rule, as a factor of beta")
+    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="how much greedier than by the rule, as a factor of beta")
 
     def kept(self, pools: Pools) -> Declared:
         """Declare beta, and the direction: what is forecast, or the mean of gains where nothing is."""
