@@ -88,7 +88,7 @@ class TestSuccessor:
         edges = arms.cumulative[arms.cumulative < 1]
         for u in (point, 0.0, LARGEST, *np.nextafter(edges, 0), *edges):
             for n, s, a in np.ndindex(arms.kernels.shape[:3]):
-                y = successor(arms.cumulative, arms.group_of[n], s, a, u)
+                y = successor(arms.cumulative[0], arms.group_of[n], s, a, u)
                 assert arms.kernels[n, s, a, y] > 0
                 assert y == slow_successor(arms.kernels[n, s, a], u)
 
@@ -97,7 +97,7 @@ class TestSuccessor:
         kernels, reward = rng.dirichlet(np.ones(3), size=(2, 3, 2)), rng.random((5, 3, 2))
         groups, start, active = np.array([0, 1, 1, 0, 1]), np.array([0, 1, 2, 2, 0]), np.array([1, 0, 1, 0, 0], dtype=bool)
         states, draws = start.copy(), xoshiro(stream(3))
-        total = step(states, active, frozen(np.cumsum(kernels, axis=3)), frozen(groups), reward, 0, 1, stream(3))
+        total = step(states, active, frozen(np.cumsum(kernels, axis=3)), frozen(groups), reward, stream(3))
         rows = [kernels[g, s, int(a)] for g, s, a in zip(groups, start, active, strict=True)]
         assert states.tolist() == [slow_successor(row, next(draws)) for row in rows]
         assert total == pytest.approx(reward[np.arange(5), start, active.astype(int)].sum())

@@ -73,7 +73,7 @@ class TestKernels:
 
     @given(some_arms())
     def test_cumulative_rows_end_at_one_and_skip_impossible_states(self, arms):
-        cumulative = arms.cumulative[arms.group_of]
+        cumulative = arms.cumulative[0][arms.group_of]
         steps = np.diff(cumulative, axis=3, prepend=0.0)
         np.testing.assert_array_equal(cumulative[..., -1], 1.0)
         np.testing.assert_allclose(steps, arms.kernels, atol=1e-12)

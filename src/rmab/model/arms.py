@@ -16,7 +16,7 @@ from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.arm_checks import check_rows, checked_groups, checked_names, checked_sizes, checked_support
-from rmab.model.time import bare, cells, check_phases, place
+from rmab.model.time import bare, check_phases, place
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +207,9 @@ class Arms:
 
     @cached_property
     def cumulative(self) -> FloatArray:
-        """(G * K, S, 2, S) running sums of each group's rows: the successor for u in [0, 1) is the first entry above u."""
-        sums = np.cumsum(cells(self.kernels[self.representatives], self.phases), axis=3)
+        """(K, G, S, 2, S) running sums of each group's rows: the successor for u in [0, 1) is the first entry above u."""
+        rows = self.kernels[self.representatives]
+        sums = np.cumsum(rows[np.newaxis] if self.phases == 1 else rows.swapaxes(0, 1), axis=4)
         # Rounding must not leave a gap below 1, nor let a u beyond the last sum reach an impossible state.
         sums[sums >= sums[..., -1:]] = 1.0
         return frozen(sums)

@@ -211,12 +211,18 @@ def _play(
     table = policy.by_step(problem.horizon)
     if table.shape != (problem.horizon, arms.count, arms.states):
         raise PolicyError(f"table has shape {policy.table.shape}, the problem has {arms!r}, horizon {problem.horizon}")
-    model = (arms.cumulative, arms.group_of, *_start(problem), table, reward, problem.phase_of, problem.phases)
+    model = (arms.cumulative, arms.group_of, *_start(problem), table, _phases_first(reward, problem), problem.phase_of)
     rule = (policy.limits(problem.horizon), policy.floor, policy.rounding == "dependent")
     at, count = index_episodes(*model, problem.budgets, *rule, streams.copy(), rewards, activations, states, actions)
     if at >= 0:
         raise BudgetExceeded(at, count, int(problem.budgets[at]))
     return rewards, activations
+
+
+def _phases_first(reward: FloatArray, problem: Problem) -> FloatArray:
+    """(K, N, S, 2) the reward by cell (N * K, S, 2), with phases first: one step reads one table of all arms."""
+    by_arm = reward.reshape(problem.arms.count, problem.phases, *reward.shape[1:])
+    return np.ascontiguousarray(by_arm.swapaxes(0, 1))
 
 
 def _start(problem: Problem) -> tuple[IntArray, FloatArray]:
@@ -240,14 +246,14 @@ def _episode(
     rng = np.random.default_rng(policy_stream)
     states = np.empty(problem.arms.count, dtype=np.int64)
     begin(*_start(problem), arm_stream, states)
-    arms, phases, total, used = problem.arms, problem.phases, 0.0, 0
+    arms, rewards, total, used = problem.arms, _phases_first(reward, problem), 0.0, 0
     for h in range(problem.horizon):
         active = _checked_action(policy.act(h, states.copy(), rng), h, problem)
         used += int(active.sum())
         if seen is not None:
             seen[0][h], seen[1][h] = states, active
-        phase = int(problem.phase_of[h])
-        total += step(states, active, arms.cumulative, arms.group_of, reward, phase, phases, arm_stream)
+        phase = problem.phase_of[h]
+        total += step(states, active, arms.cumulative[phase], arms.group_of, rewards[phase], arm_stream)
     if seen is not None:
         seen[0][problem.horizon] = states
     return total, used

@@ -33,21 +33,16 @@ def step(
     cumulative: FloatArray,
     groups: IntArray,
     reward: FloatArray,
-    phase: int,
-    phases: int,
     stream: Stream,
 ) -> float:
-    """Collect the reward (N*K,S,2) of one step, of this phase, and move states (N,) in place.
-
-    Each arm takes one draw, whatever happens.
-    """
+    """Collect the reward (N,S,2) of one step and move states (N,) in place; each arm takes one draw, whatever happens."""
     total = 0.0
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     for n in range(states.size):
         s, a = states[n], int(active[n])
-        total += reward[n * phases + phase, s, a]
+        total += reward[n, s, a]
         point, s0, s1, s2, s3 = drawn(s0, s1, s2, s3)
-        states[n] = successor(cumulative, groups[n] * phases + phase, s, a, point)
+        states[n] = successor(cumulative, groups[n], s, a, point)
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
     return total
 
@@ -77,7 +72,6 @@ def index_episodes(
     table: FloatArray,
     reward: FloatArray,
     phase_of: IntArray,
-    phases: int,
     budget: IntArray,
     limit: IntArray,
     floor: float,
@@ -90,9 +84,10 @@ def index_episodes(
 ) -> tuple[int, int]:
     """Play R episodes of an index policy; streams (R,2,4) hold one stream for the arms and one for the policy per episode.
 
-    table (H,N,S) has steps first. The policy activates up to limit (H,) arms; budget (H,) is the problem's hard budget.
-    Writes rewards (R,) and activations (R,), and every step into states_seen (R,H+1,N) and actions_seen (R,H,N) unless they
-    are empty. Returns (-1, 0), or the step and count at which the budget was broken.
+    cumulative (K,G,S,2,S) and reward (K,N,S,2) have phases first, table (H,N,S) has steps first. The policy activates up to
+    limit (H,) arms; budget (H,) is the problem's hard budget. Writes rewards (R,) and activations (R,), and every step into
+    states_seen (R,H+1,N) and actions_seen (R,H,N) unless they are empty. Returns (-1, 0), or the step and count at which the
+    budget was broken.
     """
     horizon, arms = table.shape[0], table.shape[1]
     record = states_seen.shape[0] > 0
@@ -114,7 +109,8 @@ def index_episodes(
             if record:
                 states_seen[r, h] = states
                 actions_seen[r, h] = active
-            total += step(states, active, cumulative, groups, reward, phase_of[h], phases, streams[r, 0])
+            phase = phase_of[h]
+            total += step(states, active, cumulative[phase], groups, reward[phase], streams[r, 0])
         if record:
             states_seen[r, horizon] = states
         rewards[r] = total
