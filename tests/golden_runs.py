@@ -47,6 +47,15 @@ def mixed(feedback: Any) -> rmab.Task:
     return rmab.Task.from_rewards(problem, rewards, low=-1, high=2, passive_zero=True, feedback=feedback)
 
 
+def timed() -> rmab.Task:
+    """Five arms in two groups, three phases, budgets by step, starts that are drawn."""
+    rng, groups = np.random.default_rng(6), [0, 1, 0, 1, 1]
+    kernels = rng.dirichlet(np.ones(3), size=(2, 3, 3, 2))[groups]
+    start = rng.dirichlet(np.ones(3), size=5)
+    problem = rmab.Problem(rmab.Arms(kernels, groups=groups), start, [2, 1, 3, 0, 2, 1], 6, [0, 2, 1, 1, 0, 2])
+    return rmab.Task.from_rewards(problem, rng.uniform(size=(4, 5, 3, 3, 2)), low=0, high=1)
+
+
 SIZES = {"arms": 4, "budget": 2, "horizon": 6, "episodes": 5}
 TASKS = {
     "cpap@noisy": lambda: rmab.task("cpap@noisy", seed=3, **SIZES),
@@ -54,6 +63,7 @@ TASKS = {
     "deadline": lambda: rmab.task("deadline", seed=1, known_support=True, arms=6, budget=2, horizon=7, episodes=3),
     "split@iid": lambda: rmab.task("split@iid", seed=2, episodes=3),
     "mixed, active": lambda: mixed("active"),
+    "timed": timed,
 }
 
 

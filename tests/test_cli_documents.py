@@ -11,7 +11,7 @@ from rmab.cli.program import BAD_INPUT, FAILED, INTERRUPTED
 from test_cli import call, commands
 
 GUIDE = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
-FILES = {"json": "problem.json", "toml": "small.toml", "python": "mine.py"}
+FILES = {"json": "problem.json", "toml": "small.toml", "python": "mine.py", "csv": "tariff.csv"}
 
 
 def typed(line: str) -> str:

@@ -16,27 +16,31 @@ from strategies import random_problem
 
 SHAPES = {"cpap": (20, 3, 10, 50, 50), "cpap-adherence": (20, 3, 10, 50, 50), "deadline": (100, 120, 30, 100, 100)}
 SHAPES["split"] = (24, 3, 10, 2, 50)
+SHAPES |= dict.fromkeys(("gast-1", "gast-2", "gast-3"), (100, 3, 40, 200, 50))
+SHAPES |= {"conveyor": (100, 8, 50, 200, 50), "non-indexable": (100, 3, 50, 200, 50)}
+SHAPES |= {"non-sa": (100, 10, 60, 200, 50), "circulant": (100, 4, 20, 200, 50)}
+SHAPES["deadline-day"] = (100, 120, (20 * 32 + 4 * 24) / 24, 288, 20)  # the budget of the mean step
 
 
 @pytest.mark.parametrize("name", rmab.tasks())
 def test_every_listed_task_exists_with_its_sizes_and_range(name: str) -> None:
     task = rmab.task(name)
     problem = task.problem
-    sizes = (problem.arms.count, problem.arms.states, problem.budget, problem.horizon, task.episodes)
+    sizes = (problem.arms.count, problem.arms.states, problem.budgets.mean(), problem.horizon, task.episodes)
     assert task.name == name
     assert sizes == SHAPES[name.partition("@")[0]]
-    np.testing.assert_allclose(problem.arms.kernels.sum(axis=3), 1, atol=1e-12)
+    np.testing.assert_allclose(problem.arms.kernels[problem.arms.representatives].sum(axis=-1), 1, atol=1e-12)
     assert (problem.start == 0).all()
     rng = np.random.default_rng(0)
     for t in (0, task.episodes // 2, task.episodes - 1):
         reward = task.reward(t, rng.integers(0, 50, task.base_reward.shape))
         assert reward.min() >= task.adversary.low
         assert reward.max() <= task.adversary.high
-        assert reward.shape == (sizes[0], sizes[1], 2)
+        assert reward.shape == ((100, 24, 120, 2) if problem.phases > 1 else (sizes[0], sizes[1], 2))
 
 
-def test_there_are_four_families_and_six_adversaries() -> None:
-    assert len(rmab.tasks()) == 24
+def test_there_are_twelve_families_and_six_adversaries() -> None:
+    assert len(rmab.tasks()) == 72
     assert all(summary for summary in rmab.tasks().values())
 
 

@@ -40,7 +40,8 @@ def sampled(index, budget, words):
 def selected(index, budget, rule, rounding, words):
     active = np.ones(index.size, dtype=bool)  # rubbish from the step before
     work = np.empty(index.size), np.empty(index.size, dtype=np.int64)
-    return select(index.copy(), budget, rule == "fill", rounding == "dependent", words, active, *work), active
+    floor = -np.inf if rule == "fill" else 0.0
+    return select(index.copy(), budget, floor, rounding == "dependent", words, active, *work), active
 
 
 class TestRandomness:

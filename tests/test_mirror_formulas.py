@@ -323,7 +323,8 @@ def test_dual_averaging_goes_along_the_mean_where_nothing_is_forecast() -> None:
         plan = step.move(plan.memory, ended(pools, nothing, t, mass=plan.mass), sets, Estimate(gain))
         np.testing.assert_allclose(plan.memory["mean"], gains[: t + 1].mean(axis=0), rtol=1e-14)
     ahead = step.move(plan.memory, ended(pools, nothing, 4, mass=plan.mass), sets, Estimate(gain, gains[0]))
-    assert set(ahead.memory) == {"beta"}
+    assert set(ahead.memory) == {"beta", "ahead"}
+    np.testing.assert_array_equal(ahead.memory["ahead"], gains[0])
 
 
 def test_forecasts_of_a_pair_that_was_not_seen_for_long() -> None:

@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rmab
-from instances import Instance, certify, possible_at_steps, random_feasible, random_instance, timed_instance
+from instances import (
+    Instance,
+    certify,
+    possible_at_steps,
+    random_feasible,
+    random_instance,
+    row_violation,
+    timed_instance,
+)
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.errors import ModelError
 from rmab.solvers.projection.compiled.dual import dual
@@ -147,6 +155,12 @@ def same(one: Projection, other: Projection) -> None:
 def test_answer_meets_the_optimality_conditions(kind: str, seed: int) -> None:
     instance = KINDS[kind](seed)
     certify(instance, instance.solve(), most=30)
+
+
+@CASES
+def test_rows_without_mass_lie_in_the_sets_of_their_steps_too(kind: str, seed: int) -> None:
+    instance = KINDS[kind](seed)
+    assert row_violation(instance, instance.solve().kernel).max() <= 1e-12
 
 
 @CASES

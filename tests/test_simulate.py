@@ -341,14 +341,16 @@ def test_visits_are_those_of_the_episodes_of_simulate(compiled: bool) -> None:
     task = rmab.task("cpap", seed=1, arms=6, budget=2, horizon=7)
     policy = rmab.occupancy_index(task.problem, task.base_reward)
     played: rmab.Policy = policy if compiled else Plain(policy)
-    visits = simulate_visits(task.problem, played, 5, 4)
-    for k, found in enumerate(visits):
+    for k in range(1, 4):
+        found = simulate_visits(task.problem, played, 5, range(k, k + 1))
         episode = rmab.simulate(task.problem, played, task.base_reward, np.random.default_rng((5, k)))
         counted = np.zeros((6, 3, 2))
         for h in range(7):
             for n in range(6):
                 counted[n, episode.states[h, n], int(episode.actions[h, n])] += 1
         np.testing.assert_array_equal(found, counted)
+    one, two, both = (simulate_visits(task.problem, played, 5, part) for part in (range(2), range(2, 5), range(5)))
+    np.testing.assert_array_equal(one + two, both)
 
 
 class Plain:

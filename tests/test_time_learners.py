@@ -220,7 +220,7 @@ class TestRefused:
         ("situation", "message"),
         [
             ({"start": 3}, r"start\[0\] must be in 0\.\.2"),
-            ({"start": [0] * 5}, r"start must be one state or have shape"),
+            ({"start": [0] * 5}, r"start must be one state or have shape \(6,\), got \(5,\)"),
             ({"start": np.full((6, 3), 0.5)}, "probabilities of arm 0 sum to 1.5"),
             ({"budget": 9}, r"budget must be in 0\.\.6"),
             ({"budget": [1, 2]}, r"budget must be a number or have shape \(H,\) = \(5,\)"),

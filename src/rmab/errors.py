@@ -7,7 +7,7 @@ class RmabError(Exception):
     Parameters
     ----------
     *words : str
-        The message; where it quotes something of several lines, they are joined.
+        The message; where it quotes something of several lines, they are joined, and what is very long is cut.
 
     Examples
     --------
@@ -24,9 +24,13 @@ class RmabError(Exception):
         super().__init__(*(_in_line(one) if isinstance(one, str) else one for one in words))
 
 
+LONGEST = 3000  # characters of a message: it may quote what a file says, or list many faults
+
+
 def _in_line(text: str) -> str:
     lines = text.splitlines()
-    return text if lines == [text] else " ".join(filter(None, map(str.strip, lines)))
+    line = text if lines == [text] else " ".join(filter(None, map(str.strip, lines)))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST * 2 // 3]} ... {line[-LONGEST // 4 :]}"
 
 
 class ModelError(RmabError, ValueError):

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from rmab.cli.names import LEARNER
+from rmab.cli.names import BUILTIN_TASK, LEARNER
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table
 
@@ -13,15 +13,23 @@ CITED = r" \([^()]*\d{4}\)$"  # a paper at the end of a summary; the table has a
 
 
 @click.command(
-    epilog=examples(("rmab tasks", "the families and their options"), ("rmab tasks --json", "the same for a program"))
+    epilog=examples(
+        ("rmab tasks", "the families and their options"),
+        ("rmab tasks deadline", "what the options of one are, and may be"),
+        ("rmab tasks --json", "all of them for a program"),
+    )
 )
+@click.argument("name", type=BUILTIN_TASK, required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def tasks(machine: bool) -> None:
-    """List the tasks and their options.
+def tasks(name: str | None, machine: bool) -> None:
+    """List the tasks and their options; with a NAME, show what its options are.
 
     The name of a task is a family, @ and an adversary, which chooses the rewards: cpap@switching. cpap alone is cpap@ramp,
     as in the paper. A task of your own is a file or module:maker: see docs/cli.md.
     """
+    if name is not None:
+        _show_task(name.partition("@")[0], machine)
+        return
     from rmab.families import FAMILIES, family_options
     from rmab.families import tasks as every
     from rmab.model.adversaries import ADVERSARIES
@@ -31,11 +39,43 @@ def tasks(machine: bool) -> None:
         print_json([{"task": n, "summary": line, "options": family_options(n.partition("@")[0])} for n, line in every_task])
         return
     rows = [
-        (name, (make.__doc__ or "").splitlines()[0], " ".join(f"{k}={v}".lower() for k, v in family_options(name).items()))
+        (
+            name,
+            (make.__doc__ or "").splitlines()[0],
+            " ".join(map(_in_short, *zip(*family_options(name).items(), strict=True))),
+        )
         for name, make in FAMILIES.items()
     ]
     notes = [f"Add an adversary: @{', @'.join(ADVERSARIES)}", "Change an option: rmab run cpap@iid ucmd -t arms=40"]
+    notes.append("What the options of one are: rmab tasks NAME")
     print_table("Tasks", ("task", "what it is", "options"), rows, left=3, notes=notes)
+
+
+def _in_short(option: str, default: object) -> str:
+    """Return an option and its default; a table is not written out, and where there is no default none is shown."""
+    if default is None or isinstance(default, tuple):
+        return option
+    return f"{option}={default}".lower()
+
+
+def _show_task(family: str, machine: bool) -> None:
+    from rmab.families import declared_options
+
+    options = declared_options(family)
+    if machine:
+        fields = {name: (one.default, one.kind.values, one.kind.about) for name, one in options.items()}
+        print_json({name: dict(zip(("default", "values", "about"), one, strict=True)) for name, one in fields.items()})
+        return
+    rows = [(name, _default(one.default), one.kind.values, one.kind.about) for name, one in options.items()]
+    lists = "; lists and tables are JSON: -t phases=2 -t 'arrival=[0.2, 0.6]'" if "arrival" in options else ""
+    notes = [f"Change an option: rmab run {family} ucmd -t episodes=5{lists}"]
+    print_table(f"Options of {family}", ("option", "default", "values", "what it is"), rows, left=4, notes=notes)
+
+
+def _default(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"{len(value)} by {len(value[0])} table" if isinstance(value[0], tuple) else f"{len(value)} numbers"
+    return "" if value is None else str(value).lower()
 
 
 @click.command(

@@ -4,11 +4,15 @@ import difflib
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from rmab.common.parsing import parsed_json
+
+if TYPE_CHECKING:
+    from rmab.families import Task
 
 MODEL_FILES = (".npz", ".json")
 
@@ -101,6 +105,7 @@ def _studies() -> list[str]:
 
 
 TASK = Name("task", _tasks, "rmab tasks", MODEL_FILES, own=True)
+BUILTIN_TASK = Name("task", _tasks, "rmab tasks")
 LEARNER = Name("learner", _learners, "rmab learners", own=True)
 STUDY = Name("study", _studies, "rmab study list", (".toml",))
 BUILTIN_STUDY = Name("study", _studies, "rmab study list")
@@ -121,8 +126,21 @@ def check_known(what: str, given: Iterable[str], known: Iterable[str]) -> None:
             raise click.UsageError(f"{what} has no option {name!r}{nearest(name, names)} {there}")
 
 
+def chosen_task(name: str, seed: int, options: dict[str, Any]) -> "Task":
+    """Make or read the task of a command."""
+    from rmab.families import FAMILIES, family_options
+    from rmab.families import task as make_task
+
+    if Path(name).suffix in MODEL_FILES:
+        return make_task(name, **options)
+    family = name.partition("@")[0]
+    if family in FAMILIES:  # one's own says itself what is wrong with its options
+        check_known(f"task {family}", options, family_options(family))
+    return make_task(name, seed=seed, **options)
+
+
 def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, object]:
-    """Return `key=value` pairs as a dictionary: a value is JSON (numbers, true, false, null), or else text."""
+    """Return `key=value` pairs as a dictionary: a value is JSON (a number, true, false, null, a list), or else text."""
     pairs: dict[str, object] = {}
     for text in values:
         key, sign, value = text.partition("=")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.names import MODEL_FILES, TASK, whole_number
+from rmab.cli.names import MODEL_FILES, TASK, chosen_task, key_values, whole_number
 from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, screen_width
 from rmab.common.parsing import parsed_json
@@ -28,6 +28,7 @@ DIGITS = 4  # of the largest number in a table; the others have the same number 
     epilog=examples(
         ("rmab plan cpap-adherence", "a case study with its typical reward"),
         ("rmab plan cpap --arm 0 --arm 19", "the indices of two arms only"),
+        ("rmab plan deadline -t arrival=0.5", "a case study with an option of its own"),
         ("rmab plan mine.json", "a task file, for the mean of its rewards"),
         ("rmab plan problem.json --reward reward.json", "a problem file and its rewards"),
         ("rmab plan cpap --json", "all arms and steps, for a program"),
@@ -48,8 +49,24 @@ DIGITS = 4  # of the largest number in a table; the others have the same number 
 )
 @click.option("--arm", "arms", type=whole_number(min=0), multiple=True, help="Show this arm only (from 0); may be repeated.")
 @click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Seed of a task given by name.")
+@click.option(
+    "-t",
+    "--task-option",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=key_values,
+    help="Option of a task given by name; may be repeated.",
+)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def plan(problem: str, reward: Path | None, index: str, arms: tuple[int, ...], seed: int, machine: bool) -> None:
+def plan(
+    problem: str,
+    reward: Path | None,
+    index: str,
+    arms: tuple[int, ...],
+    seed: int,
+    task_option: dict[str, Any],
+    machine: bool,
+) -> None:
     """Plan a PROBLEM with known kernels: bound, prices, indices.
 
     The bound is what no policy can beat, the prices are what one more activation is worth at each step, and the index of
@@ -61,7 +78,7 @@ def plan(problem: str, reward: Path | None, index: str, arms: tuple[int, ...], s
     from rmab.solvers.fluid.fluid import fluid
 
     with alone_on_stdout(machine):
-        model, pays = _model(problem, reward, seed)
+        model, pays = _model(problem, reward, seed, task_option)
     for n in arms:
         if n >= model.arms.count:
             raise click.BadParameter(f"there are arms 0..{model.arms.count - 1}, got {n}", param_hint="'--arm'")
@@ -75,12 +92,11 @@ def plan(problem: str, reward: Path | None, index: str, arms: tuple[int, ...], s
     _print_indices(solved, policy, index, arms)
 
 
-def _model(name: str, reward: Path | None, seed: int) -> "tuple[Problem, Any]":
+def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -> "tuple[Problem, Any]":
     """Return the problem and the reward (N, S, 2), or (N, K, S, 2), to plan for."""
     import numpy as np
 
     from rmab.common.files import kind_of
-    from rmab.families import task as make_task
     from rmab.model.problem import Problem
     from rmab.model.time import shape_of
 
@@ -88,9 +104,11 @@ def _model(name: str, reward: Path | None, seed: int) -> "tuple[Problem, Any]":
     if from_file and kind_of(name) == "rmab problem":
         if reward is None:
             raise BadInput(f"{name}: a problem file has no rewards; give them with --reward FILE")
+        if options:
+            raise BadInput(f"{name}: a problem file takes no options")
         model = Problem.load(name)
     else:
-        game = make_task(name) if from_file else make_task(name, seed=seed)
+        game = chosen_task(name, seed, options)
         if reward is None:
             return game.problem, game.base_reward
         model = game.problem
@@ -122,6 +140,7 @@ def _read_array(path: Path) -> Any:
 def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int, ...]) -> dict[str, Any]:
     model = solved.problem
     sizes = {"arms": model.arms.count, "states": model.arms.states, "budget": model.budget, "horizon": model.horizon}
+    sizes |= {"phases": model.phases}
     blocks = [{"arms": members, "index": policy.table[members[0]]} for members in _alike(solved, arms)]
     return {
         **sizes,
@@ -138,13 +157,17 @@ def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int,
 
 
 def _print_plan(name: str, solved: "Fluid") -> None:
+    from rmab.model.time import said
+
     model = solved.problem
-    size = f"{model.arms.count} arms of {model.arms.states} states, budget {model.budget}, {model.horizon} steps"
+    size = f"{model.arms.count} arms of {model.arms.states} states, budget {said(model.budget)}, {model.horizon} steps"
+    size += f" of {model.phases} phases" if model.phases > 1 else ""
     active = solved.occupancy[..., 1].sum(axis=(0, 2))
     steps = _steps(model.horizon)
     say(f"{name}: {size}")
     bound = number(solved.bound, ",.4f")
-    say(f"No policy earns more than {bound} an episode (certified to {max(solved.gap, 1e-15):.0e} of it).")
+    gap = f"{max(solved.gap, 1e-15):.0e}"
+    say(f"No policy earns more than {bound} an episode; certified gap: {gap}.")
     form = _form(solved.prices)
     rows = [
         ("price of one more activation", *(number(solved.prices[h], form) for h in steps)),

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.names import LEARNER, MODEL_FILES, TASK, check_known, key_values, whole_number
+from rmab.cli.names import LEARNER, TASK, check_known, chosen_task, key_values, whole_number
 from rmab.cli.program import Failure, examples
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, progress
 
 if TYPE_CHECKING:
-    from rmab.families import Task
     from rmab.model.view import FeedbackMode
     from rmab.runs.running import Run
 
@@ -118,7 +117,7 @@ def run(
         task_option = {**task_option, "episodes": episodes}
     with alone_on_stdout(machine):
         player = make_learner(learner, **options)
-        game = _chosen_task(task, seed, task_option)
+        game = chosen_task(task, seed, task_option)
         with progress(f"{learner} on {game.name}") as done:
             played = play(game, player, seed, feedback=feedback, progress=done)
             summary = played.summary()  # under the bar, too: it solves for the comparators
@@ -132,20 +131,9 @@ def run(
         raise Failure(f"{fault}; the run is not saved") from fault
 
 
-def _chosen_task(name: str, seed: int, options: dict[str, Any]) -> "Task":
-    """Make or read the task."""
-    from rmab.families import FAMILIES, family_options
-    from rmab.families import task as make_task
-
-    if Path(name).suffix in MODEL_FILES:
-        return make_task(name, **options)
-    family = name.partition("@")[0]
-    if family in FAMILIES:  # one's own says itself what is wrong with its options
-        check_known(f"task {family}", options, family_options(family))
-    return make_task(name, seed=seed, **options)
-
-
 def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:
+    from rmab.model.time import said
+
     episodes, problem = summary["episodes"], played.task.problem
     size = abs(summary["reward"])
     rows = [("reward", *_both(summary["reward"], episodes, size), "")]
@@ -157,7 +145,7 @@ def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:
     used = played.activations
     rows.append(("activations", number(used.sum(), ",.0f"), number(used.mean()), f"{100 * summary['budget_use']:.1f} %"))
     rows.append(("seconds", number(summary["seconds"], ",.2f"), number(summary["seconds"] / episodes, ",.3f"), ""))
-    sizes = f"{problem.arms.count} arms, budget {problem.budget}, {problem.horizon} steps, {episodes} episodes"
+    sizes = f"{problem.arms.count} arms, budget {said(problem.budget)}, {problem.horizon} steps, {episodes} episodes"
     title = f"{summary['learner']} on {summary['task']}: {sizes}, {summary['feedback']} feedback, seed {summary['seed']}"
     notes = ["Term0 to Term3 add up to the regret to O1; % is of what the comparator earns, or of the budget."]
     if summary["privileged"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,20 +14,24 @@ from rmab.common.checks import as_integer
 from rmab.common.files import SUFFIXES
 from rmab.common.own import is_own, made_by
 from rmab.errors import ModelError
+from rmab.families.charging import deadline, deadline_day
 from rmab.families.cpap import cpap, cpap_adherence
-from rmab.families.deadline import deadline
 from rmab.families.definition import Task, load_task
+from rmab.families.options import ABOUT, WHOLE, Kind, Option, options_of
+from rmab.families.published import PUBLISHED
 from rmab.families.split import split
 from rmab.model.adversaries import ADVERSARIES
 from rmab.model.view import FeedbackMode
 
-__all__ = ["FAMILIES", "Task", "family_options", "load_task", "task", "tasks"]
+__all__ = ["FAMILIES", "Task", "declared_options", "family_options", "load_task", "task", "tasks"]
 
 FAMILIES: dict[str, Callable[..., Task]] = {
     "cpap": cpap,
     "cpap-adherence": cpap_adherence,
     "deadline": deadline,
+    "deadline-day": deadline_day,
     "split": split,
+    **PUBLISHED,
 }
 
 
@@ -50,11 +53,15 @@ def tasks() -> dict[str, str]:
     return {f"{name}@{against}": summary for name, summary in summaries.items() for against in ADVERSARIES}
 
 
-def family_options(family: str) -> dict[str, int | bool]:
+def family_options(family: str) -> dict[str, Any]:
     """Return the options of a family, by name, with their defaults."""
-    parameters = inspect.signature(FAMILIES[family]).parameters.values()
-    own = {one.name: one.default for one in parameters if one.kind == one.KEYWORD_ONLY}
-    return {**own, "copies": 1}  # which all tasks have
+    return {name: one.default for name, one in declared_options(family).items()}
+
+
+def declared_options(family: str) -> dict[str, Option]:
+    """Return the options of a family, by name: what each may be, what it is, and its default."""
+    copies = Option(Kind(WHOLE.values, WHOLE.read, ABOUT["copies"]), 1)  # which all tasks have
+    return {**options_of(FAMILIES[family]), "copies": copies}
 
 
 def task(
@@ -79,8 +86,8 @@ def task(
         What is revealed after an episode. By default what the file or your own maker says, 'bandit' for built-in tasks.
     copies : int, optional
         So many copies of every arm, under so many times the budget.
-    **options : int or bool
-        Options of the family (`rmab tasks` lists them), or of your maker. A file has none.
+    **options
+        Options of the family (`rmab tasks NAME` lists them), or of your maker. A file has none.
 
     Returns
     -------
@@ -126,14 +133,12 @@ def _own(name: str, seed: int, options: dict[str, Any]) -> Task:
 def _built_in(name: str, seed: int, options: dict[str, Any]) -> Task:
     family, _, against = name.partition("@")
     if family not in FAMILIES:
-        known = f"{', '.join(FAMILIES)}, each @{', @'.join(ADVERSARIES)}"
-        raise ModelError(f"unknown task {name!r}; there are {known}, and module:maker for your own")
+        there = f"{', '.join(FAMILIES)}, each @{', @'.join(ADVERSARIES)}"
+        raise ModelError(f"unknown task {name!r}; there are {there}, and module:maker for your own")
     make = FAMILIES[family]
-    known_options = {key: one for key, one in inspect.signature(make).parameters.items() if one.kind == one.KEYWORD_ONLY}
-    if unknown := sorted(options.keys() - known_options.keys()):
-        raise ModelError(f"task {family}: unknown option {', '.join(unknown)} (known: {', '.join(known_options)})")
-    for key, value in options.items():
-        if isinstance(known_options[key].default, bool) and not isinstance(value, bool):
-            raise ModelError(f"{key} must be True or False, got {value!r}")
-    checked = {k: v if isinstance(known_options[k].default, bool) else as_integer(v, k) for k, v in options.items()}
-    return make(np.random.SeedSequence(seed), against or "ramp", **checked)
+    known = options_of(make)
+    if unknown := sorted(options.keys() - known.keys()):
+        raise ModelError(f"task {family}: unknown option {', '.join(unknown)} (known: {', '.join(known)})")
+    checked = {key: known[key].value(value, key) for key, value in options.items()}
+    made = make(np.random.SeedSequence(seed), against or "ramp", **checked)
+    return replace(made, name=f"{family}@{against or 'ramp'}")

@@ -70,29 +70,30 @@ def _task(
     check_memory(f"a task of {arms} arms", 500.0 * arms)  # kernels, one by one and all together, and rewards
     model_seed, adversary_seed = seeds.spawn(2)
     rng = np.random.default_rng(model_seed)
-    patients = Arms(
-        np.stack([_patient(ADHERENT if n < arms // 2 else NON_ADHERENT, rng) for n in range(arms)]), state_names=STATES
-    )
+    patients = Arms(_patients(arms, rng), state_names=STATES)
     stakes = RewardModel(np.broadcast_to(pays, (1, arms, 3, 2)), *RANGE)
     opponent = adversary(against, stakes, episodes, np.random.default_rng(adversary_seed))
     return Task(f"{name}@{against}", Problem(patients, 0, budget, horizon), opponent)
 
 
-def _patient(cluster: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """(S, 2, S) kernel of one patient of a cluster (S, S)."""
-    passive = cluster * np.exp(rng.normal(0.0, NOISE, cluster.shape))
-    passive /= passive.sum(axis=1, keepdims=True)
-    effect = rng.uniform(*EFFECT)
-    active = np.stack([_called(row, s, effect) for s, row in enumerate(passive)])
-    return np.stack([passive, active], axis=1)
+def _patients(arms: int, rng: np.random.Generator) -> FloatArray:
+    """(N, S, 2, S) kernels of all patients, half of either cluster."""
+    noise, effect = np.empty((arms, 3, 3)), np.empty(arms)
+    for n in range(arms):  # one after the other: who a patient is does not depend on how many there are
+        noise[n], effect[n] = rng.normal(0.0, NOISE, (3, 3)), rng.uniform(*EFFECT)
+    cluster = np.where(np.arange(arms)[:, np.newaxis, np.newaxis] < arms // 2, ADHERENT, NON_ADHERENT)
+    passive = cluster * np.exp(noise)
+    passive /= passive.sum(axis=2, keepdims=True)
+    active = np.stack([_called(passive[:, s], s, effect) for s in range(3)], axis=1)
+    return np.stack([passive, active], axis=2)
 
 
-def _called(row: FloatArray, s: int, effect: float) -> FloatArray:
-    """(S,) the row of state s when the patient is called."""
-    top = row.size - 1
-    better = np.arange(row.size) > s if s < top else np.arange(row.size) == top
-    upward = row[better].sum()
-    raised = min(1.0, upward * (1.0 + effect))
+def _called(row: FloatArray, s: int, effect: FloatArray) -> FloatArray:
+    """(N, S) the rows of state s when the patients are called."""
+    top = row.shape[1] - 1
+    better = np.arange(top + 1) > s if s < top else np.arange(top + 1) == top
+    upward = row[:, better].sum(axis=1)
+    raised = np.minimum(1.0, upward * (1.0 + effect))
     # Where the row only leads upwards there is nothing to shrink, and raised is 1 as well.
-    shrink = (1.0 - raised) / (1.0 - upward) if upward < 1.0 else 0.0
-    return np.where(better, row * (raised / upward), row * shrink)
+    shrink = np.divide(1.0 - raised, 1.0 - upward, out=np.zeros_like(upward), where=upward < 1.0)
+    return np.asarray(np.where(better, row * (raised / upward)[:, np.newaxis], row * shrink[:, np.newaxis]))

@@ -7,6 +7,7 @@ simulated episodes under the empirical kernels. Importance weights are those vis
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.logs import log_over
 from rmab.learning.pools import Observed, Pools, empirical
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
@@ -53,7 +54,7 @@ def _mean(part_of: IntArray, values: FloatArray) -> FloatArray:
 def exploration(view: View, epsilon: float) -> float:
     """Gamma = sqrt(L ln(L |X| |A| / epsilon) / (T |X| |A|)) of UOB-REPS, with L = H layers and |X| = S H states."""
     states, horizon = view.states, view.horizon
-    return float(np.sqrt(np.log(states * horizon**2 * 2 / epsilon) / (view.episodes * states * 2)))
+    return float(np.sqrt(log_over(states * horizon**2 * 2, epsilon) / (view.episodes * states * 2)))
 
 
 def own_occupancy(pools: Pools, share: FloatArray, counts: IntArray) -> FloatArray:

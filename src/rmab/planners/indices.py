@@ -34,8 +34,8 @@ def occupancy_index(
         Reward of each arm, state and action; in each phase, where it depends on the time.
     plan : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
-    rule : {'fill', 'at-most'}
-        Whether the budget is always used, or only on arms with a positive index.
+    rule : {'fill', 'at-most', 'auto'}
+        Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
     rounding : {'top', 'dependent', ...}
         How indices become a set of arms, as in `IndexPolicy`.
 
@@ -74,8 +74,8 @@ def lagrangian_index(problem: Problem, reward: ArrayLike, *, plan: Fluid | None 
         Reward of each arm, state and action; in each phase, where it depends on the time.
     plan : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
-    rule : {'fill', 'at-most'}
-        Whether the budget is always used, or only on arms with a positive index.
+    rule : {'fill', 'at-most', 'auto'}
+        Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
 
     Returns
     -------
@@ -112,8 +112,8 @@ def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True,
         Reward of each arm, state and action; in each phase, where it depends on the time.
     lookahead : bool
         Whether the second part counts. At the last step it never does.
-    rule : {'fill', 'at-most'}
-        Whether the budget is always used, or only on arms with a positive index.
+    rule : {'fill', 'at-most', 'auto'}
+        Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,13 +16,15 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, check_rng
 from rmab.common.files import read_fields, write_fields
+from rmab.common.forks import cached_property
 from rmab.common.words import many
 from rmab.errors import ModelError, PolicyError
 from rmab.model.time import checked_limits, is_list, limits_of, said
 from rmab.play.compiled.selection import select
 
-Rule = Literal["fill", "at-most"]
+Rule = Literal["fill", "at-most", "auto"]
 Rounding = Literal["top", "dependent"]
+FREE = 1e-6  # of the largest index: what is less than this below 0 may be 0, as plans are certified to no more
 
 
 @runtime_checkable
@@ -57,8 +59,10 @@ class IndexPolicy:
         The index of arm n in state s at step h. A table (N, S) holds at every step of any horizon.
     budget : int or array_like of int, shape (H,)
         How many arms to activate at each step, at most.
-    rule : {'fill', 'at-most'}, default 'fill'
-        'fill' always spends the full budget. 'at-most' leaves arms with index 0 or less passive.
+    rule : {'fill', 'at-most', 'auto'}, default 'fill'
+        'fill' always spends the full budget, also on arms that it does no good. 'at-most' leaves arms with index 0 or less
+        passive. 'auto' leaves arms passive whose index is negative, by more than rounding may have made of 0: where the
+        index is what activating is worth, it harms nobody just to fill the budget, and takes what is free.
     rounding : {'top', 'dependent'}, default 'top'
         'top' takes the highest indices. 'dependent' reads the table as probabilities, scaled down if they sum to more
         than the budget, and activates arm n with probability ``table[n, h, s]``. With 'fill', slots that sampling leaves
@@ -95,8 +99,8 @@ class IndexPolicy:
             limit = checked_limits(several, len(given), steps)
         except ModelError as error:
             raise PolicyError(str(error)) from error
-        if not isinstance(rule, str) or rule not in ("fill", "at-most"):
-            raise PolicyError(f"rule must be 'fill' or 'at-most', got {rule!r:.40}")
+        if not isinstance(rule, str) or rule not in get_args(Rule):
+            raise PolicyError(f"rule must be 'fill', 'at-most' or 'auto', got {rule!r:.40}")
         if not isinstance(rounding, str) or rounding not in ("top", "dependent"):
             raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r:.40}")
         _check_values(given, rounding)
@@ -138,9 +142,16 @@ class IndexPolicy:
         index = self.table[arms, now] if self.table.ndim == 2 else self.table[arms, h, now]
         active = np.empty(arms.size, dtype=bool)
         stream = rng.integers(0, 2**64, size=4, dtype=np.uint64)
-        fill, dependent = self.rule == "fill", self.rounding == "dependent"
-        select(index, int(limit), fill, dependent, stream, active, np.empty(arms.size), np.empty_like(arms))
+        dependent = self.rounding == "dependent"
+        select(index, int(limit), self.floor, dependent, stream, active, np.empty(arms.size), np.empty_like(arms))
         return active
+
+    @cached_property
+    def floor(self) -> float:
+        """The index above which an arm may be active: minus infinity where the budget is always spent."""
+        if self.rule == "fill":
+            return -np.inf
+        return 0.0 if self.rule == "at-most" else -max(FREE * float(np.abs(self.table).max()), np.finfo(float).tiny)
 
     @property
     def _steps(self) -> int | None:

@@ -148,22 +148,23 @@ def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, roun
     return np.asarray(rates.reshape(count, horizon, states, 2))
 
 
-def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: int) -> FloatArray:
-    """(R, N, S, 2) visits of every pair in the episodes r < R that `simulate` plays with default_rng((key, r)).
+def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: range) -> FloatArray:
+    """(N, S, 2) visits of every pair, summed over the episodes r that `simulate` plays with default_rng((key, r)).
 
-    With phases, (R, N, K, S, 2).
+    With phases, (N, K, S, 2).
     """
     count, states, phases = problem.arms.count, problem.arms.states, problem.phases
     nothing = _checked(problem, policy, np.zeros((count, states, 2)), np.random.default_rng(key))
-    check_memory(f"visits of {rounds} episodes, {_said(problem)},", 13.0 * rounds * count * (problem.horizon + 1))
-    seen = np.empty((rounds, problem.horizon + 1, count), dtype=np.int32)
-    actions = np.empty((rounds, problem.horizon, count), dtype=bool)
-    _play(problem, policy, nothing, _numbered_streams(key, rounds), seen, actions)
-    arm = np.arange(rounds)[:, np.newaxis, np.newaxis] * count + np.arange(count)  # (R, 1, N)
-    cell = arm * phases + problem.phase_of[:, np.newaxis]  # (R, H, N)
-    pairs = 2 * (cell * states + seen[:, :-1]) + actions
-    visits = np.bincount(pairs.reshape(-1), minlength=rounds * count * phases * states * 2)
-    return visits.reshape(rounds, *shape_of(phases, count, states, 2)).astype(np.float64)
+    check_memory(f"visits of {len(rounds)} episodes, {_said(problem)},", 13.0 * len(rounds) * count * (problem.horizon + 1))
+    seen = np.empty((len(rounds), problem.horizon + 1, count), dtype=np.int32)
+    actions = np.empty((len(rounds), problem.horizon, count), dtype=bool)
+    _play(problem, policy, nothing, _numbered_streams(key, rounds.stop)[rounds.start :], seen, actions)
+    cell = np.arange(count) * phases + problem.phase_of[:, np.newaxis]  # (H, N)
+    visits = np.zeros(count * phases * states * 2)
+    for where, active in zip(seen, actions, strict=True):
+        pairs = 2 * (cell * states + where[:-1]) + active
+        visits += np.bincount(pairs.reshape(-1), minlength=visits.size)
+    return visits.reshape(shape_of(phases, count, states, 2))
 
 
 def _checked(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator) -> FloatArray:
@@ -211,7 +212,7 @@ def _play(
     if table.shape != (problem.horizon, arms.count, arms.states):
         raise PolicyError(f"table has shape {policy.table.shape}, the problem has {arms!r}, horizon {problem.horizon}")
     model = (arms.cumulative, arms.group_of, *_start(problem), table, reward, problem.phase_of, problem.phases)
-    rule = (policy.limits(problem.horizon), policy.rule == "fill", policy.rounding == "dependent")
+    rule = (policy.limits(problem.horizon), policy.floor, policy.rounding == "dependent")
     at, count = index_episodes(*model, problem.budgets, *rule, streams.copy(), rewards, activations, states, actions)
     if at >= 0:
         raise BudgetExceeded(at, count, int(problem.budgets[at]))

@@ -22,6 +22,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray, frozen
 from rmab.common.checks import as_share, check_unmasked, expect
 from rmab.common.forks import cached_property, in_child
+from rmab.common.logs import log_over
 from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
@@ -117,13 +118,16 @@ class Comparators:
     def _best_visits(self) -> FloatArray:
         total = self.rewards.sum(axis=0)
         candidates = [make(self.problem, total, plan=self.plan) for make in (occupancy_index, lagrangian_index)]
-        samples = [self._simulated(policy) for policy in candidates]
-        halves = [float((sample[: ROUNDS // 2].mean(axis=0) * total).sum()) for sample in samples]
-        return frozen(samples[int(np.argmax(halves))].mean(axis=0))
+        halves = [self._simulated(policy) for policy in candidates]
+        best = int(np.argmax([float((first / (ROUNDS // 2) * total).sum()) for first, _ in halves]))
+        first, second = halves[best]
+        return frozen((first + second) / ROUNDS)
 
-    def _simulated(self, policy: IndexPolicy) -> FloatArray:
-        """(ROUNDS, N, S, 2), or with phases, visits in simulated episodes, with the same luck for every policy."""
-        return simulate_visits(self.problem, policy, LUCK, ROUNDS)
+    def _simulated(self, policy: IndexPolicy) -> tuple[FloatArray, FloatArray]:
+        """Visits (N, S, 2), or with phases, in either half of ROUNDS simulated episodes: the same luck for every policy."""
+        middle = ROUNDS // 2
+        first, second = range(middle), range(middle, ROUNDS)
+        return tuple(simulate_visits(self.problem, policy, LUCK, half) for half in (first, second))  # type: ignore[return-value]
 
     def o3(self) -> FloatArray:
         """(T,) the fluid bound of each episode alone; proportional rewards are solved only once."""
@@ -196,6 +200,6 @@ def theory_curve(view: View, epsilon: float = 0.05) -> FloatArray:
     t = np.arange(1, view.episodes + 1)
     states, arms, horizon = view.states, view.arms, view.horizon
     descent = arms * horizon * np.sqrt(t * np.log(states**2 * 2))
-    feedback = horizon * np.sqrt(2 * arms * t * np.log(4 * states * 2 * arms * t / epsilon))
+    feedback = horizon * np.sqrt(2 * arms * t * log_over(4 * states * 2 * arms * t, epsilon))
     index = view.budgets.max() * np.sqrt(states * 2 * arms * t * horizon)
     return np.asarray((view.high - view.low) * (descent + feedback + index))

@@ -5,7 +5,7 @@ their learner and, round by round, their task. Both keep nothing of a run to the
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -14,11 +14,11 @@ from typing import Any
 from rmab.common.files import SUFFIXES
 from rmab.common.own import own_modules, source_digest
 from rmab.errors import FileError, ModelError
-from rmab.families import Task, task
+from rmab.families import FAMILIES, Task, declared_options, task
 from rmab.learning.base import Learner
 from rmab.learning.registry import LEARNERS, learner, option_faults, own_parts
 from rmab.runs.running import feedback_of
-from rmab.study.entries import LearnerSpec, TaskSpec, Value
+from rmab.study.entries import Given, LearnerSpec, TaskSpec
 
 Fault = tuple[tuple[str, ...], str]  # where in the table, and what
 _FINE: set[tuple[str, ...]] = set()  # entries of which this process knows that they can be built
@@ -48,9 +48,19 @@ def modules_of(spec: TaskSpec | LearnerSpec) -> list[str]:
     return sorted(set().union(*map(own_modules, (spec.name, *parts))))
 
 
+def files_of(spec: TaskSpec | LearnerSpec) -> list[Path]:
+    """Return the files that options of a task name, such as a tariff."""
+    family = spec.name.partition("@")[0]
+    if not isinstance(spec, TaskSpec) or family not in FAMILIES:
+        return []
+    named = {name for name, one in declared_options(family).items() if one.kind.file}
+    return [Path(value) for name, value in sorted(spec.options.items()) if name in named and isinstance(value, str)]
+
+
 def source_of(spec: TaskSpec | LearnerSpec, *, on_disk: bool = False) -> str | None:
-    """Return the SHA-256 of the source of these modules, as imported or as it is now; None where there is none."""
+    """Return the SHA-256 of the source of modules, as imported or as it is now, and of files; None where there is none."""
     digests = [source_digest(module, on_disk=on_disk) for module in modules_of(spec)]
+    digests += [sha256(one.read_bytes()).hexdigest() for one in files_of(spec) if one.is_file()]
     known = [one for one in digests if one is not None]
     return known[0] if len(known) == 1 else sha256("".join(known).encode()).hexdigest() if known else None
 
@@ -65,7 +75,7 @@ def _learner(name: str, options: str, source: str | None) -> Learner:  # noqa: A
     return learner(name, **json.loads(options))
 
 
-def _text(options: dict[str, Value]) -> str:
+def _text(options: Mapping[str, Given]) -> str:
     return json.dumps(options, sort_keys=True)
 
 
@@ -85,7 +95,8 @@ def task_faults(spec: TaskSpec) -> Iterator[Fault]:
     try:
         task_of(spec, 0)
     except (ModelError, FileError, TypeError) as error:
-        of_name = isinstance(error, FileError) or own_modules(spec.name) or str(error).startswith("unknown task")
+        of_file = isinstance(error, FileError) and not files_of(spec)
+        of_name = of_file or own_modules(spec.name) or str(error).startswith("unknown task")
         yield (("name",) if of_name else ("options",) if spec.options else ()), str(error)
         return
     _FINE.add(_key(spec))

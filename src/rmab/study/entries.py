@@ -4,13 +4,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from rmab.common.files import SUFFIXES
 from rmab.common.words import is_control
 from rmab.model.view import FeedbackMode
 
 Value = bool | int | float | str
+Given = JsonValue  # a list or a table, too, or nothing
 
 
 def readable(text: str) -> str:
@@ -43,7 +44,7 @@ class TaskSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     name: Text = Field(min_length=1)
     label: Text = Field(min_length=1)
-    options: dict[str, Value] = {}
+    options: dict[str, Given] = {}
     rounds: int | None = Field(None, ge=1)
     digest: str = ""
 

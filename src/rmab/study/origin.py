@@ -9,7 +9,7 @@ from typing import Any
 
 import rmab
 from rmab.errors import FileError
-from rmab.study.build import modules_of, source_of
+from rmab.study.build import files_of, modules_of, source_of
 from rmab.study.results import Results
 from rmab.study.shards import provenance_of, read_shard, shard_path
 from rmab.study.spec import Job, Study
@@ -48,7 +48,7 @@ def changes_since(study: Study, folder: Path) -> Changes:
         return Changes("", {})
     there, library = Results.open(folder), ""
     entries = {f"learner {one.label}": one for one in study.learners} | {f"task {one.label}": one for one in study.tasks}
-    now = {what: source_of(one, on_disk=True) for what, one in entries.items() if modules_of(one)}
+    now = {what: source_of(one, on_disk=True) for what, one in entries.items() if modules_of(one) or files_of(one)}
     for job, then in _first_runs(study, folder, (study.hash, there.study.hash, *there.adopted)):
         here = origin(job)
         if then.get("version") != here["version"] or _differ(then.get("revision"), here["revision"]):

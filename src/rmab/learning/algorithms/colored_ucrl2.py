@@ -22,6 +22,7 @@ from math import comb
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.logs import log_over
 from rmab.errors import ModelError
 from rmab.learning.base import Plan
 from rmab.learning.index_learner import IndexLearner, Known
@@ -118,7 +119,7 @@ def color_widths(
     episode (from 0); all is possible where nothing was seen.
     """
     steps = max(episode * view.horizon, 1)
-    log = np.log(2 * visits.size * steps / epsilon)
+    log = log_over(2 * visits.size * steps, epsilon)
     radius = np.minimum(optimism * np.sqrt(56 * view.states * log / np.maximum(visits, 1)), 2.0)
     width = np.minimum(optimism * np.sqrt(7 * log / (2 * np.maximum(shown, 1))), 1.0)
     return np.where(visits > 0, radius, 2.0), np.where(shown > 0, width, 1.0)

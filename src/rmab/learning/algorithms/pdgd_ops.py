@@ -19,6 +19,7 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.common.forks import cached_property
+from rmab.common.logs import log_over
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.kept import Declared, Kept
@@ -55,7 +56,7 @@ class PriceAscent(PricedMirror):
         gain = gain - priced(memory["prices"])
         greatest = max(float(memory["greatest"]), float(np.abs(gain).max()), 1e-300)
         rate = self.rate(view) / greatest
-        slowness = view.horizon * np.sqrt(view.episodes * np.log(view.episodes**2 / self.epsilon))
+        slowness = view.horizon * np.sqrt(view.episodes * log_over(view.episodes**2, self.epsilon))
         moved = memory["prices"] + self.dual / slowness * excess
         prices = np.clip(moved, 0.0, view.episodes**0.25)
         own = {"prices": prices, "excess": memory["excess"] + excess, "greatest": np.array(greatest)}

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.logs import log_over
 from rmab.errors import SolverError
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.index_tables import endless_discount, whittle_table
@@ -70,7 +71,7 @@ class UcWhittle(IndexLearner):
 
 def whittle_radius(view: View, visits: IntArray, episode: int, epsilon: float) -> FloatArray:
     """(G, S, 2) L1 radius sqrt(2 S ln(2 S A N t^4 / epsilon) / m), t from 1; 2, which is everything, where m is 0."""
-    log = np.log(2 * view.states * 2 * view.arms / epsilon) + 4 * np.log(episode + 1)
+    log = log_over(2 * view.states * 2 * view.arms, epsilon) + 4 * np.log(episode + 1)
     return np.where(visits > 0, np.minimum(np.sqrt(2 * view.states * log / np.maximum(visits, 1)), 2.0), 2.0)
 
 

@@ -10,7 +10,7 @@ from rmab.learning.parts.base import Part
 from rmab.learning.pools import Pools
 from rmab.play.policy import IndexPolicy, Policy, Rule
 
-RULE = "always activate the full budget (fill), or leave arms of index 0 passive (at-most)"
+RULE = "always activate the full budget (fill), or leave arms of index 0 (at-most) or below (auto) passive"
 
 
 class Execution(Part, ABC):

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.logs import log_over
 from rmab.learning.kept import Declared, whole
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Part
@@ -130,12 +131,12 @@ class L1(Sets):
 def union_log(pools: Pools, counts: IntArray, episode: int, epsilon: float) -> float:
     """Return the logarithm of the union bound over all rows, steps and episodes."""
     size = 2 * pools.view.states * pools.view.horizon * len(counts)
-    return float(np.log(max(pools.view.episodes, episode + 1) * size / epsilon))
+    return float(log_over(max(pools.view.episodes, episode + 1) * size, epsilon))
 
 
 def hoeffding_width(view: View, visits: IntArray, episode: int, epsilon: float) -> FloatArray:
     """(G, S, 2) the paper's delta, with N the number of arms; 1 where nothing was counted, and never more."""
-    log = np.log(4 * view.states * 2 * view.arms * max(episode, 1) * view.horizon / epsilon)
+    log = log_over(4 * view.states * 2 * view.arms * max(episode, 1) * view.horizon, epsilon)
     width: FloatArray = np.where(visits > 0, np.minimum(np.sqrt(log / (2 * np.maximum(visits, 1))), 1.0), 1.0)
     return width
 

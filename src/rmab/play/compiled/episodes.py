@@ -80,7 +80,7 @@ def index_episodes(
     phases: int,
     budget: IntArray,
     limit: IntArray,
-    fill: bool,
+    floor: float,
     dependent: bool,
     streams: NDArray[np.uint64],
     rewards: FloatArray,
@@ -104,7 +104,7 @@ def index_episodes(
         for h in range(horizon):
             for n in range(arms):
                 index[n] = table[h, n, states[n]]
-            select(index, limit[h], fill, dependent, streams[r, 1], active, scratch, order)
+            select(index, limit[h], floor, dependent, streams[r, 1], active, scratch, order)
             count = 0
             for n in range(arms):
                 count += int(active[n])

@@ -99,7 +99,7 @@ def add_sampled(index: FloatArray, budget: int, stream: Stream, active: BoolArra
 def select(
     index: FloatArray,
     budget: int,
-    fill: bool,
+    floor: float,
     dependent: bool,
     stream: Stream,
     active: BoolArray,
@@ -108,21 +108,22 @@ def select(
 ) -> int:
     """Decide active (N,) from index (N,) under the budget, and return how many arms are active.
 
-    fill: always min(budget, N) arms; otherwise arms of index <= 0 stay passive. dependent: sample instead of ranking.
+    Arms of index <= floor stay passive; with a floor of -inf it is always min(budget, N) arms. dependent: sample instead of
+    ranking; then free slots are filled only with a floor of -inf.
     scratch (N,) floats and order (N,) ints are work space; so is index, afterwards.
     """
     active[:] = False
     count = 0
     if dependent:
         count = add_sampled(index, budget, stream, active, order)
-        if not fill:
+        if floor > -np.inf:
             return count
         for n in range(index.size):
             if active[n]:
                 index[n] = -np.inf
-    elif not fill:
-        positive = 0
+    elif floor > -np.inf:
+        above = 0
         for n in range(index.size):
-            positive += index[n] > 0.0
-        budget = min(budget, positive)
+            above += index[n] > floor
+        budget = min(budget, above)
     return count + add_highest(index, budget - count, stream, active, scratch)
