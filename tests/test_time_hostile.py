@@ -211,3 +211,10 @@ def test_the_command_line_plans_with_phases(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         assert f"{rmab.fluid(problem, table).bound:.6g}"[:6] in done.output
     assert "(N, K, S, 2) = (3, 2, 3, 2), (N, S, 2) = (3, 3, 2) or (S, 2), got (3, 2, 2)" in planned("wrong").output
+
+
+def test_the_least_gamma_that_may_be_asked_for_divides_nothing_by_zero() -> None:
+    task, learner = plain_task(3), rmab.learner("dilated-po", preset="tuned", gamma=5e-324, bonus=1e6)
+    with np.errstate(invalid="raise", divide="raise"):
+        state = rmab.run(task, learner).state
+    assert np.isfinite(state.arrays["losses"]).all()

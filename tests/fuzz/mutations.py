@@ -138,9 +138,14 @@ def odd_array(case: Case, array: Any) -> Any:
         lambda: given.astype(case.pick(["U8", "S3", "bool"])) if given.dtype.kind != "U" else np.zeros(3),
     ]
     if given.dtype.kind in "biuf":
-        changes.append(lambda: given.astype(case.pick(["f2", "f4", "f8", "i1", "u8", "c16", "g", ">f8", "?"])))
+        changes.append(lambda: _cast(given, case.pick(["f2", "f4", "f8", "i1", "u8", "c16", "g", ">f8", "?"])))
         changes += 3 * [lambda: _with_one(case, given)]
     return case.pick(changes)()
+
+
+def _cast(given: Any, kind: str) -> Any:
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN has no whole number
+        return given.astype(kind)
 
 
 def _with_one(case: Case, given: Any) -> Any:

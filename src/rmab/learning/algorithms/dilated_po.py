@@ -39,6 +39,7 @@ from rmab.solvers.compiled.bounds import dilated_bonus
 from rmab.solvers.transitions import TransitionSets
 
 EPOCHS = Doubling()
+LEAST = float(np.finfo(np.float64).tiny)  # of gamma: a product of small options may be 0, and nothing is divided by that
 
 
 @configured
@@ -106,7 +107,7 @@ class DilatedPo(Learner):
         sets = WideBernstein(epsilon=self.epsilon).around(pools, arrays["epoch"], until).take(pools.group)
         everywhere = np.ones(share.shape, dtype=bool)
         most, least = (bounds(pools, sets, share, everywhere, most=sign) for sign in (True, False))
-        gamma = self.chosen("gamma") * 2 * self.eta(view) * view.horizon
+        gamma = max(self.chosen("gamma") * 2 * self.eta(view) * view.horizon, LEAST)
         luck = (state.seed, state.episode)
         weights = importance(pools, self.decide(state).policy, share, arrays["epoch"], most, luck) + gamma
         to_go = of_blocks(pools, placed(view, feedback, _losses_to_go(pools, feedback, observed, arrays["prices"])))

@@ -46,7 +46,7 @@ class Fluid(ReadOnly):
         What one more activation at each step would be worth.
     gap : float
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
-        arm's least reward: certified. A constant added to the rewards of an arm leaves it as it is.
+        arm's least reward (in a phase): certified. A constant added to the rewards of an arm leaves it as it is.
     method : {'highs', 'newton'}
         The solver that found the plan.
     share : (C, H, S) float array

@@ -41,7 +41,7 @@ class OptimisticFluid(ReadOnly):
         What one more activation at each step would be worth.
     gap : float
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
-        arm's least reward: certified.
+        arm's least reward (in a phase): certified.
     mass : (N, H, S, 2) float array
         Occupancy of one arm of each row of the boxes.
     kernel : (N, H, S, 2, S) float array
