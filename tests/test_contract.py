@@ -229,6 +229,34 @@ class Hides(Counting):
         return rmab.Plan(IndexPolicy(state.arrays["paid"] * getattr(state, "hidden", 0.0), state.view.budget))
 
 
+class Travels(Counting):
+    """Keeps the contract in any situation."""
+
+    def decide_in(self, state, view):
+        return self.decide(state.seen_in(view))
+
+
+class Overspends(Travels):
+    def decide_in(self, state, view):
+        return rmab.Plan(IndexPolicy(state.arrays["paid"], np.minimum(view.budgets + 1, view.arms)))
+
+
+class Dithers(Travels):
+    _calls = 0
+
+    def decide_in(self, state, view):
+        self._calls += 1
+        return rmab.Plan(IndexPolicy(state.arrays["paid"] + self._calls, view.budget))
+
+
+class Stays(Counting):
+    """Says that it plans anywhere, and does not."""
+
+    @property
+    def anywhere(self):
+        return True
+
+
 class Credulous(Counting):
     def learn(self, state, feedback):
         self._check(state)
@@ -313,8 +341,9 @@ class Boasts(Counting):
 
 class TestBrokenLearners:
     def test_unbroken(self):
-        check_learner(Counting())
-        check_learner(Counting(), small_task())
+        for learner in (Counting(), Travels()):
+            check_learner(learner)
+            check_learner(learner, small_task())
 
     @pytest.mark.parametrize(
         ("broken", "line"),
@@ -327,6 +356,9 @@ class TestBrokenLearners:
             (Unpicklable(), "pickling: learner, state or plan cannot be pickled"),
             (Forgets(2.0), "pickling: the copies of learner, state and plan go on differently from episode 2 on"),
             (Hides(), "resume: the loaded state goes on differently from episode 2 on"),
+            (Overspends(), "budget: episode 2: step 0: the policy activates 4 arms, the budget is 3"),
+            (Dithers(), "situations: two plans for the same one differ"),
+            (Stays(), "situations: it plans anywhere, but refuses one (counting plans for the start, budget and horizon"),
             (Credulous(), "bad feedback: a missing step is taken for good"),
             (Crashes(), "bad feedback: a missing step raises KeyError, not FeedbackError"),
             (Hasty(), "bad feedback: a missing step is refused, but has changed the state"),

@@ -120,9 +120,9 @@ class Learner(Configured, ABC):
     def anywhere(self) -> bool:
         """Whether it plans for, and learns from, episodes of another start, budget or horizon than its view's.
 
-        If so, `decide_in` plans for them.
+        By default, it does where `decide_in` is written.
         """
-        return False
+        return type(self).decide_in is not Learner.decide_in
 
     @property
     def signature(self) -> str:
@@ -181,7 +181,7 @@ class Learner(Configured, ABC):
         if view is state.view:
             return self.decide(state)
         if not self.anywhere:
-            raise ModelError(f"{self.name} plans for the start, budget and horizon of its view only")
+            return Learner.decide_in(self, state, view)  # which says so
         if why := self.refuses(view):
             raise ModelError(f"{self.name} {why}")
         return self.decide_in(state, view)
@@ -213,11 +213,12 @@ class Learner(Configured, ABC):
         The feedback was checked.
         """
 
-    def decide_in(self, state: State, view: View) -> Plan:
-        """Override where `anywhere` is true: return the plan for another situation, of which `view` has start, budget and
-        horizon; a function of the two alone.
+    def decide_in(self, state: State, view: View) -> Plan:  # noqa: ARG002
+        """Override to plan for any situation: return the plan where `view` has the start, budget and horizon at hand.
+
+        It is a function of the two alone. Unless it is written, every situation but the view's own is a ModelError.
         """
-        raise NotImplementedError(f"{type(self).__name__} says that it plans anywhere, but has no decide_in")
+        raise ModelError(f"{self.name} plans for the start, budget and horizon of its view only")
 
     def refuses(self, view: View) -> str:  # noqa: ARG002
         """Override: return why it cannot play tasks like this, as the rest of a sentence; empty where it can."""

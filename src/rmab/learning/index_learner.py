@@ -128,13 +128,8 @@ class IndexLearner(Learner):
         arrays = {"counts": self.counting.begin(pools), **begin_means(pools, self.window(view))}
         return {**arrays, **self._prepared(pools, view, arrays, 0, seed)}
 
-    @property
-    def anywhere(self) -> bool:
-        """Whatever the start, budget and horizon: counts and means depend on none of them."""
-        return True
-
     def decide_in(self, state: State, view: View) -> Plan:
-        """Make the index again, for this situation."""
+        """Make the index again, for this situation: counts and means depend on none."""
         made = self._prepared(Pools.of(view), state.view, state.arrays, state.episode, state.seed)
         return self.decide(replace(state, view=view, arrays={**state.arrays, **made}))
 

@@ -15,6 +15,7 @@ from rmab.errors import FeedbackError, ModelError
 from rmab.families.definition import Task
 from rmab.learning.base import Learner, Plan
 from rmab.learning.state import State
+from rmab.model.problem import Problem
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.outcomes import Trajectory
@@ -34,6 +35,8 @@ def check_learner(learner: Learner, task: Task | None = None, *, episodes: int =
     causality      what an episode pays changes no plan up to and including its own.
     pickling       learner, state and plan go on in another process as they would here.
     resume         a state that was saved and loaded goes on as if nothing had happened.
+    situations     plans for another start, budget and horizon keep that budget, are the same when asked for again, and
+                   can be learned from; a learner that does not plan `anywhere` refuses them.
     bad feedback   is refused with FeedbackError, and leaves no trace.
     read-only      view, feedback and old states stay as they were.
     own states     a state of another learner is refused with ModelError; the learner itself does not change on the way.
@@ -66,6 +69,7 @@ def _check_clauses(learner: Learner, game: Game) -> None:
     k = len(course) // 2
     _check_pickling(player, game, course[k:], states[k])
     _check_resume(player, game, course[k:], states[k])
+    _check_situation(player, game, states[k])
     _check_feedback(player, game, states[k])
     _check_foreign_states(player, game, states[k])
     _check_relabelling(learner, player, game)
@@ -198,6 +202,29 @@ def _check_feedback(learner: Learner, game: Game, state: State) -> None:
             raise AssertionError(f"bad feedback: {name} is taken for good")
     same = of_state(learner.learn(state, good)) == of_state(after)
     require(same, "bad feedback: it is refused, but changes what is learned afterwards")
+
+
+def _check_situation(learner: Learner, game: Game, state: State) -> None:
+    """Plan for, play and learn an episode that starts elsewhere, has more budget and ends sooner."""
+    own, before = game.problem, of_state(state)
+    steps = max(own.horizon - 1, 1)
+    start = np.random.default_rng(LUCK).integers(0, own.arms.real_states)
+    budget = np.minimum(own.budgets[:steps] + 1, own.arms.count)
+    if learner.refuses(game.view.situated(start, budget, steps)):
+        return
+    try:
+        plans = [learner.plan(state, start=start, budget=budget, horizon=steps) for _ in range(2)]
+    except ModelError as error:
+        require(not learner.anywhere, f"situations: it plans anywhere, but refuses one ({error})")
+        return
+    view = game.view.situated(start, budget, steps)
+    require(of_plan(plans[0], view) == of_plan(plans[1], view), "situations: two plans for the same one differ")
+    problem = Problem(own.arms, start, budget, steps, own.phase_of[:steps])
+    now = replace(game, problem=problem)
+    seen = now.episode(state.episode, plans[0])
+    after = learner.learn(state, Feedback(seen.episode, seen.states, seen.actions, seen.rewards, budget))
+    require(after.episode == state.episode + 1, f"situations: episode {after.episode} follows {state.episode}")
+    require(of_state(state) == before, "situations: planning or learning has changed the state that it was given")
 
 
 def _check_relabelling(learner: Learner, player: Learner, game: Game) -> None:

@@ -145,7 +145,7 @@ class _Watched:
     """Stands for a part, and is called what the part is called."""
 
     def __init__(self, part: Any) -> None:
-        self._part, self.draws, self.feedback = part, part.draws, part.feedback
+        self._part, self.draws, self.feedback, self.anywhere = part, part.draws, part.feedback, part.anywhere
 
     @property
     def options(self) -> dict[str, Any]:
@@ -196,6 +196,9 @@ class _WatchedStep(_Watched, Step):
         tight = _tight(sets)
         self.seen(self._part.move(memory, episode, tight, estimate), tight)  # the sets of few episodes rule out little
         return self.seen(self._part.move(memory, episode, sets, estimate), sets)
+
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
+        return self.seen(self._part.again(memory, pools, sets), sets)
 
     def seen(self, plan: Stepped, sets: TransitionSets) -> Stepped:
         fits = isinstance(plan, Stepped) and np.ndim(plan.mass) == 4 and plan.mass.shape[::2] == sets.low.shape[:2]

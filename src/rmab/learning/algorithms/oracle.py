@@ -75,11 +75,6 @@ class Chance(Learner):
         """Keep nothing."""
         return {}
 
-    @property
-    def anywhere(self) -> bool:
-        """Whatever the start, budget and horizon."""
-        return True
-
     def decide_in(self, state: State, view: View) -> Plan:
         """Rank all arms alike."""
         return self.decide(state.seen_in(view))

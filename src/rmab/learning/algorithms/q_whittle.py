@@ -100,13 +100,8 @@ class QWhittle(Learner):
         tables = {"quality": Kept((payoffs, states, states, 2)), "index": Kept((payoffs, states))}
         return {**tables, "visits": Kept((payoffs, states, 2), "f", 0, MOST), "steps": whole()}
 
-    @property
-    def anywhere(self) -> bool:
-        """Whatever the start, budget and horizon: indices depend on none of them."""
-        return True
-
     def decide_in(self, state: State, view: View) -> Plan:
-        """Activate the highest indices."""
+        """Activate the highest indices, which depend on no situation."""
         return self.decide(state.seen_in(view))
 
     def refuses(self, view: View) -> str:

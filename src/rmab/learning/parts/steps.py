@@ -60,11 +60,18 @@ class Step(Part, ABC):
         plan = _projected(pools, sets, _uniform(pools), None)
         return Stepped(plan.mass, plan.iterations)
 
-    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
-        """Override where `anywhere` is true: return the plan for another situation, of which `pools` has start, budget and
-        horizon, given the sets of every block; what it keeps is dropped.
+    def __init_subclass__(cls, **options: object) -> None:
+        """Let a step with `again` plan anywhere, unless it says otherwise."""
+        super().__init_subclass__(**options)
+        if "anywhere" not in vars(cls):
+            cls.anywhere = cls.again is not Step.again
+
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:  # noqa: ARG002
+        """Override to plan for any situation: return the plan where `pools` has the start, budget and horizon at hand.
+
+        Given are the memory and the sets of every block; what the plan would keep is dropped.
         """
-        raise NotImplementedError(f"{type(self).__name__} says that it plans anywhere, but has no method `again`")
+        raise ModelError(f"{type(self).__name__} plans for the start, budget and horizon of the view only")
 
     @abstractmethod
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
@@ -140,7 +147,6 @@ class Lazy(Step):
     its own, and T need not be known.
     """
 
-    anywhere = True
     scale: float = option(default=1.0, ge=1e-12, le=1e6, help="how much greedier than by the rule, as a factor of beta")
 
     def kept(self, pools: Pools) -> Declared:
