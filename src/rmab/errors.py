@@ -16,7 +16,7 @@ class RmabError(Exception):
     ...     rmab.Arms([0.5, 0.5])
     ... except rmab.RmabError as error:
     ...     print(error)
-    kernels must have shape (N, S, 2, S) with N, S >= 1, got (2,)
+    kernels must have shape (N, S, 2, S), or (N, K, S, 2, S) for K phases, with N, K, S >= 1, got (2,)
     """
 
     def __init__(self, *words: object) -> None:
