@@ -4,12 +4,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import ArrayLike
 from scipy.special import kl_div, rel_entr
 
 import reference
 import rmab
 from rmab.common.arrays import BoolArray, FloatArray
+from rmab.errors import ModelError
 from rmab.solvers.checks import checked_budget
 from rmab.solvers.projection.compiled.program import Program
 from rmab.solvers.projection.program import make_program
@@ -208,27 +210,69 @@ def row_violation(instance: Instance, kernel: FloatArray) -> FloatArray:
     return worst
 
 
-def certify(instance: Instance, answer: Projection, *, tol: float = 1e-8, most: int = 60) -> None:
-    """Assert that the answer is the projection: feasible, with multipliers that meet the optimality conditions, no gap."""
+def faults(instance: Instance, answer: Projection, *, tol: float = 1e-8, most: int = 60) -> list[str]:
+    """Return why the answer is not the projection: it is feasible, meets the optimality conditions, and has no gap."""
     program, limit = instance.program, instance.limit
-    assert infeasibility(instance, answer) <= 1e-12
-    assert answer.prices.min() >= 0
-    assert answer.residual <= tol
-    assert answer.iterations <= most
     slow = reference.projection_dual(program, limit, answer.potentials, answer.prices)
-    flow = np.abs(slow.gradient).max()
     slack = np.where(limit == 0, 0.0, (limit - slow.used) / np.maximum(limit, 1.0))
     complementarity = np.abs(np.minimum(answer.prices, slack))[limit > 0].max(initial=0.0)
-    assert max(flow, complementarity) <= 1.01 * tol + 1e-11
     # The returned point is the one that these multipliers stand for, up to what they violate.
     near = 10 * program.reach.shape[1] * max(answer.residual, 1e-11)
-    np.testing.assert_allclose(answer.mass, slow.mass, atol=near, rtol=0)
-    np.testing.assert_allclose(answer.z, slow.mass[..., None] * slow.kernel, atol=near, rtol=0)
     value = instance.divergence(answer.z)
-    assert abs(answer.value - value) <= 1e-9 * max(1.0, abs(value))
     # The constant sum of the reference is left out of both: it may dwarf them.
     spent = rel_entr(answer.z, instance.reference) - answer.z
     primal = program.weights @ spent.sum(axis=(1, 2, 3, 4))
     gap, scale = primal + slow.value, max(1.0, abs(primal))
-    assert -1e-9 * scale <= gap <= 1e-7 * scale
-    assert abs(answer.gap - gap) <= 1e-9 * scale
+    conditions = {  # what is measured, and the most that it may be
+        "infeasible": (infeasibility(instance, answer), 1e-12),
+        "a negative price": (-answer.prices.min(), 0.0),
+        "residual": (answer.residual, tol),
+        "iterations": (answer.iterations, most),
+        "flow": (np.abs(slow.gradient).max(), 1.01 * tol + 1e-11),
+        "complementarity": (complementarity, 1.01 * tol + 1e-11),
+        "another mass": (np.abs(answer.mass - slow.mass).max(), near),
+        "another occupancy": (np.abs(answer.z - slow.mass[..., None] * slow.kernel).max(), near),
+        "another value": (abs(answer.value - value), 1e-9 * max(1.0, abs(value))),
+        "a negative gap": (-gap, 1e-9 * scale),
+        "gap": (gap, 1e-7 * scale),
+        "another gap": (abs(answer.gap - gap), 1e-9 * scale),
+    }
+    return [f"{name}: {found:.3g}, above {limit:.3g}" for name, (found, limit) in conditions.items() if not found <= limit]
+
+
+def differing(one: Projection, other: Projection) -> list[str]:
+    """Return in what two answers differ, be it in the last bit."""
+    names = ("mass", "kernel", "prices", "potentials", "value", "gap", "residual", "iterations")
+    return [name for name in names if not np.array_equal(getattr(one, name), getattr(other, name))]
+
+
+def unsaid(instance: Instance, *words: str, **options: Any) -> list[str]:
+    """Return the words that are missing where the instance is refused; a second line counts as one that is missing."""
+    with pytest.raises(ModelError) as caught:
+        instance.solve(**options)
+    message = str(caught.value)
+    return [word for word in words if word not in message] + (["one line"] if "\n" in message else [])
+
+
+def changed(array: Any, *changes: tuple[Any, float]) -> Any:
+    """Return a copy with some entries changed."""
+    copy = np.array(array, dtype=float)
+    for place, value in changes:
+        copy[place] = value
+    return copy
+
+
+def own_sets_per_step(instance: Instance) -> Instance:
+    """Give every step a phase of its own, with the sets that it has anyway: K = H."""
+    tables = {name: getattr(instance, name) for name in ("low", "high", "radius")}
+    return instance.but(phase_of=None, **{k: None if t is None else instance.at_steps(t) for k, t in tables.items()})
+
+
+def untimed(seed: int, shape: tuple[int, int, int], **options: Any) -> Instance:
+    """One phase, with start probabilities all the same."""
+    return random_instance(seed, shape, **options).but(start=timed_instance(seed, shape).start)
+
+
+def per_step(arms: int, horizon: int) -> FloatArray:
+    """(H,) budgets: tight, zero, slack, in turn."""
+    return np.resize([0.4 * arms, 0.0, 0.1, arms + 1.0, 0.0, 0.05], horizon)

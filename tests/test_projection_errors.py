@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rmab
-from instances import Instance, random_instance
+from instances import Instance, changed, random_instance, unsaid
 from rmab.errors import ModelError, SolverError
 from rmab.solvers.projection.newton import DualNewton
 
@@ -15,27 +15,9 @@ BALL = random_instance(0, (2, 3, 3), support=0.7, radius=0.2)
 IMPOSSIBLE = tuple(int(i) for i in np.argwhere(BOX.high == 0)[0])
 
 
-def changed(array: Any, *changes: tuple[Any, float]) -> Any:
-    """Return a copy with some entries changed."""
-    copy = np.array(array, dtype=float)
-    for place, value in changes:
-        copy[place] = value
-    return copy
-
-
 def one(instance: Instance, field: str, place: Any, value: float) -> Instance:
     """Return the instance with one entry of one field changed."""
     return instance.but(**{field: changed(getattr(instance, field), (place, value))})
-
-
-def refused(instance: Instance, *words: str, **options: Any) -> None:
-    """Assert that the instance is refused with a single line that holds these words."""
-    with pytest.raises(ModelError) as caught:
-        instance.solve(**options)
-    message = str(caught.value)
-    assert "\n" not in message
-    for word in words:
-        assert word in message
 
 
 ROW = (1, 2, 1, slice(None))
@@ -49,19 +31,19 @@ def test_what_the_tests_below_change_is_fine_before() -> None:
 
 
 def test_lower_above_upper() -> None:
-    refused(one(BOX, "low", ENTRY, float(BOX.high[ENTRY]) + 1e-6), *PLACE, f"next state {ENTRY[3]}")
+    assert not unsaid(one(BOX, "low", ENTRY, float(BOX.high[ENTRY]) + 1e-6), *PLACE, f"next state {ENTRY[3]}")
 
 
 @pytest.mark.parametrize("value", [-1e-6, 1.0 + 1e-6, np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("field", ["low", "high"])
 def test_bounds_outside_the_unit_interval(field: str, value: float) -> None:
-    refused(one(BOX, field, ENTRY, value), *PLACE, f"next state {ENTRY[3]}")
+    assert not unsaid(one(BOX, field, ENTRY, value), *PLACE, f"next state {ENTRY[3]}")
 
 
 def test_empty_boxes() -> None:
-    refused(one(BOX, "high", ROW, 0.2).but(low=changed(BOX.low, (ROW, 0.0))), *PLACE, "no distribution", "0.6")
-    refused(one(BOX, "low", ROW, 0.5).but(high=changed(BOX.high, (ROW, 1.0))), *PLACE, "no distribution", "1.5")
-    refused(one(BOX, "high", ROW, 0.0).but(low=changed(BOX.low, (ROW, 0.0))), *PLACE)
+    assert not unsaid(one(BOX, "high", ROW, 0.2).but(low=changed(BOX.low, (ROW, 0.0))), *PLACE, "no distribution", "0.6")
+    assert not unsaid(one(BOX, "low", ROW, 0.5).but(high=changed(BOX.high, (ROW, 1.0))), *PLACE, "no distribution", "1.5")
+    assert not unsaid(one(BOX, "high", ROW, 0.0).but(low=changed(BOX.low, (ROW, 0.0))), *PLACE)
 
 
 def test_a_box_that_is_empty_by_rounding_only_is_not_empty() -> None:
@@ -77,7 +59,9 @@ def test_a_box_that_is_empty_by_rounding_only_is_not_empty() -> None:
 def test_reference_that_is_not_positive_where_allowed(
     request: pytest.FixtureRequest, instance: Instance, value: float
 ) -> None:
-    refused(one(instance, "reference", (1, 2, *ENTRY[1:]), value), *PLACE, "step 2", f"next state {ENTRY[3]}", "reference")
+    assert not unsaid(
+        one(instance, "reference", (1, 2, *ENTRY[1:]), value), *PLACE, "step 2", f"next state {ENTRY[3]}", "reference"
+    )
 
 
 @pytest.mark.parametrize("value", [-1.0, np.nan])
@@ -95,86 +79,86 @@ def test_reference_that_is_no_measure_where_a_transition_is_impossible(instance:
 
 
 def test_centre_that_needs_what_the_reference_excludes() -> None:
-    refused(one(BALL, "reference", (1, slice(None), *ENTRY[1:]), 0.0), *PLACE, f"next state {ENTRY[3]}", "centre")
+    assert not unsaid(one(BALL, "reference", (1, slice(None), *ENTRY[1:]), 0.0), *PLACE, f"next state {ENTRY[3]}", "centre")
 
 
 @pytest.mark.parametrize("instance", [BOX, BALL], ids=["box", "ball"])
 @pytest.mark.parametrize("shape", [(2, 3, 3, 2), (2, 3, 3, 3, 3), (2, 3, 3, 2, 4), (2, 0, 3, 2, 3), (0, 3, 3, 2, 3), (5,)])
 def test_reference_of_another_shape(instance: Instance, shape: tuple[int, ...]) -> None:
-    refused(instance.but(reference=np.ones(shape)), "reference", str(shape))
+    assert not unsaid(instance.but(reference=np.ones(shape)), "reference", str(shape))
 
 
 @pytest.mark.parametrize("shape", [(3, 3, 2, 3), (2, 3, 2), (2, 4, 2, 4), (2, 3, 1, 3)])
 def test_sets_of_another_shape(shape: tuple[int, ...]) -> None:
-    refused(BOX.but(low=np.zeros(shape)), "lower", str(shape))
-    refused(BOX.but(high=np.ones(shape)), "upper", str(shape))
-    refused(BOX.but(low=np.zeros(shape), high=np.ones(shape)), str(shape))
-    refused(BALL.but(low=np.ones(shape)), "centre", str(shape))
-    refused(BALL.but(radius=np.ones(shape[:2])), "radius", str(shape[:2]))
+    assert not unsaid(BOX.but(low=np.zeros(shape)), "lower", str(shape))
+    assert not unsaid(BOX.but(high=np.ones(shape)), "upper", str(shape))
+    assert not unsaid(BOX.but(low=np.zeros(shape), high=np.ones(shape)), str(shape))
+    assert not unsaid(BALL.but(low=np.ones(shape)), "centre", str(shape))
+    assert not unsaid(BALL.but(radius=np.ones(shape[:2])), "radius", str(shape[:2]))
 
 
 @pytest.mark.parametrize("field", ["low", "high", "start", "budget", "weights", "reference"])
 @pytest.mark.parametrize("value", ["x", [["a"]], {}, 1j, [[1.0], [1.0, 2.0]]], ids=str)
 def test_what_is_not_numbers(request: pytest.FixtureRequest, field: str, value: Any) -> None:
     words = {"low": "lower", "high": "upper"}
-    refused(BOX.but(**{field: value}), words.get(field, field))
+    assert not unsaid(BOX.but(**{field: value}), words.get(field, field))
 
 
 @pytest.mark.parametrize("value", [-1, 3, 1.5, np.nan])
 def test_start_out_of_range(value: float) -> None:
-    refused(BOX.but(start=[0, value]), "start", "1", "0..2")
-    refused(BALL.but(start=[value, 0]), "start", "0", "0..2")
+    assert not unsaid(BOX.but(start=[0, value]), "start", "1", "0..2")
+    assert not unsaid(BALL.but(start=[value, 0]), "start", "0", "0..2")
 
 
 @pytest.mark.parametrize("start", [0, [0], [0, 0, 0], [[0, 0]]], ids=str)
 def test_start_of_another_shape(start: Any) -> None:
-    refused(BOX.but(start=start), "start", "(2,)")
+    assert not unsaid(BOX.but(start=start), "start", "(2,)")
 
 
 @pytest.mark.parametrize("value", [-1e-9, -np.inf, np.nan, np.inf])
 def test_budgets_that_nothing_can_meet(value: float) -> None:
-    refused(BOX.but(budget=value), "budget", "step 0")
-    refused(BALL.but(budget=[1.0, 0.0, value]), "budget", "step 2")
+    assert not unsaid(BOX.but(budget=value), "budget", "step 0")
+    assert not unsaid(BALL.but(budget=[1.0, 0.0, value]), "budget", "step 2")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_budget_that_is_no_number_is_called_so(value: float) -> None:
-    refused(BOX.but(budget=value), str(value))
+    assert not unsaid(BOX.but(budget=value), str(value))
 
 
 @pytest.mark.parametrize("budget", [[1.0, 1.0], [1.0] * 4, [[1.0] * 3], []], ids=str)
 def test_budget_of_another_shape(budget: Any) -> None:
-    refused(BOX.but(budget=budget), "budget", "(3,)")
+    assert not unsaid(BOX.but(budget=budget), "budget", "(3,)")
 
 
 @pytest.mark.parametrize(
     "weights", [[1.0], [1.0, 0.0], [1.0, -1.0], [np.nan, 1.0], [1.0, np.inf], 1.0, [[1.0, 1.0]]], ids=str
 )
 def test_bad_weights(weights: Any) -> None:
-    refused(BOX.but(weights=weights), "weights")
-    refused(BALL.but(weights=weights), "weights")
+    assert not unsaid(BOX.but(weights=weights), "weights")
+    assert not unsaid(BALL.but(weights=weights), "weights")
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 3), (2, 4, 3), (2, 3, 2)])
 def test_warm_start_of_another_shape(shape: tuple[int, int, int]) -> None:
-    refused(BOX, "warm", str((*shape, 2)), "(2, 3, 3, 2)", warm=random_instance(0, shape).solve())
+    assert not unsaid(BOX, "warm", str((*shape, 2)), "(2, 3, 3, 2)", warm=random_instance(0, shape).solve())
 
 
 @pytest.mark.parametrize("warm", [1, "cold", np.zeros((2, 3, 3))], ids=str)
 def test_warm_start_that_is_no_projection(warm: Any) -> None:
-    refused(BOX, "warm", warm=warm)
+    assert not unsaid(BOX, "warm", warm=warm)
 
 
 def test_centre_that_is_no_distribution() -> None:
-    refused(one(BALL, "low", ENTRY, float(BALL.low[ENTRY]) + 1e-6), *PLACE, "centre", "distribution")
-    refused(one(BALL, "low", ENTRY, np.nan), *PLACE, "centre")
+    assert not unsaid(one(BALL, "low", ENTRY, float(BALL.low[ENTRY]) + 1e-6), *PLACE, "centre", "distribution")
+    assert not unsaid(one(BALL, "low", ENTRY, np.nan), *PLACE, "centre")
     moved = changed(BALL.low, ((1, 2, 1, 0), -0.1), ((1, 2, 1, 1), 0.1), ((1, 2, 1, 2), 1.0))
-    refused(BALL.but(low=moved), *PLACE, "centre")
+    assert not unsaid(BALL.but(low=moved), *PLACE, "centre")
 
 
 @pytest.mark.parametrize("value", [-1e-12, np.nan])
 def test_bad_radius(value: float) -> None:
-    refused(one(BALL, "radius", (1, 2, 1), value), *PLACE, "radius")
+    assert not unsaid(one(BALL, "radius", (1, 2, 1), value), *PLACE, "radius")
 
 
 def test_radius_may_be_infinite() -> None:
@@ -191,7 +175,7 @@ def test_a_tolerance_out_of_reach(tol: float) -> None:
 
 @pytest.mark.parametrize("tol", [-1.0, np.nan, "small", None], ids=str)
 def test_a_tolerance_that_is_none(tol: Any) -> None:
-    refused(BOX, "tol", tol=tol)
+    assert not unsaid(BOX, "tol", tol=tol)
 
 
 def test_too_few_iterations_are_said_with_the_residual_reached(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import corpus
 import rmab
-from instances import Instance, certify, infeasibility, random_instance
+from instances import Instance, faults, infeasibility, random_instance
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import SolverError
 from rmab.families.deadline import kernel as deadline_kernel
@@ -49,7 +49,7 @@ def over_200_orders(seed: int, **options: object) -> Instance:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_instances_of_learning_runs(path: Path) -> None:
     instance = corpus.read(path)
-    certify(instance, instance.solve(), most=30)
+    assert not faults(instance, instance.solve(), most=30)
 
 
 def test_the_corpus_is_there() -> None:
@@ -62,7 +62,7 @@ def test_a_learning_run_warm_started_from_episode_to_episode(options: dict[str, 
     previous = None
     for instance in corpus.learning_run(seed=7, arms=4, budget=2, horizon=8, episodes=6, **options):
         cold, warm = instance.solve(), instance.solve(warm=previous)
-        certify(instance, warm, most=30)
+        assert not faults(instance, warm, most=30)
         np.testing.assert_allclose(warm.z, cold.z, atol=1e-7)
         previous = warm
 
@@ -71,7 +71,7 @@ def test_a_learning_run_warm_started_from_episode_to_episode(options: dict[str, 
 @pytest.mark.parametrize("seed", range(3))
 def test_narrow_boxes(seed: int, width: float) -> None:
     instance = random_instance(seed, (3, 6, 4), width=width)
-    certify(instance, instance.solve(), most=30)
+    assert not faults(instance, instance.solve(), most=30)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -82,7 +82,7 @@ def test_boxes_of_a_few_floating_point_numbers(seed: int) -> None:
         low = np.where(rng.random(low.shape) < 0.5, np.nextafter(low, 0), low)
         high = np.where(rng.random(high.shape) < 0.5, np.nextafter(high, 1), high)
     few = instance.but(low=low, high=high)
-    certify(few, few.solve(), most=30)
+    assert not faults(few, few.solve(), most=30)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -94,7 +94,7 @@ def test_boxes_that_meet_the_simplex_in_one_corner(seed: int, end: str) -> None:
     low, high = (quarters, np.minimum(quarters + 0.3, 1)) if end == "lower" else (quarters / 2, quarters)
     wide = instance.but(low=low, high=high)
     answer = wide.solve()
-    certify(wide, answer, most=30)
+    assert not faults(wide, answer, most=30)
     exact = instance.but(low=quarters, high=quarters).solve()
     np.testing.assert_allclose(answer.z, exact.z, atol=1e-8)
 
@@ -109,7 +109,7 @@ def test_successors_that_no_distribution_can_use(upper: float) -> None:
     table = np.where(high[:, None] > 0, instance.reference, 0.0)
     hard = instance.but(low=low, high=high, reference=table, start=[0, 0])
     answer = hard.solve()
-    certify(hard, answer, most=60)
+    assert not faults(hard, answer, most=60)
     assert answer.mass[:, :, 1:].max() <= 1e-14
 
 
@@ -118,7 +118,7 @@ def test_successors_that_no_distribution_can_use(upper: float) -> None:
 def test_rows_with_one_successor(seed: int, radius: float | None) -> None:
     instance = random_instance(seed, (3, 8, 5), support=0.0, radius=radius)
     answer = instance.solve()
-    certify(instance, answer, most=30)
+    assert not faults(instance, answer, most=30)
     np.testing.assert_allclose(answer.kernel, np.rint(answer.kernel), atol=1e-15)
 
 
@@ -132,7 +132,7 @@ def test_masses_that_must_be_tiny(seed: int, mass: float) -> None:
     low[:, 1, :, 2] = mass
     tiny = instance.but(low=low, high=high, start=[0, 1])
     answer = tiny.solve()
-    certify(tiny, answer)
+    assert not faults(tiny, answer)
     assert 0 < answer.mass[1, 1:, 2].max() <= 1.01 * mass
 
 
@@ -143,14 +143,14 @@ def test_large_steps_of_a_learner(eta: float, radius: float | None) -> None:
     instance = random_instance(0, (4, 20, 3), spread=0.1, radius=radius, budget=1.2)
     reward = np.random.default_rng(0).random((4, 1, 3, 2, 1))
     hard = instance.but(reference=instance.reference * np.exp(eta * reward))
-    certify(hard, hard.solve())
+    assert not faults(hard, hard.solve())
 
 
 @pytest.mark.parametrize("passive", [1e-2, 1e-4, 1e-6, 1e-12, 1e-15, 1e-50, 1e-200])
 def test_an_arm_that_wants_to_be_active_far_beyond_the_budget(passive: float) -> None:
     instance = eager(passive)
     answer = instance.solve()
-    certify(instance, answer)
+    assert not faults(instance, answer)
     np.testing.assert_allclose(answer.prices, -np.log(passive), rtol=1e-6)
 
 
@@ -161,7 +161,7 @@ def test_references_over_200_orders(radius: float | None, budget: float) -> None
     for seed, support in product(range(6), (1.0, 0.5)):
         instance = over_200_orders(seed, shape=(3, 5, 3), radius=radius, support=support, budget=budget)
         try:
-            certify(instance, instance.solve())
+            assert not faults(instance, instance.solve())
         except (AssertionError, SolverError) as error:
             failures.append((seed, support, str(error)[:80]))
     assert not failures
@@ -182,7 +182,7 @@ def test_single_rows_of_great_spread(name: str) -> None:
     instance = ROWS[name]()
     if instance.high is None:  # one step: the other states' rows carry nothing, but need a reference too
         instance.reference[0, 0, 1:] = np.where(instance.low[0, 1:] > 0, 1.0, instance.reference[0, 0, 1:])
-    certify(instance, instance.solve())
+    assert not faults(instance, instance.solve())
 
 
 def test_a_successor_that_underflows_but_must_be_used() -> None:
@@ -194,7 +194,7 @@ def test_a_successor_that_underflows_but_must_be_used() -> None:
     instance = Instance(table, np.zeros_like(high), high, [0], 1.0)
     answer = instance.solve()
     assert infeasibility(instance, answer) <= 1e-12
-    certify(instance, answer)
+    assert not faults(instance, answer)
 
 
 def test_rows_that_underflow_as_a_whole() -> None:
@@ -204,7 +204,7 @@ def test_rows_that_underflow_as_a_whole() -> None:
     table[0, :, 1:] = 1e-200
     table[0, :, 1:, :, 0] = 0.0
     instance = Instance(table, np.zeros_like(high), high, [0], 1.0)
-    certify(instance, instance.solve())
+    assert not faults(instance, instance.solve())
 
 
 SHAPES = {"many arms": (1000, 6, 3), "many states": (2, 5, 40), "long": (2, 200, 3), "long, many states": (1, 100, 40)}
@@ -222,7 +222,7 @@ def test_large_shapes(name: str, radius: float | None) -> None:
     assert abs(answer.value - spent) <= 1e-9 * spent
     assert abs(answer.gap) <= 1e-7 * spent
     if radius is None:
-        certify(instance, answer)
+        assert not faults(instance, answer)
 
 
 def test_deadline_scheduling_with_known_support_and_a_uniform_reference() -> None:
@@ -230,14 +230,14 @@ def test_deadline_scheduling_with_known_support_and_a_uniform_reference() -> Non
     possible: FloatArray = deadline_kernel()[None] > 0
     table = np.broadcast_to(possible[:, None] / (2 * 120**2), (1, 8, 120, 2, 120))
     instance = Instance(table, np.zeros(possible.shape), possible.astype(float), [0], 30.0, weights=[100.0])
-    certify(instance, instance.solve())
+    assert not faults(instance, instance.solve())
 
 
 def test_budgets_of_very_different_sizes() -> None:
     budgets = np.array([1e-12, 3.0, 1e-6, 0.0, 1e6, 1e-3])
     instance = random_instance(0, (4, 6, 3), budget=budgets)
     answer = rmab.project(instance.reference, instance.low, instance.high, instance.start, budgets)
-    certify(instance, answer)
+    assert not faults(instance, answer)
     assert (answer.mass[..., 1].sum(axis=(0, 2)) <= budgets * (1 + 1e-12)).all()
 
 
@@ -255,14 +255,14 @@ def steep_deadline(seed: int, width: float) -> Instance:
 def test_steep_rewards_far_from_any_start(seed: int) -> None:
     """Newton with the point's own masses needs 75 to 134 iterations for these, and a path of milder references; or fails."""
     instance = steep_deadline(seed, 0.1)
-    certify(instance, instance.solve())
+    assert not faults(instance, instance.solve())
 
 
 def test_a_warm_start_from_another_world() -> None:
     """The plan for other rewards is no place to start from; the answer is the same."""
     one, other = steep_deadline(0, 0.1), steep_deadline(1, 0.1)
     cold, warm = other.solve(), other.solve(warm=one.solve())
-    certify(other, warm)
+    assert not faults(other, warm)
     np.testing.assert_allclose(warm.mass, cold.mass, atol=1e-7)
 
 

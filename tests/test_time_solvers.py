@@ -214,3 +214,18 @@ def test_round_robin_goes_on_where_it_stopped() -> None:
     took = [n for turn, size in zip(turns, [1, 0, 3, 2] * 3, strict=True) for n in turn]
     assert [turn.size for turn in turns] == [1, 0, 3, 2] * 3
     np.testing.assert_array_equal(np.bincount(took, minlength=5), [4, 4, 4, 3, 3])
+
+
+def test_a_phase_without_a_step_decides_nothing() -> None:
+    """Its rewards may be as large as they like: no rounding of the others is measured by them."""
+    problem, reward = timed_problem(5, 2, 2, 3, 4, phase_of=[0, 0, 0, 0], budget=1)
+    reward *= 1e-9
+    huge = reward.copy()
+    huge[:, 1] *= 1e17
+    np.testing.assert_array_equal(rmab.whittle_finite(problem, huge).index, rmab.whittle_finite(problem, reward).index)
+    for method in ("highs", "newton"):
+        one, other = (rmab.fluid(problem, table, method=method) for table in (huge, reward))
+        np.testing.assert_array_equal(one.prices, other.prices)
+        assert one.bound == other.bound
+    for make in (rmab.myopic_index, rmab.lagrangian_index, rmab.occupancy_index):
+        np.testing.assert_array_equal(make(problem, huge).table, make(problem, reward).table)

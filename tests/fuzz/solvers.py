@@ -27,7 +27,7 @@ from fuzz.proofs import (
     stake,
     written_out,
 )
-from instances import Instance, certify
+from instances import Instance, faults
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError, SolverError
 from rmab.solvers.stationary.stationary import stationary_fluid
@@ -134,7 +134,8 @@ def project(case: Case) -> None:
     except SolverError:
         case.count("projection unsolved")
         return
-    certify(instance, answer, most=200)
+    found = faults(instance, answer, most=200)
+    require(not found, f"project: {'; '.join(found)}")
     warm = instance.solve(warm=answer)
     np.testing.assert_allclose(warm.mass, answer.mass, atol=1e-6)
 

@@ -56,7 +56,8 @@ def arm_whittle_finite(kernels: FloatArray, rewards: FloatArray, phase_of: IntAr
     """
     above = rewards - rewards.min(axis=(1, 2), keepdims=True)  # a constant reward changes no index
     states, horizon = rewards.shape[1], phase_of.size
-    reach = (horizon + 1) * (float(above.max()) or 1.0)  # beyond it, every state is passive, or active
+    most = float(above[np.unique(phase_of)].max())  # a phase without a step decides nothing
+    reach = (horizon + 1) * (most or 1.0)  # beyond it, every state is passive, or active
     prices, values = np.array([-reach, reach]), np.zeros((states, 2))
     index, indexable = np.empty((horizon, states)), True
     fuzz, loose = 1e-13 * reach, TOUCH * reach
