@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import rmab
 from reference import bisect
 from rmab.common.arrays import FloatArray
-from timed import by_step, expected, fluid_value, limits, optimum, timed_problem
+from timed import by_step, certificate, expected, fluid_value, limits, optimum, timed_problem
 
 pytestmark = pytest.mark.compiled
 
@@ -20,25 +20,6 @@ def written_out(problem: rmab.Problem, reward: FloatArray) -> tuple[rmab.Problem
     kernels, gains = by_step(problem, reward)
     arms = rmab.Arms(kernels, groups=problem.arms.groups)
     return rmab.Problem(arms, problem.start, problem.budget, problem.horizon, np.arange(problem.horizon)), gains
-
-
-def certificate(problem: rmab.Problem, reward: FloatArray, plan: rmab.Fluid) -> tuple[float, float]:
-    """Return what the plan's occupancy earns, after checks of flow, start and budget; and the bound of its prices."""
-    kernels, gains = by_step(problem, reward)
-    mass = plan.occupancy
-    np.testing.assert_allclose(mass[:, 0].sum(axis=2), problem.start_masses, atol=1e-12)
-    for h in range(1, problem.horizon):
-        flow = np.einsum("nsa,nsay->ny", mass[:, h - 1], kernels[:, h - 1])
-        np.testing.assert_allclose(mass[:, h].sum(axis=2), flow, atol=1e-12)
-    assert (mass >= 0).all()
-    assert (mass[..., 1].sum(axis=(0, 2)) <= np.array(limits(problem)) + 1e-9).all()
-    assert (plan.prices >= 0).all()
-    value = np.zeros((problem.arms.count, problem.arms.states))
-    for h in reversed(range(problem.horizon)):
-        worth = gains[:, h] - plan.prices[h] * np.array([0.0, 1.0]) + np.einsum("nsay,ny->nsa", kernels[:, h], value)
-        value = worth.max(axis=2)
-    bound = float((problem.start_masses * value).sum() + np.array(limits(problem)) @ plan.prices)
-    return float((mass * gains).sum()), bound
 
 
 @pytest.mark.parametrize("method", ["highs", "newton"])

@@ -30,6 +30,8 @@ WRONG: Any = 3
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.Arms(PROBLEM.arms.kernels, groups=np.array(1)), "groups must be a list of labels"),
     (lambda: rmab.Arms(PROBLEM.arms.kernels, state_names=np.array(1)), "state_names must be a list of names"),
+    (lambda: rmab.Arms(PROBLEM.arms.kernels, state_names=["a", "\0"]), "the name of state 1 has a NUL character in it"),
+    (lambda: replace(rmab.task("cpap"), name="a\0b"), "name has a NUL character in it"),
     (lambda: rmab.Arms.of_sizes(WRONG), "kernels must be a list of kernels, one per arm, got int"),
     (lambda: rmab.Task("x", WRONG, TASK.adversary), "problem must be a Problem, got int"),
     (lambda: rmab.Task("x", PROBLEM, WRONG), "adversary must be an Adversary, got int"),

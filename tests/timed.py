@@ -144,3 +144,22 @@ def rewards_of(problem: rmab.Problem, seed: int, episodes: int = 4) -> rmab.Task
     if arms.groups is not None:
         rewards = rewards[:, arms.representatives[arms.groups]]
     return rmab.Task.from_rewards(problem, rewards, low=-1, high=2)
+
+
+def certificate(problem: rmab.Problem, reward: FloatArray, plan: rmab.Fluid) -> tuple[float, float]:
+    """Return what the plan's occupancy earns, after checks of flow, start and budget; and the bound of its prices."""
+    kernels, gains = by_step(problem, reward)
+    mass = plan.occupancy
+    np.testing.assert_allclose(mass[:, 0].sum(axis=2), problem.start_masses, atol=1e-12)
+    for h in range(1, problem.horizon):
+        flow = np.einsum("nsa,nsay->ny", mass[:, h - 1], kernels[:, h - 1])
+        np.testing.assert_allclose(mass[:, h].sum(axis=2), flow, atol=1e-12)
+    assert (mass >= 0).all()
+    assert (mass[..., 1].sum(axis=(0, 2)) <= np.array(limits(problem)) + 1e-9).all()
+    assert (plan.prices >= 0).all()
+    value = np.zeros((problem.arms.count, problem.arms.states))
+    for h in reversed(range(problem.horizon)):
+        worth = gains[:, h] - plan.prices[h] * np.array([0.0, 1.0]) + np.einsum("nsay,ny->nsa", kernels[:, h], value)
+        value = worth.max(axis=2)
+    bound = float((problem.start_masses * value).sum() + np.array(limits(problem)) @ plan.prices)
+    return float((mass * gains).sum()), bound

@@ -100,3 +100,10 @@ def as_states(start: ArrayLike, sizes: IntArray, *, one_for_all: bool = False) -
     for n in np.flatnonzero(~((given >= 0) & (given < sizes) & (given == np.floor(given))))[:1]:
         raise ModelError(f"start[{n}] must be in 0..{sizes[n] - 1} (the states of arm {n}), got {given[n]:g}")
     return frozen(given.astype(np.int64))
+
+
+def checked_text(text: str, name: str) -> str:
+    """Return a text without NUL characters, which files cannot keep, or raise ModelError."""
+    if "\0" in text:
+        raise ModelError(f"{name} has a NUL character in it: {text!r:.60}")
+    return text

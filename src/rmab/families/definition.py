@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, frozen
-from rmab.common.checks import as_floats, as_integer, expect
+from rmab.common.checks import as_floats, as_integer, checked_text, expect
 from rmab.common.files import read_fields, write_fields
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError
@@ -61,6 +61,7 @@ class Task:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise ModelError(f"name must be text, got {self.name!r:.40}")
+        checked_text(self.name, "name")
         expect(self.problem, Problem, "problem")
         expect(self.adversary, Adversary, "adversary")
         if not isinstance(self.feedback, str) or self.feedback not in get_args(FeedbackMode):

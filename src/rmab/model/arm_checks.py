@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats, as_integer
+from rmab.common.checks import as_floats, as_integer, checked_text
 from rmab.common.words import escaped
 from rmab.errors import ModelError
 from rmab.model.time import bare, place
@@ -41,7 +41,7 @@ def checked_names(names: Sequence[str] | None, states: int) -> tuple[str, ...] |
         return None
     if not isinstance(names, Sequence | np.ndarray) or (isinstance(names, np.ndarray) and names.ndim == 0):
         raise ModelError(f"state_names must be a list of names, got {names!r:.40}")
-    result = tuple(str(name) for name in names)
+    result = tuple(checked_text(str(name), f"state_names: the name of state {s}") for s, name in enumerate(names))
     if len(result) != states or len(set(result)) != states:
         listed = escaped(", ".join(result))
         raise ModelError(f"state_names: {states} different names are needed, got {len(result)}: {listed:.200}")

@@ -1,5 +1,7 @@
 """Backward induction under budget prices, and the occupancy that a policy produces."""
 
+import numpy as np
+
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.compile import compiled
 
@@ -74,3 +76,81 @@ def forward(
                 for y in range(states):
                     moved = (mass - active) * kernels[cell, s, 0, y] + active * kernels[cell, s, 1, y]
                     occupancy[c, h + 1, y, 0] += moved
+
+
+@compiled
+def steer(
+    kernels: FloatArray,
+    kernel_of: IntArray,
+    reward: FloatArray,
+    phase_of: IntArray,
+    start: FloatArray,
+    budget: FloatArray,
+    values: FloatArray,
+    share: FloatArray,
+    occupancy: FloatArray,
+) -> None:
+    """Follow the blocks' masses under shares (C,H,S) as `forward` does, but meet every budget (H,) where that costs least.
+
+    Too much is taken from the states where activating is worth least, too little is given to those where it is worth most,
+    if that is more than nothing; its worth is measured by the values (C,H+1,S) of a dual solution. Where the plan needs
+    every activation (a conveyor that runs backward as soon as some are missing), scaling all shares down would let errors
+    of rounding grow from step to step. kernels (C*L,S,2,S), kernel_of (H,): which of the L; reward (C*K,S,2) by cell.
+    """
+    blocks, horizon, states = share.shape
+    rows, phases = kernels.shape[0] // blocks, reward.shape[0] // blocks
+    occupancy[:, 0, :, 0] = start
+    worth, active = np.empty(blocks * states), np.empty(blocks * states)
+    for h in range(horizon):
+        for c in range(blocks):
+            cell, row = c * phases + phase_of[h], c * rows + kernel_of[h]
+            for s in range(states):
+                gain = reward[cell, s, 1] - reward[cell, s, 0]
+                for y in range(states):
+                    gain += (kernels[row, s, 1, y] - kernels[row, s, 0, y]) * values[c, h + 1, y]
+                worth[c * states + s] = gain
+                active[c * states + s] = share[c, h, s] * occupancy[c, h, s, 0]
+        level(worth, active, occupancy[:, h, :, 0], budget[h])
+        for c in range(blocks):
+            row = c * rows + kernel_of[h]
+            if h + 1 < horizon:
+                occupancy[c, h + 1, :, 0] = 0.0
+            for s in range(states):
+                mass = occupancy[c, h, s, 0]
+                if mass == 0.0:
+                    occupancy[c, h, s, 1] = 0.0
+                    continue
+                busy = min(active[c * states + s], mass)
+                share[c, h, s] = busy / mass
+                occupancy[c, h, s, 1] = busy
+                occupancy[c, h, s, 0] = mass - busy
+                if h + 1 < horizon:
+                    for y in range(states):
+                        moved = (mass - busy) * kernels[row, s, 0, y] + busy * kernels[row, s, 1, y]
+                        occupancy[c, h + 1, y, 0] += moved
+
+
+@compiled
+def level(worth: FloatArray, active: FloatArray, mass: FloatArray, budget: float) -> None:
+    """Change the active part (C*S,) of the masses (C,S) until it is the budget: less where it is worth least, or more where
+    it is worth most and more than nothing.
+    """
+    states, missing = mass.shape[1], budget - active.sum()
+    if missing == 0.0:
+        return
+    order = np.argsort(worth)
+    for i in range(order.size):
+        if missing < 0.0:
+            node = order[i]
+            cut = min(active[node], -missing)
+            active[node] -= cut
+            missing += cut
+        elif missing > 0.0:
+            node = order[order.size - 1 - i]
+            if worth[node] <= 0.0:
+                break
+            more = min(mass[node // states, node % states] - active[node], missing)
+            active[node] += more
+            missing -= more
+        else:
+            break

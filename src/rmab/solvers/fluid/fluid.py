@@ -19,7 +19,7 @@ from rmab.errors import ModelError, SolverError
 from rmab.model.problem import Problem
 from rmab.model.time import by_step, parted
 from rmab.solvers.checks import checked_table
-from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.compiled.dynamics import forward, steer
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.highs import FluidLp
 from rmab.solvers.fluid.path import SoftPath
@@ -28,6 +28,7 @@ from rmab.solvers.transitions import TransitionSets
 Method = Literal["auto", "highs", "newton"]
 
 SMALL = 500  # variables up to which HiGHS is faster
+LONG = 20  # steps per state of all blocks beyond which it is faster, too: 'newton' has an unknown per step, all coupled
 PATIENCE = 200_000  # variables beyond which HiGHS is not tried where 'newton' has failed: it may take hours
 NO_MASS = 1e-12  # what a solver leaves in a state that its plan does not use
 
@@ -116,8 +117,8 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
         Reward of each arm, state and action; in each phase, where it depends on the time.
     method : {'auto', 'highs', 'newton'}
         'highs' solves the LP as a whole and ends in a vertex, exact to rounding. 'newton' follows the softened dual and
-        ends inside the set of optimal plans. 'auto' takes the first for small problems, the second for others; where it
-        fails, the other one. The plan says which it was.
+        ends inside the set of optimal plans. 'auto' takes the first for small problems and for few arms over many steps,
+        the second for others; where it fails, the other one. The plan says which it was.
     tolerance : float
         Largest certified gap, relative. Rounding may keep 'newton' from tolerances below 1e-7.
 
@@ -148,7 +149,8 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
     check_memory(f"the fluid LP of {size:.3g} variables", 16.0 * size)
     if method != "auto":
         return _solved(problem, blocks, method, wanted)
-    first, other = ("highs", "newton") if size <= SMALL else ("newton", "highs")
+    long = size <= PATIENCE and problem.horizon > LONG * blocks.start.size
+    first, other = ("highs", "newton") if size <= SMALL or long else ("newton", "highs")
     try:
         return _solved(problem, blocks, first, wanted)
     except SolverError as error:
@@ -181,13 +183,19 @@ def certified(
     mass = occupancy.sum(axis=3)
     share = np.divide(occupancy[..., 1], mass, out=np.zeros_like(mass), where=mass > NO_MASS)
     np.clip(share, 0.0, 1.0, out=share)
-    feasible = np.empty_like(occupancy)
     units, budget = blocks.units(), problem.budgets.astype(np.float64)
-    forward(blocks.kernels, blocks.phase_of, blocks.start, budget, share, feasible)
-    value = float((feasible * by_step(units.reward, blocks.count, blocks.phase_of)).sum())
-    bound = replace(blocks, reward=frozen(units.reward)).bound(prices / units.scale, budget)
+    own = replace(blocks, reward=frozen(units.reward))
+    values, _ = own.values(prices / units.scale)
+    bound = own.bound(prices / units.scale, budget)
+    feasible, plan = np.empty_like(occupancy), share.copy()
+    forward(own.kernels, own.phase_of, own.start, budget, plan, feasible)
+    value = float((feasible * by_step(own.reward, own.count, own.phase_of)).sum())
+    if not units.gap(bound, value) <= tolerance:
+        plan = share
+        steer(own.kernels, own.phase_of, own.reward, own.phase_of, own.start, budget, values, plan, feasible)
+        value = float((feasible * by_step(own.reward, own.count, own.phase_of)).sum())
     gap = units.gap(bound, value)
     if not gap <= tolerance:
         raise SolverError(f"fluid LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
     earned, most = (units.whole(one, blocks.start.sum(axis=1), blocks.phase_of) for one in (value, bound))
-    return Fluid(earned, most, frozen(prices), gap, frozen(share), problem, blocks, method)
+    return Fluid(earned, most, frozen(prices), gap, frozen(plan), problem, blocks, method)

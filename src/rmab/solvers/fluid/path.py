@@ -22,7 +22,7 @@ from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.common.memory import check_memory
 from rmab.errors import SolverError
 from rmab.model.time import by_step
-from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.compiled.dynamics import forward, steer
 from rmab.solvers.compiled.linear import back_solve, factor, forward_vector
 from rmab.solvers.compiled.optimism import best_values
 from rmab.solvers.fluid.compiled.sensitivity import curve
@@ -40,6 +40,7 @@ LAST = 1e13  # eta at which exponents have few digits left
 ITERATIONS = 1000  # allowed along the whole path
 FARTHEST = 0.2  # longest Newton step, relative to the largest scaled price (or 100), before it is damped
 STEEPEST = 600.0  # largest exponent: phi stays finite at any price
+DEAR = 2.0  # times what the gap comes to where budgets are met: above, they are met in another way
 AIM = 0.1  # part of the tolerance that the last step aims at
 LEAST = 1e-11  # curvature relative to the budget that may be rounding: prices with no more stay where they are
 
@@ -207,13 +208,22 @@ class SoftPath:
         prices, values = np.maximum(point.prices, 0.0) / point.eta, np.empty_like(self.values)
         best_values(self.rows, self.unit_reward, self.phase_of, self.idle, prices, values)
         bound = float((self.start * values[:, 0]).sum() + self.budget @ prices)
-        forward(self.kernels, self.kernel_of, self.start, self.budget, self.share, self.occupancy)
-        value = float((self.occupancy * by_step(self.unit_reward, len(self.start), self.phase_of)).sum())
+        dynamics = (self.kernels, self.kernel_of)
+        share = self.share.copy()
+        forward(*dynamics, self.start, self.budget, share, self.occupancy)
+        value = self.earned()
+        if (bound - value) / self.total * point.eta > DEAR * self.missing:  # budgets missed cost more than the temperature
+            steer(*dynamics, self.unit_reward, self.phase_of, self.start, self.budget, values, self.share, self.occupancy)
+            value = self.earned()
         self.missing = min(self.missing, (bound - value) / self.total * point.eta)
         self.gap, self.prices = self.units.gap(bound, value), self.units.scale * prices
         masses = self.start.sum(axis=1)
         self.bound, self.value = (self.units.whole(one, masses, self.phase_of) for one in (bound, value))
         return self.gap
+
+    def earned(self) -> float:
+        """Return what the occupancy earns, in units of what is at stake."""
+        return float((self.occupancy * by_step(self.unit_reward, len(self.start), self.phase_of)).sum())
 
 
 def some_kernels(sets: TransitionSets, blocks: int, phase_of: IntArray) -> FloatArray:
