@@ -94,7 +94,9 @@ def earliest_deadline_first(problem: Problem) -> IndexPolicy:
     return _ranked(problem, [slots + 1 - d if load else 0 for d, load in spots])
 
 
-def deadline_whittle(problem: Problem, *, discount: float = 1.0, pay: float = PAY, penalty: float = PENALTY) -> Whittle:
+def deadline_whittle(
+    problem: Problem, *, discount: float | None = None, pay: float = PAY, penalty: float = PENALTY
+) -> Whittle:
     """Return the Whittle indices of charging spots in closed form (Yu, Xu & Tong 2018).
 
     The index is 0 if L = 0, the pay if 0 < L < D, and otherwise the pay plus what the unit saves at departure, discounted:
@@ -107,7 +109,7 @@ def deadline_whittle(problem: Problem, *, discount: float = 1.0, pay: float = PA
         Of charging spots, as in the task `deadline`, of any number of slots and units; other arms, and more than one phase,
         are a ModelError.
     discount : float, optional
-        In [0, 1].
+        In [0, 1]; the problem's by default.
     pay, penalty : float, optional
         What a unit pays, less its energy, and what a departure costs, times the square of the units left; the paper's.
 
@@ -123,7 +125,7 @@ def deadline_whittle(problem: Problem, *, discount: float = 1.0, pay: float = PA
     >>> rmab.deadline_whittle(spots.problem).index.shape
     (4, 120)
     """
-    discount = as_share(discount, "discount")
+    ahead = problem.discount if discount is None else as_share(discount, "discount")
     for name, value in (("pay", pay), ("penalty", penalty)):
         if as_number(value, name) < 0 and name == "penalty":
             raise ModelError(f"penalty must be 0 or more, got {value}")
@@ -135,7 +137,7 @@ def deadline_whittle(problem: Problem, *, discount: float = 1.0, pay: float = PA
     for s, (d, load) in enumerate(spots):
         if load > 0:
             late = (load - d + 1) ** 2 - (load - d) ** 2 if load >= d else 0
-            index[s] = pay + penalty * discount ** (d - 1) * late
+            index[s] = pay + penalty * ahead ** (d - 1) * late
     count = problem.arms.count
     return Whittle(frozen(np.tile(index, (count, 1))), frozen(np.ones(count, dtype=bool)), problem.budget)
 

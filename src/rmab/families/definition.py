@@ -143,7 +143,8 @@ class Task:
             return self
         own = self.problem
         arms = own.arms.repeated(times)
-        grown = Problem(arms, np.repeat(own.start, times, axis=0), times * own.budget, own.horizon, own.phase_of)
+        start, rest = np.repeat(own.start, times, axis=0), (own.horizon, own.phase_of)
+        grown = Problem(arms, start, times * own.budget, *rest, discount=own.discount)
         return replace(self, problem=grown, adversary=self.adversary.repeated(times))
 
     def view(self) -> View:
@@ -167,6 +168,7 @@ class Task:
             state_names=arms.state_names,
             phase_of=self.problem.phase_of if self.problem.phases > 1 else None,
             phases=self.problem.phases,
+            discount=self.problem.discount,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

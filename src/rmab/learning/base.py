@@ -73,8 +73,9 @@ class Learner(Configured, ABC):
         What tables call it.
     paper : str
         Where it comes from; empty where it is nobody's.
-    feedback, draws, privileged
-        Override with a class attribute where they apply: `feedback = "full"`, `draws = True`, `privileged = "knows ..."`.
+    feedback, draws, privileged, discounted
+        Override with a class attribute where they apply: `feedback = "full"`, `draws = True`, `privileged = "knows ..."`,
+        `discounted = True`.
 
     Examples
     --------
@@ -117,6 +118,11 @@ class Learner(Configured, ABC):
         return ""
 
     @property
+    def discounted(self) -> bool:
+        """Whether it heeds the discount of its view; the others refuse a view whose discount is not 1."""
+        return False
+
+    @property
     def anywhere(self) -> bool:
         """Whether it plans for, and learns from, episodes of another start, budget or horizon than its view's.
 
@@ -139,6 +145,8 @@ class Learner(Configured, ABC):
         number = as_integer(seed, "seed")
         if number < 0:
             raise ModelError(f"seed must be 0 or more, got {number}")
+        if view.discount < 1.0 and not self.discounted:
+            raise ModelError(f"{self.name} learns for rewards that all count alike, the view has discount {view.discount:g}")
         if why := self.refuses(view):
             raise ModelError(f"{self.name} {why}")
         arrays = {name: frozen(np.asarray(array)) for name, array in self.initial(view, number).items()}

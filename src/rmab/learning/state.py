@@ -100,11 +100,14 @@ class State(ReadOnly):
     def load(cls, path: str | os.PathLike[str]) -> State:
         """Read a state that `save` wrote; FileError where the file is not one."""
         _check_suffix(path)
-        optional = {f"view_{name}" for name in ("groups", "support", "sizes", "state_names", "phase_of", "phases")}
+        optional = {
+            f"view_{name}" for name in ("groups", "support", "sizes", "state_names", "phase_of", "phases", "discount")
+        }
         required = {f"view_{one.name}" for one in fields(View)} - optional | {"learner", "seed", "episode"}
         given = read_fields(path, "rmab learner state", required, optional, prefix="array_")
         seen: dict[str, Any] = {one.name: given.get(f"view_{one.name}") for one in fields(View)}
         seen["phases"] = 0 if seen["phases"] is None else seen["phases"]  # files of before there were phases
+        seen["discount"] = 1.0 if seen["discount"] is None else seen["discount"]
         arrays = {key[6:]: frozen(np.asarray(value)) for key, value in given.items() if key.startswith("array_")}
         try:
             numbers = (as_integer(given["seed"], "seed"), as_integer(given["episode"], "episode"))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, IntArray, ReadOnly
+from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer, check_magnitude, expect
 from rmab.common.files import read_fields, write_fields
 from rmab.common.forks import cached_property
@@ -23,6 +23,7 @@ from rmab.model.arms import Arms
 from rmab.model.time import (
     bare,
     cells,
+    checked_discount,
     checked_limits,
     checked_phases,
     checked_start,
@@ -55,6 +56,8 @@ class Problem(ReadOnly):
     phase_of : array_like of int, shape (H,), optional
         The phase of every step, 0..K-1, where kernels or rewards depend on the time. By default there is one phase, or one
         for each step where the arms have H phases.
+    discount : float, default 1
+        Above 0 and at most 1: a reward at step h counts discount ** h of itself, in plans, bounds, simulations and regret.
 
     Raises
     ------
@@ -81,9 +84,17 @@ class Problem(ReadOnly):
     budget: int | IntArray
     horizon: int
     phase_of: IntArray
+    discount: float
 
     def __init__(
-        self, arms: Arms, start: ArrayLike, budget: ArrayLike, horizon: int, phase_of: ArrayLike | None = None
+        self,
+        arms: Arms,
+        start: ArrayLike,
+        budget: ArrayLike,
+        horizon: int,
+        phase_of: ArrayLike | None = None,
+        *,
+        discount: float = 1.0,
     ) -> None:
         if not isinstance(arms, Arms):
             raise ModelError(f"arms must be rmab.Arms, got {type(arms).__name__}; build them with rmab.Arms(kernels)")
@@ -98,6 +109,7 @@ class Problem(ReadOnly):
         object.__setattr__(self, "budget", limit)
         object.__setattr__(self, "horizon", steps)
         object.__setattr__(self, "phase_of", phases)
+        object.__setattr__(self, "discount", checked_discount(discount))
 
     @property
     def phases(self) -> int:
@@ -109,6 +121,11 @@ class Problem(ReadOnly):
         """(H,) the budget of every step."""
         return limits_of(self.budget, self.horizon)
 
+    @cached_property
+    def discounts(self) -> FloatArray:
+        """(H,) what a reward of 1 at every step counts."""
+        return frozen(np.power(self.discount, np.arange(self.horizon), dtype=np.float64))
+
     @property
     def start_masses(self) -> FloatArray:
         """(N, S) the probability of every start state."""
@@ -116,6 +133,8 @@ class Problem(ReadOnly):
 
     def from_step(self, step: int, start: ArrayLike) -> Problem:
         """Return what is left of an episode when the arms are in these states, or have these probabilities, at a step.
+
+        Where there is a discount, rewards count as if the step were the first.
 
         Examples
         --------
@@ -128,7 +147,7 @@ class Problem(ReadOnly):
         if not 0 <= first < self.horizon:
             raise ModelError(f"step must be in 0..{self.horizon - 1}, got {first}")
         rest = (self.budgets[first:], self.horizon - first, self.phase_of[first:])
-        return Problem(self.arms, start, *rest)
+        return Problem(self.arms, start, *rest, discount=self.discount)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this problem to one file, `.npz` or `.json`; FileError if it cannot be written."""
@@ -148,7 +167,7 @@ class Problem(ReadOnly):
 
     REQUIRED = frozenset({"kernels", "start", "budget", "horizon"})
     OF_ARMS = frozenset({"state_names", "groups", "support", "sizes"})
-    OPTIONAL = OF_ARMS | {"phase_of"}
+    OPTIONAL = OF_ARMS | {"phase_of", "discount"}
 
     def fields(self) -> dict[str, Any]:
         """Return the problem as plain arrays and numbers by name, as `from_fields` takes them."""
@@ -156,25 +175,31 @@ class Problem(ReadOnly):
         names = None if arms.state_names is None else np.array(arms.state_names)
         own = {"start": self.start, "budget": self.budget, "horizon": self.horizon, "kernels": arms.kernels}
         rest = {"state_names": names, "groups": arms.groups, "support": arms.support, "sizes": arms.sizes}
-        return {**own, **rest, "phase_of": self.phase_of if self.phases > 1 else None}
+        time = {
+            "phase_of": self.phase_of if self.phases > 1 else None,
+            "discount": self.discount if self.discount < 1 else None,
+        }
+        return {**own, **rest, **time}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Problem:
         """Build a problem from plain arrays and numbers by name; ModelError if they do not form one."""
         arms = Arms(fields["kernels"], **{name: fields.get(name) for name in cls.OF_ARMS})
-        return cls(arms, fields["start"], fields["budget"], fields["horizon"], fields.get("phase_of"))
+        discount = {} if fields.get("discount") is None else {"discount": fields["discount"]}
+        return cls(arms, fields["start"], fields["budget"], fields["horizon"], fields.get("phase_of"), **discount)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether arms, start, budget, horizon and phases are equal."""
+        """Return whether arms, start, budget, horizon, phases and discount are equal."""
         if not isinstance(other, Problem):
             return NotImplemented
-        alike = ("horizon", "start", "budget", "phase_of")
+        alike = ("horizon", "start", "budget", "phase_of", "discount")
         return all(np.array_equal(getattr(self, one), getattr(other, one)) for one in alike) and self.arms == other.arms
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Problem({self.arms!r}, budget {said(self.budget)}, horizon {self.horizon})"
+        discount = f", discount {self.discount:g}" if self.discount < 1 else ""
+        return f"Problem({self.arms!r}, budget {said(self.budget)}, horizon {self.horizon}{discount})"
 
 
 def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:

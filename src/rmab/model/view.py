@@ -20,6 +20,7 @@ from rmab.model.time import (
     MOST_PHASES,
     cells,
     check_phases,
+    checked_discount,
     checked_limits,
     checked_phases,
     checked_start,
@@ -64,6 +65,8 @@ class View(ReadOnly):
         The phase of every step, as in `Problem`. Dynamics and rewards are learned for each phase by itself.
     phases : int, optional
         K, the number of phases; 0, the default, stands for those that `phase_of` has.
+    discount : float, default 1
+        As in `Problem`. Most learners are for rewards that all count alike, and say so where it is less than 1.
 
     Raises
     ------
@@ -94,6 +97,7 @@ class View(ReadOnly):
     state_names: tuple[str, ...] | None
     phase_of: IntArray | None = None
     phases: int = 0
+    discount: float = 1.0
 
     def __post_init__(self) -> None:
         """Check every field as a problem's are, and make the arrays read-only copies."""
@@ -192,6 +196,7 @@ def _checked(view: View) -> dict[str, Any]:
         "budget": limit,
         "phase_of": phase_of,
         "phases": phases,
+        "discount": checked_discount(view.discount),
         "start": checked_start(view.start, every, sizes["states"], one_for_all=False),
         "low": low,
         "high": high,

@@ -146,7 +146,7 @@ def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True,
         index[:, h] = pays[:, k, :, 1] - pays[:, k, :, 0]
         if lookahead and h + 1 < problem.horizon:
             change = kernels[:, k, :, 1] - kernels[:, k, :, 0]
-            index[:, h] += np.einsum("nsy,ny->ns", change, pays[:, phase_of[h + 1], :, 0])
+            index[:, h] += problem.discount * np.einsum("nsy,ny->ns", change, pays[:, phase_of[h + 1], :, 0])
     return IndexPolicy(index, problem.budget, rule=rule)
 
 

@@ -86,7 +86,7 @@ class LpUpdate:
         try:
             lp = self._free.pop()  # pop and append are atomic: no two threads get the same
         except IndexError:
-            lp = FluidLp(self.blocks, self.problem.budgets, anywhere=True)
+            lp = FluidLp(self.blocks, self.problem.budgets, self.problem.discounts, anywhere=True)
         planned, _ = lp.solve_from(h, masses)
         self._free.append(lp)
         return planned

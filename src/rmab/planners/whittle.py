@@ -58,7 +58,7 @@ class Whittle(ReadOnly):
         return IndexPolicy(self.index, self.budget, rule=rule)
 
 
-def whittle(problem: Problem, reward: ArrayLike, *, discount: float = 1.0) -> Whittle:
+def whittle(problem: Problem, reward: ArrayLike, *, discount: float | None = None) -> Whittle:
     """Compute the Whittle indices of an endless horizon.
 
     Parameters
@@ -67,8 +67,8 @@ def whittle(problem: Problem, reward: ArrayLike, *, discount: float = 1.0) -> Wh
         Arms, start states, budget and horizon.
     reward : (N, S, 2) array
         Reward of each arm, state and action.
-    discount : float
-        Between 0 and 1; 1 stands for average reward.
+    discount : float, optional
+        Between 0 and 1; 1 stands for average reward. The problem's by default.
 
     Returns
     -------
@@ -90,13 +90,13 @@ def whittle(problem: Problem, reward: ArrayLike, *, discount: float = 1.0) -> Wh
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "whittle"))
     check_timeless("whittle", problem.phases, "rmab.whittle_finite takes them")
-    discount = as_share(discount, "discount")
+    ahead = problem.discount if discount is None else as_share(discount, "discount")
     index, indexable = np.zeros((len(blocks.kernels), problem.arms.states)), np.ones(len(blocks.kernels), dtype=bool)
     for n in np.unique(blocks.block_of, return_index=True)[1]:
         c, size = blocks.block_of[n], problem.arms.real_states[n]
         try:
             index[c, :size], indexable[c] = arm_whittle(
-                blocks.kernels[c, :size, :, :size], blocks.reward[c, :size], discount
+                problem.arms.kernels[n, :size, :, :size], blocks.reward[c, :size], ahead
             )
         except ModelError as error:
             raise ModelError(f"arm {n}: {error}") from error

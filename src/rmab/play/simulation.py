@@ -151,7 +151,7 @@ def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, roun
 def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: range) -> FloatArray:
     """(N, S, 2) visits of every pair, summed over the episodes r that `simulate` plays with default_rng((key, r)).
 
-    With phases, (N, K, S, 2).
+    With phases, (N, K, S, 2). A visit counts what a reward of its step does, which is less than 1 where it is discounted.
     """
     count, states, phases = problem.arms.count, problem.arms.states, problem.phases
     nothing = _checked(problem, policy, np.zeros((count, states, 2)), np.random.default_rng(key))
@@ -160,10 +160,10 @@ def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: range) -
     actions = np.empty((len(rounds), problem.horizon, count), dtype=bool)
     _play(problem, policy, nothing, _numbered_streams(key, rounds.stop)[rounds.start :], seen, actions)
     cell = np.arange(count) * phases + problem.phase_of[:, np.newaxis]  # (H, N)
-    visits = np.zeros(count * phases * states * 2)
+    visits, worth = np.zeros(count * phases * states * 2), np.repeat(problem.discounts, count)
     for where, active in zip(seen, actions, strict=True):
         pairs = 2 * (cell * states + where[:-1]) + active
-        visits += np.bincount(pairs.reshape(-1), minlength=visits.size)
+        visits += np.bincount(pairs.reshape(-1), weights=worth, minlength=visits.size)
     return visits.reshape(shape_of(phases, count, states, 2))
 
 
@@ -211,7 +211,8 @@ def _play(
     table = policy.by_step(problem.horizon)
     if table.shape != (problem.horizon, arms.count, arms.states):
         raise PolicyError(f"table has shape {policy.table.shape}, the problem has {arms!r}, horizon {problem.horizon}")
-    model = (arms.cumulative, arms.group_of, *_start(problem), table, _phases_first(reward, problem), problem.phase_of)
+    time = (problem.phase_of, problem.discounts)
+    model = (arms.cumulative, arms.group_of, *_start(problem), table, _phases_first(reward, problem), *time)
     rule = (policy.limits(problem.horizon), policy.floor, policy.rounding == "dependent")
     at, count = index_episodes(*model, problem.budgets, *rule, streams.copy(), rewards, activations, states, actions)
     if at >= 0:
@@ -253,7 +254,8 @@ def _episode(
         if seen is not None:
             seen[0][h], seen[1][h] = states, active
         phase = problem.phase_of[h]
-        total += step(states, active, arms.cumulative[phase], arms.group_of, rewards[phase], arm_stream)
+        paid = step(states, active, arms.cumulative[phase], arms.group_of, rewards[phase], arm_stream)
+        total += problem.discounts[h] * paid
     if seen is not None:
         seen[0][problem.horizon] = states
     return total, used

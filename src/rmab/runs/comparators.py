@@ -85,8 +85,9 @@ class Comparators:
 
     @cached_property
     def visits(self) -> FloatArray:
-        """(N, S, 2), or (N, K, S, 2) with phases: mean visits per episode of O1's occupancy."""
-        return frozen(by_phase(self.plan.occupancy, self.problem.phase_of, self.problem.phases))
+        """(N, S, 2), or (N, K, S, 2) with phases: mean visits per episode of O1's occupancy, discounted as rewards are."""
+        counted = self.plan.occupancy * self.problem.discounts[:, np.newaxis, np.newaxis]
+        return frozen(by_phase(counted, self.problem.phase_of, self.problem.phases))
 
     def per_episode(self, which: Comparator) -> FloatArray:
         """(T,) what the comparator 'O1', 'O2' or 'O3' earns in each episode; ModelError for another name."""
@@ -164,7 +165,7 @@ def _fingerprint(problem: Problem, rewards: FloatArray) -> bytes:
     """Return a digest of everything that the comparators depend on."""
     arms = problem.arms
     digest = sha256(repr((problem.horizon, problem.phases, problem.start.shape, rewards.shape)).encode())
-    kernels, time = arms.kernels[arms.representatives], (problem.budgets, problem.phase_of)
+    kernels, time = arms.kernels[arms.representatives], (problem.budgets, problem.phase_of, problem.discounts)
     for array in (kernels, arms.group_of, *time, problem.start, rewards):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()

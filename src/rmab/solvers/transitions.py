@@ -117,6 +117,7 @@ class TransitionSets(ReadOnly):
         order = np.argsort(~allowed, axis=3, kind="stable").astype(np.uint32)
         spare = np.maximum(1.0 - self.low.sum(axis=3), 0.0)
         spare[spare < CERTAIN] = 0.0  # a known kernel, up to rounding
+        spare[(self.low == self.high).all(axis=3)] = 0.0  # or a discounted one, which sums to less
         return Rows(self.low, self.high, spare, order, allowed.sum(axis=3).astype(np.uint32))
 
 

@@ -36,11 +36,11 @@ class Units:
         """Return (bound - value), both in these units, relative to the larger of the bound and `most`."""
         return (bound - value) / max(abs(bound), most)
 
-    def whole(self, value: float, mass: FloatArray, phase_of: IntArray) -> float:
-        """Return a value in these units as a reward again, where every block has this mass (C,) at each step (H,)."""
+    def whole(self, value: float, mass: FloatArray, phase_of: IntArray, discounts: FloatArray | None = None) -> float:
+        """Return a value in these units as a reward again, where every block has this mass (C,), discounted at each step."""
         least = self.least.reshape(mass.size, -1)
-        steps = np.bincount(phase_of, minlength=least.shape[1])
-        return self.scale * value + sum(int(many) * float(mass @ each) for many, each in zip(steps, least.T, strict=True))
+        steps = np.bincount(phase_of, weights=discounts, minlength=least.shape[1])
+        return self.scale * value + sum(float(many) * float(mass @ each) for many, each in zip(steps, least.T, strict=True))
 
 
 def reachable(moves: BoolArray, start: BoolArray, phase_of: IntArray) -> BoolArray:

@@ -29,6 +29,7 @@ class Oracle(Learner):
 
     name = "oracle"
     privileged = "knows the kernels and the rewards of all episodes"
+    discounted = True
     index: Literal["lagrangian", "occupancy"] = option(default="lagrangian", help="which index ranks the arms")
     rule: Rule = option(default="fill", help=RULE)
     rounding: Rounding = option(default="top", help=ROUNDING)
@@ -70,6 +71,7 @@ class Chance(Learner):
     """A uniformly random set of B arms at every step: what everything should beat."""
 
     name = "random"
+    discounted = True
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Keep nothing."""

@@ -72,6 +72,7 @@ def index_episodes(
     table: FloatArray,
     reward: FloatArray,
     phase_of: IntArray,
+    discounts: FloatArray,
     budget: IntArray,
     limit: IntArray,
     floor: float,
@@ -84,7 +85,8 @@ def index_episodes(
 ) -> tuple[int, int]:
     """Play R episodes of an index policy; streams (R,2,4) hold one stream for the arms and one for the policy per episode.
 
-    cumulative (K,G,S,2,S) and reward (K,N,S,2) have phases first, table (H,N,S) has steps first. The policy activates up to
+    cumulative (K,G,S,2,S) and reward (K,N,S,2) have phases first, table (H,N,S) has steps first. Rewards of a step count
+    discounts (H,) of themselves. The policy activates up to
     limit (H,) arms; budget (H,) is the problem's hard budget. Writes rewards (R,) and activations (R,), and every step into
     states_seen (R,H+1,N) and actions_seen (R,H,N) unless they are empty. Returns (-1, 0), or the step and count at which the
     budget was broken.
@@ -110,7 +112,7 @@ def index_episodes(
                 states_seen[r, h] = states
                 actions_seen[r, h] = active
             phase = phase_of[h]
-            total += step(states, active, cumulative[phase], groups, reward[phase], streams[r, 0])
+            total += discounts[h] * step(states, active, cumulative[phase], groups, reward[phase], streams[r, 0])
         if record:
             states_seen[r, horizon] = states
         rewards[r] = total

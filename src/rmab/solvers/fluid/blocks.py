@@ -1,6 +1,9 @@
 """Blocks: arms that plan alike (same dynamics, same reward) are solved once, with the mass of all of them.
 
 Exact: from a feasible occupancy of the sum, every arm follows the block's shares from its own start state.
+
+A discount is mass that is lost: with kernels times the discount, the masses of step h, what they earn and the budget that
+they may use all count discount ** h of themselves, and values and prices are those of the step itself.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +19,7 @@ from rmab.solvers.units import Units, reachable, steps_reached
 
 @dataclass(frozen=True, eq=False)
 class Blocks(ReadOnly):
-    """C blocks of arms, with K phases: kernels (C*K,S,2,S) and reward (C*K,S,2) by cell (`rmab.model.time`).
+    """C blocks of arms, with K phases: kernels (C*K,S,2,S), discounted, and reward (C*K,S,2) by cell (`rmab.model.time`).
 
     start (C,S) is the number of arms per state, block_of (N,) the block of every arm, phase_of (H,) the phase of every step.
     """
@@ -40,6 +43,7 @@ class Blocks(ReadOnly):
         start = np.zeros((len(first), arms.states))
         np.add.at(start, block_of.reshape(-1), problem.start_masses)
         kernels = np.ascontiguousarray(cells(arms.kernels[first], phases))
+        kernels = kernels if problem.discount == 1.0 else kernels * problem.discount
         pays = np.ascontiguousarray(by_arm[first].reshape(-1, arms.states, 2))
         return cls(frozen(kernels), frozen(pays), frozen(start), frozen(block_of.reshape(-1)), problem.phase_of)
 

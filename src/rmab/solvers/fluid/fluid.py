@@ -17,7 +17,7 @@ from rmab.common.checks import as_tolerance
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError, SolverError
 from rmab.model.problem import Problem
-from rmab.model.time import by_step, parted
+from rmab.model.time import by_step, cells, parted
 from rmab.solvers.checks import checked_table
 from rmab.solvers.compiled.dynamics import forward, steer
 from rmab.solvers.fluid.blocks import Blocks
@@ -44,7 +44,7 @@ class Fluid(ReadOnly):
     bound : float
         The dual value: no policy within the budget earns more.
     prices : (H,) float array
-        What one more activation at each step would be worth.
+        What one more activation at each step would be worth, in rewards of that step.
     gap : float
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
         arm's least reward (in a phase): certified. A constant added to the rewards of an arm leaves it as it is.
@@ -88,7 +88,7 @@ class Fluid(ReadOnly):
         unbounded = np.full(horizon, np.inf)
         for n in range(arms.count):
             block = self.blocks.block_of[n]
-            kernel, share = self.blocks.of_block(block), self.share[block : block + 1].copy()
+            kernel, share = cells(arms.kernels[n : n + 1], arms.phases), self.share[block : block + 1].copy()
             forward(kernel, phase_of, start[n : n + 1], unbounded, share, occupancy[n : n + 1])
         return frozen(occupancy)
 
@@ -166,11 +166,11 @@ def _solved(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> 
     """Solve by one method, 'highs' or 'newton'."""
     if method == "newton":
         kernels = blocks.kernels.copy()  # writable, as those of boxes are: compiled code exists for one kind
-        budget = problem.budgets.astype(np.float64)
-        path = SoftPath(TransitionSets(kernels, kernels), blocks.reward, blocks.start, budget, blocks.phase_of)
+        sets = TransitionSets(kernels, kernels)
+        path = SoftPath(sets, blocks.reward, blocks.start, problem.budgets, blocks.phase_of, problem.discounts)
         path.solve(tolerance)
         return certified(problem, blocks, path.occupancy, path.prices, tolerance, method)
-    occupancy, prices = FluidLp(blocks, problem.budgets).solve()
+    occupancy, prices = FluidLp(blocks, problem.budgets, problem.discounts).solve()
     return certified(problem, blocks, occupancy, prices, tolerance, method)
 
 
@@ -183,7 +183,7 @@ def certified(
     mass = occupancy.sum(axis=3)
     share = np.divide(occupancy[..., 1], mass, out=np.zeros_like(mass), where=mass > NO_MASS)
     np.clip(share, 0.0, 1.0, out=share)
-    units, budget = blocks.units(), problem.budgets.astype(np.float64)
+    units, budget = blocks.units(), problem.budgets * problem.discounts
     own = replace(blocks, reward=frozen(units.reward))
     values, _ = own.values(prices / units.scale)
     bound = own.bound(prices / units.scale, budget)
@@ -197,5 +197,6 @@ def certified(
     gap = units.gap(bound, value)
     if not gap <= tolerance:
         raise SolverError(f"fluid LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
-    earned, most = (units.whole(one, blocks.start.sum(axis=1), blocks.phase_of) for one in (value, bound))
+    masses = blocks.start.sum(axis=1)
+    earned, most = (units.whole(one, masses, blocks.phase_of, problem.discounts) for one in (value, bound))
     return Fluid(earned, most, frozen(prices), gap, frozen(plan), problem, blocks, method)

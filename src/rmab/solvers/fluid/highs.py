@@ -40,12 +40,17 @@ class Nodes:
 class FluidLp:
     """One HiGHS model of a problem's fluid LP, under a budget (H,); solved once, or many times with other masses later on.
 
+    discounts (H,): what the rewards of every step count, and its masses, and the part of its budget that they use.
+
     anywhere: keep the nodes that cannot be reached from the start as well, for masses that are put there later. Rewards are
     counted in units of what is at stake: the solver's tolerances are absolute.
     """
 
-    def __init__(self, blocks: Blocks, budget: IntArray, *, anywhere: bool = False) -> None:
+    def __init__(
+        self, blocks: Blocks, budget: IntArray, discounts: FloatArray | None = None, *, anywhere: bool = False
+    ) -> None:
         self.blocks, self.budget, self.horizon = blocks, budget, blocks.horizon
+        self.discounts = np.ones(self.horizon) if discounts is None else discounts
         size = float(blocks.start.size) * self.horizon
         check_memory(f"the fluid LP of {size:.3g} states and steps", 16.0 * size * (8 + blocks.kernels.shape[1]))
         reach = blocks.reachable()
@@ -77,7 +82,7 @@ class FluidLp:
         lp.col_lower_, lp.col_upper_ = np.zeros(2 * count), np.full(2 * count, highspy.kHighsInf)
         inflow = np.where(nodes.step == 0, self.blocks.start[nodes.block, nodes.state], 0.0)
         lp.row_lower_ = np.concatenate([inflow, np.full(self.horizon, -highspy.kHighsInf)])
-        lp.row_upper_ = np.concatenate([inflow, self.budget.astype(np.float64)])
+        lp.row_upper_ = np.concatenate([inflow, self.budget * self.discounts])
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         lp.a_matrix_.start_ = np.searchsorted(column[order], np.arange(2 * count + 1)).astype(np.int32)
         lp.a_matrix_.index_ = row[order].astype(np.int32)
@@ -134,6 +139,12 @@ class FluidLp:
         inflow = np.where(nodes.step == h, masses[nodes.block, nodes.state], 0.0)
         _checked(self.highs.changeColsBounds(columns.size, columns, np.zeros(columns.size), opened), "bounds were refused")
         _checked(self.highs.changeRowsBounds(rows.size, rows, inflow, inflow), "row bounds were refused")
+        if self.discounts[-1] < 1.0:  # step h is the first now, and counts in full
+            limits, steps = self.budget.astype(np.float64), np.arange(self.horizon, dtype=np.int32)
+            limits[h:] *= self.discounts[: self.horizon - h]
+            free = np.full(self.horizon, -highspy.kHighsInf)
+            changed = self.highs.changeRowsBounds(steps.size, nodes.step.size + steps, free, limits)
+            _checked(changed, "budgets were refused")
 
     def solve(self) -> tuple[FloatArray, FloatArray]:
         """Return occupancy (C, H, S, 2) and prices (H,) as HiGHS found them, or raise SolverError."""

@@ -40,7 +40,7 @@ LAST = 1e13  # eta at which exponents have few digits left
 ITERATIONS = 1000  # allowed along the whole path
 FARTHEST = 0.2  # longest Newton step, relative to the largest scaled price (or 100), before it is damped
 STEEPEST = 600.0  # largest exponent: phi stays finite at any price
-DEAR = 2.0  # times what the gap comes to where budgets are met: above, they are met in another way
+DEAR = 10.0  # times what the gap comes to where budgets are met: above, they are met in another way
 AIM = 0.1  # part of the tolerance that the last step aims at
 LEAST = 1e-11  # curvature relative to the budget that may be rounding: prices with no more stay where they are
 
@@ -58,13 +58,22 @@ class Point:
 class SoftPath:
     """Solves one problem: blocks with these sets of transitions, reward (C*K,S,2), start masses (C,S), budget (H,).
 
-    phase_of (H,) is the phase of every step. Afterwards: bound, value and gap, prices (H,), occupancy (C,H,S,2), and kernels
-    by cell: (C*H,S,2,S), or (C*K,S,2,S) if they are known (`free` says so).
+    phase_of (H,) is the phase of every step. discounts (H,): what its rewards count; kernels are discounted already, so that
+    masses fall and the budget falls with them (`blocks`). Afterwards: bound, value and gap, prices (H,), occupancy
+    (C,H,S,2), and kernels by cell: (C*H,S,2,S), or (C*K,S,2,S) if they are known (`free` says so).
     """
 
     def __init__(
-        self, sets: TransitionSets, reward: FloatArray, start: FloatArray, budget: FloatArray, phase_of: IntArray
+        self,
+        sets: TransitionSets,
+        reward: FloatArray,
+        start: FloatArray,
+        budget: FloatArray | IntArray,
+        phase_of: IntArray,
+        discounts: FloatArray | None = None,
     ) -> None:
+        self.discounts = np.ones(budget.size) if discounts is None else discounts
+        budget = budget * self.discounts
         self.rows, self.start, self.budget, self.phase_of = sets.rows, start, budget, phase_of
         blocks, states = start.shape
         horizon = budget.size
@@ -81,7 +90,7 @@ class SoftPath:
         self.total = float(start.sum())
         self.unit_reward, self.unit_start = self.units.reward, start / self.total
         self.idle = budget <= 0
-        self.open = np.flatnonzero((budget > 0) & (budget < self.total))  # the steps that need a price
+        self.open = np.flatnonzero((budget > 0) & (budget < self.total * self.discounts))  # the steps that need a price
         self.limit = budget[self.open] / self.total
         self.certain = 1e-4 * LEAST * float(self.limit.min(initial=1.0))
         self.occupancy = np.empty((blocks, horizon, states, 2))
@@ -218,7 +227,8 @@ class SoftPath:
         self.missing = min(self.missing, (bound - value) / self.total * point.eta)
         self.gap, self.prices = self.units.gap(bound, value), self.units.scale * prices
         masses = self.start.sum(axis=1)
-        self.bound, self.value = (self.units.whole(one, masses, self.phase_of) for one in (bound, value))
+        both = (self.units.whole(one, masses, self.phase_of, self.discounts) for one in (bound, value))
+        self.bound, self.value = both
         return self.gap
 
     def earned(self) -> float:
