@@ -125,11 +125,11 @@ def deadline_whittle(
     >>> rmab.deadline_whittle(spots.problem).index.shape
     (4, 120)
     """
-    ahead = problem.discount if discount is None else as_share(discount, "discount")
     for name, value in (("pay", pay), ("penalty", penalty)):
         if as_number(value, name) < 0 and name == "penalty":
             raise ModelError(f"penalty must be 0 or more, got {value}")
     spots = vehicles(problem, "deadline_whittle")
+    ahead = problem.discount if discount is None else as_share(discount, "discount")
     if problem.phases > 1:
         told = "the closed form is for spots that do not depend on the time"
         raise ModelError(f"deadline_whittle: {told}, these have {problem.phases} phases; rmab.lagrangian_index plans them")
