@@ -1,3 +1,4 @@
+import json
 import pickle
 import re
 from dataclasses import FrozenInstanceError
@@ -7,10 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rmab.common import notices
 from rmab.errors import ModelError
+from rmab.families import load_task
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from strategies import problems, some_arms
+
+OFFER = "; normalise=True divides rows by their sums"
 
 
 def table(count=3, states=2):
@@ -33,9 +38,10 @@ class TestKernels:
     @pytest.mark.parametrize(
         ("where", "value", "message"),
         [
-            ((2, 1, 0), [0.5, 0.5003], "kernels: arm 2, state 1, action 0 has row sum 1.0003, not 1"),
-            ((1, 0, 1), [0.5, 0.5 + 2e-9], "kernels: arm 1, state 0, action 1 has row sum 1.000000002, not 1"),
+            ((2, 1, 0), [0.5, 0.5003], f"kernels: arm 2, state 1, action 0 has row sum 1.0003, not 1{OFFER}"),
+            ((1, 0, 1), [0.5, 0.5 + 2e-8], f"kernels: arm 1, state 0, action 1 has row sum 1.00000002, not 1{OFFER}"),
             ((0, 0, 0), [0.0, 0.0], "kernels: arm 0, state 0, action 0 has row sum 0, not 1"),
+            ((0, 0, 0), [1e308, 1e308], "kernels: arm 0, state 0, action 0 has row sum inf, not 1"),
             ((1, 0, 1), [-0.25, 1.25], "kernels: arm 1, state 0, action 1, next state 0 has probability -0.25"),
             ((0, 1, 1, 1), np.nan, "kernels: arm 0, state 1, action 1, next state 1 has probability nan"),
             ((2, 0, 0, 1), np.inf, "kernels: arm 2, state 0, action 0, next state 1 has probability inf"),
@@ -51,8 +57,9 @@ class TestKernels:
         with pytest.raises(ModelError, match=r"arm 1, state 1, action 0 has row sum 0\.8"):
             Arms(kernels)
 
-    def test_rounding_errors_pass(self):
-        assert Arms(changed((0, 0, 0), [0.5, 0.5 + 9e-10])).count == 3
+    def test_rounding_errors_pass_and_stay(self):
+        given = changed((0, 0, 0), [0.5, 0.5 + 9e-10])
+        assert Arms(given).kernels.tobytes() == Arms(given, normalise=True).kernels.tobytes() == given.tobytes()
 
     @pytest.mark.parametrize(
         "shape", [(), (2,), (2, 2, 2), (1, 2, 2, 3), (1, 2, 3, 2), (0, 2, 2, 2), (1, 0, 2, 0), (1, 1, 2, 1, 1)]
@@ -78,6 +85,78 @@ class TestKernels:
         np.testing.assert_array_equal(cumulative[..., -1], 1.0)
         np.testing.assert_allclose(steps, arms.kernels, atol=1e-12)
         assert not steps[arms.kernels == 0].any()
+
+
+class TestNormalise:
+    @pytest.fixture(autouse=True)
+    def nothing_said_yet(self, monkeypatch):
+        monkeypatch.setattr(notices, "_said", set())
+
+    @pytest.mark.parametrize("miss", [2e-9, -2e-9, 1e-8, -1e-8])
+    def test_printed_rows_are_mended_and_it_is_said_once(self, miss, caplog):
+        given = changed((1, 0, 1), [0.3, 0.7 + miss])
+        arms, again = Arms(given), Arms(given)
+        np.testing.assert_array_equal(arms.kernels[1, 0, 1], given[1, 0, 1] / given[1, 0, 1].sum())
+        assert abs(arms.kernels[1, 0, 1].sum() - 1) < 1e-15
+        rest = np.ones((3, 2, 2), dtype=bool)
+        rest[1, 0, 1] = False
+        np.testing.assert_array_equal(arms.kernels[rest], given[rest])
+        assert again == arms
+        (said,) = caplog.messages
+        assert (
+            f"1 of 12 rows divided by their sums; the worst missed 1 by {abs(miss):.3g} (arm 1, state 0, action 1 " in said
+        )
+
+    def test_asked_for_it_divides_all_and_says_how_far_the_worst_was_off_each_time(self, caplog):
+        given = changed((2, 1, 0), [1.5, 0.5])
+        given[0, 0, 0] = [0.2, 0.3]
+        for _ in range(2):
+            arms = Arms(given, normalise=True)
+            np.testing.assert_array_equal(arms.kernels[2, 1, 0], [0.75, 0.25])
+            np.testing.assert_array_equal(arms.kernels[0, 0, 0], [0.4, 0.6])
+        told = "rmab: kernels: 2 of 12 rows divided by their sums; the worst missed 1 by 1 (arm 2, state 1, action 0 had 2)"
+        assert caplog.messages == [told, told]
+
+    @pytest.mark.parametrize("row", [[0.0, 0.0], [1e308, 1e308], [-1.0, 3.0], [np.nan, 1.0]])
+    def test_what_has_no_sum_to_divide_by_is_refused(self, row, caplog):
+        with pytest.raises(ModelError, match=r"^kernels: arm 1, state 0, action 1(, next state 0)? has") as caught:
+            Arms(changed((1, 0, 1), row), normalise=True)
+        assert "normalise" not in str(caught.value)
+        assert not caplog.messages
+
+    @given(st.integers(0, 999), st.integers(-300, 300))
+    def test_any_scale(self, seed, power):
+        rows = np.random.default_rng(seed).dirichlet(np.ones(3), size=(2, 3, 2))
+        arms = Arms(rows * 10.0**power, normalise=True)
+        np.testing.assert_allclose(arms.kernels, rows, rtol=1e-14, atol=0)
+        np.testing.assert_array_equal(Arms(arms.kernels, normalise=True).kernels, arms.kernels)
+
+    def test_every_maker_takes_it(self, tmp_path):
+        twice = 2 * table(1)[0]
+        assert Arms.identical(twice, 3, normalise=True) == Arms.identical(table(1)[0], 3)
+        assert Arms.of_sizes([twice, [[[3], [0.1]]]], normalise=True) == Arms.of_sizes([table(1)[0], [[[1], [1]]]])
+        timed = np.stack([table(2), 3 * table(2)], axis=1)
+        np.testing.assert_array_equal(Arms(timed, normalise=True).kernels[:, 1], table(2))
+        with pytest.raises(ModelError, match=f"arm 0, phase 1, state 0, action 0 has row sum 3, not 1{OFFER}$"):
+            Arms(timed)
+        groups = {"groups": ["a", "b", "a"], "support": table() > 0}
+        assert Arms(2 * table(), **groups, normalise=True) == Arms(table(), **groups)
+        with pytest.raises(ModelError, match="normalise must be a bool, got int"):
+            Arms(table(), normalise=1)
+
+    @pytest.mark.parametrize("kind", ["problem", "task"])
+    def test_files_take_it_as_a_field(self, kind, tmp_path):
+        path = tmp_path / "mine.json"
+        fields = {"kind": f"rmab {kind}", "kernels": (2 * table()).tolist(), "start": 0, "budget": 1, "horizon": 2}
+        fields |= {"rewards": np.arange(12.0).reshape(1, 3, 2, 2).tolist()} if kind == "task" else {}
+        read = (lambda: load_task(path).problem) if kind == "task" else (lambda: Problem.load(path))
+        path.write_text(json.dumps(fields))
+        with pytest.raises(
+            ModelError, match=re.escape(f"{path}: kernels: arm 0, state 0, action 0 has row sum 2, not 1{OFFER}")
+        ):
+            read()
+        path.write_text(json.dumps(fields | {"normalise": True}))
+        assert read() == Problem(Arms(table()), 0, 1, 2)
 
 
 class TestStructure:

@@ -1,4 +1,4 @@
-"""Learners that sample: kernels from a generator, from the posterior, and Q-learning on what was visited."""
+"""Learners that sample: kernels from a generator, and from the posterior; and whose luck is their own."""
 
 import math
 from typing import Any
@@ -10,12 +10,10 @@ from scipy.stats import beta, kstest
 import rmab
 from rmab.errors import ModelError
 from rmab.learning import Known
-from rmab.learning.algorithms.q_whittle import Tables, fast_rate, slow_rate
 from rmab.learning.algorithms.thompson import posterior_draw
 from rmab.learning.index_tables import lagrangian_table
 from rmab.learning.parts.counting import drawn
 from rmab.learning.pools import Pools
-from rmab.solvers.whittle.index import arm_whittle
 from small import played
 from strategies import random_problem
 
@@ -171,60 +169,3 @@ def test_negative_seeds_are_refused(name: str) -> None:
     view = rmab.task("cpap@noisy", arms=2, budget=1, horizon=5, episodes=3).view()
     with pytest.raises(ModelError, match=r"^seed must be 0 or more, got -3$"):
         rmab.learner(name).begin(view, -3)
-
-
-# ---------------------------------------------------------------- q-whittle
-
-
-def test_rates_by_hand() -> None:
-    np.testing.assert_allclose(fast_rate(np.array([1.0, 500.0, 501.0, 1500.0]), 1.0), [0.1, 0.1, 0.05, 0.1 / 3])
-    assert fast_rate(np.array([1.0]), 20.0) == 1.0
-    assert slow_rate(1, 1.0) == pytest.approx(0.2)
-    assert slow_rate(500, 2.0) == pytest.approx(0.4 / (1 + math.ceil(math.log(500))))
-    far = np.array([1e6, 1e7])
-    ratio = [slow_rate(int(n), 1.0) / fast_rate(np.array([n]), 1.0)[0] for n in far]
-    assert 0 < ratio[1] < ratio[0] < 0.2  # the prices move on the slower scale
-
-
-def test_one_step_by_hand() -> None:
-    """Two arms of one kind meet the same pair (0, 1): one update with the mean of both targets."""
-    quality = np.zeros((1, 2, 2, 2))
-    quality[0, :, 1] = [[3.0, 1.0], [0.0, 5.0]]  # of state 1, by reference state: max 3 and 5
-    tables = Tables(quality, np.array([[0.5, 0.2]]), np.zeros((1, 2, 2)), 0)
-    kind, here, action, there = np.zeros(3, dtype=int), np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([1, 0, 0])
-    tables.step(kind, here, action, np.array([1.0, 0.4, np.nan]), there, (1.0, 1.0, 0.9))
-    # Targets for x = 0: 1 - .5 + .9 * 3 and .4 - .5; for x = 1: 1 - .2 + .9 * 5 and .4 - .2. Rate 0.1.
-    np.testing.assert_allclose(tables.quality[0, :, 0, 1], [0.1 * (3.2 - 0.1) / 2, 0.1 * (5.3 + 0.2) / 2])
-    np.testing.assert_array_equal(tables.visits, [[[0, 1], [0, 0]]])
-    np.testing.assert_array_equal(tables.quality[0, :, 1], quality[0, :, 1])  # nothing was shown there
-    # Then the prices: Q_0(0,1) - Q_0(0,0) = .155, Q_1(1,1) - Q_1(1,0) = 5; rate .2.
-    np.testing.assert_allclose(tables.index, [[0.5 + 0.2 * 0.155, 0.2 + 0.2 * 5.0]])
-
-
-def test_prices_come_to_the_whittle_indices() -> None:
-    """Sixteen copies of a tiny arm, actions at random."""
-    kernel = np.array([[[0.5, 0.5], [1.0, 0.0]], [[0.25, 0.75], [0.5, 0.5]]])
-    reward, discount, copies = np.array([[0.1, 0.6], [0.1, 0.3]]), 0.5, 16
-    rng, kind = np.random.default_rng(0), np.zeros(copies, dtype=np.int64)
-    tables = Tables(np.zeros((1, 2, 2, 2)), np.zeros((1, 2)), np.zeros((1, 2, 2)), 0)
-    here = np.zeros(copies, dtype=np.int64)
-    for _ in range(12_000):
-        action = rng.integers(0, 2, size=copies)
-        there = (rng.random(copies) >= kernel[here, action, 0]).astype(np.int64)
-        tables.step(kind, here, action, reward[here, action], there, (2.0, 10.0, discount))
-        here = there
-    truth, _ = arm_whittle(kernel, reward, discount)
-    np.testing.assert_allclose(tables.index[0], truth, atol=0.01)
-    assert abs(truth[0] - truth[1]) > 0.1
-
-
-def test_q_whittle_explores_at_some_steps() -> None:
-    task = rmab.task("cpap@noisy", horizon=400, episodes=3)
-    learner = rmab.learner("q-whittle")
-    state = played(learner, task)[2]
-    table = learner.plan(state).policy.table  # type: ignore[attr-defined]
-    blind = (table == 0).all(axis=(0, 2))
-    assert 0.05 < blind.mean() < 0.16
-    np.testing.assert_array_equal(table[:, ~blind][:, 0], state.arrays["index"])
-    greedy: Any = rmab.learner("q-whittle", exploration=0.0)
-    assert not (greedy.plan(played(greedy, task)[2]).policy.table == 0).all(axis=(0, 2)).any()

@@ -65,9 +65,9 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     draws = {"problem": problem, "policy": policy, "reward": reward, "rng": rng}
     return timed_calls() | {
         "Arms": (rmab.Arms, {"kernels": kernels, "state_names": ["a", "b"], "groups": [0, 0, 0], "support": kernels > 0,
-                             "sizes": [2, 2, 2]}),
-        "identical": (rmab.Arms.identical, {"kernel": KERNEL, "count": 3}),
-        "of_sizes": (rmab.Arms.of_sizes, {"kernels": [KERNEL, KERNEL], "groups": ["a", "b"]}),
+                             "sizes": [2, 2, 2], "normalise": True}),
+        "identical": (rmab.Arms.identical, {"kernel": KERNEL, "count": 3, "normalise": True}),
+        "of_sizes": (rmab.Arms.of_sizes, {"kernels": [KERNEL, KERNEL], "groups": ["a", "b"], "normalise": True}),
         "repeated": (arms.repeated, {"times": 2}),
         "Problem": (rmab.Problem, {"arms": arms, "start": 0, "budget": 1, "horizon": 4, "phase_of": [0, 0, 0, 0]}),
         "View": (rmab.View, whole),

@@ -10,6 +10,7 @@ from rmab.common.arrays import BoolArray, FloatArray
 
 CHAINS = ("dense", "sparse", "periodic", "nearly periodic", "absorbing", "slow", "rare", "alike", "certain")
 STAKES = ("unit", "few", "signed", "offset", "zero", "active", "one", "large", "small", "mixed")
+FAMILIES = ("cpap", "cpap-adherence", "restart", "machine", "random-dense", "random-sparse", "random-types")
 ADVERSARIES = ("ramp", "noisy", "iid", "switching", "drifting", "adaptive")
 
 
@@ -160,7 +161,9 @@ def task(case: Case, *, feedback: str = "bandit", most_arms: int = 5, most_steps
     if case.chance(0.25):
         count = 2 * case.whole(1, most_arms // 2)
         sizes = {"arms": count, "budget": case.whole(0, count), "horizon": case.whole(1, most_steps), "episodes": episodes}
-        name = f"{case.pick(['cpap', 'cpap-adherence'])}@{case.pick(ADVERSARIES)}"
+        family = case.pick(FAMILIES)
+        sizes |= {"types": case.whole(1, count)} if family == "random-types" else {}
+        name = f"{family}@{case.pick(ADVERSARIES)}"
         return rmab.task(name, seed=case.whole(0, 10**6), feedback=feedback, **sizes)  # type: ignore[arg-type]
     given = problem(case, most_arms, 4, most_steps, phased=phased)
     lead = (given.phases,) if given.phases > 1 and case.chance(0.7) else ()  # or the same in all phases

@@ -5,7 +5,6 @@ this user's and nobody else can write there; and every file begins with a checks
 """
 
 import hashlib
-import logging
 import os
 import pickle
 import stat
@@ -17,17 +16,16 @@ from typing import Any
 from numba.core import compiler, serialize
 from numba.core.caching import _Cache
 
+from rmab.common.notices import notify_once
+
 SUM = hashlib.sha256().digest_size
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 MALFORMED = (pickle.UnpicklingError, AttributeError, EOFError, ImportError, KeyError, RuntimeError, TypeError, ValueError)
-_said: list[str] = []
 
 
 def say_once(where: Path, what: str) -> None:
-    """Tell the log, which goes to standard error unless a program has set it up otherwise, once in a process."""
-    if not _said:
-        _said.append(what)
-        logging.getLogger("rmab").warning("rmab: machine code in %s: %s; compiling (see rmab warm --help)", where, what)
+    """Tell the log, once in a process."""
+    notify_once("machine code", f"machine code in {where}: {what}; compiling (see rmab warm --help)")
 
 
 def home() -> Path:

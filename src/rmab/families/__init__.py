@@ -17,8 +17,11 @@ from rmab.errors import ModelError
 from rmab.families.charging import deadline, deadline_day
 from rmab.families.cpap import cpap, cpap_adherence
 from rmab.families.definition import Task, load_task
+from rmab.families.drawn import DRAWN
+from rmab.families.machine import machine
 from rmab.families.options import ABOUT, WHOLE, Kind, Option, options_of
 from rmab.families.published import PUBLISHED
+from rmab.families.queue import queue
 from rmab.families.split import split
 from rmab.model.adversaries import ADVERSARIES
 from rmab.model.view import FeedbackMode
@@ -32,6 +35,9 @@ FAMILIES: dict[str, Callable[..., Task]] = {
     "deadline-day": deadline_day,
     "split": split,
     **PUBLISHED,
+    "machine": machine,
+    "queue": queue,
+    **DRAWN,
 }
 
 

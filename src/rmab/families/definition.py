@@ -194,6 +194,8 @@ class Task:
 def load_task(path: str | os.PathLike[str]) -> Task:
     """Read a task that `Task.save` wrote, or a JSON file with the same fields written by hand.
 
+    There `"normalise": true` divides the rows of the kernels by their sums, as in `rmab.Arms`.
+
     Parameters
     ----------
     path : str or path

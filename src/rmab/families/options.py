@@ -15,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 
 from rmab.common.arrays import FloatArray
-from rmab.common.checks import as_floats, as_integer
+from rmab.common.checks import as_floats, as_integer, as_share
 from rmab.errors import ModelError
 
 Reader = Callable[[object, str], Any]
@@ -97,6 +97,16 @@ def flag(about: str) -> Kind:
 def number(about: str) -> Kind:
     """Return the kind of an option that is one number."""
     return Kind("number", as_number, about)
+
+
+def share(about: str) -> Kind:
+    """Return the kind of an option that is a number from 0 to 1."""
+    return Kind("number in [0, 1]", as_share, about)
+
+
+def whole(about: str) -> Kind:
+    """Return the kind of an option that is a whole number."""
+    return Kind(WHOLE.values, WHOLE.read, about)
 
 
 def numbers(values: str, about: str, axes: int = 1) -> Kind:

@@ -6,6 +6,11 @@
     non-indexable   used by Hong, Xie, Chen & Wang 2023: three states, no Whittle index.
     non-sa          Hong, Xie, Chen & Wang 2024: ten states without the synchronization assumption.
     circulant       Fu, Nazarathy, Moka & Taylor 2019; Avrachenkov & Borkar 2022: four states in a circle.
+    restart         Avrachenkov & Borkar 2022: five states that decay; being active starts again, and pays nothing.
+
+What `restart` pays, 0.9^(s+1), is checked by its Whittle indices of average reward: renewal theory gives -.9, -.729,
+-.50949, -.25879 and .00989, which are quoted as -.9, -.73, -.5, -.26 and -.01: the third is rounded coarsely there, and the
+last differs in sign. The part of its arms that may be active is ours.
 
 Kernels are rounded as they were published: rows are divided by their sum. Adversaries act on all arms alike.
 """
@@ -73,6 +78,15 @@ def _circulant() -> Example:
     return Example(stay + 0.5 * np.roll(np.eye(4), -1, axis=1), stay + 0.5 * np.roll(np.eye(4), 1, axis=1), reward, 0.2)
 
 
+def _restart() -> Example:
+    passive, active, reward = np.zeros((5, 5)), np.zeros((5, 5)), np.zeros((5, 2))
+    passive[np.arange(5), [1, 2, 3, 4, 4]] = 0.9
+    passive[:, 0] += 0.1
+    active[:, 0] = 1.0
+    reward[:, 0] = 0.9 ** np.arange(1, 6)
+    return Example(passive, active, reward, 0.2)
+
+
 EXAMPLES: dict[str, Example] = {
     "conveyor": _conveyor(),
     "gast-1": _small(
@@ -101,6 +115,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "non-sa": _non_sa(),
     "circulant": _circulant(),
+    "restart": _restart(),
 }
 
 
@@ -138,6 +153,7 @@ SUMMARIES = {
     "non-indexable": "Three states without a Whittle index (used by Hong, Xie, Chen & Wang 2023).",
     "non-sa": "Ten states without the synchronization assumption (Hong, Xie, Chen & Wang 2024).",
     "circulant": "Four states in a circle, Whittle indices -.5, .5, 1, -1 (Fu et al. 2019; Avrachenkov & Borkar 2022).",
+    "restart": "Five states that decay and can be started again (Avrachenkov & Borkar 2022).",
 }
 
 

@@ -9,26 +9,55 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats, as_integer, checked_text
+from rmab.common.checks import as_floats, as_integer, checked_text, expect
+from rmab.common.notices import notify, notify_once
 from rmab.common.words import escaped
 from rmab.errors import ModelError
 from rmab.model.time import bare, place
 
-ROW_SUM_TOLERANCE = 1e-9
+KEPT = 1e-9  # a row that misses a sum of 1 by no more is kept as it is, to the last bit
+MENDED = 1e-8 * (
+    1 + 1e-6
+)  # one that misses it by no more is divided by its sum, unasked: eight printed digits, and rounding
 
 
-def check_rows(kernels: FloatArray) -> None:
-    """Raise ModelError unless every row of kernels (N, [K,] S, 2, S) is a probability distribution."""
+def checked_rows(kernels: FloatArray, normalise: bool) -> FloatArray:
+    """Return kernels (N, [K,] S, 2, S) whose rows are all distributions, or raise ModelError.
+
+    Rows that sum to 1 within `KEPT` are not changed. Others are divided by their sum: those off by `MENDED` or less, which
+    is said once in a process; with `normalise` all whose sum is positive and finite, and each time it is said how many.
+    """
+    expect(normalise, bool, "normalise")
     phases = _phases(kernels)
     bad = ~(np.isfinite(kernels) & (kernels >= 0))
     if bad.any():
         at = tuple(np.argwhere(bad)[0])
         raise ModelError(f"kernels: {place(at, phases)} has probability {kernels[at]}")
-    sums = kernels.sum(axis=-1)
-    off = np.abs(sums - 1) > ROW_SUM_TOLERANCE
-    if off.any():
-        at = tuple(np.argwhere(off)[0])
-        raise ModelError(f"kernels: {place(at, phases)} has row sum {sums[at]:.12g}, not 1")
+    with np.errstate(over="ignore"):
+        sums = kernels.sum(axis=-1)
+    miss = np.abs(sums - 1)
+    off = miss > KEPT
+    if not off.any():
+        return kernels
+    divisible = (sums > 0) & np.isfinite(sums)
+    refused = ~divisible if normalise else miss > MENDED
+    if refused.any():
+        at = tuple(np.argwhere(refused)[0])
+        hint = "; normalise=True divides rows by their sums" if divisible[at] else ""
+        raise ModelError(f"kernels: {place(at, phases)} has row sum {sums[at]:.12g}, not 1{hint}")
+    _tell(miss, off, sums, phases, normalise)
+    return np.where(off[..., np.newaxis], kernels / sums[..., np.newaxis], kernels)
+
+
+def _tell(miss: FloatArray, off: BoolArray, sums: FloatArray, phases: int, asked: bool) -> None:
+    """Say how many rows are divided by their sums, and how far the worst was off: every time where it was asked for."""
+    worst = tuple(int(i) for i in np.unravel_index(miss.argmax(), miss.shape))
+    rows = f"{off.sum()} of {off.size} rows divided by their sums"
+    told = f"kernels: {rows}; the worst missed 1 by {miss[worst]:.3g} ({place(worst, phases)} had {sums[worst]:.12g})"
+    if asked:
+        notify(told)
+    else:
+        notify_once("rows that miss 1", f"{told}; this is said once")
 
 
 def _phases(kernels: FloatArray) -> int:

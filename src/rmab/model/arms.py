@@ -15,7 +15,7 @@ from rmab.common.forks import cached_property
 from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
-from rmab.model.arm_checks import check_rows, checked_groups, checked_names, checked_sizes, checked_support
+from rmab.model.arm_checks import checked_groups, checked_names, checked_rows, checked_sizes, checked_support
 from rmab.model.time import bare, check_phases, place
 
 
@@ -29,8 +29,9 @@ class Arms:
     ----------
     kernels : array_like of float, shape (N, S, 2, S) or (N, K, S, 2, S)
         ``kernels[n, s, a, y]`` is the probability that arm n moves from state s to state y under action a (0 passive,
-        1 active). Every row sums to 1. Where it depends on the time there is one such table for each of K phases, and the
-        problem says which steps are of which phase (`rmab.Problem`).
+        1 active). Every row sums to 1; one that misses it by more than 1e-9, but by no more than 1e-8, as printed kernels
+        do, is divided by its sum, and the log says so once. Where it depends on the time there is one such table for each
+        of K phases, and the problem says which steps are of which phase (`rmab.Problem`).
     state_names : sequence of str, length S, optional
         Names of the states, all different.
     groups : sequence of int or str, length N, optional
@@ -40,6 +41,9 @@ class Arms:
         False where a transition is known to be impossible.
     sizes : array_like of int, shape (N,), optional
         How many of the S states each arm really has; the others are padding that it never reaches. By default, all S.
+    normalise : bool, optional
+        Divide rows by their sums, however far these are from 1, where they are positive and finite; the log says how many,
+        and how far the worst was off. By default such rows are refused.
 
     Raises
     ------
@@ -68,6 +72,7 @@ class Arms:
         groups: Sequence[object] | NDArray[Any] | None = None,
         support: ArrayLike | None = None,
         sizes: ArrayLike | None = None,
+        normalise: bool = False,
     ) -> None:
         given = as_floats(kernels, "kernels")
         table = bare(given, 5)
@@ -75,7 +80,7 @@ class Arms:
         if not fits or 0 in table.shape:
             wanted = "(N, S, 2, S), or (N, K, S, 2, S) for K phases, with N, K, S >= 1"
             raise ModelError(f"kernels must have shape {wanted}, got {given.shape}")
-        check_rows(table)
+        table = checked_rows(table, normalise)
         self._set(
             kernels=frozen(table),
             state_names=checked_names(state_names, table.shape[-1]),
@@ -97,8 +102,11 @@ class Arms:
         *,
         state_names: Sequence[str] | None = None,
         support: ArrayLike | None = None,
+        normalise: bool = False,
     ) -> Arms:
         """Build `count` arms with the same kernel and support, both (S, 2, S) or (K, S, 2, S): one group, stored once.
+
+        With `normalise`, rows are divided by their sums, as in `Arms`.
 
         Examples
         --------
@@ -112,14 +120,17 @@ class Arms:
             wanted = "a kernel (S, 2, S), or (K, S, 2, S) for K phases"
             raise ModelError(f"identical arms need {wanted}, and count >= 1, got {one.shape} and {number}")
         allowed = None if support is None else as_floats(support, "support")[np.newaxis]
-        single = cls(one[np.newaxis], state_names=state_names, support=allowed)
+        single = cls(one[np.newaxis], state_names=state_names, support=allowed, normalise=normalise)
         return single.repeated(number)
 
     @classmethod
-    def of_sizes(cls, kernels: Sequence[ArrayLike], *, groups: Sequence[object] | None = None) -> Arms:
+    def of_sizes(
+        cls, kernels: Sequence[ArrayLike], *, groups: Sequence[object] | None = None, normalise: bool = False
+    ) -> Arms:
         """Build arms of different sizes from kernels (S_n, 2, S_n) or (K, S_n, 2, S_n), padded to the largest.
 
-        No arm enters a padded state; one that started there would stay. The support says so, too.
+        No arm enters a padded state; one that started there would stay. The support says so, too. With `normalise`, rows
+        are divided by their sums, as in `Arms`.
         """
         if not isinstance(kernels, Sequence | np.ndarray) or (isinstance(kernels, np.ndarray) and kernels.ndim == 0):
             raise ModelError(f"kernels must be a list of kernels, one per arm, got {type(kernels).__name__}")
@@ -139,7 +150,7 @@ class Arms:
         for n, table in enumerate(tables):
             padded[n, ..., : sizes[n], :, : sizes[n]] = table
             support[n, ..., : sizes[n], :, : sizes[n]] = True
-        return cls(padded, groups=groups, support=support, sizes=sizes)
+        return cls(padded, groups=groups, support=support, sizes=sizes, normalise=normalise)
 
     def repeated(self, times: int) -> Arms:
         """Return arms with `times` copies of each: copies of arm n follow each other and share its group."""

@@ -157,7 +157,8 @@ class Problem(ReadOnly):
     def load(cls, path: str | os.PathLike[str]) -> Problem:
         """Read a problem that `save` wrote, or a JSON file with the same fields written by hand.
 
-        FileError if the file cannot be read or holds something else; ModelError if its fields do not form a problem.
+        There `"normalise": true` divides the rows of the kernels by their sums, as in `Arms`. FileError if the file cannot
+        be read or holds something else; ModelError if its fields do not form a problem.
         """
         fields = read_fields(path, "rmab problem", cls.REQUIRED, cls.OPTIONAL)
         try:
@@ -167,7 +168,7 @@ class Problem(ReadOnly):
 
     REQUIRED = frozenset({"kernels", "start", "budget", "horizon"})
     OF_ARMS = frozenset({"state_names", "groups", "support", "sizes"})
-    OPTIONAL = OF_ARMS | {"phase_of", "discount"}
+    OPTIONAL = OF_ARMS | {"phase_of", "discount", "normalise"}
 
     def fields(self) -> dict[str, Any]:
         """Return the problem as plain arrays and numbers by name, as `from_fields` takes them."""
@@ -184,7 +185,8 @@ class Problem(ReadOnly):
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Problem:
         """Build a problem from plain arrays and numbers by name; ModelError if they do not form one."""
-        arms = Arms(fields["kernels"], **{name: fields.get(name) for name in cls.OF_ARMS})
+        known = {name: fields.get(name) for name in cls.OF_ARMS}
+        arms = Arms(fields["kernels"], **known, normalise=fields.get("normalise", False))
         discount = {} if fields.get("discount") is None else {"discount": fields["discount"]}
         return cls(arms, fields["start"], fields["budget"], fields["horizon"], fields.get("phase_of"), **discount)
 

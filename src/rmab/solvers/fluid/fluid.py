@@ -28,7 +28,7 @@ from rmab.solvers.transitions import TransitionSets
 Method = Literal["auto", "highs", "newton"]
 
 SMALL = 500  # variables up to which HiGHS is faster
-LONG = 20  # steps per state of all blocks beyond which it is faster, too: 'newton' has an unknown per step, all coupled
+LONG, STEPS = 20, 800  # steps per state of all blocks, and in all, beyond which 'newton' takes long: it has as many unknowns
 PATIENCE = 200_000  # variables beyond which HiGHS is not tried where 'newton' has failed: it may take hours
 NO_MASS = 1e-12  # what a solver leaves in a state that its plan does not use
 
@@ -117,8 +117,9 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
         Reward of each arm, state and action; in each phase, where it depends on the time.
     method : {'auto', 'highs', 'newton'}
         'highs' solves the LP as a whole and ends in a vertex, exact to rounding. 'newton' follows the softened dual and
-        ends inside the set of optimal plans. 'auto' takes the first for small problems and for few arms over many steps,
-        the second for others; where it fails, the other one. The plan says which it was.
+        ends inside the set of optimal plans and prices, where indices are better. 'auto' takes the first for small
+        problems and for few arms over very many steps, the second for others; where it fails, the other one. The plan
+        says which it was.
     tolerance : float
         Largest certified gap, relative. Rounding may keep 'newton' from tolerances below 1e-7.
 
@@ -149,7 +150,7 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
     check_memory(f"the fluid LP of {size:.3g} variables", 16.0 * size)
     if method != "auto":
         return _solved(problem, blocks, method, wanted)
-    long = size <= PATIENCE and problem.horizon > LONG * blocks.start.size
+    long = size <= PATIENCE and problem.horizon > max(LONG * blocks.start.size, STEPS)
     first, other = ("highs", "newton") if size <= SMALL or long else ("newton", "highs")
     try:
         return _solved(problem, blocks, first, wanted)
