@@ -61,7 +61,7 @@ def occupancy_index(
     return IndexPolicy(made.share[made.blocks.block_of], problem.budget, rule=rule, rounding=rounding)
 
 
-def lagrangian_index(problem: Problem, reward: ArrayLike, *, plan: Fluid | None = None, rule: Rule = "fill") -> IndexPolicy:
+def lagrangian_index(problem: Problem, reward: ArrayLike, *, plan: Fluid | None = None, rule: Rule = "auto") -> IndexPolicy:
     """Index of a state: what activating is worth, Q(s,1) - Q(s,0), when later activations cost the fluid plan's prices.
 
     It is defined in every state, visited by the plan or not.
@@ -99,7 +99,7 @@ def lagrangian_index(problem: Problem, reward: ArrayLike, *, plan: Fluid | None 
     return IndexPolicy(made.advantage[made.blocks.block_of], problem.budget, rule=rule)
 
 
-def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True, rule: Rule = "fill") -> IndexPolicy:
+def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True, rule: Rule = "auto") -> IndexPolicy:
     """Index of a state: what activating pays now, r1 - r0, plus what it changes in the next passive reward, (P1 - P0) r0.
 
     The next reward is that of the next step's phase.

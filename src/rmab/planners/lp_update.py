@@ -13,6 +13,7 @@ from rmab.common.checks import check_rng
 from rmab.model.problem import Problem
 from rmab.model.time import parted
 from rmab.play.policy import as_places, check_place
+from rmab.play.rounding import systematic
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.highs import FluidLp
@@ -74,12 +75,7 @@ class LpUpdate:
         np.add.at(masses, (block_of, now), 1.0)
         planned = self._planned(h, masses)
         share = planned[:, h, :, 1] / np.maximum(masses, 1.0)
-        order = np.lexsort((rng.random(now.size), now, block_of))
-        reached = np.floor(np.cumsum(share[block_of, now][order]) + rng.random())
-        chosen = np.diff(np.minimum(reached, self.problem.budgets[h]), prepend=0.0) > 0
-        active = np.zeros(now.size, dtype=bool)
-        active[order[chosen]] = True
-        return active
+        return systematic(share[block_of, now], block_of * arms.states + now, int(self.problem.budgets[h]), rng)
 
     def _planned(self, h: int, masses: FloatArray) -> FloatArray:
         """(C, H, S, 2) the plan from step h on, where the masses (C, S) are; a solver that failed is not used again."""

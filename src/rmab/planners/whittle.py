@@ -53,8 +53,8 @@ class Whittle(ReadOnly):
         size = f"{len(self.index)} arms, {self.index.shape[-1]} states"
         return f"Whittle({size}, {int(self.indexable.sum())} indexable)"
 
-    def policy(self, *, rule: Rule = "fill") -> IndexPolicy:
-        """Activate the arms of highest index; with rule 'at-most', only where activating is worth something."""
+    def policy(self, *, rule: Rule = "auto") -> IndexPolicy:
+        """Activate the arms of highest index; with rule 'fill', also those that it harms."""
         return IndexPolicy(self.index, self.budget, rule=rule)
 
 

@@ -1,0 +1,163 @@
+"""The rolling plan: at every step, plan the next few steps again from the states that really occurred.
+
+As LP-update (Gast, Gaujal & Yan 2023) does, but quicker: it looks ahead over a window, behind which a state is worth what
+the fluid plan of the whole episode says, and its plan is softened (`rmab.soften`), so that it is a smooth function of the
+prices and starts from those of the step before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.common.checks import as_integer, check_rng, expect
+from rmab.errors import ModelError
+from rmab.model.problem import Problem
+from rmab.model.time import parted
+from rmab.play.policy import as_places, check_place
+from rmab.play.rounding import systematic
+from rmab.solvers.checks import checked_table
+from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.fluid.fluid import Fluid, fluid
+from rmab.solvers.priced.soften import soften_blocks
+
+WINDOW = 10  # steps
+STEEPNESS = 30.0  # beta times the range of the rewards: twice and half of it earn the same, within noise
+TOLERANCE = 1e-3  # of every softened plan, relative: rounding to whole arms costs more
+
+
+@dataclass(frozen=True, eq=False)
+class Rolling:
+    """A policy that plans the next steps anew at every step, from the states at hand, and takes the first step of the plan.
+
+    What the plan splits within a block and state is rounded by systematic sampling, as in `LpUpdate`. Threads may share a
+    policy: what one episode remembers, its prices, belongs to the object that `begin` returns.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start states, budget and horizon.
+    reward : (N, S, 2) or (N, K, S, 2) array
+        Reward of each arm, state and action; in each phase, where it depends on the time.
+    window : int, default 10
+        How many steps are planned at a time; those that are left, near the end.
+    plan : Fluid, optional
+        The fluid plan of this problem and reward, to save the solve.
+
+    Raises
+    ------
+    ModelError
+        Where this is no problem, the reward does not fit it, the window is below 1, or the plan is another's.
+
+    Examples
+    --------
+    >>> import numpy as np, rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
+    >>> policy = rmab.Rolling(problem, reward)
+    >>> int(policy.act(0, np.array([0, 0, 1]), np.random.default_rng(0)).sum())
+    1
+    """
+
+    problem: Problem
+    reward: FloatArray
+    window: int
+    plan: Fluid = field(repr=False)
+    _ahead: FloatArray = field(repr=False)  # (C, H+1, S) what a state is worth from a step on, at the plan's prices
+    _beta: float = field(repr=False)
+
+    def __init__(
+        self, problem: Problem, reward: ArrayLike, *, window: int = WINDOW, plan: Fluid | None = None
+    ) -> None:
+        table = checked_table(problem, reward, "Rolling")
+        steps = as_integer(window, "window")
+        if steps < 1:
+            raise ModelError(f"window must be at least 1, got {steps}")
+        if plan is None:
+            plan = fluid(problem, parted(table, problem.phases))
+        expect(plan, Fluid, "plan")
+        plan.check_made_for(problem, table)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "reward", frozen(parted(table, problem.phases)))
+        object.__setattr__(self, "window", steps)
+        object.__setattr__(self, "plan", plan)
+        object.__setattr__(self, "_ahead", frozen(plan.blocks.values(plan.prices)[0]))
+        object.__setattr__(self, "_beta", STEEPNESS / plan.blocks.units().scale)
+
+    def __repr__(self) -> str:
+        return f"Rolling({self.problem!r}, window {self.window})"
+
+    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
+        """Plan from these states (N,) at step h and activate what the plan activates now."""
+        return self.begin(np.asarray(states), rng).act(h, states, rng)
+
+    def begin(self, states: IntArray, rng: np.random.Generator) -> Rolled:  # noqa: ARG002
+        """Return the policy of one episode, which remembers its prices from step to step."""
+        return Rolled(self)
+
+    def shares(self, h: int, masses: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(C, S) the part of the masses (C, S) to activate at step h, and the prices (W,) of this and the next steps.
+
+        prices (W,): where to begin.
+        """
+        blocks, problem = self.plan.blocks, self.problem
+        steps, last = slice(h, h + prices.size), h + prices.size - 1
+        kernel_of, pays = _with_last(blocks, int(blocks.phase_of[last]), self._ahead[:, last + 1])
+        phase_of = blocks.phase_of[steps].copy()
+        phase_of[-1] = blocks.phases
+        limits = problem.budgets[steps] * problem.discounts[: prices.size]
+        given: dict[str, Any] = {"kernel_of": kernel_of, "phase_of": phase_of, "warm": prices, "tolerance": TOLERANCE}
+        found = soften_blocks(blocks.kernels, pays, masses, limits, self._beta, **given)
+        return found.share[:, 0], found.prices
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the question and its plan."""
+        return _again, (self.problem, self.reward, self.window, self.plan)
+
+
+class Rolled:
+    """One episode of a rolling plan: the prices of its last step are where the next one begins."""
+
+    def __init__(self, rolling: Rolling) -> None:
+        self.rolling = rolling
+        self.prices, self.step = np.empty(0), -1
+
+    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
+        """Plan from these states (N,) at step h and activate what the plan activates now."""
+        check_rng(rng)
+        now, problem = as_places(states), self.rolling.problem
+        check_place(h, now, problem.arms.count, problem.horizon, problem.arms.states)
+        block_of = self.rolling.plan.blocks.block_of
+        masses = np.zeros_like(self.rolling.plan.blocks.start)
+        np.add.at(masses, (block_of, now), 1.0)
+        share, self.prices = self.rolling.shares(h, masses, self._begun(h))
+        self.step = h
+        return systematic(share[block_of, now], block_of * problem.arms.states + now, int(problem.budgets[h]), rng)
+
+    def _begun(self, h: int) -> FloatArray:
+        """(W,) prices to begin with: those of the step before, moved on, where there are any; or the whole plan's."""
+        plan, problem = self.rolling.plan, self.rolling.problem
+        own = plan.prices[h : h + min(self.rolling.window, problem.horizon - h)].copy()
+        if self.step == h - 1 and h > 0:
+            own[: self.prices.size - 1] = self.prices[1:]
+        return own
+
+
+def _with_last(blocks: Blocks, phase: int, ahead: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the kernel and the reward of every cell, with one phase more: the last step, of this phase, after which a state
+    is worth what `ahead` (C, S) says.
+    """
+    count, phases, states = blocks.count, blocks.phases, ahead.shape[1]
+    kernel_of = np.arange(count * phases).reshape(count, phases)
+    pays = blocks.reward.reshape(count, phases, states, 2)
+    last = pays[:, phase] + np.einsum("csay,cy->csa", blocks.kernels[kernel_of[:, phase]], ahead)
+    every = np.concatenate([pays, last[:, np.newaxis]], axis=1).reshape(-1, states, 2)
+    return np.append(kernel_of, kernel_of[:, phase : phase + 1], axis=1).reshape(-1), every
+
+
+def _again(problem: Problem, reward: FloatArray, window: int, plan: Fluid) -> Rolling:
+    return Rolling(problem, reward, window=window, plan=plan)
