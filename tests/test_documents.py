@@ -35,6 +35,15 @@ def test_the_examples_of_the_page_on_time_run(tmp_path: Path, monkeypatch: pytes
     exec(compile("\n".join(code), "time.md", "exec"), {})
 
 
+def test_the_examples_of_the_page_on_endless_horizons_run() -> None:
+    page = (ROOT / "docs" / "endless.md").read_text()
+    code = re.findall(r"```python\n(.*?)```", page, re.S)
+    assert len(code) == 2
+    exec(compile("\n".join(code), "endless.md", "exec"), {})
+    for target in re.findall(r"\]\((?!https:)([^)]+)\)", page):
+        assert (ROOT / "docs" / target).exists(), target
+
+
 def test_the_example_is_five_lines_after_the_import() -> None:
     assert sum(bool(line.strip()) for line in EXAMPLES[0].splitlines()) == 1 + 5
 
@@ -63,6 +72,16 @@ def test_the_demo_prints_a_table_and_saves_a_picture(tmp_path: Path) -> None:
     printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
     for policy in ("fluid bound", "LP-update", "Lagrangian index", "occupancy index", "myopic", "random", "round robin"):
         assert printed.count(policy) >= 2, policy
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_example_of_ever_more_arms_prints_tables_and_saves_a_picture(tmp_path: Path) -> None:
+    picture = tmp_path / "deep" / "arms.png"
+    sizes = ["--arms", "10", "20", "--steps", "30", "--rounds", "2"]
+    command = [sys.executable, str(ROOT / "examples" / "asymptotic.py"), *sizes, "--out", str(picture)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    for policy, often in (("ID policy", 3), ("FTVA", 3), ("(auto)", 3), ("LP priorities (fill)", 3), ("Whittle", 2)):
+        assert printed.count(policy) == often, policy
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

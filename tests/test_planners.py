@@ -157,6 +157,7 @@ REWARDED = {
     name: getattr(rmab, name) for name in ("fluid", "occupancy_index", "lagrangian_index", "myopic_index", "LpUpdate")
 }
 REWARDED |= {"whittle": rmab.whittle, "whittle_finite": rmab.whittle_finite}
+REWARDED |= {name: getattr(rmab, name) for name in ("average_fluid", "stationary_index", "IdPolicy", "Ftva")}
 
 
 @pytest.mark.parametrize("name", REWARDED)
@@ -185,6 +186,10 @@ def test_results_are_shown_in_one_short_line() -> None:
         "Projection(3 arms, 5 steps, 3 states, ": rmab.project(np.ones((3, 5, 3, 2, 3)), kernels, kernels, problem.start, 1),
         "Whittle(3 arms, 3 states, ": rmab.whittle(problem, reward),
         "LpUpdate(Problem(": rmab.LpUpdate(problem, reward),
+        "AverageFluid(value ": rmab.average_fluid(problem, reward),
+        "IdPolicy(Problem(": rmab.IdPolicy(problem, reward),
+        "Ftva(Problem(": rmab.Ftva(problem, reward),
+        "Following(Problem(": rmab.Ftva(problem, reward).begin(problem.start, np.random.default_rng(0)),
     }
     for begin, result in shown.items():
         assert repr(result).startswith(begin)

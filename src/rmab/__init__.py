@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from rmab.model.problem import Problem as Problem
     from rmab.model.rewards import RewardModel as RewardModel
     from rmab.model.view import View as View
+    from rmab.planners.endless import Ftva as Ftva
+    from rmab.planners.endless import IdPolicy as IdPolicy
+    from rmab.planners.endless import stationary_index as stationary_index
     from rmab.planners.indices import lagrangian_index as lagrangian_index
     from rmab.planners.indices import myopic_index as myopic_index
     from rmab.planners.indices import occupancy_index as occupancy_index
@@ -63,6 +66,8 @@ if TYPE_CHECKING:
     from rmab.solvers.projection.project import Projection as Projection
     from rmab.solvers.projection.project import project as project
     from rmab.solvers.projection.project import project_ball as project_ball
+    from rmab.solvers.stationary.average import AverageFluid as AverageFluid
+    from rmab.solvers.stationary.average import average_fluid as average_fluid
 
 _HOMES = {
     "model.arms": ("Arms",),
@@ -81,6 +86,8 @@ _HOMES = {
     "learning.state": ("State",),
     "play.feedback": ("Feedback",),
     "solvers.fluid.fluid": ("Fluid", "fluid"),
+    "solvers.stationary.average": ("AverageFluid", "average_fluid"),
+    "planners.endless": ("Ftva", "IdPolicy", "stationary_index"),
     "planners.indices": ("lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"),
     "planners.lp_update": ("LpUpdate",),
     "solvers.fluid.optimistic": ("OptimisticFluid", "optimistic_fluid"),

@@ -53,6 +53,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     task = rmab.task("cpap", arms=2, budget=1, horizon=3, episodes=2)
     view, model = task.view(), rmab.RewardModel(np.ones((1, 3, 2, 2)), 0, 2)
     policy, plan = rmab.random_policy(problem), rmab.fluid(problem, reward)
+    endless = {"problem": problem, "reward": reward, "plan": rmab.average_fluid(problem, reward)}
     learner = rmab.learner("ucmd")
     state, rng = learner.begin(view), np.random.default_rng(0)
     seen = rmab.simulate(task.problem, learner.plan(state).policy, task.reward(0), np.random.default_rng(0))
@@ -95,6 +96,12 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "round_robin": (rmab.round_robin, {"problem": problem, "episode": 0}),
         "random_policy": (rmab.random_policy, {"problem": problem}),
         "LpUpdate": (rmab.LpUpdate, {"problem": problem, "reward": reward}),
+        "average_fluid": (rmab.average_fluid, {"problem": problem, "reward": reward, "tolerance": 1e-9}),
+        "stationary_index": (rmab.stationary_index, {**endless, "rule": "fill"}),
+        "IdPolicy": (rmab.IdPolicy, endless),
+        "Ftva": (rmab.Ftva, endless),
+        "Ftva.begin": (rmab.Ftva(**endless).begin, {"states": np.array([0, 1, 0]), "rng": rng}),
+        "IdPolicy.act": (rmab.IdPolicy(**endless).act, {"h": 0, "states": np.array([0, 1, 0]), "rng": rng}),
         "whittle": (rmab.whittle, {"problem": problem, "reward": reward, "discount": 0.9}),
         "whittle_finite": (rmab.whittle_finite, {"problem": problem, "reward": reward}),
         "deadline_whittle": (rmab.deadline_whittle, {"problem": problem, "discount": 0.9}),

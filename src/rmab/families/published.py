@@ -1,7 +1,7 @@
 """Published examples of other authors as tasks: one arm each, repeated, with the kernels and rewards of its source.
 
     conveyor        Hong, Xie, Chen & Wang 2024: eight states in a row; pushed half-way by being active, the rest by being
-                    passive, and the last one pays. Whittle's and other index policies stay away from the optimum.
+                    passive, and the last one pays. Priorities of the LP that always use the whole budget never get there.
     gast-1..3       Gast, Gaujal & Yan 2020: three states; the Whittle index does not attract the mean field.
     non-indexable   used by Hong, Xie, Chen & Wang 2023: three states, no Whittle index.
     non-sa          Hong, Xie, Chen & Wang 2024: ten states without the synchronization assumption.
@@ -146,7 +146,7 @@ def _published(
 
 
 SUMMARIES = {
-    "conveyor": "Eight states in a row that index policies do not climb (Hong, Xie, Chen & Wang 2024).",
+    "conveyor": "Eight states in a row; priorities that fill the budget do not climb them (Hong, Xie, Chen & Wang 2024).",
     "gast-1": "Three states whose Whittle index is no attractor, example 1 (Gast, Gaujal & Yan 2020).",
     "gast-2": "Three states whose Whittle index is no attractor, example 2 (Gast, Gaujal & Yan 2020).",
     "gast-3": "Three states whose Whittle index is no attractor, example 3 (Gast, Gaujal & Yan 2020).",

@@ -31,7 +31,9 @@ FREE = 1e-6  # of the largest index: what is less than this below 0 may be 0, as
 class Policy(Protocol):
     """Anything with a method `act`, which decides one step at a time.
 
-    All randomness of a policy comes from the generator that `act` is given.
+    All randomness of a policy comes from the generator that `act` is given. A policy has no memory: rounds and threads share
+    it. One that needs a memory has a second method, ``begin(states, rng)``, which returns a new object with `act`: that one
+    plays a single episode from these states, is asked once at every step, and may remember what it likes.
 
     Examples
     --------
@@ -204,6 +206,17 @@ class IndexPolicy:
         if self.table.ndim == 2:
             return np.broadcast_to(self.table, (horizon, *self.table.shape))
         return self.table.transpose(1, 0, 2)
+
+
+def for_episode(policy: Policy, states: IntArray, rng: np.random.Generator) -> Policy:
+    """Return who plays an episode from these states (N,): what the policy's `begin` returns, or itself if it has none."""
+    if not hasattr(policy, "begin"):
+        return policy
+    player = policy.begin(states, rng)
+    if not isinstance(player, Policy):
+        what = f"{type(policy).__name__}.begin(states, rng) must return an object with a method act(h, states, rng)"
+        raise PolicyError(f"{what}, not {type(player).__name__}")
+    return player
 
 
 def as_places(states: ArrayLike) -> IntArray:

@@ -17,7 +17,7 @@ from rmab.model.problem import Problem, checked_reward
 from rmab.model.time import shape_of
 from rmab.play.compiled.episodes import begin, index_episodes, step
 from rmab.play.outcomes import Batch, Trajectory
-from rmab.play.policy import IndexPolicy, Policy
+from rmab.play.policy import IndexPolicy, Policy, for_episode
 
 NO_ODDS, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
 MOST_THREADS = 64  # more are of no use, and a system may refuse them
@@ -34,7 +34,8 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
     problem : Problem
         The arms, their start states, the budget and the horizon.
     policy : Policy
-        An `IndexPolicy`, or any object with a method ``act(h, states, rng)``.
+        An `IndexPolicy`, or any object with a method ``act(h, states, rng)``; if it has a method ``begin(states, rng)``,
+        what that returns plays the episode.
     reward : array_like of float, shape (N, S, 2) or (N, K, S, 2)
         What each arm pays per step, by state and action, and by phase where it depends on the time.
     rng : numpy.random.Generator
@@ -247,9 +248,10 @@ def _episode(
     rng = np.random.default_rng(policy_stream)
     states = np.empty(problem.arms.count, dtype=np.int64)
     begin(*_start(problem), arm_stream, states)
+    player = for_episode(policy, states.copy(), rng)
     arms, rewards, total, used = problem.arms, _phases_first(reward, problem), 0.0, 0
     for h in range(problem.horizon):
-        active = _checked_action(policy.act(h, states.copy(), rng), h, problem)
+        active = _checked_action(player.act(h, states.copy(), rng), h, problem)
         used += int(active.sum())
         if seen is not None:
             seen[0][h], seen[1][h] = states, active

@@ -29,7 +29,7 @@ from rmab.learning.state import Memory
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.view import FeedbackMode
-from rmab.play.policy import Policy
+from rmab.play.policy import Policy, for_episode
 from rmab.testing.games import require
 from rmab.testing.learner import check_learner
 
@@ -86,9 +86,10 @@ def check_execution(part: Execution) -> None:
         for mass in (np.zeros(shape), np.ones(shape), rng.random(shape)):
             policy = _called(part, pools, mass)
             require(isinstance(policy, Policy), "policy: it must have a method act(h, states, rng)")
+            player = for_episode(policy, task.problem.start_masses.argmax(axis=1), rng)
             for h in range(task.problem.horizon):
                 states = rng.integers(0, task.problem.arms.real_states)
-                active = int(np.sum(policy.act(h, states, rng)))
+                active = int(np.sum(player.act(h, states, rng)))
                 most = int(task.problem.budgets[h])
                 require(active <= most, f"budget: {active} arms are active, of {most}")
     _check(part, Execution, "execute", part)

@@ -42,6 +42,8 @@ class StationaryFluid(ReadOnly):
     z       (C, S, 2, S) masses and moves of one arm of each block.
     share   (C, S) the part of a state's mass that is activated. Where there is no mass: 1 if activating is worth more than
             its price, 0 if less, and if just that, the proportion in which all blocks mix their two plans.
+    advantage  (C, S) what activating is worth over staying passive, at the price but before it is paid; 0 where there is no
+            choice.
     """
 
     value: float
@@ -50,6 +52,7 @@ class StationaryFluid(ReadOnly):
     gap: float
     z: FloatArray
     share: FloatArray
+    advantage: FloatArray
 
     def __repr__(self) -> str:
         numbers = f"value {self.value:.6g}, bound {self.bound:.6g}, gap {self.gap:.0e}, price {self.price:.6g}"
@@ -184,4 +187,6 @@ def certified(
     own = np.where(plans.advantage > level, 1.0, np.where(plans.advantage < -level, 0.0, part))
     share = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), own)
     earned, most = (model.units.whole(one, model.weights, ONCE) for one in (value, bound))
-    return StationaryFluid(earned, most, model.units.scale * price, gap, frozen(z), frozen(np.clip(share, 0.0, 1.0)))
+    scale, share = model.units.scale, np.clip(share, 0.0, 1.0)
+    worth = np.where(model.usable.all(axis=2), scale * (plans.advantage + price), 0.0)
+    return StationaryFluid(earned, most, scale * price, gap, frozen(z), frozen(share), frozen(worth))

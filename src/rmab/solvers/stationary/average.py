@@ -1,0 +1,137 @@
+"""The fluid bound of an endless horizon: average reward per step, when kernels are known and the budget holds on average.
+
+It is the stationary LP of `stationary.py` over boxes that hold one kernel each; like arms are one block, with their number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import FloatArray, ReadOnly, frozen
+from rmab.common.checks import as_tolerance
+from rmab.common.memory import check_memory
+from rmab.errors import ModelError
+from rmab.model.problem import Problem
+from rmab.solvers.checks import check_one_budget, check_timeless, checked_table
+from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.stationary.stationary import stationary_fluid
+
+
+@dataclass(frozen=True, eq=False)
+class AverageFluid(ReadOnly):
+    """Solution of the stationary LP, as `rmab.average_fluid` returns it: all numbers are per step.
+
+    Attributes
+    ----------
+    value : float
+        What the masses earn, all arms together.
+    bound : float
+        The dual value: from no start does any policy within the budget earn more in the long run.
+    price : float
+        What one more activation per step would be worth.
+    gap : float
+        bound - value, relative to the larger of the bound and all arms times the widest range of rewards, all counted from
+        each arm's least reward: certified.
+    mass : (C, S, 2) float array
+        For one arm of each block, the part of the steps in a state, passive and active.
+    share : (C, S) float array
+        For each block of like arms, the chance to be activated in a state. Where there is no mass: 1 if activating is worth
+        more than its price, 0 if less, and if just that, as often as all blocks follow the dearer of their two plans.
+    advantage : (C, S) float array
+        What activating is worth over staying passive, before its price is paid: Q(s,1) - Q(s,0) by the relative values of
+        the best policy at the price. Actions after which the best states are out of reach count as very dear.
+    problem : Problem
+        What was planned for; its start and horizon are of no consequence.
+    blocks : Blocks
+        The arms that were planned together; `blocks.block_of` (N,) says which.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> plan = rmab.average_fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
+    >>> round(plan.price, 3), plan.advantage[0].round(3)  # every activation is worth its price
+    (0.5, array([0.5, 0.5]))
+    """
+
+    value: float
+    bound: float
+    price: float
+    gap: float
+    mass: FloatArray
+    share: FloatArray
+    advantage: FloatArray
+    problem: Problem
+    blocks: Blocks
+
+    def __repr__(self) -> str:
+        numbers = f"value {self.value:.6g}, bound {self.bound:.6g}, gap {self.gap:.0e}, price {self.price:.6g}"
+        return f"AverageFluid({numbers})"
+
+    @property
+    def occupancy(self) -> FloatArray:
+        """(N, S, 2) the part of the steps that arm n spends in state s under action a; built on demand."""
+        arms = self.problem.arms
+        check_memory(f"the occupancy of {arms.count} arms", 16.0 * arms.count * arms.states)
+        return frozen(self.mass[self.blocks.block_of])
+
+    def check_made_for(self, problem: Problem, reward: FloatArray) -> None:
+        """Raise ModelError unless this is the plan of these arms, this budget and this reward (N, S, 2)."""
+        mine = self.problem.arms == problem.arms and np.array_equal(self.problem.budget, problem.budget)
+        if not (mine and np.array_equal(self.blocks.reward[self.blocks.block_of], reward)):
+            raise ModelError("plan: it was made for another problem or reward")
+
+
+def average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-9) -> AverageFluid:
+    """Solve the fluid LP of an endless horizon: the best average reward per step when the budget holds on average.
+
+    The bound holds for arms of any kind: no policy within the budget has a larger average in the long run, from any start,
+    because relative values and the price prove it (weak duality). The plan puts each arm in its best states, which a start
+    may not lead to where an arm has several recurrent classes; then the bound is not tight, and an arm that follows the
+    shares may stay in another class. Where an arm has one class under its shares, they lead to the masses from every start;
+    if it is periodic, in the mean over the steps.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms and budget; start and horizon are of no consequence. Arms that share group and reward are planned together.
+    reward : (N, S, 2) array
+        Reward of each arm, state and action.
+    tolerance : float
+        Largest certified gap, relative.
+
+    Returns
+    -------
+    AverageFluid
+        Value, bound, price, masses, shares and advantages.
+
+    Raises
+    ------
+    ModelError
+        Where this is no problem, the reward does not fit it, or the dynamics or the budget depend on the time.
+    SolverError
+        Where the gap cannot be certified.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> rmab.average_fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
+    AverageFluid(value 1, bound 1, gap ..., price 0.5)
+    """
+    table = checked_table(problem, reward, "average_fluid")
+    check_timeless("average_fluid", problem.phases, "rmab.fluid takes them")
+    budget = check_one_budget("average_fluid", problem.budget)
+    wanted = as_tolerance(tolerance, "tolerance")
+    blocks, states = Blocks.of(problem, table), problem.arms.states
+    check_memory(f"the stationary LP of {blocks.count} blocks and {states} states", 96.0 * blocks.count * states**2)
+    first = np.unique(blocks.block_of, return_index=True)[1]
+    real = np.arange(states) < problem.arms.real_states[first, np.newaxis]
+    kernels, weights = blocks.kernels.copy(), blocks.start.sum(axis=1).round()
+    solved = stationary_fluid(kernels, kernels, blocks.reward, float(budget), weights, real, tolerance=wanted)
+    share, advantage = (frozen(np.where(real, one, 0.0)) for one in (solved.share, solved.advantage))
+    numbers = (solved.value, solved.bound, solved.price, solved.gap)
+    return AverageFluid(*numbers, solved.mass, share, advantage, problem, blocks)
