@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from rmab.planners.indices import random_policy as random_policy
     from rmab.planners.indices import round_robin as round_robin
     from rmab.planners.lp_update import LpUpdate as LpUpdate
+    from rmab.planners.plan import Planned as Planned
+    from rmab.planners.plan import plan as plan
+    from rmab.planners.rolling import Rolling as Rolling
     from rmab.planners.whittle import Whittle as Whittle
     from rmab.planners.whittle import whittle as whittle
     from rmab.planners.whittle import whittle_finite as whittle_finite
@@ -90,6 +93,8 @@ _HOMES = {
     "planners.endless": ("Ftva", "IdPolicy", "stationary_index"),
     "planners.indices": ("lagrangian_index", "myopic_index", "occupancy_index", "random_policy", "round_robin"),
     "planners.lp_update": ("LpUpdate",),
+    "planners.plan": ("Planned", "plan"),
+    "planners.rolling": ("Rolling",),
     "solvers.fluid.optimistic": ("OptimisticFluid", "optimistic_fluid"),
     "planners.whittle": ("Whittle", "whittle", "whittle_finite"),
     "play.policy": ("IndexPolicy", "Policy"),

@@ -22,7 +22,7 @@ from rmab.solvers.stationary.average import AverageFluid, average_fluid
 
 
 def stationary_index(
-    problem: Problem, reward: ArrayLike, *, plan: AverageFluid | None = None, rule: Rule = "fill"
+    problem: Problem, reward: ArrayLike, *, plan: AverageFluid | None = None, rule: Rule = "auto"
 ) -> IndexPolicy:
     """Index of a state: what activating is worth in an endless horizon, when later activations cost the plan's price.
 

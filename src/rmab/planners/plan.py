@@ -36,23 +36,10 @@ Maker = Callable[[Problem, FloatArray, Fluid], Policy]
 Told = Callable[[str], None]
 
 
-class Unfit(Exception):
-    """A candidate does not apply; the words say why."""
-
-
 def _indexable(found: Whittle) -> Policy:
     if not found.indexable.all():
-        raise Unfit(f"{int((~found.indexable).sum())} of {found.indexable.size} arms are not indexable")
-    return found.policy(rule="auto")
-
-
-def _endless(make: Callable[[Problem, FloatArray], Policy]) -> Maker:
-    def made(problem: Problem, reward: FloatArray, _: Fluid) -> Policy:
-        if problem.discount < 1.0:
-            raise Unfit("it is for rewards that all count alike, these are discounted")
-        return make(problem, reward)
-
-    return made
+        raise ModelError(f"{int((~found.indexable).sum())} of {found.indexable.size} arms are not indexable")
+    return found.policy()
 
 
 CANDIDATES: dict[str, Maker] = {
@@ -63,9 +50,9 @@ CANDIDATES: dict[str, Maker] = {
     "whittle": lambda problem, reward, _: _indexable(whittle(problem, reward)),
     "whittle-finite": lambda problem, reward, _: _indexable(whittle_finite(problem, reward)),
     "rolling": lambda problem, reward, plan: Rolling(problem, reward, plan=plan),
-    "stationary": _endless(stationary_index),
-    "id": _endless(IdPolicy),
-    "ftva": _endless(Ftva),
+    "stationary": lambda problem, reward, _: stationary_index(problem, reward),
+    "id": lambda problem, reward, _: IdPolicy(problem, reward),
+    "ftva": lambda problem, reward, _: Ftva(problem, reward),
 }
 
 
@@ -248,7 +235,7 @@ class _Race:
         try:
             self.policies[name] = CANDIDATES[name](self.problem, self.reward, made)
             self.earned[name] = np.empty(0)
-        except (Unfit, ModelError, SolverError) as error:
+        except (ModelError, SolverError) as error:
             self.entries[name] = Candidate(name, why=str(error))
 
     def run(self, most: int) -> str:

@@ -125,6 +125,8 @@ def average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-
     table = checked_table(problem, reward, "average_fluid")
     check_timeless("average_fluid", problem.phases, "rmab.fluid takes them")
     budget = check_one_budget("average_fluid", problem.budget)
+    if problem.discount < 1.0:
+        raise ModelError(f"average_fluid is for rewards that all count alike: this has discount {problem.discount:g}")
     wanted = as_tolerance(tolerance, "tolerance")
     blocks, states = Blocks.of(problem, table), problem.arms.states
     check_memory(f"the stationary LP of {blocks.count} blocks and {states} states", 96.0 * blocks.count * states**2)
