@@ -219,16 +219,16 @@ def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, seed: int, radius
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    from rmab.solvers.projection import newton
+    from rmab.common import threads
 
     monkeypatch.setattr("rmab.solvers.projection.newton.CHUNK", 1)
     instance = random_instance(0, (7, 5, 3))
     usual = instance.solve()
-    monkeypatch.setattr("rmab.solvers.projection.newton.cores", lambda: count)
-    newton._pool.cache_clear()
+    monkeypatch.setattr("rmab.common.threads.cores", lambda: count)
+    threads.pool.cache_clear()
     try:
         other = instance.solve()
     finally:
-        newton._pool().shutdown()
-        newton._pool.cache_clear()
+        threads.pool().shutdown()
+        threads.pool.cache_clear()
     np.testing.assert_array_equal(other.z, usual.z)

@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from rmab.solvers.fluid.fluid import fluid as fluid
     from rmab.solvers.fluid.optimistic import OptimisticFluid as OptimisticFluid
     from rmab.solvers.fluid.optimistic import optimistic_fluid as optimistic_fluid
+    from rmab.solvers.priced.soften import Softened as Softened
+    from rmab.solvers.priced.soften import soften as soften
     from rmab.solvers.projection.project import Projection as Projection
     from rmab.solvers.projection.project import project as project
     from rmab.solvers.projection.project import project_ball as project_ball
@@ -100,6 +102,7 @@ _HOMES = {
     "play.policy": ("IndexPolicy", "Policy"),
     "model.problem": ("Problem",),
     "model.view": ("View",),
+    "solvers.priced.soften": ("Softened", "soften"),
     "solvers.projection.project": ("Projection", "project", "project_ball"),
     "runs.comparators": ("Comparators", "theory_curve"),
     "model.adversaries": ("Adversary", "adversary"),

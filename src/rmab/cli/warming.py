@@ -14,6 +14,7 @@ from rmab.planners.whittle import whittle, whittle_finite
 from rmab.play.simulation import simulate, simulate_many
 from rmab.runs.running import run
 from rmab.solvers.fluid.fluid import fluid
+from rmab.solvers.priced.soften import soften
 
 OPTIONS: dict[str, list[dict[str, str]]] = {"ucmd": [{"confidence": "l1"}, {"rounding": "dependent"}]}
 
@@ -39,6 +40,7 @@ def _plan(game: Task) -> None:
     problem, reward = game.problem, game.base_reward
     fluid(problem, reward, method="highs")
     fluid(problem, reward, method="newton")
+    soften(problem, reward, 10.0)
     whittle(problem, reward, discount=0.9)
     whittle_finite(problem, reward)
     policy = lagrangian_index(problem, reward)

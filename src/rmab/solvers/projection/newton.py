@@ -1,15 +1,12 @@
 """Newton's method on the dual of the KL projection. Arms are handled in chunks, which threads share."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from rmab.common.arrays import FloatArray, frozen
-from rmab.common.cores import cores
-from rmab.common.forks import in_child
+from rmab.common.threads import chunks_of, each
 from rmab.errors import SolverError
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import solve_positive
@@ -30,14 +27,6 @@ COOLEST, HOTTER, SLOWEST = 1 / 64, 2.0, 1.02  # the first power of the reference
 ROUGH, PATIENCE = 1e-5, 60  # residual that is asked for on the way, and steps from one power to the next
 
 
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(cores(), thread_name_prefix="rmab")
-
-
-in_child(_pool.cache_clear)
-
-
 class DualNewton:
     """The state of one solve: a dual point, what it evaluates to, and the work space."""
 
@@ -46,7 +35,7 @@ class DualNewton:
         arms, horizon, states = program.reach.shape
         self.program, self.budget = program, program.budget
         size = max(1, CHUNK // (2 * horizon * states * states))
-        self.chunks = [(first, min(first + size, arms)) for first in range(0, arms, size)]
+        self.chunks = chunks_of(arms, size)
         self.v, self.prices = np.zeros((arms, horizon + 1, states)), np.zeros(horizon)
         self.gradient = np.empty((arms, horizon, states))
         self.sparse = sparse_arms(program)
@@ -74,8 +63,7 @@ class DualNewton:
 
     def each(self, work: Callable[[int, int], Any]) -> list[Any]:
         """Do the work for every chunk of arms, in threads; results come in the order of the chunks."""
-        others = [_pool().submit(work, *chunk) for chunk in self.chunks[1:]]
-        return [work(*self.chunks[0]), *(other.result() for other in others)]  # the first in this thread: no switch
+        return each(self.chunks, work)
 
     def evaluate(self, v: FloatArray, prices: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray, float]:
         """Return the dual function, the active mass (H,) and the largest flow violation."""

@@ -1,0 +1,138 @@
+"""One evaluation of the priced plans: a backward and a forward pass, batch by batch.
+
+Everything is measured in units of the temperature: rewards times eta, prices times eta, values times eta.
+"""
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.compile import compiled
+from rmab.solvers.priced.compiled.program import Program, add_means, move
+from rmab.solvers.priced.compiled.softness import soften
+
+
+@compiled
+def backward(
+    program: Program,
+    m: int,
+    eta: float,
+    prices: FloatArray,
+    work: FloatArray,
+    share: FloatArray,
+    here: FloatArray,
+    values: FloatArray,
+) -> None:
+    """Softened backward induction of batch m at scaled prices (H,).
+
+    Writes share (H,S*L), the part of each node's mass that is activated, the values of step 0 into here (S*L,), and those of
+    all steps into values (H,S*L), unless it is empty. Scratch: work (5,S*L).
+    """
+    begins, columns, chances = program.begins, program.columns, program.chances
+    reward, phase_of, blind = program.reward, program.phase_of, program.blind
+    batches, states, _ = program.start.shape
+    horizon, phases, size = phase_of.size, reward.shape[0] // batches, here.size
+    ahead, x, soft, whole, scale = work[0], work[1], work[2], work[3], work[4]
+    bits = scale.view(np.int64)
+    for h in range(horizon - 1, -1, -1):
+        cell = m * phases + phase_of[h]
+        for i in range(size):
+            ahead[i] = here[i]
+            here[i] = eta * reward[cell, 0, i]
+            x[i] = eta * reward[cell, 1, i] - prices[h]
+        if h + 1 < horizon:
+            add_means(begins, columns, chances, cell * states * 2, 2 if blind[h] > 0.0 else 1, ahead, here, x)
+        if blind[h] > 0.0:
+            for i in range(size):
+                x[i] -= here[i]
+            soften(x, blind[h], whole, scale, bits, share[h], soft)
+            for i in range(size):
+                here[i] += soft[i]
+        else:
+            share[h] = 0.0
+        if values.size > 0:
+            values[h] = here
+
+
+@compiled
+def evaluate(
+    program: Program,
+    first: int,
+    last: int,
+    eta: float,
+    prices: FloatArray,
+    share: FloatArray,
+    loose_of: FloatArray,
+    used: FloatArray,
+    loose: FloatArray,
+) -> float:
+    """Make the plans of the batches from first to last at scaled prices (H,): return their value, what they pay deducted.
+
+    Writes share (M,H,S*L), and at every step (H,): used, the active mass, and loose, the mass that could go either way.
+    loose_of (M,L) has the same of every block, summed over the steps.
+    """
+    begins, columns, chances = program.begins, program.columns, program.chances
+    phase_of, blind = program.phase_of, program.blind
+    batches, states, lanes = program.start.shape
+    horizon, phases, size = phase_of.size, program.reward.shape[0] // batches, states * lanes
+    start = program.start.reshape(batches, size)
+    ahead, here, busy, spread = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    work, total, none, value = np.empty((5, size)), np.zeros((2, horizon, size)), np.empty((0, 0)), 0.0
+    for m in range(first, last):
+        backward(program, m, eta, prices, work, share[m], here, none)
+        for i in range(size):
+            value += start[m, i] * here[i]
+            here[i] = start[m, i]
+            spread[i] = 0.0
+        for h in range(horizon):
+            for i in range(size):
+                part = share[m, h, i]
+                busy[i] = here[i] * part
+                here[i] -= busy[i]
+                total[0, h, i] += busy[i]
+                total[1, h, i] += here[i] * part
+                spread[i] += here[i] * part
+                ahead[i] = 0.0
+            if h + 1 < horizon:
+                row = (m * phases + phase_of[h]) * states * 2
+                move(begins, columns, chances, row, 2 if blind[h] > 0.0 else 1, here, busy, ahead)
+                for i in range(size):
+                    here[i] = ahead[i]
+        loose_of[m] = 0.0
+        for s in range(states):
+            for lane in range(lanes):
+                loose_of[m, lane] += spread[s * lanes + lane]
+    for h in range(horizon):
+        used[h], loose[h] = total[0, h].sum(), total[1, h].sum()
+    return value
+
+
+@compiled
+def node_values(program: Program, eta: float, prices: FloatArray, values: FloatArray) -> None:
+    """Write the values (M,H,S*L) of every node at scaled prices (H,)."""
+    size = values.shape[2]
+    work, here, share = np.empty((5, size)), np.empty(size), np.empty((prices.size, size))
+    for m in range(values.shape[0]):
+        backward(program, m, eta, prices, work, share, here, values[m])
+
+
+@compiled
+def occupy(program: Program, block_of: IntArray, start: FloatArray, share: FloatArray, occupancy: FloatArray) -> None:
+    """Write the occupancy (N,H,S,2) of arms that start with these masses (N,S), by the share (C,H,S) of their block."""
+    begins, columns, chances = program.begins, program.columns, program.chances
+    batches, states, lanes = program.start.shape
+    horizon, phases = program.phase_of.size, program.reward.shape[0] // batches
+    here, ahead = np.empty(states), np.empty(states)
+    for n in range(block_of.size):
+        m, lane = block_of[n] // lanes, block_of[n] % lanes
+        here[:] = start[n]
+        for h in range(horizon):
+            first = (m * phases + program.phase_of[h]) * states * 2
+            ahead[:] = 0.0
+            for s in range(states):
+                busy = here[s] * share[block_of[n], h, s]
+                occupancy[n, h, s, 0], occupancy[n, h, s, 1] = here[s] - busy, busy
+                for a in range(2):
+                    if occupancy[n, h, s, a] > 0.0:
+                        for i in range(begins[first + 2 * s + a], begins[first + 2 * s + a + 1]):
+                            ahead[columns[i]] += occupancy[n, h, s, a] * chances[i, lane]
+            here[:] = ahead

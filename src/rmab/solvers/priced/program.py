@@ -1,0 +1,72 @@
+"""From blocks of like arms to the arrays of one priced step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray, IntArray
+from rmab.solvers.priced.compiled.program import Program, mark, pack, reach
+from rmab.solvers.units import Units
+
+WIDE, NARROW, NODES = 64, 8, 1024  # lanes of a batch: most, least, and the nodes that it should not exceed by much
+WASTE = 4.0  # how many times what is possible for a block the rows of its batch may hold
+MOST = 0.99  # the highest rate of the blind policy
+
+
+def blind_rates(budget: FloatArray, total: float) -> FloatArray:
+    """(H,) the rate at which a blind policy activates every arm: what the budget allows, and at most 0.99.
+
+    The entropy of decisions is counted from this policy. Where there is no budget nobody is active. Where there is enough
+    for everybody, or nearly so, the rate stays below 1, lest nobody could be passive.
+    """
+    return np.asarray(np.minimum(budget / total, MOST))
+
+
+def units_of(kernels: FloatArray, kernel_of: IntArray, reward: FloatArray, start: FloatArray, phase_of: IntArray) -> Units:
+    """Return the rewards in units of what is at stake, in the states that can be reached."""
+    reached = np.empty(reward.shape[:2], dtype=bool)
+    reach(kernels, kernel_of, start, phase_of, reached)
+    return Units.of(reward, reached)
+
+
+def make_program(
+    kernels: FloatArray,
+    kernel_of: IntArray,
+    reward: FloatArray,
+    start: FloatArray,
+    budget: FloatArray,
+    phase_of: IntArray,
+) -> Program:
+    """Join kernels (G,S,2,S), the kernel of every cell (C*K,), reward (C*K,S,2), start (C,S), budget and phases (H,)."""
+    (blocks, states), phases = start.shape, kernel_of.size // len(start)
+    lanes = min(WIDE, max(NARROW, NODES // states))
+    batches = -(-blocks // lanes)
+    lanes = -(-blocks // batches)
+    allowed = np.empty((batches * phases, states, 2, states), dtype=bool)
+    entries = mark(kernels, kernel_of, blocks, lanes, allowed)
+    possible = (kernels > 0).sum(axis=(1, 2, 3))[kernel_of].sum()
+    if lanes > 1 and entries > WASTE * possible:  # the blocks have little in common: each by itself
+        batches, lanes = blocks, 1
+        allowed = np.empty((batches * phases, states, 2, states), dtype=bool)
+        entries = mark(kernels, kernel_of, blocks, lanes, allowed)
+    begins, columns = np.empty(allowed.size // states + 1, dtype=np.int64), np.empty(entries // lanes, dtype=np.uint32)
+    chances = np.empty((entries // lanes, lanes))
+    pack(kernels, kernel_of, blocks, allowed, begins, columns, chances)
+    pays = in_lanes(reward.reshape(blocks, phases, states, 2), batches, lanes).transpose(0, 1, 3, 2, 4)
+    pays = np.ascontiguousarray(pays).reshape(batches * phases, 2, states * lanes)
+    masses = np.ascontiguousarray(in_lanes(start, batches, lanes))
+    return Program(begins, columns, chances, pays, masses, phase_of, blind_rates(budget, float(start.sum())))
+
+
+def in_lanes(table: FloatArray, batches: int, lanes: int) -> FloatArray:
+    """(M, ..., L) a table of blocks (C, ...) in batches; lanes without a block have 0."""
+    full = np.zeros((batches * lanes, *table.shape[1:]))
+    full[: len(table)] = table
+    return np.moveaxis(full.reshape(batches, lanes, *table.shape[1:]), 1, -1)
+
+
+def of_blocks(table: FloatArray, program: Program, blocks: int) -> FloatArray:
+    """(C, H, S) a table of nodes (M, H, S*L), block by block."""
+    batches, states, lanes = program.start.shape
+    apart = table.reshape(batches, -1, states, lanes).transpose(0, 3, 1, 2)
+    return np.ascontiguousarray(apart.reshape(batches * lanes, -1, states)[:blocks])

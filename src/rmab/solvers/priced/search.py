@@ -1,0 +1,230 @@
+"""The search for the prices of the budget: a smooth convex function of H numbers that are not negative.
+
+At inverse temperature eta and scaled prices nu = eta * price, the dual function is phi(nu) = value of the softened plans +
+budget . nu, and its gradient is budget - use. One evaluation is one backward and one forward pass over all blocks. Steps are
+those of a quasi-Newton method with bounds: its matrix is kept from call to call and learns from every evaluation (BFGS); the
+exact one is computed only near the answer, where the plans hardly change within a step, and only if steps have become slow.
+It costs several passes; where there are many blocks it is that of a sample, scaled up.
+
+The search aims at a little less than the budget, as little as the tolerance allows. So it ends with plans that are feasible
+as they are, and what is proven is the slack that they leave times its price: the gap of weak duality is exactly that.
+
+Cold, or where a start is too far off, prices are followed from a high temperature to that asked for. They are nearly a
+straight line in the temperature, so each rung of this ladder predicts the next.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.threads import chunks_of, each
+from rmab.errors import SolverError
+from rmab.solvers.priced.compiled.curvature import curve
+from rmab.solvers.priced.compiled.passes import evaluate
+from rmab.solvers.priced.compiled.program import Program
+from rmab.solvers.priced.compiled.quadratic import bounded_step, learn
+
+PIECE = 100_000  # nodes per piece of work: fixed, so that sums do not depend on the number of threads
+SAMPLE, PART = 512, 8  # blocks that the exact matrix is made of: as many as this, or one in so many
+ROUNDING = 1e-9  # part of a budget by which plans may exceed it: the gap counts it; less, where they are nearly blind
+SPARE = 1e-4  # most of a budget that is left unused on purpose; less, where plans are nearly blind whatever the prices
+NEAR, STALE = 1.0, 10  # the longest step, and else the passes since the last one, that make an exact matrix worth its cost
+SLOW = 0.1  # ... where what phi should fall by has not come down to this part of what it was a step before
+FARTHEST = 20.0  # scaled prices move no farther in the first step
+FAINT, CERTAIN = 1e-2, 1e-13  # derivatives, and parts of all mass, that the exact matrix does without
+LEAST = 1e-10  # curvature relative to the budget that may be rounding
+WARM, PATIENCE, LAST = 30, 120, 500  # passes allowed from given prices, on a rung of the ladder, and on the last
+FIRST, LONGER, SHORTEST = 1.0, 4.0, 1.2  # eta at which the ladder begins, and factors from rung to rung
+ROUGH = 0.5  # how close scaled prices must come on the way
+
+
+class Point(NamedTuple):
+    """Scaled prices (H,) at eta: the value of the plans, what they use, and the mass that could go either way (H,)."""
+
+    eta: float
+    prices: FloatArray
+    value: float
+    use: FloatArray
+    loose: FloatArray
+
+
+class Search:
+    """The search for one programme with this budget (H,). Its `share` (M,H,S*L) is that of the last evaluation."""
+
+    def __init__(self, program: Program, blocks: int, budget: FloatArray) -> None:
+        batches, states, lanes = program.start.shape
+        self.program, self.budget, self.blocks = program, budget, blocks
+        self.total = float(program.start.sum())
+        self.open = (budget > 0) & (budget < self.total)  # the steps that need a price
+        self.least = LEAST * np.maximum(budget, 1e-300)
+        self.share, self.loose_of = np.empty((batches, budget.size, states * lanes)), np.empty((batches, lanes))
+        self.chunks = chunks_of(batches, max(1, PIECE // self.share[0].size))
+        self.passes = self.curvatures = 0
+        self.gap = np.inf  # the least that a feasible point had
+
+    def solve(
+        self, eta: float, tolerance: float, prices: FloatArray | None = None, matrix: FloatArray | None = None
+    ) -> tuple[Point, FloatArray]:
+        """Return the plans at eta, proven to the tolerance, and the matrix there (H,H), in scaled prices.
+
+        prices (H,), not scaled, and a matrix in scaled prices: where to begin; the matrix is written to.
+        """
+        if prices is not None:
+            found = self.descend(eta, eta * np.where(self.open, prices, 0.0), matrix, tolerance, WARM)
+            if found is not None:
+                return found
+        found = self.climb(eta, tolerance)
+        if found is None:
+            raise SolverError(f"priced step: the gap is {self.gap:.2e}, above the tolerance {tolerance:.2e}")
+        return found
+
+    def climb(self, eta: float, tolerance: float) -> tuple[Point, FloatArray] | None:
+        """Follow the prices from a high temperature to eta; None where they are lost."""
+        factor, rung, guess = LONGER, min(FIRST, eta), np.zeros(self.budget.size)
+        last: Point | None = None
+        done: Point | None = None
+        while True:
+            ends = rung == eta
+            found = self.descend(rung, rung * guess, None, tolerance if ends else None, LAST if ends else PATIENCE)
+            if found is not None and ends:
+                return found
+            if found is not None:
+                last, done = done, found[0]
+            else:
+                factor **= 0.5
+            if done is None or factor < SHORTEST:
+                return None
+            rung = min(done.eta * factor, eta)
+            guess = predicted(rung, done, last)
+
+    def descend(
+        self,
+        eta: float,
+        prices: FloatArray,
+        matrix: FloatArray | None,
+        tolerance: float | None,
+        patience: int,
+    ) -> tuple[Point, FloatArray] | None:
+        """Minimise phi from scaled prices (H,); None where this takes too long. Without a tolerance, roughly."""
+        point, limit = self.at(eta, prices), self.passes + patience
+        step, radius, before, fresh = np.empty_like(prices), FARTHEST, np.inf, self.passes
+        matrix = self.exact(point) if matrix is None else matrix
+        while True:
+            worth = (tolerance or 0.0) * max(abs(point.value + float(self.budget @ point.prices)), eta)
+            if tolerance is not None and self.proven(point, worth):
+                return point, matrix
+            spare = min(0.5 * worth / max(float(self.budget @ point.prices), 1e-300), SPARE * min(eta, 1.0))
+            aim = (1.0 - spare) * self.budget
+            free = (point.prices == 0.0) & (point.use <= self.budget)  # nothing is to be gained where they are within it
+            aim = np.where(free, np.maximum(aim, point.use), aim)
+            fall = self.model(matrix, point, aim, radius, step)
+            age = self.passes - fresh
+            if fall > SLOW * before and age > 0 and (age >= STALE or np.abs(step).max() <= NEAR):
+                matrix, fresh = self.exact(point), self.passes
+                fall = self.model(matrix, point, aim, radius, step)
+            before = fall
+            if tolerance is None and np.abs(step).max() <= ROUGH:
+                return point, matrix
+            while True:
+                if self.passes >= limit:
+                    return None
+                new = self.at(eta, point.prices + step)
+                learn(matrix, step, point.use - new.use)
+                accepted, radius = judged(point, new, aim, step, fall, radius)
+                if accepted:
+                    break
+                fall = self.model(matrix, point, aim, radius, step)
+            point = new
+
+    def model(self, matrix: FloatArray, point: Point, aim: FloatArray, radius: float, step: FloatArray) -> float:
+        """Write the best step (H,) within this radius by the matrix, and return by how much phi should fall."""
+        gradient, far = aim - point.use, np.where(self.open, radius, 0.0)
+        extra = self.least + np.abs(gradient) / (4.0 * radius)  # where it is flat, phi bends within the radius at the latest
+        return bounded_step(matrix, gradient, np.maximum(-far, -point.prices), far, extra, step)
+
+    def proven(self, point: Point, worth: float) -> bool:
+        """Return whether the plans keep within the budget, and what they leave of it is worth no more than this."""
+        if not (point.use <= (1.0 + ROUNDING * min(point.eta, 1.0)) * self.budget).all():
+            return False
+        left = self.missing(point)
+        self.gap = min(self.gap, left / max(abs(point.value + float(self.budget @ point.prices)), point.eta))
+        return left <= worth
+
+    def missing(self, point: Point) -> float:
+        """Return by how much a plan within the budget is proven to be at most below the best, in units of the temperature.
+
+        What the plans leave of the budget, at its prices, is what they miss themselves. Where they exceed it by a part, they
+        are mixed with as much of the passive plan, which loses at most that part of what there is between the two.
+        """
+        excess = float(np.max(point.use / np.maximum(self.budget, 1e-300) - 1.0, where=self.budget > 0, initial=0.0))
+        left = float(point.prices @ (self.budget - point.use))
+        most = point.value + float(self.budget @ point.prices) - self.total * float(np.log1p(-self.program.blind).sum())
+        return max(left, 0.0) + excess * most
+
+    def at(self, eta: float, prices: FloatArray) -> Point:
+        """Evaluate phi and its gradient: one backward and one forward pass."""
+        self.passes += 1
+
+        def part(first: int, last: int) -> tuple[float, FloatArray, FloatArray]:
+            used, loose = np.empty_like(prices), np.empty_like(prices)
+            return evaluate(self.program, first, last, eta, prices, self.share, self.loose_of, used, loose), used, loose
+
+        parts = each(self.chunks, part)
+        if len(parts) == 1:
+            return Point(eta, prices, *parts[0])
+        value, used, loose = zip(*parts, strict=True)
+        return Point(eta, prices, sum(value), np.sum(used, axis=0), np.sum(loose, axis=0))
+
+    def exact(self, point: Point) -> FloatArray:
+        """(H, H) the second derivatives of phi at the point that was evaluated last, perhaps from a sample of the blocks."""
+        self.curvatures += 1
+        sample, weight = self.sampled()
+        horizon, size = self.budget.size, max(64, PIECE // (10 * self.share[0, :, 0].size * self.program.start.shape[1]))
+
+        def part(first: int, last: int) -> tuple[FloatArray, FloatArray]:
+            hessian, spread = np.empty((horizon, horizon)), np.empty(horizon)
+            some = (sample[first:last], weight[first:last], CERTAIN * self.total, FAINT)
+            curve(self.program, *some, self.share, hessian, spread)
+            return hessian, spread
+
+        parts = each(chunks_of(sample.size, size), part)
+        hessian, spread = (np.sum([one[i] for one in parts], axis=0) for i in (0, 1))
+        matrix: FloatArray = (np.triu(hessian) + np.triu(hessian, 1).T)[::-1, ::-1].copy()
+        matrix[np.diag_indices(horizon)] += np.maximum(point.loose - spread, 0.0)  # what a sample lacks of their own part
+        return matrix
+
+    def sampled(self) -> tuple[IntArray, FloatArray]:
+        """Return blocks, and how many each stands for: all of them, or some, in proportion to what could go either way."""
+        count = max(SAMPLE, self.blocks // PART)
+        if count >= self.blocks:
+            return np.arange(self.blocks), np.ones(self.blocks)
+        loose = self.loose_of.reshape(-1)[: self.blocks]
+        reached = np.cumsum(loose)
+        times = np.diff(np.floor(reached * (count / max(float(reached[-1]), 1e-300))), prepend=0.0)
+        chosen = np.flatnonzero(times)
+        return chosen, times[chosen] * float(reached[-1]) / (count * loose[chosen])
+
+
+def judged(point: Point, new: Point, aim: FloatArray, step: FloatArray, fall: float, radius: float) -> tuple[bool, float]:
+    """Return whether a step that should have made phi fall by so much is taken, and how long the next one may be."""
+    begin, end = float((aim - point.use) @ step), float((aim - new.use) @ step)
+    before, after = point.value + float(aim @ point.prices), new.value + float(aim @ new.prices)
+    length = float(np.abs(step).max())
+    if before - after >= 1e-4 * fall or (end <= 0.9 * abs(begin) and after <= before + 1e-13 * abs(before)):
+        if before - after >= 0.5 * fall:
+            return True, max(radius, 3.0 * length)
+        return True, radius if before - after >= 0.1 * fall else max(0.5 * length, 1e-3)
+    return False, length * min(max(begin / (begin - end), 0.1), 0.5) if end > begin else 0.5 * length
+
+
+def predicted(eta: float, point: Point, before: Point | None) -> FloatArray:
+    """Return the prices (H,), not scaled, to expect at eta: on the line in the temperature through the last two rungs."""
+    here = point.prices / point.eta
+    if before is None:
+        return here
+    back = before.prices / before.eta
+    ahead = (1.0 / eta - 1.0 / point.eta) / (1.0 / point.eta - 1.0 / before.eta)
+    return np.asarray(np.maximum(here + ahead * (here - back), 0.0))
