@@ -1,7 +1,7 @@
 """Every policy on the published examples of other authors: `python benchmarks/planners.py` writes docs/planners.md.
 
-Arms start in states drawn evenly; all policies have the same luck. A second table has charging spots with a discount. Rewards
-are per arm and step, in brackets the standard error; LP-update, which solves a programme at every step, plays fewer rounds.
+Arms start in states drawn evenly; all policies have the same luck. A second table has charging spots with a discount.
+Rewards are per arm and step, in brackets the standard error; LP-update, with an LP at every step, plays fewer rounds.
 Results are kept in out/planners.json, policy by policy: a second call goes on where the first one stopped.
 """
 
@@ -145,8 +145,8 @@ def page(kept: dict[str, Rows], rounds: int) -> str:
         peers,
         "",
         "The peers' values are those of the authors' published code (Hong, Xie, Chen & Wang 2023 and 2024, which holds the",
-        "policies of Gast, Gaujal & Yan 2020, too), run on these instances beside an earlier version; they are not part of this",
-        "command. `plan` is what `rmab.plan` chose, measured on rounds that had no part in the choice.",
+        "policies of Gast, Gaujal & Yan 2020, too), run on these instances beside an earlier version; they are not part of",
+        "this command. `plan` is what `rmab.plan` chose, measured on rounds that had no part in the choice.",
         "",
         *table(names, kept, 5, ["bound", *policies]),
         "",

@@ -31,6 +31,7 @@ DIGITS = 4  # of the largest number in a table; the others have the same number 
         ("rmab plan deadline -t arrival=0.5", "a case study with an option of its own"),
         ("rmab plan mine.json", "a task file, for the mean of its rewards"),
         ("rmab plan problem.json --reward reward.json", "a problem file and its rewards"),
+        ("rmab plan cpap --compare", "which policy earns most, by simulation"),
         ("rmab plan cpap --json", "all arms and steps, for a program"),
     )
 )
@@ -57,6 +58,8 @@ DIGITS = 4  # of the largest number in a table; the others have the same number 
     callback=key_values,
     help="Option of a task given by name; may be repeated.",
 )
+@click.option("--compare", is_flag=True, help="Simulate every policy that applies, and say which is best.")
+@click.option("--rounds", type=whole_number(min=2), default=100, show_default=True, help="Most episodes of --compare.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def plan(
     problem: str,
@@ -65,6 +68,8 @@ def plan(
     arms: tuple[int, ...],
     seed: int,
     task_option: dict[str, Any],
+    compare: bool,
+    rounds: int,
     machine: bool,
 ) -> None:
     """Plan a PROBLEM with known kernels: bound, prices, indices.
@@ -82,6 +87,11 @@ def plan(
     for n in arms:
         if n >= model.arms.count:
             raise click.BadParameter(f"there are arms 0..{model.arms.count - 1}, got {n}", param_hint="'--arm'")
+    if compare:
+        from rmab.cli.compare import compare_policies
+
+        compare_policies(problem, model, pays, rounds=rounds, seed=seed, machine=machine)
+        return
     solved = fluid(model, pays)
     make = lagrangian_index if index == "lagrangian" else occupancy_index
     policy = make(model, pays, plan=solved)

@@ -169,6 +169,14 @@ def progress(description: str, *, in_lines: bool = False) -> Iterator[Callable[[
         yield advance
 
 
+@contextmanager
+def waiting(description: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal what is going on, while the body runs; yields a function that takes a line of it."""
+    console = _console(stderr=True)
+    with console.status(escaped(description)) as status:
+        yield lambda line: status.update(escaped(line))
+
+
 def screen_width() -> int:
     """Return the number of columns that a table may have."""
     return _console().width

@@ -208,11 +208,13 @@ def _names(candidates: Iterable[str] | None) -> list[str]:
     """Return the names of candidates, each once, or raise ModelError."""
     if candidates is None:
         return list(CANDIDATES)
-    if isinstance(candidates, str):
+    if isinstance(candidates, str) or not isinstance(candidates, Iterable):
         raise ModelError(f"candidates must be a list of names, got {candidates!r:.40}")
-    names = list(dict.fromkeys(candidates))
-    for name in names:
-        if name not in CANDIDATES:
+    names: list[str] = []
+    for name in candidates:
+        if isinstance(name, str) and name in CANDIDATES:
+            names += [name] if name not in names else []
+        else:
             raise ModelError(f"unknown candidate {name!r:.40}; there are {', '.join(CANDIDATES)}")
     if not names:
         raise ModelError("candidates: at least one is needed")
@@ -293,6 +295,6 @@ class _Race:
                 continue
             behind, error = self._behind(name, best)
             spread = float(earned.std(ddof=1) / np.sqrt(earned.size))
-            numbers = {"mean": float(earned.mean()), "stderr": spread, "behind": behind, "behind_stderr": error}
-            entries.append(replace(entry, rounds=earned.size, **numbers))
+            own = replace(entry, rounds=earned.size, mean=float(earned.mean()), stderr=spread)
+            entries.append(replace(own, behind=behind, behind_stderr=error))
         return tuple(sorted(entries, key=lambda one: (bool(one.why), one.name != best, one.behind)))

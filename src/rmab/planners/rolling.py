@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_integer, check_rng, expect
-from rmab.errors import ModelError
+from rmab.errors import ModelError, SolverError
 from rmab.model.problem import Problem
 from rmab.model.time import parted
 from rmab.play.policy import as_places, check_place
@@ -27,6 +27,7 @@ from rmab.solvers.priced.soften import soften_blocks
 
 WINDOW = 10  # steps
 STEEPNESS = 30.0  # beta times the range of the rewards: twice and half of it earn the same, within noise
+SOFTEST = 0.1  # part of it down to which a plan is softened where it cannot be certified
 TOLERANCE = 1e-3  # of every softened plan, relative: rounding to whole arms costs more
 
 
@@ -70,9 +71,7 @@ class Rolling:
     _ahead: FloatArray = field(repr=False)  # (C, H+1, S) what a state is worth from a step on, at the plan's prices
     _beta: float = field(repr=False)
 
-    def __init__(
-        self, problem: Problem, reward: ArrayLike, *, window: int = WINDOW, plan: Fluid | None = None
-    ) -> None:
+    def __init__(self, problem: Problem, reward: ArrayLike, *, window: int = WINDOW, plan: Fluid | None = None) -> None:
         table = checked_table(problem, reward, "Rolling")
         steps = as_integer(window, "window")
         if steps < 1:
@@ -109,10 +108,18 @@ class Rolling:
         kernel_of, pays = _with_last(blocks, int(blocks.phase_of[last]), self._ahead[:, last + 1])
         phase_of = blocks.phase_of[steps].copy()
         phase_of[-1] = blocks.phases
-        limits = problem.budgets[steps] * problem.discounts[: prices.size]
-        given: dict[str, Any] = {"kernel_of": kernel_of, "phase_of": phase_of, "warm": prices, "tolerance": TOLERANCE}
-        found = soften_blocks(blocks.kernels, pays, masses, limits, self._beta, **given)
-        return found.share[:, 0], found.prices
+        time: dict[str, Any] = {"phase_of": phase_of, "discounts": problem.discounts[: prices.size]}
+        limits, beta = problem.budgets[steps].astype(np.float64), self._beta
+        while True:
+            try:
+                given: dict[str, Any] = {**time, "kernel_of": kernel_of, "warm": prices, "tolerance": TOLERANCE}
+                found = soften_blocks(blocks.kernels, pays, masses, limits, beta, **given)
+            except SolverError:
+                if beta < SOFTEST * self._beta:
+                    raise
+                beta /= 4.0  # a softer plan is a smoother programme
+            else:
+                return found.share[:, 0], found.prices
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the question and its plan."""

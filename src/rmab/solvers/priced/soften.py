@@ -60,6 +60,8 @@ class Priced(ReadOnly):
         The rewards in units of what is at stake.
     program : Program
         What was planned.
+    discounts : (H,) float array
+        What the rewards of every step count.
     """
 
     value: float
@@ -74,6 +76,7 @@ class Priced(ReadOnly):
     curvature: FloatArray
     units: Units
     program: Program
+    discounts: FloatArray
 
     def __repr__(self) -> str:
         numbers = f"value {self.value:.6g}, bound {self.bound:.6g}, gap {self.gap:.0e}, {self.prices.size} steps"
@@ -89,12 +92,16 @@ class Priced(ReadOnly):
         values = of_blocks(nodes, program, blocks)
         values /= self.beta
         least = self.units.least.reshape(blocks, -1)[:, program.phase_of]
-        values += np.cumsum(least[:, ::-1], axis=1)[:, ::-1, np.newaxis]
+        discount = self.discounts[1] if horizon > 1 else 1.0
+        rest = np.zeros(blocks)
+        for h in range(horizon - 1, -1, -1):
+            rest = least[:, h] + discount * rest
+            values[:, h] += rest[:, np.newaxis]
         return frozen(values)
 
     @property
     def mass(self) -> FloatArray:
-        """(C, H, S, 2) the mass of each block in a state under an action at a step; built on demand."""
+        """(C, H, S, 2) the mass of each block in a state under an action at a step, discounted; built on demand."""
         blocks, _, states = self.share.shape
         start = self.program.start.transpose(0, 2, 1).reshape(-1, states)[:blocks]
         return self._occupancy(np.arange(blocks), np.ascontiguousarray(start))
@@ -138,6 +145,8 @@ class Softened(Priced):
         The rewards in units of what is at stake.
     program : Program
         What was planned, as compiled code reads it.
+    discounts : (H,) float array
+        What the rewards of every step count.
     problem : Problem
         What was planned for.
     blocks : Blocks
@@ -168,7 +177,8 @@ class Softened(Priced):
     @property
     def occupancy(self) -> FloatArray:
         """(N, H, S, 2) probability of arm n being in state s under action a at step h; built on demand."""
-        return self._occupancy(np.array(self.blocks.block_of), np.array(self.problem.start_masses))
+        found = self._occupancy(np.array(self.blocks.block_of), np.array(self.problem.start_masses))
+        return frozen(found / np.maximum(self.problem.discounts, 1e-300)[:, np.newaxis, np.newaxis])
 
 
 def soften(
@@ -230,7 +240,7 @@ def soften(
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "soften"))
     sizes = (np.arange(len(blocks.kernels)), blocks.reward, blocks.start, problem.budgets.astype(np.float64))
-    answer = _solved(blocks.kernels, *sizes, blocks.phase_of, beta, warm, tolerance)
+    answer = _solved(blocks.kernels, *sizes, blocks.phase_of, problem.discounts, beta, warm, tolerance)
     return Softened(**vars(answer), problem=problem, blocks=blocks)
 
 
@@ -243,6 +253,7 @@ def soften_blocks(
     *,
     kernel_of: IntArray | None = None,
     phase_of: IntArray | None = None,
+    discounts: FloatArray | None = None,
     warm: Priced | ArrayLike | None = None,
     tolerance: float = 1e-6,
 ) -> Priced:
@@ -266,6 +277,8 @@ def soften_blocks(
         The kernel of every cell; by default, each has its own.
     phase_of : (H,) int array, optional
         The phase of every step; by default there is one.
+    discounts : (H,) float array, optional
+        What the rewards of every step count; the kernels must be discounted already, as those of `Blocks` are.
 
     Returns
     -------
@@ -288,7 +301,8 @@ def soften_blocks(
         raise ModelError(f"soften_blocks: shapes do not fit, got {shapes}, phase_of {phase.shape}")
     if reward.shape != (of.size, states, 2):
         raise ModelError(f"soften_blocks: reward must have shape {(of.size, states, 2)}, got {reward.shape}")
-    return _solved(kernels, of, reward, start, budget, phase, beta, warm, tolerance)
+    worth = np.ones(budget.size) if discounts is None else discounts
+    return _solved(kernels, of, reward, start, budget, phase, worth, beta, warm, tolerance)
 
 
 def _solved(
@@ -298,6 +312,7 @@ def _solved(
     start: FloatArray,
     budget: FloatArray,
     phase_of: IntArray,
+    discounts: FloatArray,
     beta: float,
     warm: Priced | ArrayLike | None,
     tolerance: float,
@@ -316,17 +331,19 @@ def _solved(
         steep = f"beta: {inverse:.3g} times {units.scale:.3g}, the range of the rewards,"
         raise ModelError(f"{steep} is too steep to compute with; the limit is {STEEPEST:.0e}")
     program = make_program(kernels, kernel_of, units.reward, start, budget, phase_of)
+    budget = budget * discounts  # masses are discounted, and so is what they may use
     search = Search(program, blocks, budget)
     prices = None if prices is None else prices / units.scale
     point, matrix = search.solve(eta, wanted, prices, None if curvature is None else curvature / inverse)
     bound = (point.value + float(budget @ point.prices)) / eta
     value = bound - search.missing(point) / eta
-    earned, most = (units.whole(one, start.sum(axis=1), phase_of) for one in (value, bound))
+    earned, most = (units.whole(one, start.sum(axis=1), phase_of, discounts) for one in (value, bound))
     share = of_blocks(search.share, program, blocks)
-    answer = (earned, most, units.gap(bound, value), point.prices / inverse, point.use, share, inverse)
+    use = point.use / np.maximum(discounts, 1e-300)
+    answer = (earned, most, units.gap(bound, value), point.prices / inverse, use, share, inverse)
     for array in (*answer[3:6], matrix):
         frozen(array)
-    return Priced(*answer, search.passes, search.curvatures, frozen(matrix * inverse), units, program)
+    return Priced(*answer, search.passes, search.curvatures, frozen(matrix * inverse), units, program, discounts)
 
 
 def _begun(warm: Priced | ArrayLike | None, horizon: int) -> tuple[FloatArray | None, FloatArray | None]:
