@@ -256,5 +256,5 @@ class TestManyArms:
         assert self.lost("non-sa", 400, rmab.IdPolicy, 400)[0] < 0.1
 
     def test_priorities_that_fill_the_budget_earn_nothing_on_the_conveyor(self):
-        assert self.lost("conveyor", 100, rmab.stationary_index, 600)[0] == 1
-        assert self.lost("conveyor", 100, rmab.stationary_index, 600, rule="auto")[0] < 0.1
+        assert self.lost("conveyor", 100, rmab.stationary_index, 600, rule="fill")[0] == 1
+        assert self.lost("conveyor", 100, rmab.stationary_index, 600)[0] < 0.1

@@ -175,3 +175,29 @@ def test_systematic_sampling_keeps_counts_and_probabilities(seed: int) -> None:
         assert set(counts) <= {int(np.floor(wanted)), int(np.ceil(wanted))}
     np.testing.assert_allclose(drawn.mean(axis=0), share, atol=0.06)
     assert systematic(share, place, 5, rng).sum() <= 5
+
+
+def test_a_budget_that_must_be_used_up_is_planned_for() -> None:
+    """On the conveyor, activations to fill the budget push arms back, unless the plan expects them."""
+    task = rmab.task("conveyor", arms=40, horizon=150)
+    problem, reward = rmab.Problem(task.problem.arms, np.full((40, 8), 1 / 8), 20, 150), task.base_reward
+    earned = {}
+    for rule in ("exactly", "fill"):
+        policy = rmab.lagrangian_index(problem, reward, rule=rule)  # type: ignore[arg-type]
+        batch = rmab.simulate_many(problem, policy, reward, np.random.default_rng(0), 50)
+        assert (batch.activations == 20 * 150).all()
+        earned[rule] = batch.mean
+    assert earned["exactly"] > 1.5 * earned["fill"]
+    with pytest.raises(ModelError, match="rule 'exactly' makes a plan of its own"):
+        rmab.lagrangian_index(problem, reward, plan=rmab.fluid(problem, reward), rule="exactly")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_indices_of_a_used_up_budget_rank_as_the_programme_with_equality_does(seed: int) -> None:
+    """Where every activation is worth something anyway, 'exactly' is the usual index, plus a constant at every step."""
+    problem, reward = timed_problem(seed, 4, 1, 2, 3, budget=2)
+    reward = reward.reshape(4, 2, 2)
+    reward[..., 1] += 50.0
+    usual, obliged = (rmab.lagrangian_index(problem, reward, rule=rule).table for rule in ("auto", "exactly"))  # type: ignore[arg-type]
+    apart = obliged - usual
+    np.testing.assert_allclose(apart, apart[:1, :, :1] + np.zeros_like(apart), rtol=1e-3)

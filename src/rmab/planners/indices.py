@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rmab.common.arrays import FloatArray
 from rmab.common.checks import as_integer, expect
 from rmab.common.memory import check_memory
+from rmab.errors import ModelError
 from rmab.model.problem import Problem
 from rmab.model.time import parted
 from rmab.play.policy import IndexPolicy, Rounding, Rule
@@ -61,7 +65,9 @@ def occupancy_index(
     return IndexPolicy(made.share[made.blocks.block_of], problem.budget, rule=rule, rounding=rounding)
 
 
-def lagrangian_index(problem: Problem, reward: ArrayLike, *, plan: Fluid | None = None, rule: Rule = "auto") -> IndexPolicy:
+def lagrangian_index(
+    problem: Problem, reward: ArrayLike, *, plan: Fluid | None = None, rule: Rule | Literal["exactly"] = "auto"
+) -> IndexPolicy:
     """Index of a state: what activating is worth, Q(s,1) - Q(s,0), when later activations cost the fluid plan's prices.
 
     It is defined in every state, visited by the plan or not.
@@ -74,8 +80,10 @@ def lagrangian_index(problem: Problem, reward: ArrayLike, *, plan: Fluid | None 
         Reward of each arm, state and action; in each phase, where it depends on the time.
     plan : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
-    rule : {'fill', 'at-most', 'auto'}
-        Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
+    rule : {'auto', 'fill', 'at-most', 'exactly'}
+        Whom the budget may be used on: on all that it does not harm, on anybody as long as there is some left, or on arms
+        with a positive index only. 'exactly' is for a budget that must be used up, step by step: it is always spent, as by
+        'fill', and the plan knows that it will be, so it comes with another plan than the others.
 
     Returns
     -------
@@ -95,6 +103,11 @@ def lagrangian_index(problem: Problem, reward: ArrayLike, *, plan: Fluid | None 
     >>> rmab.lagrangian_index(problem, reward).table[0, -2].round(3)  # 0.3 more chance of a reward of 1
     array([0.3, 0.3])
     """
+    if isinstance(rule, str) and rule == "exactly":
+        if plan is not None:
+            raise ModelError("plan: rule 'exactly' makes a plan of its own, in which the budget is used up")
+        table = _obliged(problem, checked_table(problem, reward, "lagrangian_index"))
+        return lagrangian_index(problem, parted(table, problem.phases), rule="fill")
     made = _planned(problem, reward, plan, "lagrangian_index")
     return IndexPolicy(made.advantage[made.blocks.block_of], problem.budget, rule=rule)
 
@@ -217,6 +230,15 @@ def random_policy(problem: Problem) -> IndexPolicy:
     """
     check_problem(problem, "random_policy")
     return IndexPolicy(np.ones((problem.arms.count, problem.arms.states)), problem.budget)
+
+
+def _obliged(problem: Problem, reward: FloatArray) -> FloatArray:
+    """Return the reward (N * K, S, 2) with so much more for being active that no activation is left unused.
+
+    All that is used up pays the same, whoever gets it: the plans that use the budget up are ranked as before.
+    """
+    dear = float(np.ptp(reward, axis=(1, 2)).max(initial=0.0)) * problem.horizon
+    return np.asarray(reward + np.array([0.0, dear]))
 
 
 def _check_table(name: str, problem: Problem) -> None:

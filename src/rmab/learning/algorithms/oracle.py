@@ -43,9 +43,9 @@ class Oracle(Learner):
 
     def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Oracle:  # noqa: ARG002
         """Return the oracle of this problem and these summed rewards, (N, S, 2) or (N, K, S, 2): the only way to tell it."""
-        make = {"lagrangian": lagrangian_index, "occupancy": occupancy_index}[self.index]
-        told = copy(self)
-        object.__setattr__(told, "_table", make(problem, rewards, plan=fluid(problem, rewards)).table)
+        told, plan = copy(self), fluid(problem, rewards)
+        make = lagrangian_index if self.index == "lagrangian" else occupancy_index
+        object.__setattr__(told, "_table", make(problem, rewards, plan=plan).table)
         return told
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
