@@ -25,6 +25,7 @@ low, high = np.maximum(kernels - 0.1, 0.0), np.minimum(kernels + 0.1, 1.0)
 reference = np.full((20, 50, 3, 2, 3), 0.05)
 policy, small = rmab.random_policy(problem), rmab.task("split")
 shared = rmab.LpUpdate(small.problem, small.base_reward)
+many = rmab.Problem(rmab.Arms(np.tile(kernels, (100, 1, 1, 1))), 0, 500, 20)  # more than one piece of work: in threads
 
 def work(name):
     if name == "run":
@@ -33,13 +34,15 @@ def work(name):
         return rmab.project(reference, low, high, problem.start, problem.budget).value
     if name == "fluid":
         return rmab.fluid(problem, reward).value + rmab.fluid(small.problem, small.base_reward, method="highs").value
+    if name == "soften":
+        return rmab.soften(many, np.random.default_rng(0).random((2000, 3, 2)), 10).value
     if name == "simulate_many":
         return float(rmab.simulate_many(problem, policy, reward, np.random.default_rng(0), 3000, threads=2).rewards.sum())
     if name == "LpUpdate":
         return rmab.simulate(small.problem, shared, small.base_reward, np.random.default_rng(0)).reward
     return rmab.optimistic_fluid(low, high, reward, problem.start, 3, 10).value
 
-names = ["run", "project", "fluid", "simulate_many", "LpUpdate", "optimistic_fluid"]
+names = ["run", "project", "fluid", "soften", "simulate_many", "LpUpdate", "optimistic_fluid"]
 here = [work(name) for name in names]
 held, done = threading.Event(), threading.Event()
 
@@ -75,6 +78,22 @@ def test_threads_share_one_lp_update() -> None:
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one.actions, other.actions)
     assert 1 <= len(policy._free) <= 4
+
+
+def test_threads_share_softened_plans() -> None:
+    """All threads begin at once with the same plan to go on from, and get what one alone gets."""
+    problem, reward = random_problem(3, 300, 3, 40, 60)
+    last, gate = rmab.soften(problem, reward, 5), threading.Barrier(4)
+
+    def work() -> tuple[float, list[float]]:
+        gate.wait()
+        plan = rmab.soften(problem, 1.1 * reward, 5, warm=last)
+        return plan.value, plan.prices.tolist()
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [one.result() for one in [pool.submit(work) for _ in range(4)]]
+    alone = rmab.soften(problem, 1.1 * reward, 5, warm=last)
+    assert found == [(alone.value, alone.prices.tolist())] * 4
 
 
 def test_threads_share_problems_policies_and_learners() -> None:

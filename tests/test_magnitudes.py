@@ -15,6 +15,7 @@ CALLS = {
     "fluid": lambda r: rmab.fluid(PROBLEM, r),
     "fluid, newton": lambda r: rmab.fluid(PROBLEM, r, method="newton"),
     "optimistic_fluid": lambda r: rmab.optimistic_fluid(KERNELS, KERNELS, r, PROBLEM.start, 1, 4),
+    "soften": lambda r: rmab.soften(PROBLEM, r, 3.0 / r.max()),
     "whittle": lambda r: rmab.whittle(PROBLEM, r, discount=0.9),
     "whittle_finite": lambda r: rmab.whittle_finite(PROBLEM, r),
     "occupancy_index": lambda r: rmab.occupancy_index(PROBLEM, r),

@@ -55,6 +55,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "visit rates": lambda: visit_rates(PROBLEM, rmab.random_policy(PROBLEM), RNG, FAR),
     "fluid": lambda: rmab.fluid(long(10**10), REWARD),
     "fluid by HiGHS": lambda: rmab.fluid(long(10**10), REWARD, method="highs"),
+    "soften": lambda: rmab.soften(long(10**10), REWARD, 1.0),
+    "prices of soften": lambda: rmab.soften(long(3 * 10**6), REWARD, 1.0),
     "optimistic fluid": lambda: rmab.optimistic_fluid(
         np.zeros((3, 2, 2, 2)), np.ones((3, 2, 2, 2)), REWARD, [0] * 3, 1, 10**12
     ),

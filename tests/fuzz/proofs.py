@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.special import rel_entr
 
 import rmab
 from rmab.common.arrays import FloatArray
@@ -128,6 +129,32 @@ def check_fluid(problem: rmab.Problem, reward: FloatArray, plan: rmab.Fluid) -> 
     least = float(gains.min(axis=(2, 3)).sum())
     room = 1.1e-6 * max(plan.bound - least, wide) + ROUNDING * scale
     require(plan.bound - plan.value <= room, f"bound {plan.bound} is far above value {plan.value}")
+
+
+def check_softened(problem: rmab.Problem, reward: FloatArray, plan: rmab.Softened) -> None:
+    """Require the plan to be feasible, to be worth what it says, and its bound to be the dual value of its prices."""
+    arms = problem.arms
+    scale = stake(problem, reward) + arms.count * problem.horizon / plan.beta  # entropies are rounded, too
+    kernel, gains = written_out(problem, reward)
+    budget, law = budgets(problem.budget, problem.horizon), masses(problem.start, arms.states)
+    occupancy, rate = plan.occupancy, np.minimum(budget / arms.count, 0.99)
+    check_occupancy(occupancy, kernel, law, budget * (1 + 1e-9), np.ones(arms.count))
+    usual = occupancy.sum(axis=3, keepdims=True) * np.stack([1 - rate, rate], axis=1)[:, np.newaxis]
+    value = float((occupancy * gains).sum() - rel_entr(occupancy, usual).sum() / plan.beta)
+    require((plan.prices >= 0).all(), "prices: negative")
+    ahead = np.zeros((arms.count, arms.states))
+    for h in range(problem.horizon - 1, -1, -1):
+        worth = gains[:, h] + np.einsum("nsay,ny->nsa", kernel[:, h], ahead) - plan.prices[h] * np.arange(2)
+        with np.errstate(divide="ignore"):
+            ahead = np.logaddexp(np.log(1 - rate[h]) + plan.beta * worth[..., 0],
+                                 np.log(rate[h]) + plan.beta * worth[..., 1]) / plan.beta  # fmt: skip
+    spent = float(budget @ plan.prices)
+    near(plan.bound, float((law * ahead).sum()) + spent, scale + spent, "bound")
+    wide = float((gains.max(axis=(2, 3)) - gains.min(axis=(2, 3))).max())
+    room = 1.1e-6 * max(plan.bound - float(gains.min(axis=(2, 3)).sum()), wide) + ROUNDING * scale
+    require(abs(plan.value - value) <= room, f"value {plan.value}, but the plan is worth {value}")
+    require(plan.bound - value <= room and plan.value <= plan.bound, f"bound {plan.bound} is far above value {value}")
+    require(0 <= plan.gap <= 1e-6, f"gap {plan.gap}")
 
 
 def fluid_by_linprog(problem: rmab.Problem, reward: FloatArray) -> float:

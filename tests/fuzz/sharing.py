@@ -53,6 +53,7 @@ def works(case: Case) -> dict[str, Work]:
         "fluid": lambda: _fields(rmab.fluid(problem, reward), "value", "bound", "prices", "occupancy"),
         "fluid newton": lambda: _fields(rmab.fluid(problem, reward, method="newton"), "value", "prices", "occupancy"),
         "fluid highs": lambda: _fields(rmab.fluid(problem, reward, method="highs"), "value", "prices", "occupancy"),
+        "soften": lambda: _fields(rmab.soften(problem, reward, 0.5), "value", "bound", "prices", "share", "occupancy"),
         "optimistic fluid": lambda: _fields(
             rmab.optimistic_fluid(low, high, reward, problem.start, problem.budget, horizon, phase_of=phase_of),
             "value",

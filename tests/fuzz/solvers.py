@@ -16,6 +16,7 @@ from fuzz.proofs import (
     budgets,
     check_fluid,
     check_occupancy,
+    check_softened,
     fluid_by_linprog,
     in_phases,
     in_steps,
@@ -57,6 +58,22 @@ def fluid(case: Case) -> None:
     if plans and arms.states**arms.count * 2**arms.count <= 200:
         best = timed.optimum(problem, in_phases(problem, reward) / largest) * largest
         require(plans[0].bound >= best - 1e-9 * scale, f"bound {plans[0].bound} below a policy that earns {best}")
+
+
+def soften(case: Case) -> None:
+    """A softened plan: feasible, earning what it says less its entropy, and its bound recomputed from its prices."""
+    problem = draw.problem(case)
+    reward = draw.reward(case, problem)
+    beta = min(10.0 ** case.rng.uniform(-2, 4) / (float(np.abs(reward).max()) or 1.0), 1e300)
+    try:
+        plan = rmab.soften(problem, reward, beta)
+        if case.chance(0.5):
+            plan = rmab.soften(problem, reward * case.rng.uniform(0.9, 1.1), beta, warm=plan)
+            plan = rmab.soften(problem, reward, beta, warm=plan)
+    except SolverError:
+        case.count("soften unsolved")
+        return
+    check_softened(problem, reward, plan)
 
 
 def timed_sets(case: Case, count: int, horizon: int) -> tuple[tuple[int, ...], list[int] | None]:
@@ -293,7 +310,7 @@ def _endless(kernel: FloatArray, reward: FloatArray, price: float, discount: flo
 
 CHECKS: dict[str, Callable[[Case], None]] = {
     one.__name__: one
-    for one in (fluid, optimistic_fluid, project, stationary, whittle_finite, whittle, indices)
+    for one in (fluid, optimistic_fluid, soften, project, stationary, whittle_finite, whittle, indices)
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ def bounded_step(
 ) -> float:
     """Write the step (H,) that minimises gradient step + step matrix step / 2, low <= step <= high; return by how much.
 
-    To the diagonal of the matrix (H,H), positive semidefinite, something extra (H,), positive, is added first.
+    Before the step is sought, something extra (H,), positive, is added to the diagonal of the matrix (H,H).
     """
     if not swapped(matrix, gradient, low, high, extra, step):
         settle(matrix, gradient, low, high, extra, step)
