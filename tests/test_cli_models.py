@@ -192,3 +192,17 @@ def test_all_pairs_of_the_benchmark_run_and_the_numpy_peer_earns_the_same() -> N
     batch = rmab.simulate_many(game.problem, policy, game.base_reward, np.random.default_rng(0), 2000)
     spread = batch.rewards.std()
     assert abs(numpy_episode(game.problem, policy, game.base_reward) - batch.mean) < 5 * spread
+
+
+def test_policies_are_compared_as_the_library_does(problem_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "reward.json").write_text(json.dumps(LEVEL))
+    words = ("plan", problem_file, "--reward", tmp_path / "reward.json", "--compare", "--rounds", 12, "--seed", 3)
+    shown = json.loads(call(*words, "--json").stdout)
+    best = rmab.plan(rmab.Problem.load(problem_file), np.broadcast_to(LEVEL, (5, 2, 2)), rounds=12, seed=3)
+    assert (shown["best"], shown["value"], shown["bound"]) == (best.name, best.value, best.bound)
+    assert [one["name"] for one in shown["candidates"]] == [one.name for one in best.candidates]
+    told = call(*words).stdout
+    assert told.startswith(f"{problem_file}: {best.name} earns ")
+    for one in best.candidates:
+        assert re.search(rf"^ *{one.name} .*\b{one.rounds}\b", told, re.MULTILINE)
+    assert "expected a whole number, 2 or more, got '1'" in refused("plan", "cpap", "--compare", "--rounds", 1)

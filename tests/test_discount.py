@@ -112,6 +112,27 @@ def test_regret_is_discounted(learner: str) -> None:
         rmab.run(rmab.Task.from_rewards(problem, rewards), "ucmd")
 
 
+@pytest.mark.parametrize("discount", DISCOUNTS)
+def test_softened_plans_are_those_of_falling_rewards(discount: float) -> None:
+    """Entropy falls with the rewards here, and not there: so they agree where there is little of it."""
+    plain, reward = timed_problem(8, 3, 2, 3, 5, budget=1)
+    problem = discounted(plain, discount)
+    plan = rmab.soften(problem, reward, 3e4)
+    assert plan.value == pytest.approx(rmab.fluid(problem, reward).value, abs=2e-3)
+    np.testing.assert_allclose(plan.occupancy.sum(axis=(2, 3)), 1.0, atol=1e-9)
+    np.testing.assert_allclose(plan.occupancy[..., 1].sum(axis=(0, 2)), plan.use, atol=1e-6)
+    assert (plan.use <= 1 + 1e-6).all()
+    kernels, gains = by_step(problem, reward)
+    value = np.zeros((3, 3))
+    for h in reversed(range(5)):  # the softened recursion, in NumPy
+        worth = (
+            gains[:, h] - plan.prices[h] * np.array([0.0, 1.0]) + discount * np.einsum("nsay,ny->nsa", kernels[:, h], value)
+        )
+        blind = np.log([2 / 3, 1 / 3])
+        value = np.logaddexp(3e4 * worth[..., 0] + blind[0], 3e4 * worth[..., 1] + blind[1]) / 3e4
+        np.testing.assert_allclose(plan.values[:, h], value, atol=1e-8)
+
+
 def test_files_keep_it(tmp_path: Path) -> None:
     plain, reward = timed_problem(6)
     problem = discounted(plain, 0.9)
