@@ -157,7 +157,10 @@ def check_softened(problem: rmab.Problem, reward: FloatArray, plan: rmab.Softene
     require(0 <= plan.gap <= 1e-6, f"gap {plan.gap}")
 
 
-def fluid_by_linprog(problem: rmab.Problem, reward: FloatArray) -> float:
+UNDECIDED = 4  # SciPy's LP solver says so where it has met numerical difficulties: it proves nothing then
+
+
+def fluid_by_linprog(problem: rmab.Problem, reward: FloatArray) -> float | None:
     """Return the optimum of the fluid LP by SciPy, in units of the largest reward."""
     arms, horizon = problem.arms, problem.horizon
     count, states = arms.count, arms.states
@@ -177,5 +180,7 @@ def fluid_by_linprog(problem: rmab.Problem, reward: FloatArray) -> float:
         spent[h, index[:, h, :, 1].reshape(-1)] = 1.0
     scale, limit = float(np.abs(reward).max()) or 1.0, budgets(problem.budget, horizon)
     answer = linprog(-gains.reshape(-1) / scale, A_ub=spent, b_ub=limit, A_eq=flow, b_eq=right, method="highs")
+    if answer.status == UNDECIDED:
+        return None
     require(answer.success, f"linprog: {answer.message}")
     return -float(answer.fun)
