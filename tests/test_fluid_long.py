@@ -61,6 +61,17 @@ def test_the_certificate_holds_by_other_code(name: str, method: str) -> None:
     assert bound == pytest.approx(plan.bound, rel=1e-9)
 
 
+def test_where_the_dual_simplex_method_fails_the_primal_one_answers() -> None:
+    """Example 1 of Gast from an even start: HiGHS' dual method ends in an error (1.11 to 1.12)."""
+    own, reward = example("gast-1", 200)
+    problem = rmab.Problem(own.arms, np.full((100, 3), 1 / 3), own.budget, 200)
+    plan = rmab.fluid(problem, reward, method="highs")
+    value, bound = certificate(problem, reward, plan)
+    assert bound - value <= 1e-6 * bound
+    states = np.random.default_rng(0).integers(0, 3, size=100)
+    assert rmab.LpUpdate(problem, reward).act(0, states, np.random.default_rng(0)).sum() <= own.budget
+
+
 @pytest.mark.parametrize("slip", [0.0, 1e-12, 1e-6, 1e-2])
 def test_chains_that_are_all_but_periodic(slip: float) -> None:
     problem, reward = near_cycle(slip)

@@ -16,6 +16,7 @@ from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.units import Units
 
 TOLERANCE = 1e-9
+USUAL, PRIMAL = 1, 4  # HiGHS' numbers of its dual and its primal simplex method
 LARGE = 20_000  # columns beyond which interior point beats simplex (by six times on the degenerate LP of deadline)
 
 
@@ -147,11 +148,19 @@ class FluidLp:
             _checked(changed, "budgets were refused")
 
     def solve(self) -> tuple[FloatArray, FloatArray]:
-        """Return occupancy (C, H, S, 2) and prices (H,) as HiGHS found them, or raise SolverError."""
-        _checked(self.highs.run(), "HiGHS failed")
-        status = self.highs.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise SolverError(f"fluid LP: HiGHS ended with {self.highs.modelStatusToString(status)}")
+        """Return occupancy (C, H, S, 2) and prices (H,) as HiGHS found them, or raise SolverError.
+
+        Where the dual simplex method fails, which happens by rounding, the primal one is tried from the beginning.
+        """
+        try:
+            self._run()
+        except SolverError:
+            self.highs.clearSolver()
+            self._set("simplex_strategy", PRIMAL)
+            try:
+                self._run()
+            finally:
+                self._set("simplex_strategy", USUAL)
         solution = self.highs.getSolution()
         count = self.nodes.block.size
         occupancy = np.zeros((*self.nodes.row.shape, 2))
@@ -159,6 +168,13 @@ class FluidLp:
         occupancy[self.nodes.block, self.nodes.step, self.nodes.state] = np.maximum(masses, 0.0)
         prices = np.asarray(solution.row_dual)[count:]
         return occupancy, np.maximum(prices, 0.0) * self.units.scale
+
+    def _run(self) -> None:
+        """Let HiGHS work; SolverError unless it ends with an optimum."""
+        _checked(self.highs.run(), "HiGHS failed")
+        status = self.highs.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise SolverError(f"fluid LP: HiGHS ended with {self.highs.modelStatusToString(status)}")
 
 
 def _checked(status: highspy.HighsStatus, what: str) -> None:
