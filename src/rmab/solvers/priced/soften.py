@@ -319,8 +319,8 @@ def _solved(
     search = Search(program, blocks, budget)
     prices = None if prices is None else prices / units.scale
     point, matrix = search.solve(eta, wanted, prices, None if curvature is None else curvature / inverse)
-    bound = (point.value + float(budget @ point.prices)) / eta
-    value = bound - search.missing(point) / eta
+    phi, _, missing = search.standing(point)
+    bound, value = phi / eta, (phi - missing) / eta
     earned, most = (units.whole(one, start.sum(axis=1), phase_of) for one in (value, bound))
     share = of_blocks(search.share, program, blocks)
     answer = (earned, most, units.gap(bound, value), point.prices / inverse, point.use, share, inverse)
