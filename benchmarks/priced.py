@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import rmab
-from rmab.solvers.priced.soften import Priced, soften_blocks
+from rmab.solvers.priced.blocks import Priced, soften_blocks
 
 CONSOLE = Console(width=115)
 PASSES = 12.0  # on average, warm

@@ -79,7 +79,8 @@ class Search:
                 return found
         found = self.climb(eta, tolerance)
         if found is None:
-            raise SolverError(f"priced step: the gap is {self.gap:.2e}, above the tolerance {tolerance:.2e}")
+            reached = f"the gap is {self.gap:.2e}" if self.gap < np.inf else "no plan was found within the budget"
+            raise SolverError(f"priced step: {reached}, not proven to the tolerance {tolerance:.2e}")
         return found
 
     def climb(self, eta: float, tolerance: float) -> tuple[Point, FloatArray] | None:
