@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
-from rmab.solvers.priced.soften import Priced, soften_blocks
+from rmab.solvers.priced.blocks import Priced, soften_blocks
 
 
 @dataclass(frozen=True)

@@ -264,6 +264,8 @@ def test_an_end_without_an_optimum_is_an_error() -> None:
     _, blocks = lone_arm([0.0, 4.0])
     program = FluidLp(blocks, np.full(2, 1))
     program.highs = answering(np.zeros(4), np.zeros(4), highspy.HighsModelStatus.kIterationLimit)
+    program.highs.clearSolver = lambda: None  # it is asked again, by another method
+    program.highs.setOptionValue = lambda *_: highspy.HighsStatus.kOk
     with pytest.raises(SolverError, match="fluid LP: HiGHS ended with kIterationLimit"):
         program.solve()
 

@@ -6,11 +6,11 @@ from scipy.special import expit
 
 import rmab
 from rmab.errors import ModelError, SolverError
+from rmab.solvers.priced.blocks import soften_blocks
 from rmab.solvers.priced.compiled.curvature import curve
 from rmab.solvers.priced.compiled.softness import soften as soften_nodes
 from rmab.solvers.priced.program import make_program
 from rmab.solvers.priced.search import Search
-from rmab.solvers.priced.soften import soften_blocks
 from softened import Case, clarabel, earned, some_case
 from strategies import random_problem
 
@@ -199,6 +199,6 @@ def test_wrong_shapes_of_blocks_are_named() -> None:
 
 def test_a_gap_that_cannot_be_had_is_an_error() -> None:
     problem, reward = random_problem(0, 4, 3, 5, 2)
-    with pytest.raises(SolverError, match=r"priced step: the gap is .*, above the tolerance 1\.00e-15") as error:
+    with pytest.raises(SolverError, match=r"priced step: .*, not proven to the tolerance 1\.00e-15") as error:
         rmab.soften(problem, reward, 1e6, tolerance=1e-15)
     assert "\n" not in str(error.value)

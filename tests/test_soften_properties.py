@@ -1,5 +1,6 @@
 """Softened plans: what must not matter does not, whatever the temperature; warm starts, threads, and layouts in memory."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 
 import rmab
 from rmab.solvers.priced import program as layout
+from rmab.solvers.priced.blocks import soften_blocks
 from rmab.solvers.priced.compiled.program import reach
-from rmab.solvers.priced.soften import soften_blocks
 from rmab.solvers.units import reachable
 from softened import Case, earned, some_case
 from strategies import problems, random_problem, rewards
@@ -229,6 +230,25 @@ def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch, 
         threads.pool.cache_clear()
     np.testing.assert_array_equal(other.share, usual.share)
     assert other.value == usual.value
+
+
+def test_any_prices_may_be_begun_with() -> None:
+    problem, reward = random_problem(4, 5, 3, 6, 2)
+    usual = rmab.soften(problem, reward, 20, tolerance=1e-8)
+    for prices in (np.zeros(6), np.full(6, 1e3), np.full(6, 1e300), np.arange(9.0)):
+        other = rmab.soften(problem, reward, 20, warm=prices, tolerance=1e-8)
+        assert other.value == pytest.approx(usual.value, rel=1e-7)
+        np.testing.assert_allclose(other.share, usual.share, atol=1e-4)
+
+
+def test_plans_can_be_sent_and_gone_on_from() -> None:
+    problem, reward = random_problem(4, 5, 3, 6, 2)
+    plan = rmab.soften(problem, reward, 20)
+    copy = pickle.loads(pickle.dumps(plan))
+    assert repr(copy) == repr(plan)
+    np.testing.assert_array_equal(copy.values, plan.values)
+    assert not copy.share.flags.writeable
+    assert rmab.soften(problem, reward, 20, warm=copy).passes == 1
 
 
 def test_what_is_given_is_not_changed_and_answers_are_read_only() -> None:

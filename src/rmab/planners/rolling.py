@@ -23,7 +23,7 @@ from rmab.play.rounding import systematic
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.fluid import Fluid, fluid
-from rmab.solvers.priced.soften import soften_blocks
+from rmab.solvers.priced.blocks import soften_blocks
 
 WINDOW = 10  # steps
 STEEPNESS = 30.0  # beta times the range of the rewards: twice and half of it earn the same, within noise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
-from rmab.solvers.priced.compiled.program import Program, mark, pack, reach
+from rmab.solvers.priced.compiled.program import Program, lay_out, mark, pack, reach
 from rmab.solvers.units import Units
 
 WIDE, NARROW, NODES = 64, 8, 1024  # lanes of a batch: most, least, and the nodes that it should not exceed by much
@@ -43,26 +43,17 @@ def make_program(
     batches = -(-blocks // lanes)
     lanes = -(-blocks // batches)
     allowed = np.empty((batches * phases, states, 2, states), dtype=bool)
-    entries = mark(kernels, kernel_of, blocks, lanes, allowed)
-    possible = (kernels > 0).sum(axis=(1, 2, 3))[kernel_of].sum()
-    if lanes > 1 and entries > WASTE * possible:  # the blocks have little in common: each by itself
+    marks, possible = mark(kernels, kernel_of, blocks, lanes, allowed)
+    if lanes * marks > WASTE * possible:  # the blocks have little in common: each by itself
         batches, lanes = blocks, 1
         allowed = np.empty((batches * phases, states, 2, states), dtype=bool)
-        entries = mark(kernels, kernel_of, blocks, lanes, allowed)
-    begins, columns = np.empty(allowed.size // states + 1, dtype=np.int64), np.empty(entries // lanes, dtype=np.uint32)
-    chances = np.empty((entries // lanes, lanes))
+        marks, _ = mark(kernels, kernel_of, blocks, lanes, allowed)
+    begins, columns = np.empty(allowed.size // states + 1, dtype=np.int64), np.empty(marks, dtype=np.uint32)
+    chances = np.empty((marks, lanes))
     pack(kernels, kernel_of, blocks, allowed, begins, columns, chances)
-    pays = in_lanes(reward.reshape(blocks, phases, states, 2), batches, lanes).transpose(0, 1, 3, 2, 4)
-    pays = np.ascontiguousarray(pays).reshape(batches * phases, 2, states * lanes)
-    masses = np.ascontiguousarray(in_lanes(start, batches, lanes))
+    pays, masses = np.zeros((batches * phases, 2, states * lanes)), np.zeros((batches, states, lanes))
+    lay_out(reward, start, pays, masses)
     return Program(begins, columns, chances, pays, masses, phase_of, blind_rates(budget, float(start.sum())))
-
-
-def in_lanes(table: FloatArray, batches: int, lanes: int) -> FloatArray:
-    """(M, ..., L) a table of blocks (C, ...) in batches; lanes without a block have 0."""
-    full = np.zeros((batches * lanes, *table.shape[1:]))
-    full[: len(table)] = table
-    return np.moveaxis(full.reshape(batches, lanes, *table.shape[1:]), 1, -1)
 
 
 def of_blocks(table: FloatArray, program: Program, blocks: int) -> FloatArray:

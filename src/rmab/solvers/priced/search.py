@@ -25,7 +25,8 @@ from rmab.errors import SolverError
 from rmab.solvers.priced.compiled.curvature import curve
 from rmab.solvers.priced.compiled.passes import evaluate
 from rmab.solvers.priced.compiled.program import Program
-from rmab.solvers.priced.compiled.quadratic import bounded_step, learn
+from rmab.solvers.priced.compiled.quadratic import learn
+from rmab.solvers.priced.compiled.steps import judge, propose, standing
 
 PIECE = 100_000  # nodes per piece of work: fixed, so that sums do not depend on the number of threads
 SAMPLE, PART = 512, 8  # blocks that the exact matrix is made of: as many as this, or one in so many
@@ -78,7 +79,8 @@ class Search:
                 return found
         found = self.climb(eta, tolerance)
         if found is None:
-            raise SolverError(f"priced step: the gap is {self.gap:.2e}, above the tolerance {tolerance:.2e}")
+            reached = f"the gap is {self.gap:.2e}" if self.gap < np.inf else "no plan was found within the budget"
+            raise SolverError(f"priced step: {reached}, not proven to the tolerance {tolerance:.2e}")
         return found
 
     def climb(self, eta: float, tolerance: float) -> tuple[Point, FloatArray] | None:
@@ -110,59 +112,54 @@ class Search:
     ) -> tuple[Point, FloatArray] | None:
         """Minimise phi from scaled prices (H,); None where this takes too long. Without a tolerance, roughly."""
         point, limit = self.at(eta, prices), self.passes + patience
-        step, radius, before, fresh = np.empty_like(prices), FARTHEST, np.inf, self.passes
         matrix = self.exact(point) if matrix is None else matrix
+        radius, before, fresh = FARTHEST, np.inf, self.passes
+        aim, step = np.empty_like(prices), np.empty_like(prices)
         while True:
-            worth = (tolerance or 0.0) * max(abs(point.value + float(self.budget @ point.prices)), eta)
-            if tolerance is not None and self.proven(point, worth):
+            worth = self.allowed(point, tolerance)
+            if worth < 0.0:
                 return point, matrix
-            spare = min(0.5 * worth / max(float(self.budget @ point.prices), 1e-300), SPARE * min(eta, 1.0))
-            aim = (1.0 - spare) * self.budget
-            free = (point.prices == 0.0) & (point.use <= self.budget)  # nothing is to be gained where they are within it
-            aim = np.where(free, np.maximum(aim, point.use), aim)
-            fall = self.model(matrix, point, aim, radius, step)
+            fall, length = self.propose(matrix, point, worth, radius, aim, step)
             age = self.passes - fresh
-            if fall > SLOW * before and age > 0 and (age >= STALE or np.abs(step).max() <= NEAR):
+            if fall > SLOW * before and age > 0 and (age >= STALE or length <= NEAR):
                 matrix, fresh = self.exact(point), self.passes
-                fall = self.model(matrix, point, aim, radius, step)
-            before = fall
-            if tolerance is None and np.abs(step).max() <= ROUGH:
+                fall, length = self.propose(matrix, point, worth, radius, aim, step)
+            if tolerance is None and length <= ROUGH:
                 return point, matrix
+            before = fall
             while True:
                 if self.passes >= limit:
                     return None
                 new = self.at(eta, point.prices + step)
                 learn(matrix, step, point.use - new.use)
-                accepted, radius = judged(point, new, aim, step, fall, radius)
-                if accepted:
+                here = (point.prices, point.value, point.use)
+                taken, radius = judge(aim, step, fall, radius, *here, new.value, new.use)
+                if taken:
                     break
-                fall = self.model(matrix, point, aim, radius, step)
+                fall, _ = self.propose(matrix, point, worth, radius, aim, step)
             point = new
 
-    def model(self, matrix: FloatArray, point: Point, aim: FloatArray, radius: float, step: FloatArray) -> float:
-        """Write the best step (H,) within this radius by the matrix, and return by how much phi should fall."""
-        gradient, far = aim - point.use, np.where(self.open, radius, 0.0)
-        extra = self.least + np.abs(gradient) / (4.0 * radius)  # where it is flat, phi bends within the radius at the latest
-        return bounded_step(matrix, gradient, np.maximum(-far, -point.prices), far, extra, step)
+    def allowed(self, point: Point, tolerance: float | None) -> float:
+        """Return the gap that the tolerance allows, in units of the temperature; -1 where the point is proven to have it."""
+        if tolerance is None:
+            return 0.0
+        phi, excess, missing = self.standing(point)
+        most = max(abs(phi), point.eta)
+        if excess > ROUNDING * min(point.eta, 1.0):
+            return tolerance * most
+        self.gap = min(self.gap, missing / most)
+        return -1.0 if missing <= tolerance * most else tolerance * most
 
-    def proven(self, point: Point, worth: float) -> bool:
-        """Return whether the plans keep within the budget, and what they leave of it is worth no more than this."""
-        if not (point.use <= (1.0 + ROUNDING * min(point.eta, 1.0)) * self.budget).all():
-            return False
-        left = self.missing(point)
-        self.gap = min(self.gap, left / max(abs(point.value + float(self.budget @ point.prices)), point.eta))
-        return left <= worth
+    def standing(self, point: Point) -> tuple[float, float, float]:
+        """Return phi, the part by which a budget is exceeded, and how far a plan within it is from the best, at most."""
+        return standing(self.budget, self.program.blind, self.total, point.prices, point.value, point.use)
 
-    def missing(self, point: Point) -> float:
-        """Return by how much a plan within the budget is proven to be at most below the best, in units of the temperature.
-
-        What the plans leave of the budget, at its prices, is what they miss themselves. Where they exceed it by a part, they
-        are mixed with as much of the passive plan, which loses at most that part of what there is between the two.
-        """
-        excess = float(np.max(point.use / np.maximum(self.budget, 1e-300) - 1.0, where=self.budget > 0, initial=0.0))
-        left = float(point.prices @ (self.budget - point.use))
-        most = point.value + float(self.budget @ point.prices) - self.total * float(np.log1p(-self.program.blind).sum())
-        return max(left, 0.0) + excess * most
+    def propose(
+        self, matrix: FloatArray, point: Point, worth: float, radius: float, aim: FloatArray, step: FloatArray
+    ) -> tuple[float, float]:
+        """Write the use to aim at and the best step (H,) within the radius; return the fall of phi and the step's length."""
+        here = (self.budget, self.open, self.least, point.prices, point.use)
+        return propose(matrix, *here, worth, SPARE * min(point.eta, 1.0), radius, aim, step)
 
     def at(self, eta: float, prices: FloatArray) -> Point:
         """Evaluate phi and its gradient: one backward and one forward pass."""
@@ -206,18 +203,6 @@ class Search:
         times = np.diff(np.floor(reached * (count / max(float(reached[-1]), 1e-300))), prepend=0.0)
         chosen = np.flatnonzero(times)
         return chosen, times[chosen] * float(reached[-1]) / (count * loose[chosen])
-
-
-def judged(point: Point, new: Point, aim: FloatArray, step: FloatArray, fall: float, radius: float) -> tuple[bool, float]:
-    """Return whether a step that should have made phi fall by so much is taken, and how long the next one may be."""
-    begin, end = float((aim - point.use) @ step), float((aim - new.use) @ step)
-    before, after = point.value + float(aim @ point.prices), new.value + float(aim @ new.prices)
-    length = float(np.abs(step).max())
-    if before - after >= 1e-4 * fall or (end <= 0.9 * abs(begin) and after <= before + 1e-13 * abs(before)):
-        if before - after >= 0.5 * fall:
-            return True, max(radius, 3.0 * length)
-        return True, radius if before - after >= 0.1 * fall else max(0.5 * length, 1e-3)
-    return False, length * min(max(begin / (begin - end), 0.1), 0.5) if end > begin else 0.5 * length
 
 
 def predicted(eta: float, point: Point, before: Point | None) -> FloatArray:

@@ -13,106 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rmab.common.arrays import Element, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_tolerance
-from rmab.common.memory import check_memory
-from rmab.errors import ModelError
+from rmab.common.arrays import FloatArray, frozen
 from rmab.model.problem import Problem
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.priced.compiled.passes import node_values, occupy
-from rmab.solvers.priced.compiled.program import Program
-from rmab.solvers.priced.program import make_program, of_blocks, units_of
-from rmab.solvers.priced.search import Search
-from rmab.solvers.units import Units
-
-STEEPEST = 1e10  # beta times the range of the rewards, beyond which exponents have few digits left
-
-
-@dataclass(frozen=True, eq=False)
-class Priced(ReadOnly):
-    """A softened plan of blocks of like arms, as `soften_blocks` returns it.
-
-    Attributes
-    ----------
-    value : float
-        What the plan earns, less what entropy costs: the objective, at a flow within the budget.
-    bound : float
-        The dual value: no flow within the budget has more.
-    gap : float
-        bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
-        arm's least reward (in a phase): certified. A constant added to the rewards of an arm leaves it as it is.
-    prices : (H,) float array
-        What one more activation at each step would be worth.
-    use : (H,) float array
-        The arms that are active at each step, on average: no more than the budget, up to rounding (a part of 1e-9).
-    share : (C, H, S) float array
-        For each block, the part of the mass in a state that is activated at a step; in states that are never visited, too.
-    beta : float
-        The inverse temperature.
-    passes, curvatures : int
-        Evaluations of all plans that it took (a backward and a forward pass each), and matrices of second derivatives.
-    curvature : (H, H) float array
-        How fast the use of each step falls with each price, roughly: kept for the next solve.
-    units : Units
-        The rewards in units of what is at stake.
-    program : Program
-        What was planned.
-    discounts : (H,) float array
-        What the rewards of every step count.
-    """
-
-    value: float
-    bound: float
-    gap: float
-    prices: FloatArray
-    use: FloatArray
-    share: FloatArray
-    beta: float
-    passes: int
-    curvatures: int
-    curvature: FloatArray
-    units: Units
-    program: Program
-    discounts: FloatArray
-
-    def __repr__(self) -> str:
-        numbers = f"value {self.value:.6g}, bound {self.bound:.6g}, gap {self.gap:.0e}, {self.prices.size} steps"
-        return f"{type(self).__name__}({numbers}, {self.passes} passes)"
-
-    @property
-    def values(self) -> FloatArray:
-        """(C, H, S) the softened value of every state from each step on, prices paid; built on demand."""
-        (blocks, horizon, states), program = self.share.shape, self.program
-        batches, _, lanes = program.start.shape
-        nodes = np.empty((batches, horizon, states * lanes))
-        node_values(program, self.beta * self.units.scale, self.beta * self.prices, nodes)
-        values = of_blocks(nodes, program, blocks)
-        values /= self.beta
-        least = self.units.least.reshape(blocks, -1)[:, program.phase_of]
-        discount = self.discounts[1] if horizon > 1 else 1.0
-        rest = np.zeros(blocks)
-        for h in range(horizon - 1, -1, -1):
-            rest = least[:, h] + discount * rest
-            values[:, h] += rest[:, np.newaxis]
-        return frozen(values)
-
-    @property
-    def mass(self) -> FloatArray:
-        """(C, H, S, 2) the mass of each block in a state under an action at a step, discounted; built on demand."""
-        blocks, _, states = self.share.shape
-        start = self.program.start.transpose(0, 2, 1).reshape(-1, states)[:blocks]
-        return self._occupancy(np.arange(blocks), np.ascontiguousarray(start))
-
-    def _occupancy(self, block_of: IntArray, start: FloatArray) -> FloatArray:
-        """(N, H, S, 2) the occupancy of arms of these blocks (N,), from these masses (N, S)."""
-        _, horizon, states = self.share.shape
-        check_memory(f"the occupancy of {len(start)} arms and {horizon} steps", 16.0 * len(start) * horizon * states)
-        occupancy = np.empty((len(start), horizon, states, 2))
-        occupy(self.program, block_of, start, self.share, occupancy)
-        return frozen(occupancy)
+from rmab.solvers.priced.blocks import Priced, solved
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,7 +85,7 @@ class Softened(Priced):
     def occupancy(self) -> FloatArray:
         """(N, H, S, 2) probability of arm n being in state s under action a at step h; built on demand."""
         found = self._occupancy(np.array(self.blocks.block_of), np.array(self.problem.start_masses))
-        return frozen(found / np.maximum(self.problem.discounts, 1e-300)[:, np.newaxis, np.newaxis])
+        return frozen(found / np.maximum(self.discounts, 1e-300)[:, np.newaxis, np.newaxis])
 
 
 def soften(
@@ -240,124 +147,5 @@ def soften(
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "soften"))
     sizes = (np.arange(len(blocks.kernels)), blocks.reward, blocks.start, problem.budgets.astype(np.float64))
-    answer = _solved(blocks.kernels, *sizes, blocks.phase_of, problem.discounts, beta, warm, tolerance)
+    answer = solved(blocks.kernels, *sizes, blocks.phase_of, problem.discounts, beta, warm, tolerance)
     return Softened(**vars(answer), problem=problem, blocks=blocks)
-
-
-def soften_blocks(
-    kernels: FloatArray,
-    reward: FloatArray,
-    start: FloatArray,
-    budget: FloatArray,
-    beta: float,
-    *,
-    kernel_of: IntArray | None = None,
-    phase_of: IntArray | None = None,
-    discounts: FloatArray | None = None,
-    warm: Priced | ArrayLike | None = None,
-    tolerance: float = 1e-6,
-) -> Priced:
-    """Do what `rmab.soften` does, for blocks of like arms given as arrays: C blocks, K phases, by cell (`rmab.model.time`).
-
-    Shapes are checked, the numbers are not: rows of kernels must be distributions, rewards finite.
-
-    Parameters
-    ----------
-    kernels : (G, S, 2, S) float array
-        Kernels, each of which may serve several cells.
-    reward : (C * K, S, 2) float array
-        Reward of each cell.
-    start : (C, S) float array
-        The number of arms of each block in each state.
-    budget : (H,) float array
-        Most arms that are active at each step, on average.
-    beta, warm, tolerance
-        As in `rmab.soften`.
-    kernel_of : (C * K,) int array, optional
-        The kernel of every cell; by default, each has its own.
-    phase_of : (H,) int array, optional
-        The phase of every step; by default there is one.
-    discounts : (H,) float array, optional
-        What the rewards of every step count; the kernels must be discounted already, as those of `Blocks` are.
-
-    Returns
-    -------
-    Priced
-        Value, bound, prices and shares.
-
-    Examples
-    --------
-    >>> kernels = np.array([[[[0.9, 0.1], [0.2, 0.8]], [[0.4, 0.6], [0.2, 0.8]]]])
-    >>> soften_blocks(kernels, np.array([[[0.0, 0.0], [1.0, 1.0]]]), np.array([[3.0, 0.0]]), np.ones(4), 3.0)
-    Priced(value 3.92414, bound 3.92414, gap ..., 4 steps, ... passes)
-    """
-    of = np.arange(len(kernels)) if kernel_of is None else kernel_of
-    phase = np.zeros(budget.size, dtype=np.int64) if phase_of is None else phase_of
-    states = kernels.shape[-1]
-    cells = len(start) * (int(phase.max()) + 1) if phase.size else 0
-    fits = kernels.shape == (len(kernels), states, 2, states) and start.shape == (len(start), states) and budget.ndim == 1
-    if not fits or phase.shape != budget.shape or of.size == 0 or of.size % len(start) or of.size < cells:
-        shapes = f"kernels {kernels.shape}, start {start.shape}, budget {budget.shape}, kernel_of {of.shape}"
-        raise ModelError(f"soften_blocks: shapes do not fit, got {shapes}, phase_of {phase.shape}")
-    if reward.shape != (of.size, states, 2):
-        raise ModelError(f"soften_blocks: reward must have shape {(of.size, states, 2)}, got {reward.shape}")
-    worth = np.ones(budget.size) if discounts is None else discounts
-    return _solved(kernels, of, reward, start, budget, phase, worth, beta, warm, tolerance)
-
-
-def _solved(
-    kernels: FloatArray,
-    kernel_of: IntArray,
-    reward: FloatArray,
-    start: FloatArray,
-    budget: FloatArray,
-    phase_of: IntArray,
-    discounts: FloatArray,
-    beta: float,
-    warm: Priced | ArrayLike | None,
-    tolerance: float,
-) -> Priced:
-    """Solve what fits; arrays may be read-only."""
-    inverse, wanted = as_tolerance(beta, "beta"), as_tolerance(tolerance, "tolerance")
-    prices, curvature = _begun(warm, budget.size)
-    (blocks, states), horizon = start.shape, budget.size
-    numbers = 8.0 * (2.0 * blocks * horizon * states + 3.0 * horizon**2 + 3.0 * kernel_of.size * states**2)
-    check_memory(f"the priced step of {blocks} blocks, {states} states and {horizon} steps", numbers)
-    kernels, start = _writable(kernels), _writable(start)
-    kernel_of, phase_of = _writable(kernel_of), _writable(phase_of)
-    units = units_of(kernels, kernel_of, reward, start, phase_of)
-    eta = inverse * units.scale
-    if not eta <= STEEPEST:
-        steep = f"beta: {inverse:.3g} times {units.scale:.3g}, the range of the rewards,"
-        raise ModelError(f"{steep} is too steep to compute with; the limit is {STEEPEST:.0e}")
-    program = make_program(kernels, kernel_of, units.reward, start, budget, phase_of)
-    budget = budget * discounts  # masses are discounted, and so is what they may use
-    search = Search(program, blocks, budget)
-    prices = None if prices is None else prices / units.scale
-    point, matrix = search.solve(eta, wanted, prices, None if curvature is None else curvature / inverse)
-    bound = (point.value + float(budget @ point.prices)) / eta
-    value = bound - search.missing(point) / eta
-    earned, most = (units.whole(one, start.sum(axis=1), phase_of, discounts) for one in (value, bound))
-    share = of_blocks(search.share, program, blocks)
-    use = point.use / np.maximum(discounts, 1e-300)
-    answer = (earned, most, units.gap(bound, value), point.prices / inverse, use, share, inverse)
-    for array in (*answer[3:6], matrix):
-        frozen(array)
-    return Priced(*answer, search.passes, search.curvatures, frozen(matrix * inverse), units, program, discounts)
-
-
-def _begun(warm: Priced | ArrayLike | None, horizon: int) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return prices (H,) to begin with and the curvature (H,H) there, as far as there are any; ModelError if they misfit."""
-    if warm is None:
-        return None, None
-    prices = warm.prices if isinstance(warm, Priced) else as_floats(warm, "warm")
-    if prices.ndim != 1 or prices.size < horizon:
-        raise ModelError(f"warm must be an earlier plan, or prices (H,) = ({horizon},), got {prices.shape}")
-    if not ((prices >= 0) & np.isfinite(prices)).all():
-        raise ModelError("warm: prices must be 0 or more, and finite")
-    return prices[-horizon:], warm.curvature[-horizon:, -horizon:] if isinstance(warm, Priced) else None
-
-
-def _writable(array: NDArray[Element]) -> NDArray[Element]:
-    """Return the array, or a copy of one that is read-only: compiled code exists for one kind."""
-    return array if array.flags.writeable and array.flags.c_contiguous else np.array(array, order="C")

@@ -66,24 +66,27 @@ def reach(kernels: FloatArray, kernel_of: IntArray, start: FloatArray, phase_of:
 
 
 @compiled
-def mark(kernels: FloatArray, kernel_of: IntArray, blocks: int, lanes: int, allowed: BoolArray) -> int:
-    """Mark what is possible for some block of a batch in allowed (M*K,S,2,S); return how often, lanes counted.
+def mark(kernels: FloatArray, kernel_of: IntArray, blocks: int, lanes: int, allowed: BoolArray) -> tuple[int, int]:
+    """Mark what is possible for some block of a batch in allowed (M*K,S,2,S).
 
-    kernels (G,S,2,S), kernel_of (C*K,) the kernel of every cell.
+    Returns how many marks there are, and how many transitions are possible for every block by itself. kernels (G,S,2,S),
+    kernel_of (C*K,) the kernel of every cell.
     """
     states, phases = kernels.shape[1], kernel_of.size // blocks
     allowed[:] = False
-    found = 0
+    marks, possible = 0, 0
     for n in range(blocks):
         for k in range(phases):
             row, g = (n // lanes) * phases + k, kernel_of[n * phases + k]
             for s in range(states):
                 for a in range(2):
                     for y in range(states):
-                        if kernels[g, s, a, y] > 0.0 and not allowed[row, s, a, y]:
-                            allowed[row, s, a, y] = True
-                            found += lanes
-    return found
+                        if kernels[g, s, a, y] > 0.0:
+                            possible += 1
+                            if not allowed[row, s, a, y]:
+                                allowed[row, s, a, y] = True
+                                marks += 1
+    return marks, possible
 
 
 @compiled
@@ -114,6 +117,20 @@ def pack(
                         chances[at, lane] = kernels[kernel_of[n * phases + k], s, a, y] if n < blocks else 0.0
                     at += 1
     begins[row] = at
+
+
+@compiled
+def lay_out(reward: FloatArray, start: FloatArray, pays: FloatArray, masses: FloatArray) -> None:
+    """Write the reward (C*K,S,2) and start (C,S) of blocks in lanes: pays (M*K,2,S*L), masses (M,S,L), both 0 before."""
+    blocks, states = start.shape
+    phases, lanes = reward.shape[0] // blocks, masses.shape[2]
+    for n in range(blocks):
+        m, lane = n // lanes, n % lanes
+        for s in range(states):
+            masses[m, s, lane] = start[n, s]
+            for k in range(phases):
+                for a in range(2):
+                    pays[m * phases + k, a, s * lanes + lane] = reward[n * phases + k, s, a]
 
 
 @compiled

@@ -1,0 +1,96 @@
+"""One step of the search for prices: where a point stands, the step to try, and whether to take it."""
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.common.compile import compiled
+from rmab.solvers.priced.compiled.quadratic import bounded_step
+
+GENTLE = 4.0  # how many radii a step may go where phi is flat, before what is added to the matrix bends it
+TINY = 1e-300
+
+
+@compiled
+def standing(
+    budget: FloatArray, blind: FloatArray, total: float, prices: FloatArray, value: float, use: FloatArray
+) -> tuple[float, float, float]:
+    """Return phi, the largest part by which a budget is exceeded, and how far a plan within it is from the best, at most.
+
+    What the plans leave of the budget, at its prices, is what they miss themselves. Where they exceed it by a part, they are
+    mixed with as much of the passive plan, which loses at most that part of what there is between the two.
+    """
+    phi, left, excess, passive = value, 0.0, 0.0, 0.0
+    for h in range(budget.size):
+        phi += prices[h] * budget[h]
+        left += prices[h] * (budget[h] - use[h])
+        passive -= total * np.log1p(-blind[h])
+        if budget[h] > 0.0:
+            excess = max(excess, use[h] / budget[h] - 1.0)
+    return phi, excess, max(left, 0.0) + excess * (phi + passive)
+
+
+@compiled
+def propose(
+    matrix: FloatArray,
+    budget: FloatArray,
+    free: BoolArray,
+    least: FloatArray,
+    prices: FloatArray,
+    use: FloatArray,
+    worth: float,
+    spare: float,
+    radius: float,
+    aim: FloatArray,
+    step: FloatArray,
+) -> tuple[float, float]:
+    """Write what use to aim at and the best step (H,) within a radius; return by how much phi should fall, and its length.
+
+    The aim is a little less than the budget: at these prices it may be worth half of `worth`, and it may be the part `spare`
+    of it. Where nothing is paid and the plans are within the budget there is nothing to gain, and prices stay 0. Steps that
+    are not free (H,) have no price.
+    """
+    gradient, low, high, extra = np.empty(aim.size), np.zeros(aim.size), np.zeros(aim.size), np.empty(aim.size)
+    cost = 0.0
+    for h in range(aim.size):
+        cost += prices[h] * budget[h]
+    part = min(0.5 * worth / max(cost, TINY), spare)
+    for h in range(aim.size):
+        aim[h] = (1.0 - part) * budget[h]
+        if prices[h] == 0.0 and use[h] <= budget[h]:
+            aim[h] = max(aim[h], use[h])
+        gradient[h] = aim[h] - use[h]
+        extra[h] = least[h] + abs(gradient[h]) / (GENTLE * radius)
+        if free[h]:
+            low[h], high[h] = max(-radius, -prices[h]), radius
+    fall = bounded_step(matrix, gradient, low, high, extra, step)
+    return fall, np.abs(step).max()
+
+
+@compiled
+def judge(
+    aim: FloatArray,
+    step: FloatArray,
+    fall: float,
+    radius: float,
+    prices: FloatArray,
+    value: float,
+    use: FloatArray,
+    new_value: float,
+    new_use: FloatArray,
+) -> tuple[bool, float]:
+    """Return whether a step that should have made phi fall by so much is taken, and how long the next one may be.
+
+    Where phi has no digits left, the slopes at both ends decide.
+    """
+    begin, end, phi, change, length = 0.0, 0.0, value, new_value - value, 0.0
+    for h in range(aim.size):
+        begin += (aim[h] - use[h]) * step[h]
+        end += (aim[h] - new_use[h]) * step[h]
+        phi += aim[h] * prices[h]
+        change += aim[h] * step[h]
+        length = max(length, abs(step[h]))
+    if -change >= 1e-4 * fall or (end <= 0.9 * abs(begin) and change <= 1e-13 * abs(phi)):
+        if -change >= 0.5 * fall:
+            return True, max(radius, 3.0 * length)
+        return True, radius if -change >= 0.1 * fall else max(0.5 * length, 1e-3)
+    return False, length * (min(max(begin / (begin - end), 0.1), 0.5) if end > begin else 0.5)
