@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "planners.md"
 ARMS = 100
 HORIZONS = {"conveyor": 400, "gast-1": 200, "gast-2": 200, "gast-3": 200, "non-indexable": 200, "non-sa": 400}
-FEW = 10  # rounds of LP-update
+FEW = 4  # rounds of LP-update
 PEERS = {  # the best policy of the authors' own code on the same instance, and what it earned (standard error)
     "conveyor": "Whittle .01159 (.00014)",
     "gast-1": "LP-priority .24569",
