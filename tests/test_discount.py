@@ -155,6 +155,22 @@ def _saved(problem: rmab.Problem, folder: Path) -> str:
     return (folder / "plain.json").read_text()
 
 
+def test_steps_that_count_next_to_nothing() -> None:
+    """Plans of steps that count less than rounding: no warning, no hang; a softened plan says how many it takes."""
+    plain, reward = timed_problem(9, 3, 1, 2, 60, budget=1)
+    reward = reward.reshape(3, 2, 2)
+    for discount in (1e-6, 0.1):
+        problem = discounted(plain, discount)
+        assert rmab.fluid(problem, reward).bound == pytest.approx(
+            rmab.fluid(rmab.Problem(plain.arms, plain.start, 1, 10, discount=discount), reward).bound, rel=1e-5
+        )
+        rmab.simulate(problem, rmab.Rolling(problem, reward), reward, np.random.default_rng(0))
+        with pytest.raises(
+            ModelError, match=r"soften: rewards after \d+ steps count less than 1e-10: plan for \d+ steps at"
+        ):
+            rmab.soften(problem, reward, 20.0)
+
+
 @pytest.mark.parametrize("wrong", [0, -0.1, 1.1, np.nan, "half", None, True])
 def test_a_discount_is_above_0_and_at_most_1(wrong: object) -> None:
     with pytest.raises(ModelError, match="discount"):

@@ -76,6 +76,39 @@ def test_no_candidate_beats_the_joint_optimum(seed: int) -> None:
     assert best.value + 4 * best.stderr >= exact - 0.1 * abs(exact)
 
 
+def test_episodes_that_are_all_alike_prove_nothing_where_a_rare_one_pays_much() -> None:
+    """One arm: stay and get .01 a step, or move once and get 100 with probability .01, which is worth 1."""
+    kernel = np.zeros((1, 3, 2, 3))
+    kernel[0, 0, 0, 0] = kernel[0, 1, :, 2] = kernel[0, 2, :, 2] = 1.0
+    kernel[0, 0, 1] = [0.0, 0.01, 0.99]
+    reward = np.zeros((1, 3, 2))
+    reward[0, 0, 0], reward[0, 1] = 0.01, 100.0
+    problem = rmab.Problem(rmab.Arms(kernel), 0, 1, 2)
+    for seed in range(4):
+        assert rmab.plan(problem, reward, rounds=1500, seed=seed).name in (
+            "lagrangian",
+            "whittle-finite",
+            "occupancy",
+            "rolling",
+        )
+
+
+def test_a_candidate_alone_plays_too_and_one_that_fails_is_out() -> None:
+    problem, reward = small()
+    (lone,) = rmab.plan(problem, reward, candidates=["lagrangian"], rounds=10).candidates
+    assert (lone.rounds, lone.behind) == (10, 0.0)
+    tiny = rmab.plan(problem, reward * 1e-300, rounds=4)
+    assert [one.name for one in tiny.candidates if "failed in an episode" in one.why] == ["rolling"]
+
+
+def test_a_bound_of_zero_has_no_relative_distance() -> None:
+    stay = [[[1, 0], [1, 0]], [[0, 1], [0, 1]]]
+    problem = rmab.Problem(rmab.Arms([stay] * 2), [[0.5, 0.5]] * 2, 1, 1)
+    best = rmab.plan(problem, np.array([[[0, -1], [-1, 0.0]]] * 2), rounds=10, candidates=["lagrangian"])
+    assert best.bound == 0.0
+    assert np.isnan(best.short)
+
+
 def test_lines_tell_what_is_going_on() -> None:
     problem, reward = small()
     lines: list[str] = []
@@ -96,6 +129,7 @@ def test_lines_tell_what_is_going_on() -> None:
         ({"seed": -1}, "seed must be 0 or more, got -1"),
         ({"candidates": [["a"]]}, "unknown candidate"),
         ({"candidates": 3}, "candidates must be a list of names"),
+        ({"told": 3}, "told must be a function of a line, got int"),
     ],
 )
 def test_wrong_arguments(given: dict[str, Any], message: str) -> None:

@@ -67,7 +67,9 @@ def _show_task(family: str, machine: bool) -> None:
         print_json({name: dict(zip(("default", "values", "about"), one, strict=True)) for name, one in fields.items()})
         return
     rows = [(name, _default(one.default), one.kind.values, one.kind.about) for name, one in options.items()]
-    lists = "; lists and tables are JSON: -t phases=2 -t 'arrival=[0.2, 0.6]'" if "arrival" in options else ""
+    lists = (
+        "; lists and tables are JSON: -t phases=2 -t 'arrival=[0.2, 0.6]'" if {"phases", "arrival"} <= set(options) else ""
+    )
     notes = [f"Change an option: rmab run {family} ucmd -t episodes=5{lists}"]
     print_table(f"Options of {family}", ("option", "default", "values", "what it is"), rows, left=4, notes=notes)
 

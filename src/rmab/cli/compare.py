@@ -1,6 +1,7 @@
 """`rmab plan --compare`: every policy that applies, simulated, the best first."""
 
 from dataclasses import asdict
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from rmab.cli.screen import number, print_json, print_table, say, waiting
@@ -29,7 +30,11 @@ def _print_standing(name: str, best: "Planned") -> None:
     whole = len(f"{abs(best.bound):.0f}")
     form = f",.{max(DIGITS - whole, 0)}f"
     earns = f"{number(best.value, form)} ± {number(best.stderr, form)} an episode"
-    say(f"{name}: {best.name} earns {earns}; no policy earns more than {number(best.bound, form)} ({best.short:.2%} more).")
+    say(f"{name}: {best.name} earns {earns}.")
+    missing = (
+        f": {abs(best.short):.2%} of it {'missing' if best.short >= 0 else 'more, by luck'}" if isfinite(best.short) else ""
+    )
+    say(f"No policy earns more than {number(best.bound, form)} on average{missing}.")
     rows = []
     for one in best.candidates:
         if one.rounds:

@@ -58,7 +58,7 @@ DIGITS = 4  # of the largest number in a table; the others have the same number 
     callback=key_values,
     help="Option of a task given by name; may be repeated.",
 )
-@click.option("--compare", is_flag=True, help="Simulate every policy that applies, and say which is best.")
+@click.option("--compare", is_flag=True, help="Only say which policy is best, by simulation.")
 @click.option("--rounds", type=whole_number(min=2), default=100, show_default=True, help="Most episodes of --compare.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def plan(
@@ -154,6 +154,7 @@ def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int,
     blocks = [{"arms": members, "index": policy.table[members[0]]} for members in _alike(solved, arms)]
     return {
         **sizes,
+        "discount": model.discount,
         "state_names": model.arms.state_names,
         "bound": solved.bound,
         "value": solved.value,
@@ -172,6 +173,7 @@ def _print_plan(name: str, solved: "Fluid") -> None:
     model = solved.problem
     size = f"{model.arms.count} arms of {model.arms.states} states, budget {said(model.budget)}, {model.horizon} steps"
     size += f" of {model.phases} phases" if model.phases > 1 else ""
+    size += f", discount {model.discount:g}" if model.discount < 1 else ""
     active = solved.occupancy[..., 1].sum(axis=(0, 2))
     steps = _steps(model.horizon)
     say(f"{name}: {size}")

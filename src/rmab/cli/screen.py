@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
+from errno import EPIPE
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -193,8 +194,13 @@ def _bar() -> "Progress":
 def _console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to the program, which ends quietly where nobody reads on."""
+            raise BrokenPipeError(EPIPE, "nobody reads what is printed")
+
     # The user's names may contain brackets: they are not markup.
-    console = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    console = Screen(stderr=stderr, markup=False, highlight=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDTH
     return console

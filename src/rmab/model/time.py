@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats, as_integer, as_share, as_states
+from rmab.common.checks import as_floats, as_integer, as_states
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 
@@ -78,10 +78,10 @@ def by_phase(table: NDArray[Any], phase_of: IntArray, phases: int) -> NDArray[An
 
 def checked_discount(discount: object) -> float:
     """Return a discount above 0 and at most 1, or raise ModelError."""
-    given = as_share(discount, "discount")
-    if given == 0.0:
-        raise ModelError("discount must be above 0: at 0 only the first step would count")
-    return given
+    number = isinstance(discount, int | float | np.integer | np.floating) and not isinstance(discount, bool)
+    if not number or not 0.0 < discount <= 1.0:  # type: ignore[operator]
+        raise ModelError(f"discount must be above 0 and at most 1, got {discount!r:.40}")
+    return float(discount)  # type: ignore[arg-type]
 
 
 def checked_phases(phase_of: ArrayLike | None, phases: int, horizon: int) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -103,7 +103,9 @@ def lagrangian_index(
     >>> rmab.lagrangian_index(problem, reward).table[0, -2].round(3)  # 0.3 more chance of a reward of 1
     array([0.3, 0.3])
     """
-    if isinstance(rule, str) and rule == "exactly":
+    if not isinstance(rule, str) or rule not in (*get_args(Rule), "exactly"):
+        raise ModelError(f"rule must be 'auto', 'fill', 'at-most' or 'exactly', got {rule!r:.40}")
+    if rule == "exactly":
         if plan is not None:
             raise ModelError("plan: rule 'exactly' makes a plan of its own, in which the budget is used up")
         table = _obliged(problem, checked_table(problem, reward, "lagrangian_index"))

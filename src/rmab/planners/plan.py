@@ -29,7 +29,8 @@ from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid
 
 FEW = 10  # episodes after which candidates may be dropped; then twice as many, and so on
-CLEAR = 3.0  # standard errors of the difference, with the same luck: then a candidate has fallen behind
+CLEAR = 3.0  # errors of the difference, with the same luck: then a candidate has fallen behind
+ROUNDING = 1e-9  # of the bound
 RACE, PROOF = 0, 1  # keys of the luck: of the race, and of what the winner earns
 
 Maker = Callable[[Problem, FloatArray, Fluid], Policy]
@@ -65,7 +66,7 @@ class Candidate:
     name : str
         A key of `CANDIDATES`.
     rounds : int
-        Episodes that it played in the race; 0 where it does not apply.
+        Episodes that it played in the race; 0 where it does not apply or failed.
     mean, stderr : float
         What it earned an episode in the race, and the standard error of that.
     behind, behind_stderr : float
@@ -124,8 +125,8 @@ class Planned:
 
     @property
     def short(self) -> float:
-        """How far the value lies below the bound, relative to the bound."""
-        return (self.bound - self.value) / abs(self.bound) if self.bound else 0.0
+        """How far the value lies below the bound, relative to the bound; NaN where that is 0."""
+        return (self.bound - self.value) / abs(self.bound) if self.bound else np.nan
 
     def __repr__(self) -> str:
         numbers = f"value {self.value:.6g} +- {self.stderr:.2g}, bound {self.bound:.6g}"
@@ -154,7 +155,8 @@ def plan(
         probabilities), 'whittle', 'whittle-finite', 'rolling' (planned again at every step), and from the plan of an endless
         horizon 'stationary' (its index), 'id' and 'ftva'. What does not apply to the problem is left out, and says why.
     rounds : int, default 100
-        Most episodes that a candidate plays in the race, and those that measure the winner.
+        Most episodes that a candidate plays in the race, and those that measure the winner. 'rolling' takes the most time:
+        some milliseconds a step.
     seed : int
         Of the simulations: the same seed leads to the same answer.
     told : function, optional
@@ -188,10 +190,12 @@ def plan(
     luck = as_integer(seed, "seed")
     if luck < 0:
         raise ModelError(f"seed must be 0 or more, got {luck}")
+    if told is not None and not callable(told):
+        raise ModelError(f"told must be a function of a line, got {type(told).__name__}")
     tell = told or _nothing
     tell("solving the fluid plan")
     made = fluid(problem, table)
-    race = _Race(problem, table, luck, tell)
+    race = _Race(problem, table, made.bound, luck, tell)
     for name in names:
         race.enter(name, made)
     best = race.run(most)
@@ -224,8 +228,8 @@ def _names(candidates: Iterable[str] | None) -> list[str]:
 class _Race:
     """Candidates that play the same episodes, a few more at a time, until they are told apart."""
 
-    def __init__(self, problem: Problem, reward: FloatArray, seed: int, tell: Told) -> None:
-        self.problem, self.reward, self.seed, self.tell = problem, reward, seed, tell
+    def __init__(self, problem: Problem, reward: FloatArray, bound: float, seed: int, tell: Told) -> None:
+        self.problem, self.reward, self.bound, self.seed, self.tell = problem, reward, bound, seed, tell
         self.policies: dict[str, Policy] = {}
         self.earned: dict[str, FloatArray] = {}
         self.entries: dict[str, Candidate] = {}
@@ -245,7 +249,7 @@ class _Race:
         left, done = list(self.policies), 0
         if not left:
             raise SolverError(f"plan: no candidate applies ({'; '.join(one.why for one in self.entries.values())})")
-        while done < most and len(left) > 1:
+        while done < most and (len(left) > 1 or not done):
             more = min(max(done, FEW), most - done)
             for name in list(left):
                 self.tell(f"{name}: {done + more} of at most {most} episodes, {len(left)} candidates left")
@@ -254,7 +258,7 @@ class _Race:
             done += more
             best = self._best(left)
             left = [name for name in left if not self._fallen(name, best)]
-        return self._best(left) if done else left[0]
+        return self._best(left)
 
     def _played(self, name: str, done: int, more: int) -> bool:
         """Play more episodes, the same for all; False, and it is out, where it fails."""
@@ -263,7 +267,7 @@ class _Race:
             batch = simulate_many(
                 self.problem, self.policies[name], self.reward, np.random.default_rng((self.seed, RACE, done)), more
             )
-        except SolverError as error:
+        except (ModelError, SolverError) as error:
             self.entries[name] = replace(self.entries[name], why=f"it failed in an episode: {error}")
             return False
         self.earned[name] = np.append(self.earned[name], batch.rewards)
@@ -282,8 +286,13 @@ class _Race:
         return float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(both)) if both > 1 else np.nan
 
     def _fallen(self, name: str, best: str) -> bool:
+        """Return whether a candidate is clearly behind, by luck that was seen and by luck that was not.
+
+        Episodes that are all alike prove nothing where a rare one pays much: it may be worth what is missing to the bound.
+        """
         behind, error = self._behind(name, best)
-        return name != best and behind > CLEAR * error
+        unseen = max(self.bound - float(self.earned[best].mean()), 0.0) / np.sqrt(self.earned[best].size)
+        return name != best and behind > CLEAR * float(np.hypot(error, unseen)) + ROUNDING * abs(self.bound)
 
     def standing(self, best: str) -> tuple[Candidate, ...]:
         """Return all candidates, the best first, those that do not apply last."""

@@ -23,7 +23,7 @@ from rmab.play.rounding import systematic
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.fluid import Fluid, fluid
-from rmab.solvers.priced.blocks import soften_blocks
+from rmab.solvers.priced.blocks import FAINTEST, soften_blocks
 
 WINDOW = 10  # steps
 STEEPNESS = 30.0  # beta times the range of the rewards: twice and half of it earn the same, within noise
@@ -148,7 +148,8 @@ class Rolled:
     def _begun(self, h: int) -> FloatArray:
         """(W,) prices to begin with: those of the step before, moved on, where there are any; or the whole plan's."""
         plan, problem = self.rolling.plan, self.rolling.problem
-        own = plan.prices[h : h + min(self.rolling.window, problem.horizon - h)].copy()
+        ahead = int((problem.discounts >= FAINTEST).sum())  # what comes later counts next to nothing
+        own = plan.prices[h : h + min(self.rolling.window, problem.horizon - h, ahead)].copy()
         if self.step == h - 1 and h > 0:
             own[: self.prices.size - 1] = self.prices[1:]
         return own

@@ -210,9 +210,10 @@ class IndexPolicy:
 
 def for_episode(policy: Policy, states: IntArray, rng: np.random.Generator) -> Policy:
     """Return who plays an episode from these states (N,): what the policy's `begin` returns, or itself if it has none."""
-    if not hasattr(policy, "begin"):
+    begin = getattr(policy, "begin", None)
+    if not callable(begin):
         return policy
-    player = policy.begin(states, rng)
+    player = begin(states, rng)
     if not isinstance(player, Policy):
         what = f"{type(policy).__name__}.begin(states, rng) must return an object with a method act(h, states, rng)"
         raise PolicyError(f"{what}, not {type(player).__name__}")

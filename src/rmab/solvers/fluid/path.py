@@ -41,6 +41,7 @@ ITERATIONS = 1000  # allowed along the whole path
 FARTHEST = 0.2  # longest Newton step, relative to the largest scaled price (or 100), before it is damped
 STEEPEST = 600.0  # largest exponent: phi stays finite at any price
 DEAR = 10.0  # times what the gap comes to where budgets are met: above, they are met in another way
+FAINTEST = 1e-100  # what rewards of a step must count at least, for it to have a price of its own
 AIM = 0.1  # part of the tolerance that the last step aims at
 LEAST = 1e-11  # curvature relative to the budget that may be rounding: prices with no more stay where they are
 
@@ -73,8 +74,8 @@ class SoftPath:
         discounts: FloatArray | None = None,
     ) -> None:
         self.discounts = np.ones(budget.size) if discounts is None else discounts
-        budget = budget * self.discounts
-        self.rows, self.start, self.budget, self.phase_of = sets.rows, start, budget, phase_of
+        limits: FloatArray = np.where(self.discounts >= FAINTEST, budget * self.discounts, 0.0)
+        self.rows, self.start, self.budget, self.phase_of = sets.rows, start, limits, phase_of
         blocks, states = start.shape
         horizon = budget.size
         self.free = bool(sets.rows.spare.any())
@@ -89,9 +90,9 @@ class SoftPath:
         self.units = Units.of(reward, reachable(sets.high.max(axis=2) > 0, start > 0, phase_of))
         self.total = float(start.sum())
         self.unit_reward, self.unit_start = self.units.reward, start / self.total
-        self.idle = budget <= 0
-        self.open = np.flatnonzero((budget > 0) & (budget < self.total * self.discounts))  # the steps that need a price
-        self.limit = budget[self.open] / self.total
+        self.idle = limits <= 0
+        self.open = np.flatnonzero((limits > 0) & (limits < self.total * self.discounts))  # the steps that need a price
+        self.limit = limits[self.open] / self.total
         self.certain = 1e-4 * LEAST * float(self.limit.min(initial=1.0))
         self.occupancy = np.empty((blocks, horizon, states, 2))
         self.bound, self.value, self.gap, self.prices = np.inf, -np.inf, np.inf, np.zeros(horizon)

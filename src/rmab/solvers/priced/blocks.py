@@ -17,6 +17,7 @@ from rmab.solvers.priced.program import make_program, of_blocks, units_of
 from rmab.solvers.priced.search import Search
 from rmab.solvers.units import Units
 
+FAINTEST = 1e-10  # what rewards of the last step must count at least: prices of later ones would be rounding
 STEEPEST = 1e10  # beta times the range of the rewards, beyond which exponents have few digits left
 
 
@@ -179,6 +180,9 @@ def solved(
 ) -> Priced:
     """Solve what fits; arrays may be read-only."""
     inverse, wanted = as_tolerance(beta, "beta"), as_tolerance(tolerance, "tolerance")
+    if discounts[-1] < FAINTEST:
+        few = int(np.argmax(discounts < FAINTEST))
+        raise ModelError(f"soften: rewards after {few} steps count less than {FAINTEST:.0e}: plan for {few} steps at most")
     prices, curvature = _begun(warm, budget.size)
     (blocks, states), horizon = start.shape, budget.size
     numbers = 8.0 * (2.0 * blocks * horizon * states + 3.0 * horizon**2 + 3.0 * kernel_of.size * states**2)
