@@ -126,10 +126,7 @@ def page(kept: dict[str, Rows], rounds: int) -> str:
     names = list(HORIZONS)
     policies = [one for one in kept[names[0]] if one not in ("bound", "plan")]
     spots = [one for one in kept["deadline"] if one not in ("bound", "plan")]
-    times = [
-        f"| {label} | " + " | ".join(f"{float(kept[n][label].get('round', np.nan)):.3f}" for n in names) + " |"
-        for label in policies
-    ]
+    times = [f"| {label} | " + " | ".join(_seconds(kept[n][label]) for n in names) + " |" for label in policies]
     best = table(names, kept, 5, ["bound", "plan"])
     peers = f"| the peers' best | {' | '.join(PEERS[name] for name in names)} |"
     text = [
@@ -137,7 +134,7 @@ def page(kept: dict[str, Rows], rounds: int) -> str:
         "",
         f"Made by `python benchmarks/planners.py` with rmab {rmab.__version__}; do not edit by hand.",
         "",
-        (__doc__ or "").split("\n\n")[1].replace("\n", " "),
+        (__doc__ or "").split("\n\n")[1].strip(),
         "",
         f"## Published examples, {ARMS} arms, {rounds} rounds",
         "",
@@ -164,6 +161,10 @@ def page(kept: dict[str, Rows], rounds: int) -> str:
         "",
     ]
     return "\n".join(text)
+
+
+def _seconds(row: dict[str, float | str]) -> str:
+    return f"{float(row['round']):.3f}" if "round" in row else "–"
 
 
 def main() -> None:
