@@ -149,6 +149,7 @@ def test_charts_follow_the_window(tab: Browser, reports: dict[str, Path]) -> Non
     tab.resize(500, 900)
     tab.wait(f"report.charts[0].u.width !== {wide}")
     tab.wait("report.charts.every(({ u, element }) => u.width === element.clientWidth)")
+    assert tab.value("report.charts[0].u.width") < wide
 
 
 def test_dark_is_dark_and_the_button_switches(tab: Browser, reports: dict[str, Path]) -> None:
