@@ -31,10 +31,7 @@ def _print_standing(name: str, best: "Planned") -> None:
     form = f",.{max(DIGITS - whole, 0)}f"
     earns = f"{number(best.value, form)} ± {number(best.stderr, form)} an episode"
     say(f"{name}: {best.name} earns {earns}.")
-    missing = (
-        f": {abs(best.short):.2%} of it {'missing' if best.short >= 0 else 'more, by luck'}" if isfinite(best.short) else ""
-    )
-    say(f"No policy earns more than {number(best.bound, form)} on average{missing}.")
+    say(f"No policy earns more than {number(best.bound, form)} on average{_distance(best.short)}.")
     rows = []
     for one in best.candidates:
         if one.rounds:
@@ -44,3 +41,10 @@ def _print_standing(name: str, best: "Planned") -> None:
     notes = [f"{one.name}: {one.why}" for one in best.candidates if one.why]
     heads = ("policy", "reward", "s.e.", "behind the best", "rounds", "seconds a round")
     print_table("The candidates, with the same luck; who is clearly behind drops out", heads, rows, notes=notes)
+
+
+def _distance(short: float) -> str:
+    """Say how far the value lies below the bound, or by luck above it."""
+    if not isfinite(short):
+        return ""
+    return f": {short:.2%} of that are missing" if short >= 0 else f"; {-short:.2%} more were had by luck"

@@ -15,7 +15,7 @@ from rmab.model.problem import Problem
 from rmab.model.time import parted
 from rmab.play.policy import IndexPolicy, Rounding, Rule
 from rmab.solvers.checks import check_problem, checked_table
-from rmab.solvers.fluid.fluid import Fluid, fluid
+from rmab.solvers.fluid.fluid import Fluid, plan_of
 
 
 def occupancy_index(
@@ -252,8 +252,4 @@ def _check_table(name: str, problem: Problem) -> None:
 def _planned(problem: Problem, reward: ArrayLike, plan: Fluid | None, name: str) -> Fluid:
     table = checked_table(problem, reward, name)
     _check_table(name, problem)
-    if plan is None:
-        return fluid(problem, parted(table, problem.phases))
-    expect(plan, Fluid, "plan")
-    plan.check_made_for(problem, table)
-    return plan
+    return plan_of(problem, table, plan)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_integer, check_rng, expect
+from rmab.common.checks import as_integer, check_rng
 from rmab.errors import ModelError, SolverError
 from rmab.model.problem import Problem
 from rmab.model.time import parted
@@ -22,7 +22,7 @@ from rmab.play.policy import as_places, check_place
 from rmab.play.rounding import systematic
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.fluid.fluid import Fluid, fluid
+from rmab.solvers.fluid.fluid import Fluid, plan_of
 from rmab.solvers.priced.blocks import FAINTEST, soften_blocks
 
 WINDOW = 10  # steps
@@ -76,10 +76,7 @@ class Rolling:
         steps = as_integer(window, "window")
         if steps < 1:
             raise ModelError(f"window must be at least 1, got {steps}")
-        if plan is None:
-            plan = fluid(problem, parted(table, problem.phases))
-        expect(plan, Fluid, "plan")
-        plan.check_made_for(problem, table)
+        plan = plan_of(problem, table, plan)
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "reward", frozen(parted(table, problem.phases)))
         object.__setattr__(self, "window", steps)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, ReadOnly, frozen
-from rmab.common.checks import as_tolerance
+from rmab.common.checks import as_tolerance, expect
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError, SolverError
 from rmab.model.problem import Problem
@@ -163,6 +163,15 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
             raise SolverError(f"{error} ({first}); {again} ({other})") from again
 
 
+def plan_of(problem: Problem, reward: FloatArray, given: Fluid | None) -> Fluid:
+    """Return the fluid plan of this problem and reward (N * K, S, 2): the given one, if it is that, or solve it."""
+    if given is None:
+        return fluid(problem, parted(reward, problem.phases))
+    expect(given, Fluid, "plan")
+    given.check_made_for(problem, reward)
+    return given
+
+
 def _solved(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> Fluid:
     """Solve by one method, 'highs' or 'newton'."""
     if method == "newton":
@@ -187,7 +196,7 @@ def certified(
     units, budget = blocks.units(), problem.budgets * problem.discounts
     own = replace(blocks, reward=frozen(units.reward))
     values, _ = own.values(prices / units.scale)
-    bound = own.bound(prices / units.scale, budget)
+    bound = float((own.start * values[:, 0]).sum() + budget @ (prices / units.scale))
     feasible, plan = np.empty_like(occupancy), share.copy()
     forward(own.kernels, own.phase_of, own.start, budget, plan, feasible)
     value = float((feasible * by_step(own.reward, own.count, own.phase_of)).sum())
