@@ -20,7 +20,8 @@ from rmab.families import Task, load_task, task
 from rmab.learning import learner as make_learner
 from rmab.learning.base import Learner, Plan
 from rmab.learning.state import State
-from rmab.model.time import by_phase, shape_of
+from rmab.model.problem import Problem
+from rmab.model.time import by_phase, parted, shape_of
 from rmab.model.view import FeedbackMode
 from rmab.play.feedback import Feedback
 from rmab.play.outcomes import Trajectory
@@ -283,12 +284,12 @@ class _Loop:
         self.whole["activations"][t] = episode.actions.sum()
         self.whole["visited"][t] = np.count_nonzero(self.visits)
         self.whole["iterations"][t] = plan.iterations
-        if estimate is None or plan.occupancy is None or plan.block_of is None:
+        expected = expected_visits(plan, problem)
+        if estimate is None or expected is None:
             self.estimates = None
             return
         if self.estimates is not None:
             self.estimates[t] = estimate
-        expected = by_phase(plan.occupancy, problem.phase_of, problem.phases)[plan.block_of]
         self.floats["planned"][t] = (expected * self.rewards[t]).sum()
         self.floats["believed"][t] = (expected * estimate).sum()
 
@@ -298,6 +299,16 @@ class _Loop:
         privileged = player.privileged or (FULL_INFORMATION if self.task.feedback == "full" else "")
         head = (self.task, player.signature, privileged, self.seed)
         return Run(*head, rewards=frozen(self.rewards), estimates=estimates, state=state, **arrays)  # type: ignore[arg-type]
+
+
+def expected_visits(plan: Plan, problem: Problem) -> FloatArray | None:
+    """(N, S, 2), or (N, K, S, 2) with phases: how often the plan has an arm in a state under an action; None if unknown."""
+    if plan.block_of is None:
+        return None
+    if plan.visits is None:
+        return None if plan.occupancy is None else by_phase(plan.occupancy, problem.phase_of, problem.phases)[plan.block_of]
+    arms = np.bincount(plan.block_of).reshape(-1, *(1,) * (2 if problem.phases == 1 else 3))
+    return np.asarray((parted(plan.visits, problem.phases) / arms)[plan.block_of])
 
 
 def _known_rewards(game: Task) -> FloatArray:
