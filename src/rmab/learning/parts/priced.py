@@ -3,8 +3,8 @@
     max over flows of the kernels   <z, r> - (1 / beta) sum of z(h,s) KL(z(.|h,s) || blind),   within the budget on average
 
 r is the forecast. As long as forecasts come true, the plan is followed as it is; where they do not, the guaranteed play
-takes over: dual averaging on the mean of all past rewards, at an inverse temperature that grows with the root of the number of
-episodes, its shares drawn as they are.
+takes over: dual averaging on the mean of all past rewards, at an inverse temperature that grows with the root of the number
+of episodes, its shares drawn as they are.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ All sets hold every true kernel with probability 1 - epsilon or more, in every e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,8 @@ RARE = 10  # transitions of a row, of all groups, from which on it holds nothing
 class Sets(Part, ABC):
     """A part that says where the kernels may lie. Override `around`; counting transitions is done for you.
 
+    confident  whether the sets are to hold the observed frequencies; otherwise they hold an estimate of another kind.
+
     Examples
     --------
     >>> class Everything(Sets):
@@ -35,6 +38,7 @@ class Sets(Part, ABC):
     """
 
     anywhere = True
+    confident: ClassVar[bool] = True
 
     @abstractmethod
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
@@ -62,6 +66,7 @@ class Estimated(Sets):
     that one stays; later, rows hold nothing that never happened, and are short.
     """
 
+    confident = False
     prior: float = option(default=1.0, gt=0, le=1e6, help="transitions of all groups that count with those of one")
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
