@@ -8,7 +8,11 @@ from rmab.learning.parts.named import ESTIMATORS, SETS, STEPS
 from rmab.testing import check_learner
 
 NAMES = {"confidence": list(SETS), "estimator": list(ESTIMATORS), "step": list(STEPS)}
-PARTS = [{option: names[i % len(names)] for option, names in NAMES.items()} for i in range(max(map(len, NAMES.values())))]
+PARTS = [
+    {option: names[i % len(names)] for option, names in NAMES.items()} | {"looks": 0.0}
+    for i in range(max(map(len, NAMES.values())))
+]
+LOOKING = [("ucmd", {}), ("ucmd", {"rule": "at-most", "rounding": "dependent", "scale": 2.0, "epsilon": 0.2})]
 DRAWING = [
     *[("ucmd", parts) for parts in PARTS if parts["estimator"] == "implicit"],
     ("shifted-uc-o-reps", {}),
@@ -20,9 +24,9 @@ DRAWING = [
 ]
 DESCENDING = ["uc-o-reps", "shifted-uc-o-reps", "uob-reps", "dilated-po", "ucpd", "pdgd-ops"]
 CASES = [
-    ("ucmd", {}),
+    *LOOKING,
+    ("ucmd", {"looks": 0.0}),
     *[("ucmd", parts) for parts in PARTS if parts["estimator"] != "implicit"],
-    ("ucmd", {"rule": "at-most", "rounding": "dependent", "scale": 2.0, "epsilon": 0.2}),
     ("ucmd-armab", {}),
     ("uc-o-reps", {}),
     ("ucpd", {"preset": "tuned"}),
@@ -84,7 +88,7 @@ class TestLearners:
 
     @pytest.mark.parametrize(("name", "options"), CASES + DRAWING)
     def test_no_learner_draws_without_need(self, name, options):
-        assert rmab.learner(name, **options).draws == ((name, options) in DRAWING)
+        assert rmab.learner(name, **options).draws == ((name, options) in DRAWING + LOOKING)
 
     @pytest.mark.parametrize("name", ["ucmd", "ucmd-armab", "rmab-ucrl", "oracle", "random", *DESCENDING])
     @pytest.mark.parametrize(

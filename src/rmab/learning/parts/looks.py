@@ -28,12 +28,16 @@ class Looks(Part):
     activation is worth least. Looks take no more than the part `most` of all activations; those of longest ago come first.
     """
 
-    draws = True
     anywhere = True
     every: float = option(
         default=0.1, ge=0, le=1e6, help="how long an arm may be unseen, as a part of the calm; 0: no looks"
     )
     most: float = option(default=0.04, ge=0, le=1, help="part of all activations that may be looks")
+
+    @property
+    def draws(self) -> bool:  # type: ignore[override]  # an attribute of other parts
+        """Whether there are any: who comes first among equals is drawn."""
+        return self.every > 0
 
     def begin(self, pools: Pools) -> Memory:
         """Return for how many episodes each arm was not seen, and how long nothing has surprised."""
