@@ -24,7 +24,7 @@ demo: $(READY) ## the paper's CPAP study with few rounds, its report, and what i
 planners: $(READY) ## plan the CPAP case study with every planner: a table and a picture
 	@$(BIN)/python examples/planners.py
 
-pages: $(READY) ## run every study behind the pages of docs/ and write these: resumable, about two days (PAGES="growth --list")
+pages: $(READY) ## run every study behind the pages of docs/ and write these: resumable, half a day (PAGES="growth --list")
 	@$(BIN)/python studies/pages.py $(PAGES)
 
 test: $(READY) lint ## lint, then every test

@@ -5,8 +5,8 @@ python studies/pages.py growth reproduction    these pages only
 python studies/pages.py --list                 how far all studies are, and how long they take
 python studies/pages.py --tiny --out tmp/tiny --docs tmp/docs      the whole chain at toy size, to try it
 
-A study that was stopped continues where it was. At full size all of it takes about two days on two cores: `--list` says how
-much is left, from the runs that are there.
+A study that was stopped continues where it was. At full size all of it is some 25 hours of computing, half of them for
+paper-deadline: half a day on two cores that are free. `--list` says how much is left, from the runs that are there.
 """
 
 import argparse

@@ -28,7 +28,7 @@ def test_o2_is_exact_where_joint_states_are_few_and_simulated_elsewhere() -> Non
     assert found.chance().sum() < found.o2().sum() < found.o1().sum()
     large = rmab.task("cpap")
     assert not few_joint_states(large.problem)
-    with pytest.raises(rmab.ModelError, match="more than 20,000 pairs"):
+    with pytest.raises(rmab.ModelError, match="more than 50,000 pairs"):
         joint_visits(large.problem, large.base_reward)
 
 

@@ -14,7 +14,7 @@ from rmab.model.problem import Problem
 from rmab.model.time import by_phase, parted
 from rmab.solvers.checks import checked_table
 
-LARGEST = 20_000  # pairs of joint state and set of arms
+LARGEST = 50_000  # pairs of joint state and set of arms
 MOST_ARMS = 14  # of two states or more; 2^14 joint states are nearly as many pairs
 
 
@@ -29,7 +29,7 @@ def joint_visits(problem: Problem, reward: FloatArray) -> FloatArray:
     Parameters
     ----------
     problem : Problem
-        With at most 20,000 pairs of joint state and set of arms.
+        With at most 50,000 pairs of joint state and set of arms.
     reward : (N, S, 2) or (N, K, S, 2) float array
         What every pair pays.
 
