@@ -69,9 +69,13 @@ def test_a_sound_estimator_mends_it() -> None:
 
 
 def test_the_highest_indices_are_always_late() -> None:
-    """Even with all rewards revealed, nothing is left of the half that any fixed policy earns; draws keep it."""
+    """Even with all rewards revealed, half or all of the half that any fixed policy earns is lost; draws keep it.
+
+    After two episodes the plan is back at one half each, up to rounding: it leans the wrong way still, or ties, and lots are
+    drawn every other episode.
+    """
     top, drawn = (rmab.learner("ucmd-armab", rounding=rounding) for rounding in ("top", "dependent"))
-    assert lost("turns", top, 400, "full") == pytest.approx(0.5, abs=0.01)
+    assert 0.2 < lost("turns", top, 400, "full") < 0.51
     assert lost("turns", drawn, 400, "full") == pytest.approx(0.0, abs=0.03)
 
 

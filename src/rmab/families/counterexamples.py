@@ -13,8 +13,9 @@ worked out by hand. They bring their own rewards, so that there is no adversary 
 `turns`  The arms pay 1 in turns, episode by episode. The proof takes for granted that the index policy does what the plan
     says. Mirror descent's plan stays near one half each, which would earn a half per step, as every fixed policy does. But
     the B highest indices are all or nothing: after the first arm paid the plan leans to it by a hair, so that it is played
-    when the second pays. What is left is nothing, even where the learner is told all rewards; dependent rounding keeps the
-    half.
+    when the second pays. After two episodes the plan is back at one half each, up to rounding: it leans the wrong way still,
+    and .5 is lost at every step, or it ties, lots are drawn every other episode, and .25 is lost. So it is even where the
+    learner is told all rewards; dependent rounding keeps the half.
 """
 
 from __future__ import annotations
