@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo planners test lint boundscheck fuzz coverage bench clean
+.PHONY: help demo planners pages test lint boundscheck fuzz coverage bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -23,6 +23,9 @@ demo: $(READY) ## the paper's CPAP study with few rounds, its report, and what i
 
 planners: $(READY) ## plan the CPAP case study with every planner: a table and a picture
 	@$(BIN)/python examples/planners.py
+
+pages: $(READY) ## run every study behind the pages of docs/ and write these: resumable, half a day (PAGES="growth --list")
+	@$(BIN)/python studies/pages.py $(PAGES)
 
 test: $(READY) lint ## lint, then every test
 	$(BIN)/python -m pytest -n auto

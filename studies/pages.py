@@ -1,259 +1,196 @@
-"""Pages of docs/ from the folders of finished studies, for instance
+"""Every page of docs/ that has numbers of studies: `make pages`, or
 
-python studies/pages.py growth results/growth
-python studies/pages.py comparison results/rivals results/rivals-growth
-python studies/pages.py learning results/learning-table results/ucmd-parts
-python studies/pages.py case results/paper-cpap     (prints the tables of docs/reproduction.md)
+python studies/pages.py                        run what is missing of all studies, then write all pages
+python studies/pages.py growth reproduction    these pages only
+python studies/pages.py --list                 how far all studies are, and how long they take
+python studies/pages.py --tiny --out tmp/tiny --docs tmp/docs      the whole chain at toy size, to try it
+
+A study that was stopped continues where it was. At full size all of it is some 25 hours of computing, half of them for
+paper-deadline: half a day on two cores that are free. `--list` says how much is left, from the runs that are there.
 """
 
 import argparse
+import shutil
 import sys
-from collections.abc import Iterable
-from itertools import pairwise
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+import contents
+from rich.console import Console
+from tables import Found
+from tuning import presets, tuning
 
-from rmab.model.adversaries import ADVERSARIES, STRONGER
-from rmab.report.statistics import Interval, interval
-from rmab.report.summary import COLUMNS, Cell, Scaling, Summary, summarise
-from rmab.study import Results
+from rmab.common.files import write_atomically
+from rmab.families import declared_options
+from rmab.report import write_report
+from rmab.study import BUILTIN, LocalEngine, Results, Study, changes_since, run_study
 
-DOCS = Path(__file__).parents[1] / "docs"
-# Table 1 of the paper as printed: learner, paper, model, setting, feedback, constraint, algorithm, regret. The second part
-# lists systems of its related work and ours, which it has no rows for.
-TABLE = (
-    ("uc-o-reps", "Rosenberg & Mansour 2019", "MDP", "adversarial", "full", "none", "OMD", "H√T"),
-    ("shifted-uc-o-reps", "Rosenberg & Mansour 2019b", "MDP", "adversarial", "bandit", "none", "OMD", "H^(2/3) T^(3/4)"),
-    ("uob-reps", "Jin et al. 2020", "MDP", "adversarial", "bandit", "none", "OMD", "H√T"),
-    ("dilated-po", "Luo et al. 2021", "MDP", "adversarial", "bandit", "none", "policy optimisation", "H²√T"),
-    ("ucpd", "Qiu et al. 2020", "CMDP", "adversarial", "full", "average", "primal-dual", "H√T"),
-    ("pdgd-ops", "Germano et al. 2023", "CMDP", "adversarial", "full", "average", "primal-dual", "H T^(3/4)"),
-    ("restless-ucb", "Wang et al. 2020", "RMAB", "stochastic", "full", "hard", "generative model", "H^(2/3) T^(2/3)"),
-    ("r2mab-ucb", "Xiong et al. 2022 (AAAI)", "RMAB", "stochastic", "full", "hard", "index-based", "√(HT)"),
-    ("rmab-ucrl", "Xiong et al. 2022 (NeurIPS)", "RMAB", "stochastic", "full", "hard", "index-based", "√(HT)"),
-    ("ucmd-armab", "Xiong & Li 2024", "RMAB", "adversarial", "bandit", "hard", "index-based OMD", "H√T"),
-    ("colored-ucrl2", "Ortner et al. 2012 *", "RMAB", "stochastic", "", "hard", "joint optimism", "√(HT)"),
-    ("uc-whittle", "Wang et al. 2023 *", "RMAB", "stochastic", "", "hard", "optimistic Whittle index", ""),
-    ("thompson", "Jung & Tewari 2019 *", "RMAB", "stochastic", "", "hard", "posterior sampling", ""),
-    ("q-whittle", "Avrachenkov & Borkar 2022 *", "RMAB", "stochastic", "", "hard", "Q-learning", ""),
-    ("ucmd", "this library *", "RMAB", "adversarial", "bandit", "hard", "index, dual averaging", ""),
-)
+ROOT = Path(__file__).parents[1]
+SAY = Console(highlight=False, soft_wrap=True)
 
 
-def summary_of(folder: Path) -> Summary:
-    """Return what a study found."""
-    results = Results.open(folder)
-    return summarise(results.study, results.table(COLUMNS))
+@dataclass(frozen=True)
+class Page:
+    """A file of docs/, the studies that it is made of, its text, or the parts between its marks, and its figures."""
+
+    studies: tuple[str, ...]
+    whole: Callable[..., str] | None = None
+    parts: tuple[tuple[str, Callable[[Found], str]], ...] = ()
+    figures: tuple[tuple[str, str, str], ...] = ()  # study, figure of its report, name in docs/images
 
 
-def exponent(scaling: Scaling | None) -> str:
-    """Return the exponent with its interval, in words where there is none."""
-    if scaling is None:
-        return "not run"
-    if scaling.fit is None:
-        return "none: not positive"
-    fit = scaling.fit.exponent
-    return f"{fit.mean:.2f} ({fit.low:.2f} to {fit.high:.2f})" if np.isfinite(fit.low) else f"{fit.mean:.2f}"
+CASES = [
+    (study, f"{task}-{what}", f"{study}-{what}")
+    for study, task in (("paper-cpap", "cpap-ramp"), ("paper-deadline", "deadline-ramp"))
+    for what in ("reward", "regret", "sources")
+]
+PAGES: dict[str, Page] = {
+    "growth": Page(("growth",), contents.growth, figures=(("growth", "growth-cpap-noisy", "growth"),)),
+    "tuning": Page(("tuning",), lambda found: contents.tuning(found, presets())),
+    "learning_tables": Page(("learning-table", "ucmd-parts"), contents.learning),
+    "comparison": Page(
+        ("rivals", "rivals-growth", "rounding", "single"),
+        contents.comparison,
+        figures=(("single", "growth-two-way", "single"),),
+    ),
+    "reproduction": Page(
+        ("theorem", "decomposition", "paper-cpap", "paper-deadline"),
+        parts=(
+            ("theorem", contents.theorem),
+            ("decomposition", contents.decomposition),
+            ("paper-cpap", contents.case),
+            ("paper-deadline", contents.case),
+        ),
+        figures=(
+            ("theorem", "growth-greener", "theorem-greener"),
+            ("theorem", "growth-turns", "theorem-turns"),
+            ("decomposition", "growth-cpap-noisy", "decomposition"),
+            *CASES,
+        ),
+    ),
+}  # fmt: skip
 
 
-def per_cent(found: Interval) -> str:
-    """Return a mean with the half width of its 95% interval, in per cent; a single round has no interval."""
-    return f"{100 * found.mean:.1f} ± {100 * found.half:.1f}" if found.count > 1 else f"{100 * found.mean:.1f}"
+def study_of(name: str, *, tiny: bool = False) -> Study:
+    """Return a study by name; tiny: with one or two rounds of a few episodes of a few steps."""
+    study = tuning() if name == "tuning" else BUILTIN[name]
+    return shrunk(study) if tiny else study
 
 
-def rows(head: list[str], lines: list[list[str]], left: int) -> str:
-    """Return a table in Markdown."""
-    marks = ["---"] * left + ["---:"] * (len(head) - left)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, marks, *lines]) + "\n"
+def shrunk(study: Study) -> Study:
+    """Return the study at toy size, with the same labels."""
+    tasks = []
+    for one in study.model_dump()["tasks"]:
+        known = {key: option.default for key, option in declared_options(one["name"].partition("@")[0]).items()}
+        options = {**known, **one["options"]}
+        episodes = max(2, options["episodes"] // 20) if study.kind == "growth" else 3
+        small = {"episodes": episodes, **({"horizon": min(options["horizon"], 4)} if "horizon" in options else {})}
+        tasks.append({**one, "options": {**one["options"], **small}})
+    return Study.model_validate({**study.model_dump(), "tasks": tasks, "rounds": 2 if study.kind == "growth" else 1})
 
 
-def growth(folder: Path) -> str:
-    """docs/growth.md: regret to O2 and its exponent."""
-    found = summary_of(folder)
-    sizes = sorted({int(size) for one in found.scalings for size in one.sizes})
-    lines = []
-    for one in found.scalings:
-        means = dict(zip(one.sizes.astype(int), one.values.mean(axis=1), strict=True))
-        cells = [f"{means[size]:.0f}" if size in means else "" for size in sizes]
-        lines.append([one.group, one.learner, exponent(one), str(one.values.shape[1]), *cells])
-    head = ["task", "learner", "alpha (95%)", "rounds", *(f"T={size}" for size in sizes)]
-    rounds = max(one.values.shape[1] for one in found.scalings)
-    command = f"rmab study run growth --rounds {rounds} --out results/growth"
-    made = f"Made by `{command}` and `python studies/pages.py growth results/growth`:\n"
-    text = (
-        "a CPAP instance of 4 arms, budget 2, 10 steps; mean accumulated regret to O2, the best executable fixed policy,\n"
-        "and the exponent of T that fits it.\n\n"
-    )
-    return "# Growth of regret\n\n" + made + text + rows(head, lines, 3)
+def played(name: str, folder: Path, *, tiny: bool, workers: int, rounds: int | None) -> None:
+    """Run what is missing of a study."""
+    study = study_of(name, tiny=tiny)
+    study = study if rounds is None else study.with_rounds(min(rounds, study.rounds))
+    if changed := changes_since(study, folder).library:
+        SAY.print(f"{name}: {changed}; remove {folder} to have one version")
+    with SAY.status(f"{name} ...") as status:
+        done = run_study(
+            study,
+            folder,
+            engine=LocalEngine(workers),
+            on_progress=lambda finished, total: status.update(f"{name}: {finished} of {total} runs"),
+        )
+    for failure in done.failures[:3]:
+        SAY.print(f"{name}: {failure}")
+    SAY.print(f"{name}: {done.finished} of {done.total} runs")
 
 
-def case(folder: Path) -> str:
-    """Tables of docs/reproduction.md: what was earned, and what was lost to O1, over the run and by fifths of it."""
-    parts = []
-    for page in summary_of(folder).pages:
-        lines = []
-        for cell in page.cells:
-            whole, steps = cell.relative("O1"), np.linspace(0, cell.episodes, 6).astype(int)
-            lost = np.diff(cell.regret("O1"), axis=1, prepend=0.0)
-            by_fifths = [
-                100 * lost[:, first:last].sum() / np.abs((cell.columns["reward"] + lost)[:, first:last].sum())
-                for first, last in pairwise(steps)
-            ]
-            regret = f"{100 * whole.mean:.2f} ({100 * whole.low:.2f} to {100 * whole.high:.2f})"
-            known = [f"`{cell.learner}`", str(cell.rounds.size), f"{cell.totals.mean():,.0f}", regret]
-            lines.append([*known, ", ".join(f"{one:.1f}" for one in by_fifths), _milliseconds([cell])])
-        head = [
-            "learner",
-            "rounds",
-            "reward in all",
-            "regret to O1, % of its size",
-            "by fifths of the run, %",
-            "ms / episode",
-        ]
-        parts.append(rows(head, lines, 1))
-    return "\n".join(parts)
+def left(name: str, folder: Path, *, tiny: bool) -> tuple[int, int, float, float]:
+    """Return finished and all runs, the hours that the finished ones took, and those of the rest; NaN where unknown."""
+    study = study_of(name, tiny=tiny)
+    if not (folder / "study.json").exists():
+        return 0, len(study.jobs()), 0.0, float("nan")
+    spent: dict[tuple[str, str], list[float]] = {}
+    missing: dict[tuple[str, str], int] = {}
+    there = Results.open(folder)
+    for job, known in Results(folder, study, (there.study.hash, *there.adopted)).origins(study.jobs()):
+        key = (job.task.label, job.learner.label)
+        if known is None:
+            missing[key] = missing.get(key, 0) + 1
+        else:
+            spent.setdefault(key, []).append(float(known.get("seconds") or 0.0))
+    mean = {key: sum(each) / len(each) for key, each in spent.items()}
+    rest = sum(count * mean.get(key, float("nan")) for key, count in missing.items())
+    finished = sum(map(len, spent.values()))
+    return finished, finished + sum(missing.values()), sum(map(sum, spent.values())) / 3600, rest / 3600
 
 
-def learning(folder: Path, parts: Path) -> str:
-    """docs/learning_tables.md: regret of the main learners by family and adversary, and of `ucmd` with other parts."""
-    found, exchanged = summary_of(folder), summary_of(parts)
-    cells = {(cell.task, cell.learner): cell for page in found.pages for cell in page.cells}
-    sections = []
-    for family in dict.fromkeys(task.partition("@")[0] for task, _ in cells):
-        mine = {(task.partition("@")[2], who): cell for (task, who), cell in cells.items() if task.startswith(f"{family}@")}
-        tables = [_regrets(found.learners, mine, to) for to in ("O1", "O2")]
-        sections.append("\n".join([f"## {family}\n", *tables, _above_ucmd(found.learners, mine)]))
-    others = {(page.task.partition("@")[2], cell.learner): cell for page in exchanged.pages for cell in page.cells}
-    sections.append("## Parts of `ucmd`, exchanged one by one (cpap)\n\n" + _regrets(exchanged.learners, others, "O1"))
-    made = (
-        "Made by `rmab study run learning-table --out results/learning-table`, `rmab study run ucmd-parts --out\n"
-        "results/ucmd-parts` and `python studies/pages.py learning results/learning-table results/ucmd-parts`: means and\n"
-        "95% intervals over rounds. Negative is better; in the tables of differences to `ucmd`, positive means that `ucmd`\n"
-        "is better.\n"
-    )
-    return "\n".join(["# Learning tables\n", made, *sections])
+def written(name: str, page: Page, out: Path, docs: Path) -> None:
+    """Write a page and its figures from the folders of its studies."""
+    there = [study for study in page.studies if (out / study / "study.json").exists()]
+    if page.whole is not None and there != list(page.studies):
+        SAY.print(f"{name}: not written, as some of its studies have not been run ({', '.join(page.studies)})")
+        return
+    found = {study: Found.of(out / study) for study in there}
+    path = docs / f"{name}.md"
+    if page.whole is not None:
+        text = page.whole(*found.values())
+    else:
+        text = path.read_text(encoding="utf-8")
+        for study, make in ((one, make) for one, make in page.parts if one in found):
+            text = replaced(text, study, make(found[study]))
+    write_atomically(path, text.encode())
+    (docs / "images").mkdir(exist_ok=True)
+    for study in dict.fromkeys(one for one, _, _ in page.figures if one in found):
+        made = {
+            one.stem: one for one in write_report(Results.open(out / study), out / study).figures if one.suffix == ".png"
+        }
+        for _, figure, image in (one for one in page.figures if one[0] == study and one[1] in made):
+            shutil.copyfile(made[figure], docs / "images" / f"{image}.png")
+    SAY.print(f"{path}")
 
 
-def _regrets(learners: list[str], cells: dict[tuple[str, str], Cell], to: str) -> str:
-    """Learners by adversaries: regret relative to a comparator in per cent."""
-    lines, there_are = [], _adversaries(cells)
-    for label in learners:
-        mine = [cells.get((against, label)) for against in there_are]
-        there = [cell for cell in mine if cell is not None]
-        if there:
-            rounds = "-".join(map(str, sorted({cell.rounds.size for cell in there})))
-            seconds = f"{np.concatenate([cell.columns['seconds'].ravel() for cell in there]).mean():.2f}"
-            shown = ["" if cell is None else per_cent(cell.relative(to)) for cell in mine]
-            lines.append([label, *shown, rounds, seconds])
-    return rows([f"regret to {to}, %", *map(_labelled, there_are), "rounds", "s / episode"], lines, 1)
-
-
-def _adversaries(cells: Iterable[tuple[str, str]]) -> list[str]:
-    """List the adversaries, in their usual order, that there are cells (adversary, learner) of."""
-    played = {against for against, _ in cells}
-    return [one for one in ADVERSARIES if one in played]
-
-
-def _labelled(against: str) -> str:
-    return f"{against} (stronger than the paper's)" if against in STRONGER else against
-
-
-def _above_ucmd(learners: list[str], cells: dict[tuple[str, str], Cell]) -> str:
-    """By how much honest learners lose more than `ucmd` in the same rounds, in per cent of O1."""
-    lines, there_are = [], _adversaries(cells)
-    for label in (one for one in learners if one != "ucmd"):
-        pairs = [(cells.get((against, label)), cells.get((against, "ucmd"))) for against in there_are]
-        if all(cell is None or cell.privileged for cell, _ in pairs):
-            continue
-        lines.append([label, *("" if a is None or b is None else _difference(a, b) for a, b in pairs)])
-    return rows(["regret to O1 above `ucmd`'s in the same rounds, points", *map(_labelled, there_are)], lines, 1)
-
-
-def _difference(one: Cell, other: Cell) -> str:
-    _, left, right = np.intersect1d(one.rounds, other.rounds, return_indices=True)
-    parts = [cell.regret("O1")[:, -1] / np.abs(cell.totals + cell.regret("O1")[:, -1]) for cell in (one, other)]
-    return per_cent(interval(parts[0][left] - parts[1][right])) if left.size else ""
-
-
-def comparison(folder: Path, grown: Path) -> str:
-    """docs/comparison.md: the paper's Table 1 with what was measured, and regret on cpap."""
-    found, growing = summary_of(folder), summary_of(grown)
-    labels = [one.label for one in found.study.learners]
-    labels += [one.label for one in growing.study.learners if one.label not in labels]
-    powers = {one.learner: one for one in growing.scalings}
-    cells = {(cell.task, cell.learner): cell for page in found.pages for cell in page.cells}
-    small = {cell.learner: cell for page in growing.pages for cell in page.cells}  # of the largest T, which comes last
-    table = []
-    for name, *known in TABLE:
-        for label in (one for one in labels if one == name or one.startswith(f"{name},")):
-            here = [cell for (_, learner), cell in cells.items() if learner == label]
-            seconds = _milliseconds(here) if here else f"{_milliseconds([small[label]])} (4 arms)" if label in small else ""
-            table.append([f"`{name}`{label.removeprefix(name)}", *known, exponent(powers.get(label)), seconds])
-    head = ["learner", "paper", "model", "setting", "feedback", "constraint", "algorithm", "regret as stated"]
-    played = _adversaries((task.removeprefix("cpap@"), label) for task, label in cells)
-    tasks = [f"cpap@{against}" for against in played]
-    lines = []
-    for label in (one for one in labels if any((task, one) in cells for task in tasks)):
-        mine = [cells.get((task, label)) for task in tasks]
-        lines.append([label, *("" if cell is None else per_cent(cell.relative("O1")) for cell in mine)])
-    first = rows([*head, "exponent of T (95%)", "ms / episode"], table, 8)
-    second = rows(["regret to O1, %", *map(_labelled, played)], lines, 1)
-    counts = sorted({cell.rounds.size for cell in cells.values()})
-    return PAGE.format(
-        first=first, second=second, rounds="-".join(map(str, counts)), grown=growing.study.rounds, most=counts[-1]
-    )
-
-
-def _milliseconds(cells: list[Cell]) -> str:
-    """Return the median over episodes: the first ones may have compiled."""
-    return f"{1000 * np.median(np.concatenate([cell.columns['seconds'].ravel() for cell in cells])):.1f}"
-
-
-PAGE = """# Every system that the paper compares with
-
-The paper's Table 1, with two more columns: the exponent of T that fits the measured regret to O2 on a small instance
-with noisy rewards (4 arms, budget 2, 10 steps, T = 25 to 400, {grown} rounds), and the time of an episode of cpap (20
-arms, 50 steps). The regret is as the paper prints it, for each system's own model: an MDP or CMDP without a hard
-budget, or rewards that do not change. Rows with a star are not in its table. Three of its cells are not right: the
-second row's H^(2/3) should be H^(3/2), as its own text has it; Restless-UCB explores and commits, it has no
-generative model; and the restless rivals are given bandit feedback here, as they can do with it.
-
-Each learner is brought under the hard budget as its docstring says. `theory` has the parameters of its paper, `tuned`
-those of [tuning.md](tuning.md). Learners with full feedback see all rewards of an episode, a generator draws from the
-true kernels: both are privileged.
-
-{first}
-## Regret on cpap
-
-In per cent of O1, the fluid bound of the summed rewards; means and 95% intervals over {rounds} rounds; negative is
-better than any fixed policy.
-
-{second}
-What this shows: on noisy rewards and on the ramp, learners that average (`uc-whittle`, `thompson`, tuned `r2mab-ucb`) come
-close to `ucmd`, and on the adaptive adversary, which pays less for what was activated often, they are ahead of it.
-Where rewards switch or drift, only learners that follow them are better than a fixed policy, and with bandit feedback
-`ucmd` most of all. Importance weights do not pay within 50 episodes: see [learning.md](learning.md).
-
-Made by `rmab study run rivals --rounds {most} --out results/rivals`, `rmab study run rivals-growth --out
-results/rivals-growth` and `python studies/pages.py comparison results/rivals results/rivals-growth`.
-"""
+def replaced(text: str, mark: str, part: str) -> str:
+    """Return the text with the part between `<!-- made: mark -->` and `<!-- end -->`; ValueError without these marks."""
+    begin, end = f"<!-- made: {mark} -->\n", "<!-- end -->"
+    head, sign, rest = text.partition(begin)
+    _, closing, tail = rest.partition(end)
+    if not sign or not closing:
+        raise ValueError(f"the page has no part between {begin.strip()} and {end}")
+    return f"{head}{begin}\n{part}\n{closing}{tail}"
 
 
 def main() -> None:
-    """Write a page."""
+    """Run the studies of the pages that were asked for, and write these."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("page", choices=["growth", "comparison", "learning", "case"])
-    parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--docs", type=Path, default=DOCS, help="where the page goes")
-    args = parser.parse_args()
-    if args.page == "case":
-        sys.stdout.write(case(*args.folders))
+    parser.add_argument("pages", nargs="*", metavar="page", help=f"of {', '.join(PAGES)}; all by default")
+    parser.add_argument("--out", type=Path, default=ROOT / "results", help="where the folders of the studies are")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where the pages go")
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    parser.add_argument("--rounds", type=int, help="at most so many rounds of every study")
+    parser.add_argument("--tiny", action="store_true", help="toy size, to try the chain")
+    parser.add_argument("--list", action="store_true", help="only say how far the studies are")
+    parser.add_argument("--write", action="store_true", help="only write the pages, of what is there")
+    parser.add_argument("--studies", nargs="+", metavar="study", help="run these studies only")
+    args: Any = parser.parse_args()
+    if unknown := [one for one in args.pages if one not in PAGES]:
+        parser.error(f"there is no page {unknown[0]!r}, but {', '.join(PAGES)}")
+    wanted = {name: PAGES[name] for name in args.pages or PAGES}
+    studies = list(dict.fromkeys(one for page in wanted.values() for one in page.studies))
+    if args.list:
+        for name in studies:
+            finished, total, hours, rest = left(name, args.out / name, tiny=args.tiny)
+            SAY.print(f"{name:15} {finished:6} of {total:6} runs, {hours:6.1f} hours of computing, {rest:6.1f} left")
         return
-    make = {"growth": growth, "comparison": comparison, "learning": learning}[args.page]
-    name = {"learning": "learning_tables"}.get(args.page, args.page)
-    (args.docs / f"{name}.md").write_text(make(*args.folders), encoding="utf-8")
+    for name in (one for one in studies if not args.write and one in (args.studies or studies)):
+        played(name, args.out / name, tiny=args.tiny, workers=args.workers, rounds=args.rounds)
+    for name, page in wanted.items():
+        written(name, page, args.out, args.docs)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,63 +1,70 @@
-"""Tuned presets of the index learners: the options of a small grid that regret least to O1, on held-out seeds.
+"""The study behind the tuned presets: nine points for every learner, the same tasks, seeds and criterion for all.
 
-    python studies/tuning.py [learner ...] [--rounds 3] [--workers 2]
+    python studies/pages.py tuning       runs it (resumable), and writes docs/tuning.md
 
-Tasks: cpap against four adversaries; for colored-ucrl2, which needs few joint states, a cpap of 4 arms. Seeds are 1000 and
-up, which no table uses. The mean is over adversaries, negative regret counting as none: to beat the fixed O1 by following
-rewards that change does not make up for losses elsewhere. Prints every grid, best first; the winners were written into the
-TUNED of each learner by hand.
+The first point of every grid is the theory's. Seeds are those of the study's own seed, 1000, which no table uses.
 """
 
-import argparse
-from concurrent.futures import ProcessPoolExecutor
 from itertools import product
-from multiprocessing import get_context
+from typing import Any
 
-import numpy as np
+from rmab.learning.registry import LEARNERS
+from rmab.study import Study
 
-import rmab
-
-ADVERSARIES = ("noisy", "switching", "drifting", "ramp")
-SMALL = {"arms": 4, "budget": 2, "horizon": 20, "episodes": 30}
-SHRUNK = [1.0, 0.3, 0.1, 0.03, 0.0]
-GRIDS: dict[str, dict[str, list[object]]] = {
-    "rmab-ucrl": {"version": ["stationary"], "optimism": list(SHRUNK)},
-    "restless-ucb": {"exploration": [0.15, 0.3, 0.6, 1.0], "optimism": [1.0, 0.3, 0.0]},
-    "r2mab-ucb": {"optimism": list(SHRUNK)},
-    "colored-ucrl2": {"optimism": list(SHRUNK)},
-    "uc-whittle": {"optimism": list(SHRUNK)},
-    "thompson": {"prior": [1.0, 0.5, 0.2, 0.05]},
-    "q-whittle": {"fast": [1.0, 3.0, 10.0], "slow": [0.1, 1.0, 10.0], "exploration": [1.0, 0.3]},
-}
-Job = tuple[str, tuple[tuple[str, object], ...], str, int]
+POINTS, ROUNDS, SEED = 9, 10, 1000
+AGAINST = ("noisy", "switching", "drifting", "ramp")
+SIZE = {"arms": 4, "budget": 2, "horizon": 50, "episodes": 50}  # few enough joint states for colored-ucrl2
+SHRUNK = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.01, 0.0)
+RATES = (1.0, 0.25, 0.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+Grid = list[dict[str, float]]
 
 
-def regret(job: Job) -> float:
-    """Return one run's regret to O1, relative."""
-    name, options, against, seed = job
-    size = SMALL if name == "colored-ucrl2" else {}
-    task = rmab.task(f"cpap@{against}", seed=seed, **size)  # type: ignore[arg-type]
-    return rmab.run(task, rmab.learner(name, **dict(options)), seed).relative_regret("O1")
+def grid(**values: tuple[float, ...]) -> Grid:
+    """Return all combinations of the values of some options."""
+    return [dict(zip(values, point, strict=True)) for point in product(*values.values())]
 
 
-def main() -> None:
-    """Run the grids and print them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("learners", nargs="*", default=[], choices=[[], *GRIDS])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--workers", type=int, default=2)
-    args = parser.parse_args()
-    with ProcessPoolExecutor(args.workers, mp_context=get_context("spawn")) as pool:
-        for name in args.learners or GRIDS:
-            cells = [tuple(zip(GRIDS[name], values, strict=True)) for values in product(*GRIDS[name].values())]
-            seeds = range(1000, 1000 + args.rounds)
-            jobs: list[Job] = [(name, cell, *rest) for cell in cells for rest in product(ADVERSARIES, seeds)]
-            table = np.reshape(list(pool.map(regret, jobs)), (len(cells), len(ADVERSARIES), args.rounds))
-            score = np.maximum(table.mean(axis=2), 0.0).mean(axis=1)
-            for k in np.argsort(score):
-                by = "  ".join(f"{a} {100 * v:.2f}" for a, v in zip(ADVERSARIES, table[k].mean(axis=1), strict=True))
-                print(f"{name} {dict(cells[k])}: {100 * score[k]:.2f} % ({by})", flush=True)  # noqa: T201
+GRIDS: dict[str, Grid] = {
+    "ucmd-armab": grid(scale=RATES),
+    "rmab-ucrl": grid(optimism=SHRUNK),
+    "restless-ucb": grid(exploration=(1.0, 0.4, 0.15), optimism=(1.0, 0.3, 0.0)),
+    "r2mab-ucb": grid(optimism=SHRUNK),
+    "colored-ucrl2": grid(optimism=SHRUNK),
+    "uc-whittle": grid(optimism=SHRUNK),
+    "thompson": grid(prior=(1.0, 3.0, 2.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02)),
+    "q-whittle": grid(fast=(1.0, 3.0, 10.0), exploration=(1.0, 0.3, 0.1)),
+    "uc-o-reps": grid(rate=RATES),
+    "shifted-uc-o-reps": grid(rate=(1.0, 8.0, 64.0), shift=(1.0, 0.3, 0.1)),
+    "uob-reps": grid(rate=(1.0, 8.0, 64.0), gamma=(1.0, 0.2, 0.03)),
+    "dilated-po": [
+        {},  # the theory's rate has its own formula
+        *({"rate": rate, "gamma": gamma, "bonus": bonus} for rate, (gamma, bonus) in product(
+            (0.3, 0.1), ((1.0, 0.1), (0.1, 0.01), (0.01, 0.001), (0.01, 0.0)))),
+    ],
+    "ucpd": grid(v=(1.0, 0.1, 0.01), alpha=(1.0, 0.01, 0.0003)),
+    "pdgd-ops": grid(primal=(1.0, 8.0, 64.0), dual=(1.0, 30.0, 1000.0)),
+}  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+def tuning() -> Study:
+    """Return the study."""
+    learners: list[dict[str, Any]] = [
+        {"name": name, "label": f"{name}: {said(point)}", "options": point}
+        for name, points in GRIDS.items()
+        for point in points
+    ]
+    tasks = [{"name": f"cpap@{against}", "options": SIZE} for against in AGAINST]
+    title = "Nine points of every learner, on seeds that no table uses"
+    return Study.model_validate(
+        {"name": "tuning", "title": title, "rounds": ROUNDS, "seed": SEED, "tasks": tasks, "learners": learners}
+    )
+
+
+def said(point: dict[str, float]) -> str:
+    """Return the options of a point in words."""
+    return ", ".join(f"{name} {value:g}" for name, value in point.items()) or "theory"
+
+
+def presets() -> dict[str, dict[str, float]]:
+    """Return the presets that the library has, by learner."""
+    return {name: dict(LEARNERS[name].cls.TUNED) for name in GRIDS}

@@ -55,6 +55,8 @@ def cell(
     privileged: str = "",
     published: bool = False,
     bound: float = 10.0,
+    chance: float = 0.0,
+    adaptive: bool = False,
     first: int = 0,
 ) -> Cell:
     """One episode, one round for each total (the first has this number), against a comparator that earns the bound."""
@@ -65,11 +67,20 @@ def cell(
     columns |= {
         "reward": reward,
         "bound": np.full_like(reward, bound),
+        "chance": np.full_like(reward, chance),
         "seconds": reward * 0,
         "theory": np.full_like(reward, 5.0),
     }
     rounds = first + np.arange(len(totals))
-    return Cell(task, learner, privileged, published, rounds, columns, {"arms": 2, "budget": 1, "horizon": 3})
+    return Cell(
+        task,
+        learner,
+        privileged,
+        published,
+        rounds,
+        columns,
+        {"arms": 2, "budget": 1, "horizon": 3, "adaptive": int(adaptive)},
+    )
 
 
 def page(*cells: Cell) -> Page:

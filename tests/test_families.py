@@ -17,6 +17,8 @@ from strategies import random_problem
 
 SHAPES = {"cpap": (20, 3, 10, 50, 50), "cpap-adherence": (20, 3, 10, 50, 50), "deadline": (100, 120, 30, 100, 100)}
 SHAPES["split"] = (24, 3, 10, 2, 50)
+SHAPES |= {"greener": (2, 1, 1, 5, 400), "turns": (2, 1, 1, 5, 400), "good-bad": (8, 2, 3, 20, 30)}
+SHAPES["two-way"] = (1, 2, 1, 2, 200)
 SHAPES |= dict.fromkeys(("gast-1", "gast-2", "gast-3"), (100, 3, 40, 200, 50))
 SHAPES |= {"conveyor": (100, 8, 50, 200, 50), "non-indexable": (100, 3, 50, 200, 50)}
 SHAPES |= {"non-sa": (100, 10, 60, 200, 50), "circulant": (100, 4, 20, 200, 50)}
@@ -34,7 +36,7 @@ def test_every_listed_task_exists_with_its_sizes_and_range(name: str) -> None:
     assert task.name == name
     assert sizes == SHAPES[name.partition("@")[0]]
     np.testing.assert_allclose(problem.arms.kernels[problem.arms.representatives].sum(axis=-1), 1, atol=1e-12)
-    assert (problem.start == 0).all()
+    assert (problem.start == (0.5 if name == "good-bad" else 0)).all()
     rng = np.random.default_rng(0)
     for t in (0, task.episodes // 2, task.episodes - 1):
         reward = task.reward(t, rng.integers(0, 50, task.base_reward.shape))
@@ -43,8 +45,8 @@ def test_every_listed_task_exists_with_its_sizes_and_range(name: str) -> None:
         assert reward.shape == ((100, 24, 120, 2) if problem.phases > 1 else (sizes[0], sizes[1], 2))
 
 
-def test_there_are_nineteen_families_and_eleven_adversaries() -> None:
-    assert len(rmab.tasks()) == 209
+def test_families_meet_every_adversary_unless_they_bring_their_own_rewards() -> None:
+    assert len(rmab.tasks()) == 11 * 19 + 4
     assert all(summary for summary in rmab.tasks().values())
 
 

@@ -124,7 +124,8 @@ def test_times_seen_are_whole_numbers_of_all_arms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("rmab-ucrl", {"version": "finite"}), ("restless-ucb", {}), ("colored-ucrl2", {})]
+    ("name", "options"),
+    [("rmab-ucrl", {"version": "finite", "rewards": "optimistic"}), ("restless-ucb", {}), ("colored-ucrl2", {})],
 )
 def test_optimism_about_a_reward_is_for_the_visits_that_showed_it(name: str, options: dict[str, Any]) -> None:
     """Two arms of one group that are not paid alike, one state: arm 0 is always active, and tells nothing of arm 1's pay."""
@@ -150,7 +151,7 @@ def test_optimism_about_a_reward_is_for_the_visits_that_showed_it(name: str, opt
 
 def test_the_width_of_a_window_is_that_of_all_visits() -> None:
     task = rmab.task("cpap@noisy", arms=4, budget=2, horizon=10, episodes=16)
-    state = played(rmab.learner("rmab-ucrl", version="window", optimism=0.3), task)[-1]
+    state = played(rmab.learner("rmab-ucrl", version="window", optimism=0.3, rewards="optimistic"), task)[-1]
     mean, visits = mean_reward(state.arrays), state.arrays["counts"].sum(axis=3)
     width = np.where(
         visits > 0, np.minimum(np.sqrt(np.log(4 * 3 * 2 * 4 * 15 * 10 / 0.05) / 2 / np.maximum(visits, 1)), 1), 1

@@ -1,37 +1,97 @@
-"""Pages of docs/ are made from the folders of studies."""
+"""Pages of docs/ are made from the folders of studies, by one command."""
 
 import runpy
+import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from rmab.study import BUILTIN, run_study
+from rmab.study import BUILTIN, Study, run_study
 from studies import TINY, Inline, small_study
 
-PAGES = Path(__file__).parents[1] / "studies" / "pages.py"
-DOCS = PAGES.parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+STUDIES, DOCS = ROOT / "studies", ROOT / "docs"
 
 
-def test_the_learning_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tasks = [{"name": name, "options": TINY} for name in ("cpap@ramp", "cpap@noisy", "cpap-adherence@iid")]
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return what studies/pages.py defines; its neighbours are imported for this test only."""
+    monkeypatch.syspath_prepend(STUDIES)
+    yield runpy.run_path(str(STUDIES / "pages.py"))
+    for name in ("contents", "tables", "tuning"):
+        sys.modules.pop(name, None)
+
+
+def played(folder: Path, name: str, rounds: int, tasks: list[str], learners: list[dict[str, Any]]) -> None:
+    """Play a small study into a folder."""
+    games = [{"name": one, "options": TINY} for one in tasks]
+    run_study(small_study(rounds, name=name, tasks=games, learners=learners), folder / name, engine=Inline())
+
+
+def test_the_learning_tables(tmp_path: Path, pages: dict[str, Any]) -> None:
     learners = [{"name": "ucmd"}, {"name": "random"}, {"name": "oracle", "label": "oracle (privileged)"}]
-    run_study(small_study(2, tasks=tasks, learners=learners), tmp_path / "table", engine=Inline())
-    parts = [{"name": "ucmd", "label": "fading, lazy", "options": {"estimator": "fading"}}]
-    run_study(small_study(1, tasks=tasks[:1], learners=parts), tmp_path / "parts", engine=Inline())
-    words = ["pages.py", "learning", str(tmp_path / "table"), str(tmp_path / "parts"), "--docs", str(tmp_path)]
-    monkeypatch.setattr("sys.argv", words)
-    runpy.run_path(str(PAGES), run_name="__main__")
+    tasks = ["cpap@ramp", "cpap@adaptive", "cpap-adherence@iid"]
+    played(tmp_path, "learning-table", 2, tasks, learners)
+    parts = [{"name": "ucmd"}, {"name": "ucmd", "label": "fading, lazy", "options": {"estimator": "fading"}}]
+    played(tmp_path, "ucmd-parts", 2, tasks[:1], parts)
+    pages["written"]("learning_tables", pages["PAGES"]["learning_tables"], tmp_path, tmp_path)
     page = (tmp_path / "learning_tables.md").read_text()
     heads = [line for line in page.splitlines() if line.startswith("## ")]
     assert heads == ["## cpap", "## cpap-adherence", "## Parts of `ucmd`, exchanged one by one (cpap)"]
-    differences = page.partition("above `ucmd`'s")[2].partition("## ")[0]
+    assert "| regret to O1, % of chance's | ramp | rounds | ms / episode |" in page
+    assert "| regret to O3, % of chance's | ramp | rounds | ms / episode |" in page
+    assert "| reward | adaptive | rounds | ms / episode |" in page  # whose regrets cannot be compared
+    differences = page.partition("points of the chance gap above `ucmd`'s")[2].partition("\n\n")[0]
     assert "| random |" in differences
     assert "oracle" not in differences
     assert page.count("| fading, lazy |") == 1
+    assert "`learning-table` (18 of 18 runs, 0.0 hours of computing)" in page
+    assert "with rmab " in page
 
 
-def test_the_page_has_a_row_for_every_learner_of_its_studies() -> None:
-    page = (DOCS / "learning_tables.md").read_text()
-    for study in ("learning-table", "ucmd-parts"):
-        for learner in BUILTIN[study].learners:
-            assert f"| {learner.label} |" in page, learner.label
+def test_parts_of_a_page_are_put_between_their_marks(pages: dict[str, Any]) -> None:
+    text = "head\n<!-- made: one -->\nold\n<!-- end -->\ntail\n"
+    assert pages["replaced"](text, "one", "new") == "head\n<!-- made: one -->\n\nnew\n<!-- end -->\ntail\n"
+    assert pages["replaced"](pages["replaced"](text, "one", "x"), "one", "new") == pages["replaced"](text, "one", "new")
+    with pytest.raises(ValueError, match="no part between <!-- made: two -->"):
+        pages["replaced"](text, "two", "new")
+
+
+def test_every_page_has_its_studies_and_marks(pages: dict[str, Any]) -> None:
+    for name, page in pages["PAGES"].items():
+        for study in page.studies:
+            assert isinstance(pages["study_of"](study), Study)
+            tiny = pages["study_of"](study, tiny=True)
+            assert [one.label for one in tiny.tasks] == [one.label for one in pages["study_of"](study).tasks]
+        for mark, _ in page.parts:
+            assert f"<!-- made: {mark} -->" in (DOCS / f"{name}.md").read_text(), mark
+
+
+def test_tuning_is_one_protocol_for_all(pages: dict[str, Any]) -> None:
+    import tuning  # type: ignore[import-not-found]
+
+    study = tuning.tuning()
+    assert study.rounds >= 10
+    others = {job.seed for one in BUILTIN.values() for job in one.with_rounds(20).jobs()}
+    assert not others & {job.seed for job in study.jobs()}
+    for name, points in tuning.GRIDS.items():
+        assert len(points) == len({tuple(point.items()) for point in points}) == tuning.POINTS
+        assert all(value == 1.0 for value in points[0].values()), name  # the theory's comes first
+
+
+def test_who_is_told_apart_is_corrected_for_the_whole_table(pages: dict[str, Any]) -> None:
+    import tables  # type: ignore[import-not-found]
+
+    from report_data import cell
+
+    luck = np.linspace(0.0, 1.0, 12)
+    better = {("one", "ucmd"): cell("ucmd", list(5 + luck), task="one")}
+    better |= {("one", "near"): cell("near", list(5 + luck[::-1]), task="one")}
+    better |= {("one", "far"): cell("far", list(3 + luck), task="one")}
+    better |= {("one", "told"): cell("told", list(3 + luck), task="one", privileged="knows")}
+    found = tables.told_from(better, "ucmd")
+    assert {key[1]: pair.told for key, pair in found.items()} == {"near": False, "far": True}
+    assert tables.standing(better["one", "near"], "O1", found["one", "near"]).endswith(tables.LEVEL)
+    assert not tables.standing(better["one", "far"], "O1", found["one", "far"]).endswith(tables.LEVEL)

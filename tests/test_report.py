@@ -111,10 +111,25 @@ def test_one_round_tells_nothing() -> None:
 
 def test_negative_regret_is_explained_and_zero_is_not_claimed() -> None:
     ahead = page_words(page(cell("one", [12.0, 12.1, 12.2])))[0]
-    assert ahead.startswith("one earned 21.0% more than O1")
+    assert ahead.startswith(
+        "one earned more than O1, the fluid bound on every fixed policy, by 21.0% of what blind decisions"
+    )
     assert "negative regret is no error here" in ahead
     assert ", may be zero: " in page_words(page(cell("one", [9.0, 10.1, 11.2])))[0]
-    assert page_words(page(cell("one", [8.0, 8.1, 8.2])))[0].startswith("one earned 19.0% less than O1")
+    lost = page_words(page(cell("one", [8.0, 8.1, 8.2])))[0]
+    assert lost.startswith("one lost 19.0% of what blind decisions lose to O1")
+    half = page_words(page(cell("one", [8.0, 8.1, 8.2], chance=5.0)))[0]  # chance loses 5, not 10
+    assert half.startswith("one lost 38.0% of what blind decisions lose to O1")
+    nothing = page_words(page(cell("one", [8.0, 8.1, 8.2], chance=10.0)))[0]
+    assert "has no percentage: blind decisions lose nothing" in nothing
+
+
+def test_rewards_are_compared_where_the_adversary_answers_to_play() -> None:
+    cells = [cell(name, [first, first + 0.1, first + 0.2], adaptive=True) for name, first in (("one", 8.0), ("two", 7.0))]
+    said = page_words(page(*cells))
+    assert any("compare rewards, not regrets" in line for line in said)
+    assert not any("of what blind decisions lose" in line for line in said)
+    assert any(line.startswith("one earned") for line in said)
 
 
 def test_the_theorem_is_held_against_the_paper_s_learner_only() -> None:

@@ -149,7 +149,7 @@ def test_presets(name: str) -> None:
     theory, tuned = rmab.learner(name), rmab.learner(name, preset="tuned")
     assert theory.paper
     assert theory.signature != tuned.signature
-    parameters = [field for field in theory.options if field not in ("preset", "epsilon", "rounding")]
+    parameters = [field for field in theory.options if field not in ("preset", "epsilon", "rounding", "rule")]
     assert set(tuned.TUNED) == set(parameters)
     for parameter in parameters:
         assert theory.chosen(parameter) == 1.0
@@ -173,10 +173,12 @@ def late(name: str, **options: Any) -> float:
     [
         ("uc-o-reps", {}, 1.75),
         ("shifted-uc-o-reps", {}, 1.3),
-        ("uob-reps", {}, 1.6),
+        ("uob-reps", {}, 1.5),
         ("dilated-po", {"rate": 0.03, "gamma": 0.1}, 1.4),
-        ("ucpd", {}, 1.75),
-        ("pdgd-ops", {}, 1.75),
+        ("ucpd", {}, 1.55),
+        ("pdgd-ops", {}, 1.25),
+        ("ucpd", {"rounding": "top"}, 1.75),
+        ("pdgd-ops", {"rounding": "top"}, 1.75),
     ],
 )
 def test_they_learn(name: str, options: dict[str, Any], least: float) -> None:

@@ -9,7 +9,7 @@ import rmab
 from rmab.play.feedback import Feedback
 from small import EPISODES, Always, known_task, small_task
 
-COLUMNS = ["episode", "reward", "bound", "activations", "visited", "iterations", "seconds"]
+COLUMNS = ["episode", "reward", "bound", "chance", "activations", "visited", "iterations", "seconds"]
 REGRETS, TERMS = ["regret_O1", "regret_O2", "regret_O3"], ["term0", "term1", "term2", "term3"]
 WITH_OCCUPANCIES = [("ucmd", {}), ("ucmd-armab", {}), ("rmab-ucrl", {}), ("rmab-ucrl", {"version": "window"})]
 

@@ -138,7 +138,9 @@ class TestErrors:
             small_study(names=("random", "random"))
 
     def test_neither_a_file_nor_a_name(self) -> None:
-        with pytest.raises(rmab.FileError, match=r"paper-cpup: cannot be read .*there are asymptotic, growth, .*paper-cpap"):
+        with pytest.raises(
+            rmab.FileError, match=r"paper-cpup: cannot be read .*there are asymptotic, decomposition, growth, .*paper-cpap"
+        ):
             Study.load("paper-cpup")
 
     def test_rounds(self) -> None:
@@ -243,10 +245,10 @@ class TestIds:
 
 
 class TestBuiltIn:
-    def test_there_are_eight(self) -> None:
+    def test_there_are_twelve(self) -> None:
         assert set(BUILTIN) == set(builtin_names()) == {
             "paper-cpap", "paper-deadline", "learning-table", "ucmd-parts",
-            "asymptotic", "growth", "rivals", "rivals-growth",
+            "asymptotic", "growth", "rivals", "rivals-growth", "theorem", "decomposition", "rounding", "single",
         }  # fmt: skip
 
     @pytest.mark.parametrize("name", builtin_names())
@@ -257,14 +259,16 @@ class TestBuiltIn:
         assert study.title
 
     def test_the_papers_case_studies(self) -> None:
-        for name, sizes in (("paper-cpap", (20, 10, 50, 50)), ("paper-deadline", (100, 30, 100, 100))):
+        for name, rounds, sizes in (("paper-cpap", 1000, (20, 10, 50, 50)), ("paper-deadline", 200, (100, 30, 100, 100))):
             study = BUILTIN[name]
-            assert study.rounds == 1000
+            assert study.rounds == rounds
             (spec,) = study.tasks
             task = rmab.task(spec.name, **spec.options)
             assert spec.name.endswith("@ramp")
             assert (task.problem.arms.count, task.problem.budget, task.problem.horizon, task.episodes) == sizes
-            assert [one.name for one in study.learners] == ["ucmd-armab", "rmab-ucrl", "ucmd", "random"]
+            twice = ["ucmd-armab", "ucmd-armab", "rmab-ucrl", "rmab-ucrl"]  # by the letter and by fair conventions
+            assert [one.name for one in study.learners] == [*twice, "ucmd", "random"]
+            assert not study.learners[0].options
 
     def test_asymptotic_grows_arms_and_budget_together(self) -> None:
         study = BUILTIN["asymptotic"]

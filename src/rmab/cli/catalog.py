@@ -30,7 +30,7 @@ def tasks(name: str | None, machine: bool) -> None:
     if name is not None:
         _show_task(name.partition("@")[0], machine)
         return
-    from rmab.families import FAMILIES, family_options
+    from rmab.families import FAMILIES, OWN_REWARDS, family_options
     from rmab.families import tasks as every
     from rmab.model.adversaries import ADVERSARIES, STRONGER
     from rmab.model.adversary import FORESEES
@@ -47,7 +47,8 @@ def tasks(name: str | None, machine: bool) -> None:
         )
         for name, make in FAMILIES.items()
     ]
-    notes = [f"Add an adversary: @{', @'.join(ADVERSARIES)}", "Change an option: rmab run cpap@iid ucmd -t arms=40"]
+    notes = [f"Add an adversary: @{', @'.join(ADVERSARIES)} (but for {', '.join(OWN_REWARDS)}, which have their rewards)"]
+    notes += ["Change an option: rmab run cpap@iid ucmd -t arms=40"]
     notes += [f"@{one} {FORESEES}" for one in ADVERSARIES if one in STRONGER]
     notes.append("What the options of one are: rmab tasks NAME")
     print_table("Tasks", ("task", "what it is", "options"), rows, left=3, notes=notes)

@@ -21,6 +21,7 @@ SOURCES = {
     "Term2": "the estimator",
     "Term3": "the index policy in the true model",
 }
+OF_CHANCE = "Of chance: in % of what blind decisions lose to the comparator; 0 is the comparator, 100 is chance."
 COMPARATORS = {
     "O1": "the fluid bound of the summed rewards",
     "O2": "the best fixed policy that can be executed",
@@ -136,25 +137,28 @@ def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:
 
     episodes, problem = summary["episodes"], played.task.problem
     size = abs(summary["reward"])
-    rows = [("reward", *_both(summary["reward"], episodes, size), "")]
+    rows = [("reward", *_both(summary["reward"], episodes, size), "", "")]
     for to, regret in summary["regret"].items():
-        part = number(100 * summary["relative_regret"][to], "+.1f", of=100)
-        rows.append((f"regret to {to}, {COMPARATORS[to]}", *_both(regret, episodes, size), f"{part} %"))
+        parts = [f"{number(100 * summary[unit][to], '+.1f', of=100)} %" for unit in ("share_of_chance", "relative_regret")]
+        rows.append((f"regret to {to}, {COMPARATORS[to]}", *_both(regret, episodes, size), parts[0], parts[1]))
         for term, value in summary["terms"].items() if to == "O1" else ():
-            rows.append((f"  {term}, {SOURCES[term]}", *_both(value, episodes, size), ""))
+            rows.append((f"  {term}, {SOURCES[term]}", *_both(value, episodes, size), "", ""))
     used = played.activations
-    rows.append(("activations", number(used.sum(), ",.0f"), number(used.mean()), f"{100 * summary['budget_use']:.1f} %"))
-    rows.append(("seconds", number(summary["seconds"], ",.2f"), number(summary["seconds"] / episodes, ",.3f"), ""))
+    share = f"{100 * summary['budget_use']:.1f} %"
+    rows.append(("activations", number(used.sum(), ",.0f"), number(used.mean()), "", share))
+    rows.append(("seconds", number(summary["seconds"], ",.2f"), number(summary["seconds"] / episodes, ",.3f"), "", ""))
     sizes = f"{problem.arms.count} arms, budget {said(problem.budget)}, {problem.horizon} steps, {episodes} episodes"
     title = f"{summary['learner']} on {summary['task']}: {sizes}, {summary['feedback']} feedback, seed {summary['seed']}"
-    notes = ["Term0 to Term3 add up to the regret to O1; % is of what the comparator earns, or of the budget."]
+    notes = ["Term0 to Term3 add up to the regret to O1; % is of what the comparator earns, or of the budget.", OF_CHANCE]
+    if played.task.adversary.adaptive:
+        notes.append("The adversary answers to play: compare rewards with other learners', not regrets.")
     if summary["privileged"]:
         notes.append(f"{summary['learner']} is privileged: it {summary['privileged']}.")
     if summary["adversary"]:
         notes.append(f"The adversary {summary['adversary']}.")
     if save is not None:
         notes.append(f"saved: {save}")
-    print_table(title, ("", "in all", "per episode", "%"), rows, notes=notes)
+    print_table(title, ("", "in all", "per episode", "of chance", "%"), rows, notes=notes)
 
 
 def _both(value: float, episodes: int, size: float) -> tuple[str, str]:

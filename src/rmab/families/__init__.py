@@ -1,4 +1,7 @@
-"""Tasks by name: `family@adversary`, for instance `cpap@switching`, or `module:maker` for your own."""
+"""Tasks by name: `family@adversary`, for instance `cpap@switching`, or `module:maker` for your own.
+
+A few families bring their own rewards: `turns` is a task as it stands, and takes no adversary.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from rmab.common.files import SUFFIXES
 from rmab.common.own import is_own, made_by
 from rmab.errors import ModelError
 from rmab.families.charging import deadline, deadline_day
+from rmab.families.counterexamples import COUNTEREXAMPLES
 from rmab.families.cpap import cpap, cpap_adherence
 from rmab.families.definition import Task, load_task
 from rmab.families.drawn import DRAWN
@@ -24,10 +28,11 @@ from rmab.families.published import PUBLISHED
 from rmab.families.queue import queue
 from rmab.families.split import split
 from rmab.families.swim import swim
+from rmab.families.two_way import two_way
 from rmab.model.adversaries import ADVERSARIES
 from rmab.model.view import FeedbackMode
 
-__all__ = ["FAMILIES", "Task", "declared_options", "family_options", "load_task", "task", "tasks"]
+__all__ = ["FAMILIES", "OWN_REWARDS", "Task", "declared_options", "family_options", "load_task", "task", "tasks"]
 
 FAMILIES: dict[str, Callable[..., Task]] = {
     "cpap": cpap,
@@ -40,7 +45,10 @@ FAMILIES: dict[str, Callable[..., Task]] = {
     "machine": machine,
     "queue": queue,
     **DRAWN,
+    **COUNTEREXAMPLES,
+    "two-way": two_way,
 }
+OWN_REWARDS = ("good-bad", *COUNTEREXAMPLES, "two-way")  # families that take no adversary
 
 
 def tasks() -> dict[str, str]:
@@ -58,7 +66,8 @@ def tasks() -> dict[str, str]:
     'CPAP as in the paper: only patients who are called pay, by their adherence level.'
     """
     summaries = {name: (make.__doc__ or "").splitlines()[0] for name, make in FAMILIES.items()}
-    return {f"{name}@{against}": summary for name, summary in summaries.items() for against in ADVERSARIES}
+    names = {name: [name] if name in OWN_REWARDS else [f"{name}@{one}" for one in ADVERSARIES] for name in FAMILIES}
+    return {one: summary for name, summary in summaries.items() for one in names[name]}
 
 
 def family_options(family: str) -> dict[str, Any]:
@@ -148,5 +157,9 @@ def _built_in(name: str, seed: int, options: dict[str, Any]) -> Task:
     if unknown := sorted(options.keys() - known.keys()):
         raise ModelError(f"task {family}: unknown option {', '.join(unknown)} (known: {', '.join(known)})")
     checked = {key: known[key].value(value, key) for key, value in options.items()}
+    if family in OWN_REWARDS:
+        if against:
+            raise ModelError(f"task {family} brings its own rewards: leave out @{against}")
+        return make(np.random.SeedSequence(seed), **checked)
     made = make(np.random.SeedSequence(seed), against or "ramp", **checked)
     return replace(made, name=f"{family}@{against or 'ramp'}")

@@ -4,13 +4,16 @@
     random-sparse   every row has a few successors, which are drawn, and is uniform on their simplex. Some states may be left
                     for good: indices of an endless horizon need not exist.
     random-types    a few types of dense arms, and about as many arms of each: the budget alone couples them.
+    good-bad        the synthetic domain of UCWhittle (Wang, Xu, Taneja & Tambe, AAAI 2023): two states, the good one pays 1,
+                    being active and having been good always help. It brings its own rewards, which never change.
 
-Rewards are uniform on [0, 1], pair by pair. Kernels and rewards follow from the seed and the sizes: another budget, horizon
-or adversary leaves them as they are.
+Rewards of the others are uniform on [0, 1], pair by pair. Kernels and rewards follow from the seed and the sizes: another
+budget, horizon or adversary leaves them as they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -94,6 +97,26 @@ def random_types(
     return _task(name, Arms(kernels[kind], groups=kind), rng, kind, budget, horizon, episodes, adversary_seed)
 
 
+def good_bad(
+    seeds: np.random.SeedSequence, *, arms: int = 8, budget: int = 3, horizon: int = 20, episodes: int = 30
+) -> Task:
+    """A good and a bad state, rewards that never change: the synthetic domain of UCWhittle (Wang et al. 2023).
+
+    The probability of a good next state is uniform; where being active would harm, it is drawn again above that of being
+    passive; then, where having been good would harm, above that of having been bad. Arms begin in either state.
+    """
+    _check(arms, 2, arms)
+    check_memory(f"a task of {episodes} episodes", 64.0 * max(episodes, 0) * arms)
+    rng = np.random.default_rng(seeds.spawn(1)[0])
+    good = rng.random((arms, 2, 2))  # by state and action
+    good[..., 1] = np.where(good[..., 1] < good[..., 0], rng.uniform(good[..., 0], 1.0), good[..., 1])
+    good[:, 1] = np.where(good[:, 1] < good[:, 0], rng.uniform(good[:, 0], 1.0), good[:, 1])
+    problem = Problem(Arms(np.stack([1.0 - good, good], axis=3)), np.full((arms, 2), 0.5), budget, horizon)
+    rewards = np.zeros((max(episodes, 1), arms, 2, 2))
+    rewards[:, :, 1] = 1.0
+    return Task.from_rewards(problem, rewards, low=0, high=1, name="good-bad")
+
+
 def _check(arms: int, states: int, kinds: int) -> None:
     if arms < 1 or states < 1:
         raise ModelError(f"arms and states must be at least 1, got {arms} and {states}")
@@ -117,4 +140,9 @@ def _task(
     return Task(name, Problem(arms, 0, budget, horizon), opponent)
 
 
-DRAWN = {"random-dense": random_dense, "random-sparse": random_sparse, "random-types": random_types}
+DRAWN: dict[str, Callable[..., Task]] = {
+    "random-dense": random_dense,
+    "random-sparse": random_sparse,
+    "random-types": random_types,
+    "good-bad": good_bad,
+}

@@ -54,6 +54,7 @@ from rmab.learning.parts import (
     Step,
     Stepped,
     TopB,
+    TrueKernels,
     WideBernstein,
 )
 from rmab.learning.pools import Observed, Pools
@@ -67,6 +68,6 @@ __all__ = [
     "ImplicitExploration", "IndexLearner", "Kl", "Known", "LastSeen", "Lazy", "Learner", "Looks", "MirrorDescent",
     "Observed", "Oracle", "PaperEstimator", "Part", "Parts", "PdgdOps", "Plan", "Pools", "Priced", "QWhittle", "R2mabUcb",
     "Refresh", "RestlessUcb", "Revealed", "Rewards", "RmabUcrl", "Sets", "ShiftedUcOReps", "State", "Step", "Stepped",
-    "Thompson", "TopB", "TransitionSets", "UcOReps", "UcWhittle", "Ucmd", "UcmdArmab", "Ucpd", "UobReps", "WideBernstein",
-    "configured", "learner", "learners", "option",
+    "Thompson", "TopB", "TransitionSets", "TrueKernels", "UcOReps", "UcWhittle", "Ucmd", "UcmdArmab", "Ucpd", "UobReps",
+    "WideBernstein", "configured", "learner", "learners", "option",
 ]  # fmt: skip

@@ -12,8 +12,9 @@ What a part returns is checked at once, so that a part of one's own that errs is
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from rmab.learning.parts.checks import check_basis, check_estimate, check_memory
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Arrays, Changes, Memory, State
 from rmab.learning.visits import own_occupancy
+from rmab.model.problem import Problem
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.policy import Policy
@@ -53,6 +55,23 @@ class MirrorDescent(Learner):
     @abstractmethod
     def parts(self) -> Parts:
         """Override: the parts, the same at every call."""
+
+    _told: ClassVar[Parts | None] = None  # the parts, after privileged ones were told what they may know
+
+    @property
+    def _parts(self) -> Parts:
+        return self._told or self.parts
+
+    @property
+    def privileged(self) -> str:
+        """What its parts are told that no real programme knows."""
+        return " and ".join(filter(None, (part.privileged for part in self.parts)))
+
+    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
+        """Return the learner whose privileged parts know what they may of this problem."""
+        told, own = copy(self), self.parts
+        object.__setattr__(told, "_told", own._replace(**{k: one.informed(problem) for k, one in own._asdict().items()}))
+        return told
 
     @property
     def feedback(self) -> Feedbacks:
@@ -83,7 +102,7 @@ class MirrorDescent(Learner):
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Plan for the first sets, before any reward is known."""
-        pools, parts = Pools.of(view), self.parts
+        pools, parts = Pools.of(view), self._parts
         sets = check_memory(parts.sets, parts.sets.begin(pools))
         refresh = check_memory(parts.refresh, parts.refresh.learn({}, sets["counts"]))
         rewards = check_memory(parts.rewards, parts.rewards.begin(pools))
@@ -108,35 +127,36 @@ class MirrorDescent(Learner):
 
     def _plan(self, state: State, pools: Pools) -> Stepped:
         """Return the plan in force: as it is kept, or made anew."""
-        if self.parts.step.stored:
+        if self._parts.step.stored:
             return Stepped(state.arrays["mass"], int(state.arrays["iterations"]))
         sets = self._sets(pools, state.of("refresh"), state.arrays["sets.counts"], state.episode)
         plan = self._again(state, pools, sets)
         return replace(plan, iterations=int(state.arrays["iterations"]))
 
     def _again(self, state: State, pools: Pools, sets: TransitionSets) -> Stepped:
-        return check_plan(self.parts.step, pools, self.parts.step.again(state.of("step"), pools, sets))
+        return check_plan(self._parts.step, pools, self._parts.step.again(state.of("step"), pools, sets))
 
     def _executed(self, state: State, pools: Pools, plan: Stepped) -> Plan:
         """Return the policy of a plan, its looks included."""
         policy = self._policy(pools, plan)
-        prices, luck = self.parts.step.prices(state.of("step")), (state.seed, state.episode)
-        policy = self.parts.looks.added(state.of("looks"), policy, pools, prices, luck)
+        prices, luck = self._parts.step.prices(state.of("step")), (state.seed, state.episode)
+        policy = self._parts.looks.added(state.of("looks"), policy, pools, prices, luck)
         return Plan(policy, plan.mass, pools.block_of, plan.iterations, plan.visits)
 
     def _policy(self, pools: Pools, plan: Stepped) -> Policy:
-        execute = self.parts.execute.drawing() if plan.drawn else self.parts.execute
+        execute = self._parts.execute.drawing() if plan.drawn else self._parts.execute
         return execute.policy(pools, plan.shares)
 
     def update(self, state: State, feedback: Feedback) -> Changes:
         """Learn what may be, learn what was paid, and plan again."""
-        parts, pools = self.parts, Pools.of(state.view)
+        parts, pools = self._parts, Pools.of(state.view)
         observed = pools.observe(feedback)
         sets = check_memory(parts.sets, parts.sets.learn(state.of("sets"), observed))
         episode, counts = self._episode(state, feedback, observed, sets["counts"]), sets["counts"]
         refresh = check_memory(parts.refresh, parts.refresh.learn(state.of("refresh"), counts))
         learned = check_estimate(parts.rewards, episode, parts.rewards.learn(state.of("rewards"), episode))
-        estimate, new = _with_zeros(pools, learned), self._sets(pools, refresh, counts, state.episode + 1)
+        estimate = _with_zeros(pools, learned) if parts.rewards.knows_zeros else learned
+        new = self._sets(pools, refresh, counts, state.episode + 1)
         plan = check_plan(parts.step, pools, parts.step.move(state.of("step"), episode, new, estimate))
         looks = parts.looks.learn(state.of("looks"), episode, estimate)
         known = {"estimate": estimate.gain} if estimate.gain.ndim == 3 else {}
@@ -148,7 +168,7 @@ class MirrorDescent(Learner):
         self, pools: Pools, refresh: Memory, counts: IntArray, episode: int, blocks: IntArray | None = None
     ) -> TransitionSets:
         """Return the sets of every block; blocks: their groups, where they are others than those of the pools."""
-        parts = self.parts
+        parts = self._parts
         basis = check_basis(parts.refresh, parts.refresh.basis(refresh, counts), counts)
         sets = parts.sets.around(pools, basis, parts.refresh.until(pools, episode))
         return check_sets(parts.sets, pools, sets).take(pools.group if blocks is None else blocks)
@@ -163,7 +183,7 @@ class MirrorDescent(Learner):
             observed,
             before,
             counts,
-            self.parts.refresh.basis(refresh, before),
+            self._parts.refresh.basis(refresh, before),
             lambda: self._sets(pools, refresh, before, state.episode),
             lambda: self._executed_mass(state, pools),
         )

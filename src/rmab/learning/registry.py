@@ -133,7 +133,7 @@ def learner(name: str, **options: object) -> Learner:
     --------
     >>> import rmab
     >>> rmab.learner("ucmd-armab", epsilon=0.1)
-    UcmdArmab(epsilon=0.1, scale=1.0, rule='fill', rounding='top')
+    UcmdArmab(epsilon=0.1, scale=1.0, rule='fill', rounding='top', zeros='estimated')
     """
     expect(name, str, "the name of a learner")
     if ":" in name:

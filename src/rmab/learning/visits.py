@@ -114,8 +114,13 @@ def placed(view: View, feedback: Feedback, values: FloatArray) -> FloatArray:
     return table
 
 
-def weighted_losses(pools: Pools, observed: Observed, visits: FloatArray, weights: FloatArray) -> FloatArray:
-    """(C, H, S, 2) loss times visits over weights (both C,H,S,2); pairs known to pay nothing have their loss as it is."""
+def weighted_losses(
+    pools: Pools, observed: Observed, visits: FloatArray, weights: FloatArray, *, alike: bool = False
+) -> FloatArray:
+    """(C, H, S, 2) loss times visits over weights (both C,H,S,2); pairs known to pay nothing have their loss as it is.
+
+    alike: those are weighed, too. Where weights make losses too low on average, exact ones beside them look too high.
+    """
     loss = pools.by_block(np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values))
     weighted = np.divide(loss * visits, weights, out=np.zeros(visits.shape), where=visits > 0)
-    return np.where(pools.by_block(pools.zero), loss, weighted)
+    return weighted if alike else np.where(pools.by_block(pools.zero), loss, weighted)

@@ -88,7 +88,9 @@ class _Styles:
 
     def point(self, learner: str) -> dict[str, Any]:
         k = self.learners.index(learner)
-        return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "label": self.label(learner)}
+        hollow = {"markerfacecolor": "white"} if k >= len(COLOURS) else {}
+        look = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], **hollow}
+        return {**look, "label": self.label(learner)}
 
     def label(self, learner: str) -> str:
         told = learner in self.privileged and "privileged" not in learner
@@ -224,6 +226,9 @@ def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
         axes.errorbar(
             one.sizes[shown], means[shown], errors, linestyle="", markersize=3.5, capsize=1.5, elinewidth=0.8, **style
         )
+    for one in members:
+        if one.theory is not None:
+            axes.plot(one.sizes, one.theory, color="black", linestyle=(0, (1, 1)), label="the theorem's bound")
     growth = kind == "growth"
     axes.set(xscale="log", yscale="log", xlabel="episodes $T$" if growth else "arms $N$")
     axes.set_ylabel("regret to O2" if growth else "lost to O1 per arm and episode")
@@ -238,25 +243,24 @@ def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
 
 
 def _overview(summary: Summary, styles: _Styles) -> Figure:
-    """Draw the relative regret to O1 of every learner on every task, with intervals."""
-    count = len(summary.pages)
+    """Draw the regret to O1 of every learner on every task, as a share of the chance gap, with intervals.
+
+    Tasks whose adversary answers to play are left out, unless there are no others: their regrets cannot be compared.
+    """
+    pages = [page for page in summary.pages if not page.adaptive] or list(summary.pages)
+    count = len(pages)
     figure, axes = _axes(WHOLE, 0.6 + 0.26 * count)
     learners = summary.learners
     for i, learner in enumerate(learners):
-        rows = [
-            (k, cell.relative("O1"))
-            for k, page in enumerate(summary.pages)
-            for cell in page.cells
-            if cell.learner == learner
-        ]
+        rows = [(k, cell.of_chance("O1")) for k, page in enumerate(pages) for cell in page.cells if cell.learner == learner]
         at = [k + 0.6 * ((i + 0.5) / len(learners) - 0.5) for k, _ in rows]
         halves = np.nan_to_num([100 * found.half for _, found in rows])
         style = {**styles.point(learner), "linestyle": "", "markersize": 3.2, "capsize": 0, "elinewidth": 0.8}
         axes.errorbar([100 * found.mean for _, found in rows], at, xerr=halves, **style)
     axes.axvline(0, color="#555555", linewidth=0.6)
-    axes.set_yticks(range(count), [_literal(page.task) for page in summary.pages])
+    axes.set_yticks(range(count), [_literal(page.task) for page in pages])
     axes.set_ylim(count - 0.5, -0.5)
-    axes.set_xlabel("regret to O1, % of what O1 earns (less is better)")
+    axes.set_xlabel("regret to O1, % of what chance loses (less is better)")
     if max(map(abs, axes.get_xlim())) > 200:  # a few losses of hundreds of per cent would hide the rest
         axes.set_xscale("symlog", linthresh=10)
         axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))

@@ -121,6 +121,7 @@ def _scaling_charts(summary: Summary) -> list[dict[str, Any]]:
     return [
         {
             "label": group,
+            "theory": _bound_of(summary, group),
             "series": [
                 {
                     "learner": summary.learners.index(one.learner),
@@ -134,6 +135,12 @@ def _scaling_charts(summary: Summary) -> list[dict[str, Any]]:
         }
         for group in groups
     ]
+
+
+def _bound_of(summary: Summary, group: str) -> list[list[float | None]] | None:
+    """Return sizes and the theorem's bound, where the learner that it is stated for plays in this family of tasks."""
+    stated = [(one.sizes, one.theory) for one in summary.scalings if one.group == group and one.theory is not None]
+    return [_short(one) for one in stated[0]] if stated else None
 
 
 def _scaling_rows(summary: Summary) -> dict[str, Any]:
@@ -156,15 +163,22 @@ def _fitted(one: Scaling) -> str:
 
 
 def _overview(summary: Summary) -> list[dict[str, Any]]:
-    """Return relative regret by task and learner, one table per comparator."""
+    """Return regret by task and learner, as a share of the chance gap, one table per comparator.
+
+    Where the adversary answers to play, regrets are of different rewards: the rewards themselves stand there.
+    """
     found = []
-    for to in COMPARATORS[:2]:
+    for to in COMPARATORS:
         rows = []
         for page in summary.pages:
-            cells = {cell.learner: {"text": share(cell.relative(to)), "mark": _mark(page, cell)} for cell in page.cells}
+            cells = {cell.learner: {"text": _standing(cell, to), "mark": _mark(page, cell)} for cell in page.cells}
             rows.append({"task": page.task, "cells": [cells.get(label) for label in summary.learners]})
         found.append({"to": to, "rows": rows})
     return found
+
+
+def _standing(cell: Cell, to: str) -> str:
+    return f"earned {spread(interval(cell.totals))}" if cell.adaptive else share(cell.of_chance(to))
 
 
 def _mark(page: Page, cell: Cell) -> str:
@@ -205,7 +219,8 @@ def _row(page: Page, cell: Cell) -> dict[str, Any]:
         "mark": _mark(page, cell),
         "rounds": cell.rounds.size,
         "reward": spread(interval(cell.totals)),
-        "relative": [share(cell.relative(to)) for to in COMPARATORS[:2]],
+        "of_chance": share(cell.of_chance("O1")),
+        "relative": [share(cell.relative(to)) for to in COMPARATORS],
         "behind": _behind(pair),
         "seconds": _milliseconds(cell.seconds),
     }

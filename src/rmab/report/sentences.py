@@ -72,25 +72,28 @@ def _against(page: Page, first: Cell, second: Cell) -> str:
 
 
 def _regret_words(page: Page) -> list[str]:
-    """Say what the best learner lost to O1; explain a negative loss."""
-    return [_lost(page.rivals[0], page.rivals[0].relative("O1"))]
+    """Say what the best learner lost to O1; explain a negative loss. Regrets of different rewards are not compared."""
+    if page.adaptive:
+        return ["The adversary answers to play, so that every learner met rewards of its own: compare rewards, not regrets."]
+    return [_lost(page.rivals[0], page.rivals[0].of_chance("O1"))]
 
 
 def _lost(cell: Cell, found: Interval) -> str:
     bound = "O1, the fluid bound on every fixed policy"
     if not math.isfinite(found.mean):
-        return f"The regret of {cell.learner} to O1 has no percentage: {bound}, earns nothing."
+        return f"The regret of {cell.learner} to O1 has no percentage: blind decisions lose nothing to {bound}."
     if abs(found.mean) < ROUNDING and not found.half >= ROUNDING:  # one round has no half
         return f"{cell.learner} earned as much as {bound}."
     if math.isfinite(found.half) and found.low <= 0 <= found.high:
-        return f"The regret of {cell.learner} to {bound}, may be zero: {percent(found.mean)}{_sure(found)}."
+        return f"The regret of {cell.learner} to {bound}, may be zero: {percent(found.mean)} of chance's{_sure(found)}."
     if found.mean > 0:
-        return f"{cell.learner} earned {_size(found)} less than {bound}{_sure(found)}."
+        return f"{cell.learner} lost {_size(found)} of what blind decisions lose to {bound}{_sure(found)}."
     gained = found.negative
     why = (
         "negative regret is no error here, because the bound is for policies that never change and a learner changes its own"
     )
-    return f"{cell.learner} earned {_size(gained)} more than {bound}{_sure(gained)}; {why}."
+    beyond = f"by {_size(gained)} of what blind decisions lose to it{_sure(gained)}"
+    return f"{cell.learner} earned more than {bound}, {beyond}; {why}."
 
 
 def _privilege_words(page: Page) -> list[str]:
@@ -200,8 +203,8 @@ def _tasks_headline(summary: Summary) -> list[str]:
 
 def _extremes(summary: Summary, leader: str) -> list[str]:
     """Say on which tasks the regret of a learner is smallest and largest."""
-    cells = [cell for page in summary.pages for cell in page.cells if cell.learner == leader]
-    found = sorted(((cell.relative("O1"), cell.task) for cell in cells), key=lambda one: one[0].mean)
+    cells = [cell for page in summary.pages for cell in page.cells if cell.learner == leader and not cell.adaptive]
+    found = sorted(((cell.of_chance("O1"), cell.task) for cell in cells), key=lambda one: one[0].mean)
     found = [one for one in found if math.isfinite(one[0].mean)]
     if not found:
         return []
@@ -209,7 +212,7 @@ def _extremes(summary: Summary, leader: str) -> list[str]:
     ends = f"{share(low)} on {calm} to {share(high)} on {hard}"
     sure = " (95% intervals in brackets)" if math.isfinite(low.half) or math.isfinite(high.half) else ""
     note = "; negative is more than any fixed policy can earn on average" if low.high < -ROUNDING else ""
-    return [f"The regret of {leader} to O1 runs from {ends} of what that bound earns{sure}{note}."]
+    return [f"The regret of {leader} to O1 runs from {ends} of what blind decisions lose{sure}{note}."]
 
 
 def scaling_words(one: Scaling, kind: str) -> str:
@@ -225,10 +228,23 @@ def scaling_words(one: Scaling, kind: str) -> str:
     if not math.isfinite(fitted.half):
         why = "because there is one round only" if fitted.count < 2 else "because a mean is too near zero for its spread"
         return f"{one.group}: the {what} of {one.learner} has no exponent with an interval, {why} ({ends})."
+    ends += _beside_theory(one)
     sure = f"{letter}^{fitted.mean:.2f} (95%: {fitted.low:.2f} to {fitted.high:.2f})"
     if fitted.low <= 0 <= fitted.high:
         return f"{one.group}: the {what} of {one.learner} neither clearly grows nor falls, {sure}: {ends}."
     return f"{one.group}: the {what} of {one.learner} {'grows' if fitted.mean > 0 else 'falls'} as {sure}: {ends}."
+
+
+def _beside_theory(one: Scaling) -> str:
+    """Say from which size on the mean regret is above the theorem's bound."""
+    if one.theory is None or not np.isfinite(one.theory).all():
+        return ""
+    above = [found.mean > bound for found, bound in zip(one.means, one.theory, strict=True)]
+    if not any(above):
+        return f"; the theorem's bound is {one.theory[-1]:,.0f} there"
+    return (
+        f"; it is above the theorem's bound at T={one.sizes[above.index(True)]:.0f} ({one.theory[above.index(True)]:,.0f})"
+    )
 
 
 def _scaling_headline(summary: Summary) -> list[str]:

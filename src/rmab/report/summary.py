@@ -31,12 +31,13 @@ TERMS = (
 NUMBERS = (
     "reward",
     "bound",
+    "chance",
     "seconds",
     "theory",
     *(f"regret_{which}" for which in COMPARATORS),
     *(f"term{k}" for k in range(4)),
 )
-SIZES = ("arms", "budget", "horizon")
+SIZES = ("arms", "budget", "horizon", "adaptive")
 COLUMNS = ["task", "learner", "privileged", "round", "episode", *NUMBERS, *SIZES]
 PAPERS = "ucmd-armab"
 ROUNDING = 1e-9  # of what was earned: a smaller loss counts as 0
@@ -47,7 +48,8 @@ class Cell:
     """All finished rounds of one learner on one task: rounds (R,) ascending, columns (R, T), sizes arms, budget, horizon.
 
     privileged says what the learner knows that no real programme does, and is empty if nothing; published says whether it is
-    exactly the paper's learner, for which the theorem holds.
+    exactly the paper's learner, for which the theorem is stated. The size `adaptive` is 1 where the adversary answers to
+    play.
     """
 
     task: str
@@ -62,6 +64,11 @@ class Cell:
     def episodes(self) -> int:
         """The number T of episodes."""
         return int(self.columns["reward"].shape[1])
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the adversary answers to play: then every learner meets rewards and comparators of its own."""
+        return bool(self.sizes.get("adaptive", 0))
 
     @property
     def theory(self) -> FloatArray:
@@ -83,6 +90,16 @@ class Cell:
         earned = np.abs(self.totals + lost)
         return interval(lost / np.where(earned > 0, earned, np.nan))
 
+    def parts_of_chance(self, to: str) -> FloatArray:
+        """(R,) the total regret of each round as a share of what blind decisions lose in it; NaN where that is nothing."""
+        lost = self.regret(to)[:, -1]
+        gap = self.totals + lost - self.columns["chance"].sum(axis=1)
+        return np.asarray(lost / np.where(gap > ROUNDING * np.abs(self.columns["reward"]).sum(axis=1), gap, np.nan))
+
+    def of_chance(self, to: str) -> Interval:
+        """Return the mean over rounds of the total regret as a share of the chance gap: 0 is the comparator, 1 is chance."""
+        return interval(self.parts_of_chance(to))
+
     @cached_property
     def terms(self) -> tuple[Interval, ...] | None:
         """Term0 to Term3, summed over the episodes; None if the learner has no occupancies or estimates."""
@@ -91,8 +108,8 @@ class Cell:
 
     @cached_property
     def seconds(self) -> Interval:
-        """Wall time per episode."""
-        return interval(self.columns["seconds"].mean(axis=1))
+        """Wall time of the median episode, which has compiled nothing."""
+        return interval(np.median(self.columns["seconds"], axis=1))
 
     def __repr__(self) -> str:
         return f"Cell({self.learner} on {self.task}, {many(self.rounds.size, 'round')}, {many(self.episodes, 'episode')})"
@@ -115,6 +132,11 @@ class Page:
         """The learners without privileges (or all, if all are privileged), the best mean reward first."""
         honest = [cell for cell in self.cells if not cell.privileged]
         return sorted(honest or self.cells, key=lambda cell: -float(cell.totals.mean()))
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the adversary answers to play: then rewards can be compared, and regrets cannot."""
+        return self.cells[0].adaptive
 
     @property
     def papers(self) -> Cell | None:
@@ -141,13 +163,17 @@ class Page:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How one learner's loss (L, R) in the common rounds changes with a size (L,), the number of episodes or arms."""
+    """How one learner's loss (L, R) in the common rounds changes with a size (L,), the number of episodes or arms.
+
+    theory (L,) is the theorem's bound on the regret after so many episodes, for the learner that it is stated for.
+    """
 
     group: str
     learner: str
     sizes: FloatArray
     values: FloatArray
     fit: Power | None
+    theory: FloatArray | None = None
 
     @property
     def sure(self) -> bool:
@@ -286,4 +312,6 @@ def _scaling(key: tuple[str, str], cells: list[Cell], kind: str) -> Scaling:
         lost = np.where(np.abs(lost) > ROUNDING * np.abs(cell.totals[kept]), lost, 0.0)
         rows.append(lost if kind == "growth" else lost / cell.sizes["arms"] / cell.episodes)
     sizes, values = np.array([size(cell) for cell in cells], dtype=np.float64), np.array(rows)
-    return Scaling(*key, sizes, values, power(sizes, values))
+    stated = kind == "growth" and all(cell.published and not cell.privileged for cell in cells)
+    theory = np.array([cell.theory[-1] for cell in cells]) if stated else None
+    return Scaling(*key, sizes, values, power(sizes, values), theory)

@@ -4,10 +4,15 @@ The best policy over all episodes cannot be computed, so there are three compara
 negative where a learner earns more.
 
 O1 bounds every fixed policy from above: the fluid LP of the summed rewards. Its gap to policies that can be executed stays.
-O2 is the best fixed policy that we can execute, given the true kernels and the summed rewards: the better of the occupancy
-and the Lagrangian index, simulated. (On cpap, cpap-adherence and deadline the finite Whittle index was never better, and O2
-is within 1% of O1, which leaves LP-update nothing to find.) O3 knows the rewards of each episode before it begins: the fluid
-LP of every episode.
+O2 is the best fixed policy that we can execute, given the true kernels and the summed rewards. Where the joint states of all
+arms are few it is the optimum, exactly, by backward induction over them (`planners/joint.py`); elsewhere the better of the
+occupancy and the Lagrangian index, simulated. (On cpap, cpap-adherence and deadline the finite Whittle index was never
+better, and O2 is within 1% of O1, which leaves LP-update nothing to find.) O3 knows the rewards of each episode before it
+begins: the fluid LP of every episode.
+
+Chance is what blind decisions earn on average: at every step a random set of as many arms as the budget allows. What it
+loses to a comparator is the unit in which regrets of different tasks can be compared: 0% is the comparator, 100% is chance.
+A per cent of what the comparator earns is no such unit: that may be near 0, or mostly what is earned whatever is done.
 """
 
 from __future__ import annotations
@@ -27,11 +32,13 @@ from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
-from rmab.model.time import by_phase, shape_of, words_of
+from rmab.model.time import by_phase, cells, shape_of, words_of
 from rmab.model.view import View
 from rmab.planners.indices import lagrangian_index, occupancy_index
+from rmab.planners.joint import few_joint_states, joint_visits
 from rmab.play.policy import IndexPolicy
 from rmab.play.simulation import simulate_visits
+from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.fluid.fluid import Fluid, fluid
 
 Comparator = Literal["O1", "O2", "O3"]
@@ -42,7 +49,7 @@ KEPT = 2  # comparators kept for later runs
 
 @dataclass(frozen=True, eq=False)
 class Comparators:
-    """What the comparators O1, O2 and O3 earn, each computed on first use.
+    """What the comparators O1, O2 and O3 earn, and chance; each computed on first use.
 
     Parameters
     ----------
@@ -112,12 +119,16 @@ class Comparators:
         return np.asarray(np.tensordot(self.rewards, self.visits, axes=self.visits.ndim))
 
     def o2(self) -> FloatArray:
-        """(T,) what the best executable fixed policy earns: chosen on half of the simulated episodes, evaluated on all."""
+        """(T,) what the best executable fixed policy earns: the optimum where joint states are few, exactly; elsewhere the
+        better of two indices, chosen on half of the simulated episodes, evaluated on all.
+        """
         return np.asarray(np.tensordot(self.rewards, self._best_visits, axes=self._best_visits.ndim))
 
     @cached_property
     def _best_visits(self) -> FloatArray:
         total = self.rewards.sum(axis=0)
+        if few_joint_states(self.problem):
+            return joint_visits(self.problem, total)
         candidates = [make(self.problem, total, plan=self.plan) for make in (occupancy_index, lagrangian_index)]
         halves = [self._simulated(policy) for policy in candidates]
         best = int(np.argmax([float((first / (ROUNDS // 2) * total).sum()) for first, _ in halves]))
@@ -144,6 +155,25 @@ class Comparators:
                 known[key] = fluid(self.problem, reward / scale).bound
             bounds[t] = scale * known[key]
         return frozen(bounds)
+
+    def chance(self) -> FloatArray:
+        """(T,) what blind decisions earn on average: a random set of as many arms as the budget allows, at every step."""
+        return np.asarray(np.tensordot(self.rewards, self._blind_visits, axes=self._blind_visits.ndim))
+
+    @cached_property
+    def _blind_visits(self) -> FloatArray:
+        """Mean visits of blind decisions: an arm is active with the same probability in all its states, so it is alone."""
+        problem, arms = self.problem, self.problem.arms
+        _, first, like = np.unique(
+            np.column_stack([arms.group_of, problem.start_masses]), axis=0, return_index=True, return_inverse=True
+        )
+        kernels = np.array(cells(arms.kernels[first], problem.phases))
+        active = np.minimum(problem.budgets / arms.count, 1.0)
+        share = np.tile(active[np.newaxis, :, np.newaxis], (first.size, 1, arms.states))
+        occupancy, free = np.empty((*share.shape, 2)), np.full(problem.horizon, np.inf)
+        forward(kernels, problem.phase_of, problem.start_masses[first], free, share, occupancy)
+        counted = occupancy * problem.discounts[:, np.newaxis, np.newaxis]
+        return frozen(by_phase(counted, problem.phase_of, problem.phases)[like.reshape(-1)])
 
     def __repr__(self) -> str:
         return f"Comparators({self.problem!r}, {many(len(self.rewards), 'episode')})"

@@ -31,6 +31,7 @@ from rmab.runs.comparators import Comparator, Comparators
 from rmab.runs.visits import count_visits, rehearsed
 
 FULL_INFORMATION = "sees all rewards of an episode"
+ROUNDING = 1e-9  # of what was earned: chance that loses less loses nothing
 SIMULATOR, REHEARSAL = 100, 101  # keys of the run's own streams; the task spawns its own from the same seed
 
 
@@ -103,6 +104,17 @@ class Run(ReadOnly):
         lost = total - float(self.reward.sum())
         return lost / abs(total) if total else float(np.sign(lost)) * np.inf if lost else 0.0
 
+    def chance_gap(self, to: Comparator = "O1") -> float:
+        """Return what blind decisions lose to a comparator in the whole run, on average."""
+        return float((self.comparators.per_episode(to) - self.comparators.chance()).sum())
+
+    def share_of_chance(self, to: Comparator = "O1") -> float:
+        """Return the regret of the whole run as a share of the chance gap: 0 is the comparator, 1 is chance.
+
+        NaN where blind decisions lose nothing.
+        """
+        return part_of_gap(float(self.regret(to)[-1]), self.chance_gap(to), float(np.abs(self.reward).sum()))
+
     def terms(self) -> FloatArray:
         """(4, T) Term0..Term3 of every episode, which add up to its O1-regret (Xiong & Li 2024, regret decomposition).
 
@@ -117,11 +129,14 @@ class Run(ReadOnly):
         return np.stack([bound - hoped, hoped - self.believed, self.believed - self.planned, self.planned - self.reward])
 
     def to_table(self, comparators: Sequence[Comparator] = ("O1", "O2", "O3")) -> dict[str, FloatArray | IntArray]:
-        """Return columns (T,) by name: what happened, regret to each comparator (accumulated), and the four terms."""
+        """Return columns (T,) by name: what happened, what O1 (`bound`) and chance earn on average, regret to each
+        comparator (accumulated), and the four terms.
+        """
         columns: dict[str, FloatArray | IntArray] = {
             "episode": np.arange(self.reward.size),
             "reward": self.reward,
             "bound": self.comparators.o1(),
+            "chance": self.comparators.chance(),
             "activations": self.activations,
             "visited": self.visited,
             "iterations": self.iterations,
@@ -146,6 +161,7 @@ class Run(ReadOnly):
             "reward": float(self.reward.sum()),
             "regret": {to: float(self.regret(to)[-1]) for to in comparators},
             "relative_regret": {to: self.relative_regret(to) for to in comparators},
+            "share_of_chance": {to: self.share_of_chance(to) for to in comparators},
             "terms": {f"Term{k}": float(term.sum()) for k, term in enumerate(self.terms())},
             "budget_use": float(self.activations.sum()) / slots if slots else 0.0,
             "seconds": float(self.seconds.sum()),
@@ -157,6 +173,11 @@ class Run(ReadOnly):
         told += f", adversary: {self.task.stronger}" if self.task.stronger else ""
         who = f"{learner} on {self.task.name}, seed {self.seed}"
         return f"Run({who}, {self.reward.size} episodes, reward {earned:.6g}{told})"
+
+
+def part_of_gap(lost: float, gap: float, size: float) -> float:
+    """Return what was lost as a part of what chance loses; NaN where that is nothing beside rewards of this size."""
+    return lost / gap if gap > ROUNDING * size and gap > 0 else float("nan")
 
 
 def feedback_of(learner: Learner, given: FeedbackMode, asked: FeedbackMode | None = None) -> FeedbackMode:
@@ -296,7 +317,8 @@ class _Loop:
     def finished(self, player: Learner, state: State) -> Run:
         arrays = {name: frozen(array) for name, array in {**self.floats, **self.whole}.items()}
         estimates = None if self.estimates is None else frozen(self.estimates)
-        privileged = player.privileged or (FULL_INFORMATION if self.task.feedback == "full" else "")
+        told = (player.privileged, FULL_INFORMATION if self.task.feedback == "full" else "")
+        privileged = " and ".join(filter(None, told))
         head = (self.task, player.signature, privileged, self.seed)
         return Run(*head, rewards=frozen(self.rewards), estimates=estimates, state=state, **arrays)  # type: ignore[arg-type]
 

@@ -19,10 +19,11 @@ from rmab.errors import FileError
 
 KEY = b"rmab"
 _TEXT, _WHOLE = ("id", "task", "learner", "feedback", "privileged"), ("round", "seed", "episode")
-_COUNTS = ("activations", "visited", "iterations", "arms", "budget", "horizon")
+_COUNTS = ("activations", "visited", "iterations", "arms", "budget", "horizon", "adaptive")
 _NAMES = (
-    *_TEXT, *_WHOLE, "reward", "bound", "activations", "visited", "iterations", "seconds",
-    "regret_O1", "regret_O2", "regret_O3", "term0", "term1", "term2", "term3", "arms", "budget", "horizon", "theory",
+    *_TEXT, *_WHOLE, "reward", "bound", "chance", "activations", "visited", "iterations", "seconds",
+    "regret_O1", "regret_O2", "regret_O3", "term0", "term1", "term2", "term3", "arms", "budget", "horizon", "adaptive",
+    "theory",
 )  # fmt: skip
 SCHEMA = pa.schema(
     [(name, pa.string() if name in _TEXT else pa.int64() if name in _WHOLE + _COUNTS else pa.float64()) for name in _NAMES]

@@ -64,6 +64,7 @@ def _tidy(job: Job, played: Run) -> pa.Table:
         "arms": view.arms,
         "budget": int(view.budgets.max()),  # the largest, where it changes from step to step
         "horizon": view.horizon,
+        "adaptive": int(game.adversary.adaptive),
     }
     columns: dict[str, Any] = {name: np.full(game.episodes, value) for name, value in constant.items()}
     columns |= {**played.to_table(), "theory": theory_curve(view)}

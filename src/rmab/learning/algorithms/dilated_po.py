@@ -12,9 +12,11 @@ budget, while slots that it leaves free go to the highest indices (rule `fill`);
 An arm's visits then depend on the others: the q-bar that divides L is
 the visits of the executed policy in simulated episodes, times what q-bar of a state is in units of its empirical occupancy;
 that of the bonus is the arm's own.
-Parameters: eta = min(1 / (24 H^3), 1 / sqrt(S H A H T)), gamma = 2 eta H (the paper's; with H = 50 and T = 50 nothing is
-learned). Tuned: eta = 0.3 / H, gamma a hundredth of 2 eta H with the eta in use, not the theory's, and the bonus a
-thousandth of the theory's (studies/tuning_rivals.py, docs/tuning.md).
+Parameters: eta = min(1 / (24 H^3), 1 / sqrt(S H A H T)), gamma = 2 eta H (the paper's). At the sizes of this library its
+bound is vacuous: exponential weights may lose H ln(2) / eta before they have chosen, which is 16.6 H^4 or more, and an arm
+cannot lose more than H T. So it says something from 16.6 H^3 episodes on: 2 million with H = 50, 450 with H = 3; and at that
+rate nothing is learned before. Tuned: eta = 0.3 / H, gamma a hundredth of 2 eta H with the eta in use, not the theory's, and
+the bonus a thousandth of the theory's (docs/tuning.md).
 Cost: as of `uob-reps`, for every node, twice.
 """
 
@@ -28,13 +30,13 @@ from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.base import Learner, Plan
 from rmab.learning.kept import Declared, Kept, whole
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, Doubling, WideBernstein
+from rmab.learning.parts import EPSILON, RULE, Doubling, WideBernstein
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Arrays, State
 from rmab.learning.visits import bounds, importance, of_blocks, own_occupancy, placed
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy, Rounding
+from rmab.play.policy import IndexPolicy, Rounding, Rule
 from rmab.solvers.compiled.bounds import dilated_bonus
 from rmab.solvers.transitions import TransitionSets
 
@@ -53,6 +55,7 @@ class DilatedPo(Learner):
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     rounding: Rounding = option(default="dependent", help=ROUNDING)
+    rule: Rule = option(default="fill", help=RULE)
     rate: float | None = option(default=None, ge=1e-12, le=1e6, help="eta times H; None: the theory's, or the tuned one")
     gamma: float | None = option(default=None, ge=1e-12, le=1e6, help="implicit exploration, in units of 2 eta H")
     bonus: float | None = option(default=None, ge=0, le=1e6, help="the bonus, in units of the theory's")
@@ -81,7 +84,7 @@ class DilatedPo(Learner):
     def decide(self, state: State) -> Plan:
         """Execute the probabilities of being active."""
         index = self._share(state)[Pools.of(state.view).block_of]
-        return Plan(IndexPolicy(index, state.view.budget, rounding=self.rounding))
+        return Plan(IndexPolicy(index, state.view.budget, rule=self.rule, rounding=self.rounding))
 
     def update(self, state: State, feedback: Feedback) -> Arrays:
         """Add the losses of the episode, less the bonus, and move the prices."""

@@ -1,23 +1,27 @@
 """What learners share that solve the extended LP: Hoeffding boxes around kernels and rewards, or a generator's samples."""
 
 from copy import copy
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.parts import OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
-from rmab.learning.pools import Pools
+from rmab.learning.pools import NO_MASS, Pools, share_of
 from rmab.model.problem import Problem
 from rmab.model.time import parted
-from rmab.solvers.fluid.optimistic import optimistic_fluid
+from rmab.solvers.compiled.dynamics import backward
+from rmab.solvers.fluid.optimistic import OptimisticFluid, optimistic_fluid
 from rmab.solvers.transitions import TransitionSets
 
-OPTIMISM = "reach of kernels and rewards, in units of delta"
+OPTIMISM = "reach of kernels (and of optimistic rewards), in units of delta"
 SAMPLES = "next states that the generator draws for every pair of a group; None: 200"
 DEFAULT = 200  # samples of every pair, unless told
+LIKE, TIE = 6, 1e-7  # decimals to which shares are told apart, and how far what they tie by can lift an index
+Means = Literal["mean", "optimistic"]
+MEANS = "the sample mean, or the mean plus its width delta, at most 1"
 
 
 class ExtendedLearner(IndexLearner):
@@ -26,6 +30,7 @@ class ExtendedLearner(IndexLearner):
     version: str
     epsilon: float
     samples: int | None
+    rewards: Means
     _drawn: IntArray | None = None
 
     def __post_init__(self) -> None:
@@ -60,16 +65,40 @@ class ExtendedLearner(IndexLearner):
         return known.shown
 
     def optimistic(self, known: Known) -> tuple[TransitionSets, FloatArray]:
-        """Return boxes of every group and rewards (R, S, 2), min(mean + delta, 1), with `optimism` for the unit of both."""
+        """Return boxes of every group and rewards (R, S, 2), the mean or min(mean + delta, 1); `optimism` is the unit."""
         optimism = self.chosen("optimism")
         sets = Hoeffding(epsilon=self.epsilon, scale=optimism).around(Pools.of(known.task), known.counts, known.until)
+        if self.rewards == "mean":
+            return sets, known.means
         width = hoeffding_width(known.task, self.times_seen(known), known.episode, self.epsilon)
         return sets, known.with_zeros(np.minimum(known.means + optimism * width, 1.0))
 
 
-def finite_plan(pools: Pools, sets: TransitionSets, estimate: FloatArray) -> FloatArray:
-    """(C, H, S, 2) masses of the extended LP of an episode; sets of every group, estimate (R, S, 2)."""
+def finite_plan(pools: Pools, sets: TransitionSets, estimate: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Solve the extended LP of an episode; sets of every group, estimate (R, S, 2).
+
+    Returns the masses (C, H, S, 2), and the index (C, H, S): the share of a state's mass that is active; where it has none,
+    1 if activating is worth its price under the plan's own prices and kernels, otherwise 0; like shares by that worth.
+    """
     view, blocks = pools.view, sets.take(pools.group)
     low, high, pays = (parted(one, view.phases) for one in (blocks.low, blocks.high, estimate[pools.payoff]))
     size = (pools.start, view.budget, view.horizon, pools.weights)
-    return optimistic_fluid(low, high, pays, *size, phase_of=view.phase_of, tolerance=1e-4).mass
+    plan = optimistic_fluid(low, high, pays, *size, phase_of=view.phase_of, tolerance=1e-4)
+    worth = _worth(plan, np.broadcast_to(pools.by_block(estimate), plan.mass.shape))
+    share = np.where(plan.mass.sum(axis=3) > NO_MASS, share_of(plan.mass), worth > 0)
+    return plan.mass, ranked(share, worth)
+
+
+def ranked(share: FloatArray, worth: FloatArray) -> FloatArray:
+    """Return shares in [0, 1], of any shape, ranked: like ones by what activating is worth, which has the same shape."""
+    level, span = np.round(share, LIKE), float(np.ptp(worth)) or 1.0
+    return np.asarray((level + TIE * (worth - worth.min()) / span) / (1.0 + TIE))
+
+
+def _worth(plan: OptimisticFluid, reward: FloatArray) -> FloatArray:
+    """(C, H, S) what activating is worth beyond its price, under the kernels and prices of a plan; reward (C, H, S, 2)."""
+    blocks, horizon, states = plan.mass.shape[:3]
+    values, worth = np.empty((blocks, horizon + 1, states)), np.empty((blocks, horizon, states))
+    kernels, pays = (np.ascontiguousarray(one).reshape(-1, *one.shape[2:]) for one in (plan.kernel, reward))
+    backward(kernels, pays, frozen(np.arange(horizon)), plan.prices, values, worth)
+    return worth

@@ -6,8 +6,9 @@ of rewards and constraints; the budget is constant, so the regime of stochastic 
 The primal learner must have no regret on any interval of episodes. The paper projects in the Euclidean norm, which has that
 property. We project by divergence after mixing in 1 / T of the uniform occupancy (fixed share), which has it as well, and
 needs no solver of quadratic programmes: this is a substitute, and its rate is ours.
-Hard budget: given the prices every arm is by itself, and the plan may exceed the budget; the B highest indices are
-activated. `violation(state)` is the plan's own average excess.
+Hard budget: given the prices every arm is by itself, and the plan may exceed the budget; arms are activated by dependent
+rounding of its shares, scaled down to the budget (`rounding="top"`: the B highest indices, without a guarantee).
+`violation(state)` is the plan's own average excess.
 Parameters: eta_p = sqrt(ln(S^2 A) / T) / G, G the largest |r - price| so far (ours); eta_d = 1 / (H sqrt(T ln(T^2 /
 epsilon))) and prices within [0, T^(1/4)] (the paper's, in our reading: its rates are the least sure of all rivals here).
 Tuned: 64 eta_p and 1000 eta_d (studies/tuning_rivals.py, docs/tuning.md).
@@ -25,10 +26,10 @@ from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.kept import Declared, Kept
 from rmab.learning.mirror_descent import Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, EXECUTIONS, L1, Doubling, Episode, Revealed, Stepped
+from rmab.learning.parts import EPSILON, EXECUTIONS, L1, RULE, Doubling, Episode, Revealed, Stepped
 from rmab.learning.pools import Pools
 from rmab.learning.state import Memory
-from rmab.play.policy import Rounding
+from rmab.play.policy import Rounding, Rule
 from rmab.solvers.transitions import TransitionSets
 
 DUAL = "the rate of the prices, in units of the theory's"
@@ -72,7 +73,8 @@ class PdgdOps(PrimalDual):
     TUNED = {"primal": 64.0, "dual": 1000.0}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    rounding: Rounding = option(default="top", help=ROUNDING)
+    rounding: Rounding = option(default="dependent", help=ROUNDING)
+    rule: Rule = option(default="fill", help=RULE)
     primal: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
     dual: float | None = option(default=None, ge=1e-12, le=1e6, help=DUAL)
 
@@ -80,4 +82,4 @@ class PdgdOps(PrimalDual):
     def parts(self) -> Parts:
         """L1 balls by doubling epochs, the true rewards, mirror descent with prices."""
         step = PriceAscent(scale=self.chosen("primal"), dual=self.chosen("dual"), epsilon=self.epsilon)
-        return Parts(L1(epsilon=self.epsilon), Revealed(), step, EXECUTIONS[self.rounding](), Doubling())
+        return Parts(L1(epsilon=self.epsilon), Revealed(), step, EXECUTIONS[self.rounding](rule=self.rule), Doubling())

@@ -6,7 +6,8 @@ and commits to the index that it then finds.
 
 Knowledge: nothing of the kernels; Hoeffding boxes around the empirical ones. Feedback: bandit. Hard budget: the LP's holds
 on average; the B highest indices are activated. The index is chi, the share of a state's mass that is active; `weighted` is
-chi times the reward of being active, which the paper's name for it suggests (our reading). Theory: kernels and rewards
+chi times the reward of being active, which the paper's name for it suggests (our reading). Where a state has no mass, and
+among like indices, the plan's own advantage decides (`extended_lp.finite_plan`). Theory: kernels and rewards
 within delta; tuned: within 0.3 delta (studies/tuning.py, held-out seeds, version `online`; docs/tuning.md).
 """
 
@@ -16,11 +17,10 @@ from typing import Literal
 
 import numpy as np
 
-from rmab.learning.algorithms.extended_lp import OPTIMISM, SAMPLES, ExtendedLearner, finite_plan
+from rmab.learning.algorithms.extended_lp import MEANS, OPTIMISM, SAMPLES, ExtendedLearner, Means, finite_plan
 from rmab.learning.index_learner import Known
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.parts import EPSILON, Exploration
-from rmab.learning.pools import share_of
 from rmab.learning.state import Arrays
 from rmab.model.time import by_step
 
@@ -38,6 +38,7 @@ class R2mabUcb(ExtendedLearner):
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     optimism: float | None = option(default=None, ge=0, le=100, help=OPTIMISM)
     samples: int | None = option(default=None, ge=1, le=10**9, help=SAMPLES)
+    rewards: Means = option(default="optimistic", help=MEANS)
 
     @property
     def explore(self) -> Exploration | None:
@@ -47,8 +48,8 @@ class R2mabUcb(ExtendedLearner):
     def prepare(self, known: Known) -> Arrays:
         """Solve the extended LP."""
         pools, (sets, estimate) = known.pools, self.optimistic(known)
-        mass = finite_plan(pools, sets, estimate)
-        share = share_of(mass)[pools.block_of]
+        mass, index = finite_plan(pools, sets, estimate)
+        share = index[pools.block_of]
         active = np.ascontiguousarray(estimate[..., 1])[pools.payoff]
         worth = by_step(active, pools.weights.size, pools.view.steps)[pools.block_of]
         return {"estimate": estimate, "mass": mass, "table": share * worth if self.index == "weighted" else share}

@@ -1,4 +1,4 @@
-"""RMAB-UCRL (Xiong, Wang and Li, NeurIPS 2022), the paper's rival: mean rewards with optimism, extended LP, index, top-B.
+"""RMAB-UCRL (Xiong, Wang and Li, NeurIPS 2022), the paper's rival: mean rewards, optimistic kernels, extended LP, top-B.
 
 Made for rewards that do not change. Versions: `stationary`, UC-R2MAB as published (average reward over an endless horizon,
 one index per state); `finite`, for episodes of H steps, so that it is not handicapped by the horizon; `window`, finite with
@@ -9,8 +9,17 @@ Knowledge: nothing of the kernels; Hoeffding boxes. Feedback: bandit. Hard budge
 indices are activated. Theory: kernels and rewards within delta; tuned: within 0.1 delta (studies/tuning.py, held-out seeds,
 version `stationary`; docs/tuning.md).
 
-The index of a state without mass is not defined as published. Stationary masses are in few states, so it matters: there, it
-is what the plan would do, 1 or 0 (`StationaryFluid.share`). The finite versions leave it at 0.
+Rewards: the sample mean of all that was seen (`mean`, the default), which is how Xiong & Li (2024, Section 4.3) describe
+the estimator of this rival; or min(mean + delta, 1), as the extended LP of 2022 has it in our reading (`optimistic`). A pair
+that nobody saw has 1. Where delta is large it hides every difference: on deadline scheduling min(mean + delta, 1) is 1 for
+nearly all pairs for a hundred episodes.
+
+The index of a state without mass is not defined as published, nor who goes first among like indices. Stationary masses are
+in few states, and most indices are 0 or 1, so both matter; to draw lots would be a handicap that its paper does not ask for.
+Both are decided by the plan's own advantage, what activating is worth over staying passive at the plan's price: a state
+without mass has 1 where that is positive and 0 where it is not, and like indices are ranked by it. (With lots and optimistic
+rewards it lost more again after some 40 episodes of deadline scheduling: from then on the price is about 0 and half of all
+states have index 1 exactly, so that top-B drew at random.)
 
 The width of a mean reward is that of the visits whose reward was shown. That of `window` is deliberately that of all visits,
 not of the window's: with the few of those, every reward would be hoped to be 1 for ever.
@@ -23,12 +32,12 @@ from typing import Literal
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
-from rmab.learning.algorithms.extended_lp import OPTIMISM, SAMPLES, ExtendedLearner, finite_plan
+from rmab.learning.algorithms.extended_lp import MEANS, OPTIMISM, SAMPLES, ExtendedLearner, Means, finite_plan, ranked
 from rmab.learning.index_learner import Known
 from rmab.learning.kept import Declared, masses
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.parts import EPSILON
-from rmab.learning.pools import Pools, share_of
+from rmab.learning.pools import Pools
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View
 from rmab.solvers.checks import check_one_budget
@@ -37,7 +46,7 @@ from rmab.solvers.stationary.stationary import stationary_fluid
 
 @configured
 class RmabUcrl(ExtendedLearner):
-    """Optimism about kernels and rewards; the reward of a pair is taken for min(mean + delta, 1)."""
+    """Optimism about kernels; the reward of a pair is taken for its mean, or for min(mean + delta, 1)."""
 
     name = "rmab-ucrl"
     paper = "Xiong, Wang & Li, NeurIPS 2022"
@@ -49,17 +58,19 @@ class RmabUcrl(ExtendedLearner):
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     optimism: float | None = option(default=None, ge=0, le=100, help=OPTIMISM)
     samples: int | None = option(default=None, ge=1, le=10**9, help=SAMPLES)
+    rewards: Means = option(default="mean", help=MEANS)
 
     def prepare(self, known: Known) -> Arrays:
         """Solve the extended LP; the share of a state's mass that is active is the index of its block."""
         pools, (sets, estimate) = known.pools, self.optimistic(known)
         if self.version in ("finite", "window"):
-            mass = finite_plan(pools, sets, estimate)
-            return {"estimate": estimate, "mass": mass, "share": share_of(mass)}
+            mass, share = finite_plan(pools, sets, estimate)
+            return {"estimate": estimate, "mass": mass, "share": share}
         blocks, view = sets.take(pools.group), pools.view
         rest = (check_one_budget(self.name, view.budget), pools.weights, pools.real[pools.group])
         endless = stationary_fluid(blocks.low, blocks.high, estimate[pools.payoff], *rest)
-        mass, share = (np.repeat(one[:, np.newaxis], view.horizon, axis=1) for one in (endless.mass, endless.share))
+        index = ranked(endless.share, endless.advantage)
+        mass, share = (np.repeat(one[:, np.newaxis], view.horizon, axis=1) for one in (endless.mass, index))
         return {"estimate": estimate, "mass": mass, "share": share}
 
     def kept(self, view: View) -> Declared:

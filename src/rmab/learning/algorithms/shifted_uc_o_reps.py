@@ -2,7 +2,8 @@
 
 Knowledge: nothing of the kernels; sets that are rebuilt when a pair's count doubles. Feedback: bandit. Every kernel P of
 the set is replaced by (1 - alpha) P + alpha / S (over the possible successors), so that no state of the plan is too rare to
-divide by: the loss of a pair at a step is loss * visited / q, q the plan's occupancy (the exact form in our reading).
+divide by: the loss of a pair at a step is loss * visited / q, q the plan's occupancy (the exact form in our reading). Pairs
+that are declared to pay nothing have their loss as it is: these weights have little bias, and noise is saved.
 Sets: the paper's L1 ball, shifted, has a lower bound on every entry that a ball has not; we take the smallest box around
 it, entries within half the radius, which shifts to a box.
 Hard budget: the budget is a constraint of the projection, for all arms together; arms are activated by dependent rounding
@@ -24,12 +25,12 @@ from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, EXECUTIONS, L1, Centred, Doubling, Episode, Estimate, Rewards
+from rmab.learning.parts import EPSILON, EXECUTIONS, L1, RULE, Centred, Doubling, Episode, Estimate, Rewards
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import importance, step_visits, weighted_losses
 from rmab.model.view import View
-from rmab.play.policy import Rounding
+from rmab.play.policy import Rounding, Rule
 from rmab.solvers.transitions import TransitionSets
 
 SHIFT = "alpha, in units of the theory's; never above 1"
@@ -96,6 +97,7 @@ class ShiftedUcOReps(MirrorDescent):
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     rounding: Rounding = option(default="dependent", help=ROUNDING)
+    rule: Rule = option(default="fill", help=RULE)
     rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
     shift: float | None = option(default=None, ge=1e-12, le=1e6, help=SHIFT)
 
@@ -107,6 +109,6 @@ class ShiftedUcOReps(MirrorDescent):
             ShiftedL1(epsilon=self.epsilon, shift=shift),
             ShiftedWeights(shift=shift),
             ShiftedStep(scale=self.chosen("rate"), shift=shift),
-            EXECUTIONS[self.rounding](),
+            EXECUTIONS[self.rounding](rule=self.rule),
             Doubling(),
         )

@@ -2,7 +2,10 @@
 
 Knowledge: nothing of the kernels; L1 balls around the empirical ones, rebuilt when a pair's count doubles. Feedback: full;
 in bandit mode it is not defined. It is what `ucmd-armab` would be with the true rewards in the place of its estimates.
-Hard budget: the budget is a constraint of the projection, for all arms together; then the B highest indices are activated.
+Hard budget: the budget is a constraint of the projection, for all arms together; arms are activated by dependent rounding of
+the plan's shares, which every arm keeps on average, as the regret bound takes for granted; free slots go to the highest
+indices (rule `fill`). With the B highest indices instead (`rounding="top"`) a plan that leans to one arm by a hair activates
+it always: where rewards alternate, it is an episode behind for ever (family `turns`).
 Parameters: eta = sqrt(ln(S^2 A) / T), the minimiser of the regret bound (the constant of the paper in our reading). Tuned:
 64 eta (studies/tuning_rivals.py, docs/tuning.md).
 """
@@ -13,8 +16,8 @@ from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, EXECUTIONS, L1, Centred, Doubling, Revealed
-from rmab.play.policy import Rounding
+from rmab.learning.parts import EPSILON, EXECUTIONS, L1, RULE, Centred, Doubling, Revealed
+from rmab.play.policy import Rounding, Rule
 
 
 @configured
@@ -26,11 +29,12 @@ class UcOReps(MirrorDescent):
     TUNED = {"rate": 64.0}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    rounding: Rounding = option(default="top", help=ROUNDING)
+    rounding: Rounding = option(default="dependent", help=ROUNDING)
+    rule: Rule = option(default="fill", help=RULE)
     rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
 
     @cached_property
     def parts(self) -> Parts:
         """L1 balls by doubling epochs, the true rewards, online mirror descent."""
         step = Centred(scale=self.chosen("rate"))
-        return Parts(L1(epsilon=self.epsilon), Revealed(), step, EXECUTIONS[self.rounding](), Doubling())
+        return Parts(L1(epsilon=self.epsilon), Revealed(), step, EXECUTIONS[self.rounding](rule=self.rule), Doubling())

@@ -1,7 +1,15 @@
 """UCMD-ARMAB (Xiong & Li, ICML 2024, Algorithm 2), to the letter: the paper's four parts.
 
 What the paper leaves undefined follows the library's conventions: no reward term before the first feedback, all mass in the
-start state at step 0, a floor of 1e-12 under the last plan, and rewards that are declared to be zero are known.
+start state at step 0, and a floor of 1e-12 under the last plan.
+
+The paper's model has passive rewards of zero, and its estimator none the less estimates them: delta where an arm was
+passive, 1 where it never was. Under its name the learner does just that (`zeros="estimated"`). It wastes what is known, so
+that it is also there with the declared zeros put in (`zeros="declared"`), the better learner: docs/reproduction.md has both.
+With full feedback the true rewards take the estimator's place, and it is `uc-o-reps` but for the sets.
+
+Its regret theorem (Section 5.1) does not hold as stated, for two reasons, each enough by itself: see the families `greener`
+and `turns`, `examples/theorem.py`, and docs/reproduction.md.
 """
 
 from __future__ import annotations
@@ -10,6 +18,7 @@ from rmab.common.forks import cached_property
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import configured, option
 from rmab.learning.parts import EPSILON, EXECUTIONS, RULE, Active, Hoeffding, PaperEstimator
+from rmab.learning.parts.rewards import ZEROS, Zeros
 from rmab.play.policy import Rounding, Rule
 
 ROUNDING = "the highest indices (top), or dependent rounding of the plan's shares"
@@ -33,13 +42,14 @@ class UcmdArmab(MirrorDescent):
     scale: float = option(default=1.0, ge=1e-12, le=1e6, help="the learning rate, in units of the paper's")
     rule: Rule = option(default="fill", help=RULE)
     rounding: Rounding = option(default="top", help=ROUNDING)
+    zeros: Zeros = option(default="estimated", help=ZEROS)
 
     @cached_property
     def parts(self) -> Parts:
         """The paper's parts (Sections 4.1, 4.3, 4.2 and 4.4)."""
         return Parts(
             sets=Hoeffding(epsilon=self.epsilon),
-            rewards=PaperEstimator(epsilon=self.epsilon),
+            rewards=PaperEstimator(epsilon=self.epsilon, zeros=self.zeros),
             step=Active(scale=self.scale),
             execute=EXECUTIONS[self.rounding](rule=self.rule),
         )

@@ -5,8 +5,9 @@ Knowledge: nothing of the kernels; L1 balls around the empirical ones, rebuilt w
     Q_h(t) = max(Q_h(t-1) + <g_h, theta(t)> - c_h, 0)
 Here g_h is the part of the arms that is active at step h, and c_h = B / N; losses and divergence are means over the arms,
 too.
-Hard budget: given the queues every arm is by itself, and the plan may exceed the budget; the B highest indices are
-activated. `violation(state)` is the plan's own average excess.
+Hard budget: given the queues every arm is by itself, and the plan may exceed the budget; arms are activated by dependent
+rounding of its shares, scaled down to the budget (`rounding="top"`: the B highest indices, without a guarantee).
+`violation(state)` is the plan's own average excess.
 Parameters: V = H sqrt(T), alpha = H T, lambda = 1 / T (the paper's, in our reading; that means over arms are taken is
 ours). Queues are slow: the plan keeps the budget when T is far above 16 H^2. Tuned: 0.01 V and 0.0003 alpha, so that queues
 count for far more (studies/tuning_rivals.py, docs/tuning.md).
@@ -22,9 +23,9 @@ from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, price
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, EXECUTIONS, L1, Doubling, Episode, Revealed
+from rmab.learning.parts import EPSILON, EXECUTIONS, L1, RULE, Doubling, Episode, Revealed
 from rmab.learning.state import Memory
-from rmab.play.policy import Rounding
+from rmab.play.policy import Rounding, Rule
 
 V = "V, the weight of the losses, in units of the theory's"
 ALPHA = "alpha, the weight of staying, in units of the theory's"
@@ -55,7 +56,8 @@ class Ucpd(PrimalDual):
     TUNED = {"v": 0.01, "alpha": 0.0003}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    rounding: Rounding = option(default="top", help=ROUNDING)
+    rounding: Rounding = option(default="dependent", help=ROUNDING)
+    rule: Rule = option(default="fill", help=RULE)
     v: float | None = option(default=None, ge=1e-12, le=1e6, help=V)
     alpha: float | None = option(default=None, ge=1e-12, le=1e6, help=ALPHA)
 
@@ -63,4 +65,4 @@ class Ucpd(PrimalDual):
     def parts(self) -> Parts:
         """L1 balls by doubling epochs, the true rewards, mirror descent with queues."""
         step = Queues(v=self.chosen("v"), alpha=self.chosen("alpha"))
-        return Parts(L1(epsilon=self.epsilon), Revealed(), step, EXECUTIONS[self.rounding](), Doubling())
+        return Parts(L1(epsilon=self.epsilon), Revealed(), step, EXECUTIONS[self.rounding](rule=self.rule), Doubling())

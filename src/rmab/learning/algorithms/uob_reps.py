@@ -2,7 +2,8 @@
 
 Knowledge: nothing of the kernels; Bernstein boxes around the empirical ones, rebuilt when a pair's count doubles. Feedback:
 bandit. The loss of a pair at a step is estimated by loss * visited / (u + gamma), u the most mass that a kernel of the
-boxes can bring there (Comp-UOB): too low on average, so it explores (implicit exploration).
+boxes can bring there (Comp-UOB): too low on average, so it explores (implicit exploration). All losses are weighed so, also
+those of pairs that are declared to pay nothing: as these would be exact, and the others too low, it would shun them.
 Hard budget: the budget is a constraint of the projection, for all arms together; arms are activated by dependent rounding
 of the plan's shares, as far as they fill the budget; free slots go to the highest indices (rule `fill`).
 With the B highest indices instead (`rounding="top"`) an arm that is left out is
@@ -21,12 +22,12 @@ from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, EXECUTIONS, Bernstein, Centred, Doubling, Episode, Estimate, Rewards
+from rmab.learning.parts import EPSILON, EXECUTIONS, RULE, Bernstein, Centred, Doubling, Episode, Estimate, Rewards
 from rmab.learning.pools import share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import bounds, exploration, importance, step_visits, weighted_losses
 from rmab.model.view import View
-from rmab.play.policy import Rounding
+from rmab.play.policy import Rounding, Rule
 
 RATE = "of the rate and of gamma: as in the logarithm of UOB-REPS"
 
@@ -46,7 +47,7 @@ class UpperOccupancy(Rewards):
         upper = bounds(pools, episode.sets, share, visits.sum(axis=3) > 0, most=True)
         weights = importance(pools, episode.policy, share, episode.basis, upper, episode.luck)
         weights += self.gamma * exploration(pools.view, self.epsilon)
-        return Estimate(-weighted_losses(pools, episode.observed, visits, weights))
+        return Estimate(-weighted_losses(pools, episode.observed, visits, weights, alike=True))
 
 
 @configured
@@ -70,6 +71,7 @@ class UobReps(MirrorDescent):
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     rounding: Rounding = option(default="dependent", help=ROUNDING)
+    rule: Rule = option(default="fill", help=RULE)
     rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
     gamma: float | None = option(default=None, ge=1e-12, le=1e6, help="implicit exploration, in units of the theory's")
 
@@ -80,6 +82,6 @@ class UobReps(MirrorDescent):
             Bernstein(epsilon=self.epsilon),
             UpperOccupancy(epsilon=self.epsilon, gamma=self.chosen("gamma")),
             UobStep(scale=self.chosen("rate"), epsilon=self.epsilon),
-            EXECUTIONS[self.rounding](),
+            EXECUTIONS[self.rounding](rule=self.rule),
             Doubling(),
         )

@@ -21,7 +21,18 @@ from rmab.learning.parts.priced import TRUST, Priced
 from rmab.learning.parts.refresh import Doubling, EveryEpisode, Refresh, doubled
 from rmab.learning.parts.remembering import Fading, LastSeen
 from rmab.learning.parts.rewards import Direct, Estimate, ImplicitExploration, PaperEstimator, Revealed, Rewards
-from rmab.learning.parts.sets import EPSILON, L1, Bernstein, Estimated, Hoeffding, Kl, Sets, WideBernstein, hoeffding_width
+from rmab.learning.parts.sets import (
+    EPSILON,
+    L1,
+    Bernstein,
+    Estimated,
+    Hoeffding,
+    Kl,
+    Sets,
+    TrueKernels,
+    WideBernstein,
+    hoeffding_width,
+)
 from rmab.learning.parts.steps import Active, Centred, Lazy, Step, Stepped
 
 __all__ = [
@@ -69,6 +80,7 @@ __all__ = [
     "Step",
     "Stepped",
     "TopB",
+    "TrueKernels",
     "WideBernstein",
     "add_to_means",
     "begin_means",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.forks import cached_property
 from rmab.learning.kept import Declared
 from rmab.learning.options import Configured
 from rmab.learning.pools import Observed, Pools
+from rmab.model.problem import Problem
 from rmab.play.feedback import Feedback
 from rmab.play.policy import Policy
 from rmab.solvers.transitions import TransitionSets
@@ -19,15 +20,21 @@ from rmab.solvers.transitions import TransitionSets
 class Part(Configured):
     """Base of all parts. A part is its options; what it learns is in the memory that it returns, named as it likes.
 
-    draws     whether it draws arm by arm, so that another order of the arms is another luck.
-    feedback  the feedback without which it is not defined.
-    anywhere  whether it takes episodes of any start, budget and horizon, not only those of the view: then neither the plan
-              (`Episode.mass`) nor the policy is what was executed, and it may not count on them.
+    draws       whether it draws arm by arm, so that another order of the arms is another luck.
+    feedback    the feedback without which it is not defined.
+    anywhere    whether it takes episodes of any start, budget and horizon, not only those of the view: then neither the
+                plan (`Episode.mass`) nor the policy is what was executed, and it may not count on them.
+    privileged  what it is told that no real programme knows; empty for an honest part. A privileged part has `informed`.
     """
 
     draws: ClassVar[bool] = False
     anywhere: ClassVar[bool] = False
     feedback: ClassVar[Literal["bandit", "full"]] = "bandit"
+    privileged: ClassVar[str] = ""
+
+    def informed(self, problem: Problem) -> Self:  # noqa: ARG002
+        """Override in a privileged part: return the one that knows what it may of the problem. `rmab.run` calls it."""
+        return self
 
     def kept(self, pools: Pools) -> Declared:  # noqa: ARG002
         """Override: declare the arrays that the memory must have. Memories from files are checked by it."""

@@ -12,7 +12,7 @@ from rmab.learning.parts.priced import Priced
 from rmab.learning.parts.refresh import Doubling, EveryEpisode, Refresh
 from rmab.learning.parts.remembering import Fading, LastSeen
 from rmab.learning.parts.rewards import Direct, ImplicitExploration, PaperEstimator, Rewards
-from rmab.learning.parts.sets import L1, Bernstein, Estimated, Hoeffding, Kl, Sets, WideBernstein
+from rmab.learning.parts.sets import L1, Bernstein, Estimated, Hoeffding, Kl, Sets, TrueKernels, WideBernstein
 from rmab.learning.parts.steps import Active, Lazy, Step
 
 Kind = TypeVar("Kind", bound=Part)
@@ -23,6 +23,7 @@ SETS: Mapping[str, type[Sets]] = {
     "wide-bernstein": WideBernstein,
     "kl": Kl,
     "l1": L1,
+    "true": TrueKernels,
 }
 ESTIMATORS: Mapping[str, type[Rewards]] = {
     "paper": PaperEstimator,

@@ -7,17 +7,21 @@ All sets hold every true kernel with probability 1 - epsilon or more, in every e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from copy import copy
+from typing import ClassVar, Self
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.logs import log_over
+from rmab.errors import ModelError
 from rmab.learning.kept import Declared, whole
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Part
 from rmab.learning.pools import Observed, Pools, empirical
 from rmab.learning.state import Memory
+from rmab.model.problem import Problem
+from rmab.model.time import cells
 from rmab.model.view import View
 from rmab.solvers.transitions import TransitionSets
 
@@ -155,6 +159,34 @@ class L1(Sets):
         many = np.maximum(counts.sum(axis=3), 1)
         radius = np.minimum(np.sqrt(2 * pools.view.states * log / many), 2.0)
         return TransitionSets.balls(empirical(counts, pools.support), radius, pools.support)
+
+
+@configured
+class TrueKernels(Sets):
+    """Nothing but the true kernels: privileged. With it, a learner shows what it costs not to know them.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> from rmab.learning import TrueKernels, Ucmd
+    >>> rmab.run(rmab.task("cpap", episodes=2, arms=4, budget=2, horizon=5), Ucmd(sets=TrueKernels())).privileged
+    'knows the kernels'
+    """
+
+    privileged = "knows the kernels"
+    _kernels: ClassVar[FloatArray | None] = None
+
+    def informed(self, problem: Problem) -> Self:
+        """Return the part that knows the kernels of this problem, and nothing else of it: the only way to tell it."""
+        told, kernels = copy(self), problem.arms.kernels[problem.arms.representatives]
+        object.__setattr__(told, "_kernels", frozen(cells(kernels, problem.phases)))
+        return told
+
+    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
+        """Return the kernels."""
+        if self._kernels is None:
+            raise ModelError("TrueKernels must be told the problem first: rmab.run does, or use `informed`")
+        return TransitionSets.known(self._kernels)
 
 
 def union_log(pools: Pools, counts: IntArray, episode: int, epsilon: float) -> float:

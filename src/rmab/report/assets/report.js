@@ -157,6 +157,10 @@
         lines.push({ learner: one.learner, label, mean: at(0), ...(known ? { low: at(1), high: at(2) } : {}) });
         if (one.fit) lines.push({ learner: one.learner, label: `${label} fit`, thin: true, dash: [3, 3], mean: x.map((v) => one.fit[0] * v ** one.fit[1]) });
       }
+      if (group.theory) {
+        const [sizes, bound] = group.theory;
+        lines.push({ learner: null, label: "theorem's bound", mean: x.map((v) => (sizes.includes(v) ? bound[sizes.indexOf(v)] : null)) });
+      }
       plot(chart, x, lines, { logX: true, logY: true, dots: true, ticks: x, xLabel: growth ? "episodes T" : "arms N", xName: growth ? "T =" : "N =" });
     }
   }

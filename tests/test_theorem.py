@@ -1,0 +1,122 @@
+"""Where the regret theorem of Xiong & Li (2024, Section 5.1) fails, at small size, against closed forms."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rmab
+from rmab.families.counterexamples import WORST
+from rmab.learning import (
+    Active,
+    DependentRounding,
+    Hoeffding,
+    ImplicitExploration,
+    Looks,
+    PaperEstimator,
+    TopB,
+    TrueKernels,
+    Ucmd,
+)
+from rmab.learning.base import Learner
+from rmab.runs.comparators import theory_curve
+
+
+def lost(task: str, learner: Learner | str, episodes: int, feedback: Any = None, **options: Any) -> float:
+    """Return the regret per step to the best fixed policy, over the second half of the run."""
+    game = rmab.task(task, episodes=episodes, **options)
+    regret = rmab.run(game, learner, feedback=feedback).regret("O2")
+    return float(regret[-1] - regret[episodes // 2 - 1]) / (episodes // 2) / game.problem.horizon
+
+
+@pytest.mark.parametrize("pays", [0.3, WORST])  # with more, r + delta is 1 for thousands of episodes
+def test_the_estimator_keeps_its_loss(pays: float) -> None:
+    """Arms are played in inverse proportion to what they gain on each other when they are left alone.
+
+    To the letter: (2 - r) for the arm that pays r, and 2 for the other. With declared zeros: 1 - r and 1.
+    """
+    literal, declared = pays * (2 - pays) / (4 - pays), pays * (1 - pays) / (2 - pays)
+    short = {"episodes": 200, "horizon": 3, "pays": pays}
+    assert lost("greener", "ucmd-armab", **short) == pytest.approx(literal, abs=0.02)
+    assert lost("greener", rmab.learner("ucmd-armab", zeros="declared"), **short) == pytest.approx(declared, abs=0.02)
+
+
+def test_the_printed_bound_is_crossed() -> None:
+    """What is lost per step stays .243, its bound falls with the root of T: they meet near T = 1,650, and part for ever."""
+    per_step = WORST * (2 - WORST) / (4 - WORST)
+    measured = [lost("greener", "ucmd-armab", episodes) for episodes in (50, 200)]
+    np.testing.assert_allclose(measured, per_step, atol=0.015)
+    many = np.arange(1, 5001)
+    printed = theory_curve(rmab.task("greener", episodes=5000).view()) / many / 5
+    assert (np.diff(printed) < 0).all()
+    assert 1500 < many[printed < per_step][0] < 1800
+
+
+@pytest.mark.parametrize("rounding", ["top", "dependent"])
+def test_neither_rounding_nor_true_kernels_mend_the_estimator(rounding: str) -> None:
+    execute = TopB() if rounding == "top" else DependentRounding()
+    learner = Ucmd(sets=TrueKernels(), rewards=PaperEstimator(), step=Active(), execute=execute, looks=Looks(every=0))
+    assert lost("greener", learner, 300) > 0.1
+
+
+def test_a_sound_estimator_mends_it() -> None:
+    """Losses over the visits that were to be expected (implicit exploration), with draws."""
+    parts: dict[str, Any] = {"sets": Hoeffding(), "step": Active(), "execute": DependentRounding(), "looks": Looks(every=0)}
+    first, last = (lost("greener", Ucmd(rewards=ImplicitExploration(), **parts), episodes) for episodes in (100, 400))
+    assert last < first
+    assert last < 0.06
+    assert lost("greener", "ucmd", 100) < 0.03  # it looks at the other arm now and then
+
+
+def test_the_highest_indices_are_always_late() -> None:
+    """Even with all rewards revealed, half or all of the half that any fixed policy earns is lost; draws keep it.
+
+    After two episodes the plan is back at one half each, up to rounding: it leans the wrong way still, or ties, and lots are
+    drawn every other episode.
+    """
+    top, drawn = (rmab.learner("ucmd-armab", rounding=rounding) for rounding in ("top", "dependent"))
+    assert 0.2 < lost("turns", top, 400, "full") < 0.51
+    assert lost("turns", drawn, 400, "full") == pytest.approx(0.0, abs=0.03)
+
+
+@pytest.mark.parametrize("name", ["uc-o-reps", "ucpd", "pdgd-ops"])
+def test_rivals_with_a_guarantee_draw(name: str) -> None:
+    assert abs(lost("turns", name, 200)) < 0.1
+    assert lost("turns", rmab.learner(name, rounding="top"), 200) > 0.2
+
+
+def test_counterexamples_bring_their_own_rewards() -> None:
+    with pytest.raises(rmab.ModelError, match="task turns brings its own rewards: leave out @noisy"):
+        rmab.task("turns@noisy")
+    assert rmab.task("greener", pays=0.25, episodes=2).reward(1)[:, 0, 1].tolist() == [0.25, 0.0]
+    assert [rmab.task("turns", episodes=3).reward(t)[:, 0, 1].tolist() for t in range(3)] == [[1, 0], [0, 1], [1, 0]]
+
+
+# ---------------------------------------------------------------- what a part costs: true kernels, true rewards
+
+
+def test_true_kernels_are_told_by_the_run_only() -> None:
+    game = rmab.task("cpap@noisy", arms=4, budget=2, horizon=4, episodes=3)
+    learner = rmab.learner("ucmd", confidence="true", estimator="paper", step="active", looks=0)
+    assert learner.privileged == "knows the kernels"
+    with pytest.raises(rmab.ModelError, match="TrueKernels must be told the problem first"):
+        learner.begin(game.view())
+    run = rmab.run(game, learner, feedback="full")
+    assert run.privileged == "knows the kernels and sees all rewards of an episode"
+    assert run.state.learner == learner.signature  # what it was told is no option
+    told = learner.informed(game.problem, game.base_reward)
+    mass = told.plan(told.begin(game.view())).occupancy
+    kernels = game.problem.arms.kernels
+    np.testing.assert_allclose(np.einsum("nhsa,nsay->nhy", mass[:, :-1], kernels), mass[:, 1:].sum(axis=3), atol=1e-7)
+
+
+def test_full_information_means_the_true_rewards() -> None:
+    game = rmab.task("cpap@noisy", arms=4, budget=2, horizon=4, episodes=3)
+    run = rmab.run(game, "ucmd-armab", feedback="full")
+    np.testing.assert_allclose(run.estimates, run.rewards, atol=1e-12)
+
+
+def test_the_paper_s_learner_is_its_four_parts() -> None:
+    game = rmab.task("cpap@switching", arms=4, budget=2, horizon=4, episodes=5)
+    by_parts = rmab.learner("ucmd", confidence="hoeffding", estimator="paper", step="active", looks=0)
+    np.testing.assert_array_equal(rmab.run(game, by_parts).reward, rmab.run(game, "ucmd-armab").reward)
