@@ -157,7 +157,7 @@ def _solved(pools: Pools, sets: TransitionSets, reward: FloatArray, beta: float,
     view, start = pools.view, pools.begins * pools.weights[:, np.newaxis]
     pays, phase_of, budget = reward[pools.payoff], view.steps, view.budgets.astype(np.float64)
     kernels = sets.low
-    if sets.rows.spare.any():
+    if not sets.single:
         path = SoftPath(sets, pays, start, budget, phase_of)
         path.solve(TOLERANCE)
         kernels, count = path.kernels, len(pools.weights)
