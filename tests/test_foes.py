@@ -14,6 +14,7 @@ from rmab.model.adversary import FORESEES, Adversary
 from rmab.model.factors import alternating, late, lock, mixed
 from rmab.runs.running import REHEARSAL
 from rmab.runs.visits import REHEARSALS, rehearsed
+from rmab.study import TaskSpec
 from rmab.testing import check_adversary
 from small import Always
 from timed import timed_problem
@@ -194,6 +195,8 @@ class TestLabels:
         assert plain.task.stronger == plain.summary()["adversary"] == ""
         assert "adversary" not in repr(plain)
         assert {"plan-aware"} == STRONGER
+        specs = [TaskSpec.model_validate({"name": f"cpap@{name}", "label": "any"}) for name in ("plan-aware", "adaptive")]
+        assert [spec.stronger for spec in specs] == [FORESEES, ""]
 
     def test_tables_say_so(self) -> None:
         listed = CliRunner().invoke(main, ["tasks"]).stdout

@@ -161,6 +161,6 @@ def test_brackets_are_announced_where_there_are_some() -> None:
 
 def test_a_stronger_adversary_is_said_first() -> None:
     plain = page(cell("ucmd", [5.0, 5.1]), cell("random", [4.0, 4.1]))
-    said = page_words(replace(plain, stronger=True))
+    said = page_words(replace(plain, stronger=FORESEES))
     assert said[0] == f"The adversary of {plain.task} {FORESEES}."
     assert said[1:] == page_words(plain)

@@ -13,7 +13,9 @@ from rmab.cli.program import Failure, examples
 )
 @click.option("--clear", is_flag=True, help="Remove the machine code that is kept, of all versions.")
 def warm(clear: bool) -> None:
-    """Compile what the learners use, and keep the machine code for later.
+    """Compile everything that learners and planners use, and keep the machine code for later.
+
+    Without it a run compiles what it needs, which takes half a minute for the first one.
 
     It is kept in the folder `rmab` of XDG_CACHE_HOME, or of ~/.cache, which must be yours alone to write. A damaged file
     there, or a folder that cannot be used, is said once on standard error, and the code compiled again: slower, never wrong.
@@ -34,4 +36,4 @@ def warm(clear: bool) -> None:
     for name, work in steps():
         click.echo(f"{name} ...", err=True)
         work()
-    click.echo(f"{place}: {kept()} files, {kept() - before} of them new")
+    click.echo(f"everything is compiled: {kept()} functions, {kept() - before} of them new, in {place}")

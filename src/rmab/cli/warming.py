@@ -15,6 +15,7 @@ from rmab.play.simulation import simulate, simulate_many
 from rmab.runs.running import run
 from rmab.solvers.fluid.fluid import fluid
 from rmab.solvers.priced.soften import soften
+from rmab.solvers.stationary.average import average_fluid
 
 OPTIONS: dict[str, list[dict[str, str]]] = {"ucmd": [{"confidence": "l1"}, {"rounding": "dependent"}]}
 
@@ -41,6 +42,7 @@ def _plan(game: Task) -> None:
     fluid(problem, reward, method="highs")
     fluid(problem, reward, method="newton")
     soften(problem, reward, 10.0)
+    average_fluid(problem, reward)
     whittle(problem, reward, discount=0.9)
     whittle_finite(problem, reward)
     policy = lagrangian_index(problem, reward)

@@ -17,6 +17,11 @@ def frozen(array: NDArray[Element]) -> NDArray[Element]:
     return array
 
 
+def sealed(array: NDArray[Element]) -> NDArray[Element]:
+    """Return a read-only view: compiled code exists for one kind of array, and what it only reads is always given so."""
+    return frozen(array.view())
+
+
 class ReadOnly:
     """Base of frozen dataclasses: makes arrays read-only again after unpickling, because NumPy does not."""
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 import numpy as np
 
 from rmab.common.words import many
-from rmab.model.adversary import FORESEES
 from rmab.report.numbers import percent, places_of, plain, share, spread
 from rmab.report.statistics import Interval, Paired, interval
 from rmab.report.summary import ROUNDING, TERMS, Cell, Page, Scaling, Summary
@@ -47,7 +46,7 @@ def _compared(pair: Paired) -> str:
 def page_words(page: Page) -> list[str]:
     """Say what one task shows."""
     said = [*_best_words(page), *_regret_words(page), *_privilege_words(page), *_term_words(page), *_theory_words(page)]
-    foe = [f"The adversary of {page.task} {FORESEES}."] if page.stronger else []
+    foe = [f"The adversary of {page.task} {page.stronger}."] if page.stronger else []
     return [*foe, *said, *_caution(page)]
 
 

@@ -13,7 +13,6 @@ from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.forks import cached_property
 from rmab.common.words import many
 from rmab.errors import ModelError
-from rmab.model.adversaries import STRONGER
 from rmab.report.statistics import Interval, Paired, Power, holm, interval, paired, power
 
 if TYPE_CHECKING:
@@ -119,13 +118,13 @@ class Cell:
 class Page:
     """One task: its learners in the study's order, and the comparisons of all pairs, corrected by Holm.
 
-    stronger says whether its adversary is a built-in one that is stronger than the paper's.
+    stronger says what makes its adversary stronger than the paper's, and is empty if nothing does.
     """
 
     task: str
     cells: tuple[Cell, ...]
     pairs: tuple[Paired, ...]
-    stronger: bool = False
+    stronger: str = ""
 
     @property
     def rivals(self) -> list[Cell]:
@@ -224,15 +223,14 @@ def summarise(study: Study, table: pa.Table) -> Summary:
         raise ModelError(f"study {study.name}: no run is finished, so there is nothing to report")
     cells = _cells(study, table)
     pages = tuple(
-        _page(task.label, [cell for cell in cells if cell.task == task.label], task.name.partition("@")[2] in STRONGER)
-        for task in study.tasks
+        _page(task.label, [cell for cell in cells if cell.task == task.label], task.stronger) for task in study.tasks
     )
     filled = tuple(page for page in pages if page.cells)
     expected = sum(study.rounds_of(task) for task in study.tasks) * len(study.learners)
     return Summary(study, filled, _scalings(study, filled), expected, sum(cell.rounds.size for cell in cells))
 
 
-def _page(task: str, cells: list[Cell], stronger: bool = False) -> Page:
+def _page(task: str, cells: list[Cell], stronger: str = "") -> Page:
     pairs = [pair for a, b in combinations(cells, 2) if (pair := _pair(a, b)) is not None]
     return Page(task, tuple(cells), tuple(holm(pairs)), stronger)
 

@@ -8,6 +8,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 
 from rmab.common.files import SUFFIXES
 from rmab.common.words import is_control
+from rmab.model.adversaries import STRONGER
+from rmab.model.adversary import FORESEES
 from rmab.model.view import FeedbackMode
 
 Value = bool | int | float | str
@@ -47,6 +49,11 @@ class TaskSpec(BaseModel):
     options: dict[str, Given] = {}
     rounds: int | None = Field(None, ge=1)
     digest: str = ""
+
+    @property
+    def stronger(self) -> str:
+        """What makes its adversary, if it is a built-in one, stronger than the paper's; empty if nothing does."""
+        return FORESEES if self.name.partition("@")[2] in STRONGER else ""
 
     @model_validator(mode="before")
     @classmethod

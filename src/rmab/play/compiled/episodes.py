@@ -51,7 +51,8 @@ def step(
 def begin(start: IntArray, odds: FloatArray, stream: Stream, states: IntArray) -> None:
     """Write the states (N,) in which an episode begins: start (N,), or drawn from running sums odds (N,S) unless empty."""
     if odds.shape[0] == 0:
-        states[:] = start
+        for n in range(states.size):  # a loop: to assign an array takes seconds to compile, for what Numba says of misfits
+            states[n] = start[n]
         return
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     for n in range(states.size):
@@ -109,12 +110,13 @@ def index_episodes(
                 return h, count
             used += count
             if record:
-                states_seen[r, h] = states
-                actions_seen[r, h] = active
+                for n in range(arms):
+                    states_seen[r, h, n], actions_seen[r, h, n] = states[n], active[n]
             phase = phase_of[h]
             total += discounts[h] * step(states, active, cumulative[phase], groups, reward[phase], streams[r, 0])
         if record:
-            states_seen[r, horizon] = states
+            for n in range(arms):
+                states_seen[r, horizon, n] = states[n]
         rewards[r] = total
         activations[r] = used
     return -1, 0

@@ -209,3 +209,13 @@ def solve_positive(matrix: FloatArray, target: FloatArray, least: FloatArray) ->
     factor(matrix, target.size, least)
     forward_vector(matrix, target, target.size)
     back_solve(matrix, target, target.size)
+
+
+@compiled
+def solve_each(matrix: FloatArray, targets: FloatArray, least: FloatArray) -> None:
+    """Do as `solve_positive` does for every row of targets (m, n)."""
+    size = targets.shape[1]
+    factor(matrix, size, least)
+    for k in range(targets.shape[0]):
+        forward_vector(matrix, targets[k], size)
+        back_solve(matrix, targets[k], size)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen, sealed
 from rmab.model.problem import Problem
 from rmab.model.time import cells
 from rmab.solvers.compiled.dynamics import backward
@@ -79,7 +79,7 @@ class Blocks(ReadOnly):
         """Backward induction under prices (H,): values (C, H+1, S) and advantages Q(s,1) - Q(s,0) (C, H, S)."""
         shape = (self.count, prices.size, self.kernels.shape[1])
         values, advantage = np.empty((shape[0], shape[1] + 1, shape[2])), np.empty(shape)
-        backward(self.kernels, self.reward, self.phase_of, prices, values, advantage)
+        backward(self.kernels, self.reward, self.phase_of, sealed(prices), values, advantage)
         return values, advantage
 
     def advantage(self, prices: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, ReadOnly, frozen
+from rmab.common.arrays import FloatArray, ReadOnly, frozen, sealed
 from rmab.common.checks import as_tolerance, expect
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError, SolverError
@@ -89,7 +89,7 @@ class Fluid(ReadOnly):
         for n in range(arms.count):
             block = self.blocks.block_of[n]
             kernel, share = cells(arms.kernels[n : n + 1], arms.phases), self.share[block : block + 1].copy()
-            forward(kernel, phase_of, start[n : n + 1], unbounded, share, occupancy[n : n + 1])
+            forward(sealed(kernel), phase_of, sealed(start[n : n + 1]), unbounded, share, occupancy[n : n + 1])
         return frozen(occupancy)
 
     @property

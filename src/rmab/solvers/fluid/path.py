@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.common.arrays import FloatArray, IntArray, frozen, sealed
 from rmab.common.memory import check_memory
 from rmab.errors import SolverError
 from rmab.model.time import by_step
 from rmab.solvers.compiled.dynamics import forward, steer
-from rmab.solvers.compiled.linear import back_solve, factor, forward_vector
+from rmab.solvers.compiled.linear import solve_each
 from rmab.solvers.compiled.optimism import best_values
 from rmab.solvers.fluid.compiled.sensitivity import curve
 from rmab.solvers.fluid.compiled.soft import follow, soft_values
@@ -218,7 +218,7 @@ class SoftPath:
         prices, values = np.maximum(point.prices, 0.0) / point.eta, np.empty_like(self.values)
         best_values(self.rows, self.unit_reward, self.phase_of, self.idle, prices, values)
         bound = float((self.start * values[:, 0]).sum() + self.budget @ prices)
-        dynamics = (self.kernels, self.kernel_of)
+        dynamics = (sealed(self.kernels), self.kernel_of)
         share = self.share.copy()
         forward(*dynamics, self.start, self.budget, share, self.occupancy)
         value = self.earned()
@@ -249,9 +249,6 @@ def solve_regularised(matrix: FloatArray, extra: FloatArray, *targets: FloatArra
     """Solve (matrix + diag(extra)) x = target for every target; the matrix is positive semidefinite, extra > 0."""
     size, unit = len(matrix), 1.0 / np.sqrt(np.diag(matrix) + extra)
     upper = (matrix + np.diag(extra)) * unit * unit[:, np.newaxis]
-    factor(upper, size, np.full(size, 1e-15))
-    answers = [target * unit for target in targets]
-    for answer in answers:
-        forward_vector(upper, answer, size)
-        back_solve(upper, answer, size)
-    return [answer * unit for answer in answers]
+    answers = np.stack(targets) * unit
+    solve_each(upper, answers, np.full(size, 1e-15))
+    return list(answers * unit)

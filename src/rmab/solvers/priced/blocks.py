@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import Element, FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.arrays import Element, FloatArray, IntArray, ReadOnly, frozen, sealed
 from rmab.common.checks import as_floats, as_tolerance
 from rmab.common.memory import check_memory
 from rmab.common.threads import chunks_of, each
@@ -102,7 +102,7 @@ class Priced(ReadOnly):
         table, share = np.empty((blocks * size, states, 2)), np.empty((0, 0, 0)) if blind else self.share
 
         def part(first: int, last: int) -> None:
-            tally(program, first, last, share, table)
+            tally(program, first, last, sealed(share), table)
 
         each(chunks_of(blocks, max(1, PIECE // self.share[0].size)), part)
         return table

@@ -50,7 +50,8 @@ def backward(
         else:
             share[h] = 0.0
         if values.size > 0:
-            values[h] = here
+            for i in range(size):
+                values[h, i] = here[i]
 
 
 @compiled
@@ -124,7 +125,8 @@ def occupy(program: Program, block_of: IntArray, start: FloatArray, share: Float
     here, ahead = np.empty(states), np.empty(states)
     for n in range(block_of.size):
         m, lane = block_of[n] // lanes, block_of[n] % lanes
-        here[:] = start[n]
+        for s in range(states):
+            here[s] = start[n, s]
         for h in range(horizon):
             first = (m * phases + program.phase_of[h]) * states * 2
             ahead[:] = 0.0
@@ -135,7 +137,8 @@ def occupy(program: Program, block_of: IntArray, start: FloatArray, share: Float
                     if occupancy[n, h, s, a] > 0.0:
                         for i in range(begins[first + 2 * s + a], begins[first + 2 * s + a + 1]):
                             ahead[columns[i]] += occupancy[n, h, s, a] * chances[i, lane]
-            here[:] = ahead
+            for s in range(states):
+                here[s] = ahead[s]
 
 
 @compiled
@@ -150,7 +153,8 @@ def tally(program: Program, first: int, last: int, share: FloatArray, visits: Fl
     here, ahead = np.empty(states), np.empty(states)
     for n in range(first, last):
         m, lane = n // lanes, n % lanes
-        here[:] = program.start[m, :, lane]
+        for s in range(states):
+            here[s] = program.start[m, s, lane]
         visits[n * phases : (n + 1) * phases] = 0.0
         for h in range(horizon):
             cell, row = n * phases + program.phase_of[h], (m * phases + program.phase_of[h]) * states * 2
@@ -165,4 +169,5 @@ def tally(program: Program, first: int, last: int, share: FloatArray, visits: Fl
                     if part > 0.0:
                         for i in range(begins[row + 2 * s + a], begins[row + 2 * s + a + 1]):
                             ahead[columns[i]] += part * chances[i, lane]
-            here[:] = ahead
+            for s in range(states):
+                here[s] = ahead[s]

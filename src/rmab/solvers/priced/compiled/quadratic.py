@@ -88,7 +88,8 @@ def swapped(
         else:
             tries -= 1
         if tries >= 0:
-            bound[:] = better
+            for h in range(size):
+                bound[h] = better[h]
         else:
             bound[last] = better[last]
     return False

@@ -62,8 +62,10 @@ def propose(
         extra[h] = least[h] + abs(gradient[h]) / (GENTLE * radius)
         if free[h]:
             low[h], high[h] = max(-radius, -prices[h]), radius
-    fall = bounded_step(matrix, gradient, low, high, extra, step)
-    return fall, np.abs(step).max()
+    fall, length = bounded_step(matrix, gradient, low, high, extra, step), 0.0
+    for h in range(aim.size):
+        length = max(length, abs(step[h]))
+    return fall, length
 
 
 @compiled

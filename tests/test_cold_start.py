@@ -1,0 +1,67 @@
+"""What a first run compiles: a list, so that it does not grow unseen. (Times are in benchmarks/startup.py.)"""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+import numpy as np
+
+from rmab.common.kernels import InnerFunction, Kernel
+
+SHORT = ["--episodes", "2"]  # of the usual size: small problems are solved without compiled code
+FIRST = [
+    "learning.compiled.forecasting.look_ahead",
+    "learning.compiled.forecasting.take_in",
+    "play.compiled.episodes.index_episodes",
+    "solvers.compiled.dynamics.backward",
+    "solvers.compiled.dynamics.forward",
+    "solvers.compiled.linear.solve_each",
+    "solvers.compiled.optimism.best_values",
+    "solvers.fluid.compiled.sensitivity.curve",
+    "solvers.fluid.compiled.soft.follow",
+    "solvers.fluid.compiled.soft.soft_values",
+    "solvers.priced.compiled.curvature.curve",
+    "solvers.priced.compiled.passes.evaluate",
+    "solvers.priced.compiled.passes.tally",
+    "solvers.priced.compiled.program.lay_out",
+    "solvers.priced.compiled.program.mark",
+    "solvers.priced.compiled.program.pack",
+    "solvers.priced.compiled.program.reach",
+    "solvers.priced.compiled.quadratic.learn",
+    "solvers.priced.compiled.steps.judge",
+    "solvers.priced.compiled.steps.propose",
+    "solvers.priced.compiled.steps.standing",
+]
+
+
+def test_a_first_run_compiles_what_it_uses_once_and_nothing_else(tmp_path: Path) -> None:
+    given = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-m", "rmab", "run", "cpap", "ucmd", *SHORT], check=True, env=given, capture_output=True)
+    made = Counter(path.name.rpartition("-")[0].removeprefix("rmab.") for path in tmp_path.glob("rmab/*/*.code"))
+    assert set(made) <= set(FIRST), "new: is it needed before the first result?"
+    assert set(made) == set(FIRST), "no longer compiled: take it from the list"
+    assert max(made.values()) == 1, "compiled for arrays of several kinds: see rmab.common.arrays.sealed"
+
+
+def kernel(function: Callable[..., float]) -> Kernel:
+    """Compile without a store: what it keeps goes by name, and these may change."""
+    return Kernel(function, targetoptions=numba.njit(function).targetoptions)
+
+
+def test_what_compiled_code_calls_has_no_machine_code_until_python_calls_it_too() -> None:
+    times = kernel(lambda x, count: count * x)
+    outer = kernel(lambda x: times(x[0], 2) + times(x[0], x.size))
+    assert outer(np.array([3.0])) == 9.0
+    (inner,) = times.overloads.values()  # 2, and a number that is not known beforehand, are one kind
+    assert isinstance(inner.entry_point, InnerFunction)
+    assert times(1.5, 2) == 3.0
+    (full,) = times.overloads.values()
+    assert not isinstance(full.entry_point, InnerFunction)
+    assert outer(np.array([5.0])) == 15.0
+    again = kernel(lambda x: times(x[0], x.size) - 1.0)  # which links what there is in full
+    assert again(np.array([5.0])) == 4.0
+    assert list(times.overloads.values()) == [full]
