@@ -1,14 +1,14 @@
 """What a plan would bring, over what else could be done, with the uncertainty of the estimate.
 
 The plan is made for the kernels that were fitted. What it really brings depends on the true ones, which are known only
-within the error of estimation. So arms are weighted at random, the model is fitted again, its prior drawn
-(`resampling.py`): each replicate is a world that the log allows. In each the plan is played, and so are its rivals; the
-middle 95% of the differences are the interval.
+within the error of estimation. So arms are weighted at random, the model is fitted again, and the prior of small groups is
+drawn (`resampling.py`): each replicate is a world that the log allows. The plan is played in each, and so are its rivals.
+How far the differences lie from their mean, the middle 95% of them, is the interval around the estimate.
 
-A plan looks best in the very model that it was made for. How much of its benefit is that optimism is found by doing in
-each replicate what was done here: fit arms drawn with replacement, plan for that, and compare what the plan is said to
-bring there with what it brings in the model of the whole log (Efron 1983 for prediction rules). Estimate and interval are
-lowered by the mean of it.
+Not around their mean: random weights add noise, which the model of a replicate takes for differences between groups, and
+that favours the plan. The estimate itself has no such bias, because it is shrunk (docs/log.md has the study of both).
+
+In each world a plan is made anew as well. What it earns more than ours is what better knowledge would be worth.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.checks import as_integer, expect
 from rmab.common.cores import cores
 from rmab.data.fit import DEFAULT_HORIZON, Fit
@@ -63,8 +63,8 @@ class Evaluation:
         What the plan brings more than each.
     used : dict of str to float
         Actions a period of each.
-    optimism : float
-        What was taken off the plan's value, because it was made for the model in which it was played.
+    knowledge : float
+        What a plan that knew the truth would bring more, on average over what the truth may be.
     luck : float
         The standard deviation of what single runs of the plan bring: chance that no estimate can remove.
     model_free : ModelFree
@@ -83,7 +83,7 @@ class Evaluation:
     baselines: dict[str, Estimate]
     benefits: dict[str, Estimate]
     used: dict[str, float]
-    optimism: float
+    knowledge: float
     luck: float
     model_free: ModelFree
     replicates: int
@@ -115,6 +115,8 @@ class Evaluation:
                 told.append(f"{value} fewer {self.unit} ({high} to {low} fewer) {words[name]}.")
             else:
                 told.append(f"No sure difference in {self.unit} ({self.said(one, signed=True)}) {words[name]}.")
+        more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.1f}"
+        told.append(f"Knowing the groups for sure would bring {more} more {self.unit} on top, on average.")
         return [*told, self.model_free.words]
 
     def fields(self) -> dict[str, Any]:
@@ -122,7 +124,7 @@ class Evaluation:
         own = {"budget": self.budget, "horizon": self.horizon, "unit": self.unit, "replicates": self.replicates}
         values = {"plan": vars(self.plan), "baselines": {k: vars(v) for k, v in self.baselines.items()}}
         more = {"benefits": {k: vars(v) for k, v in self.benefits.items()}, "actions_per_period": self.used}
-        return {**own, **values, **more, "optimism": self.optimism, "luck": self.luck, "model_free": vars(self.model_free)}
+        return {**own, **values, **more, "knowledge": self.knowledge, "luck": self.luck, "model_free": vars(self.model_free)}
 
     def __repr__(self) -> str:
         over = self.said(self.benefits["rotation"], signed=True)
@@ -181,14 +183,7 @@ def evaluate(
     policy = world.policy(kernels)
     value, luck = world.earned(policy, kernels, (key, 0))
     base = np.array(list(world.baselines(kernels).values()))
-    draws, optimism = _replicates(fit, world, cells, policy, number, key, progress)
-    middle = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    off = float(optimism.mean())
-
-    def estimate(point: float, drawn: FloatArray, less: float = 0.0) -> Estimate:
-        low, high = np.quantile(drawn, middle) - less
-        return Estimate(float(point - less), float(min(low, point - less)), float(max(high, point - less)))
-
+    draws, better = _replicates(fit, world, cells, policy, number, key, progress)
     used = {"nothing": 0.0, "rotation": float(places), "random": float(places), "as logged": _rate(world)}
     return Evaluation(
         budget=places,
@@ -197,11 +192,11 @@ def evaluate(
         word=fit.log.word,
         period_word=fit.log.periods.unit,
         arms=fit.present.size,
-        plan=estimate(value, draws[:, 0], off),
-        baselines={name: estimate(base[k], draws[:, k + 1]) for k, name in enumerate(BASELINES)},
-        benefits={name: estimate(value - base[k], draws[:, 0] - draws[:, k + 1], off) for k, name in enumerate(BASELINES)},
+        plan=_around(value, draws[:, 0]),
+        baselines={name: _around(base[k], draws[:, k + 1]) for k, name in enumerate(BASELINES)},
+        benefits={name: _around(value - base[k], draws[:, 0] - draws[:, k + 1]) for k, name in enumerate(BASELINES)},
         used=used,
-        optimism=off,
+        knowledge=max(float(better.mean()), 0.0),
         luck=luck,
         model_free=model_free(fit, places, steps, seed=key),
         replicates=number,
@@ -213,34 +208,34 @@ def _rate(world: World) -> float:
     return float(np.einsum("ns,ns->", world.belief, world.rate[world.group]))
 
 
+def _around(value: float, drawn: FloatArray) -> Estimate:
+    """Return a value with the middle of how far draws (R,) lie from their mean."""
+    low, high = np.quantile(drawn - drawn.mean(), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(float(value), float(value + min(low, 0.0)), float(value + max(high, 0.0)))
+
+
 def _replicates(
-    fit: Fit, world: World, cells: Any, policy: IndexPolicy, number: int, key: int, progress: Progress | None
+    fit: Fit, world: World, cells: IntArray, policy: IndexPolicy, number: int, key: int, progress: Progress | None
 ) -> tuple[FloatArray, FloatArray]:
-    """(R, 5) what the plan and its rivals bring in each world, and (R,) how much plans of resampled logs overpromise."""
-    resampler, kernels = Resampler(fit), np.asarray(fit.kernels[cells])
-    base = world.baselines(kernels)["rotation"]
+    """(R, 5) what the plan and its rivals bring in each world, and (R,) what a plan that knew it would bring more."""
+    resampler = Resampler(fit)
 
     def one(r: int) -> tuple[int, list[float], float]:
-        rng = np.random.default_rng((key, 1, r))
-        drawn = resampler.drawn(rng)[cells]
+        drawn = resampler.drawn(np.random.default_rng((key, 1, r)))[cells]
         earned = world.earned(policy, drawn, (key, 2, r), WORK)[0]
-        values = [earned, *world.baselines(drawn).values()]
-        again = np.asarray(resampler.refitted(rng).kernels[cells])
-        other = world.policy(again)
-        promised = world.earned(other, again, (key, 3, r), WORK // 2)[0] - world.baselines(again)["rotation"]
-        kept = world.earned(other, kernels, (key, 3, r), WORK // 2)[0] - base
-        return r, values, promised - kept
+        knowing = world.earned(world.policy(drawn), drawn, (key, 2, r), WORK)[0]
+        return r, [earned, *world.baselines(drawn).values()], knowing - earned
 
-    draws, optimism = np.empty((number, 1 + len(BASELINES))), np.empty(number)
+    draws, better = np.empty((number, 1 + len(BASELINES))), np.empty(number)
     with ThreadPoolExecutor(cores()) as pool:
         waiting = [pool.submit(one, r) for r in range(number)]
         try:
             for done, future in enumerate(as_completed(waiting), start=1):
-                r, values, excess = future.result()
-                draws[r], optimism[r] = values, excess
+                r, values, more = future.result()
+                draws[r], better[r] = values, more
                 if progress is not None:
                     progress(done, number)
         except BaseException:  # an interrupt, too, must not wait for all the rest
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return draws, optimism
+    return draws, better

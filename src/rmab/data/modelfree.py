@@ -67,7 +67,7 @@ def model_free(fit: Fit, budget: int, horizon: int, *, seed: int = 0) -> ModelFr
     cell = fit.cell_of[moves.arm]
     visits = fit.counts.sum(axis=3).astype(np.float64)
     rate = np.divide(visits[..., 1], visits.sum(axis=2), out=np.zeros(visits.shape[:2]), where=visits.sum(axis=2) > 0)
-    rule = _rule(fit, budget, horizon)
+    rule = rule_of(fit, budget, horizon)
     wanted, chance = rule[cell, moves.state], rate[cell, moves.state]
     acts = float(wanted.sum())
     blind = (wanted > 0) & (chance < LEAST)
@@ -120,7 +120,7 @@ def _refused(why: str, overlap: float, least: float, effective: float) -> ModelF
     return ModelFree(why, nan, nan, nan, nan, nan, overlap, least, effective, words)
 
 
-def _rule(fit: Fit, budget: int, horizon: int) -> FloatArray:
+def rule_of(fit: Fit, budget: int, horizon: int) -> FloatArray:
     """(G, S) the part of a group in a state that the plan acts on now; where the plan has no arms, by its prices."""
     plan = fluid(fit.problem(budget, horizon), fit.reward)
     cells = np.unique(fit.cell_of[fit.present])

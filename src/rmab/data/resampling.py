@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.arrays import FloatArray
 from rmab.data.fit import Fit
-from rmab.data.shrinkage import Shrunk, Tree, pooled_rows, shrunk, strengths
+from rmab.data.shrinkage import Shrunk, Tree, descended, pooled_rows, shrunk, solved
 
 
 class Resampler:
@@ -45,22 +45,8 @@ class Resampler:
 
 def drawn_rows(counts: FloatArray, tree: Tree, rng: np.random.Generator) -> FloatArray:
     """(G, S, 2, S) kernels drawn around weighted counts (G, S, 2, S), level by level."""
-    states = counts.shape[1]
-    pooled, unseen = pooled_rows(counts.sum(axis=0))
-    whole = counts.sum(axis=0) + rng.gamma(np.full(pooled.shape, 1.0 / states))
-    rows = np.where(unseen[..., np.newaxis], pooled, whole / whole.sum(axis=2, keepdims=True))[np.newaxis]
-    for node, parent in zip(tree.nodes, tree.parents, strict=True):
-        own = _summed(counts, node, parent.size)
-        centre = rows[parent]
-        if parent.size == 1:
-            continue
-        prior = rng.gamma(strengths(own, centre)[..., np.newaxis] * centre)
-        total = (own + prior).sum(axis=3, keepdims=True)
-        rows = np.divide(own + prior, total, out=centre.copy(), where=total > 0)
-    return rows[tree.nodes[-1]] if tree.nodes and len(rows) > 1 else np.repeat(rows[:1], len(counts), axis=0)
-
-
-def _summed(counts: FloatArray, node: IntArray, size: int) -> FloatArray:
-    own = np.zeros((size, *counts.shape[1:]))
-    np.add.at(own, node, counts)
-    return own
+    strength, told = solved(counts, tree)
+    pooled, unseen = pooled_rows(told[0])
+    whole = told[0] + rng.gamma(np.full(pooled.shape, 1.0 / counts.shape[1]))
+    everybody = np.where(unseen[..., np.newaxis], pooled, whole / whole.sum(axis=2, keepdims=True))
+    return descended(everybody, strength, told[1:], tree, len(counts), rng)

@@ -171,7 +171,7 @@ def _by_rank(
 def _by_program(
     worth: FloatArray, order: IntArray, places: int, caps: tuple[Cap, ...], room: dict[str, int]
 ) -> tuple[IntArray, dict[str, float]]:
-    """Choose the best under caps that overlap: an integer programme over kinds of arms, with the prices of its relaxation."""
+    """Choose the best under caps that overlap: an integer programme over kinds of arms; prices by relaxation."""
     line = order[worth[order] > 0]
     if line.size == 0 or places == 0:
         return line[:0], {cap.label: 0.0 for cap in caps}

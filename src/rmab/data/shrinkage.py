@@ -23,6 +23,7 @@ from scipy.special import gammaln
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 
 WEAKEST, STRONGEST, RUNGS = -4.0, 20.0, 25  # of the strengths that are tried: powers of 2
+ROUNDS, SETTLED = 5, 0.05  # of strengths and centres in turn, and when they have settled
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class Tree(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class Shrunk(ReadOnly):
-    """Kernels (G, S, 2, S), those of everybody (S, 2, S), the strength of every level (L, S, 2), and rows never seen (S, 2)."""
+    """Kernels (G, S, 2, S), those of everybody (S, 2, S), strengths by level (L, S, 2), and rows never seen (S, 2)."""
 
     kernels: FloatArray
     pooled: FloatArray
@@ -80,19 +81,21 @@ def pooled_rows(counts: FloatArray) -> tuple[FloatArray, BoolArray]:
 
 def strengths(counts: FloatArray, centre: FloatArray) -> FloatArray:
     """Return the strength (S, 2) that makes counts (n, S, 2, S) of groups around centres of the same shape most likely."""
-    tried = np.exp2(np.linspace(WEAKEST, STRONGEST, RUNGS))
-    likely = np.stack([_likelihood(counts, centre, m) for m in tried])  # (rungs, S, 2)
-    best = np.clip(likely.argmax(axis=0), 1, RUNGS - 2)
-    low, mid, high = (np.take_along_axis(likely, (best + k)[np.newaxis], 0)[0] for k in (-1, 0, 1))
-    bend = low - 2 * mid + high  # the vertex of the parabola through the best rung and its neighbours
-    shift = np.divide(low - high, 2 * bend, out=np.zeros_like(bend), where=bend < 0)
-    at = WEAKEST + (STRONGEST - WEAKEST) / (RUNGS - 1) * (best + np.clip(shift, -1, 1))
-    return np.asarray(np.exp2(at))
+    rung = (STRONGEST - WEAKEST) / (RUNGS - 1)
+    ladder = WEAKEST + rung * np.arange(RUNGS)
+    likely = np.stack([_likelihood(counts, centre, np.full(counts.shape[1:3], np.exp2(at))) for at in ladder])
+    best = ladder[np.clip(likely.argmax(axis=0), 1, RUNGS - 2)]  # (S, 2)
+    for width in (rung, rung / 4, rung / 16):
+        low, mid, high = (_likelihood(counts, centre, np.exp2(best + side * width)) for side in (-1, 0, 1))
+        bend = low - 2 * mid + high  # the vertex of the parabola through three points
+        shift = np.divide(low - high, 2 * bend, out=np.sign(high - low), where=bend < 0)
+        best = np.clip(best + width * np.clip(shift, -1, 1), WEAKEST, STRONGEST)
+    return np.asarray(np.exp2(best))
 
 
-def _likelihood(counts: FloatArray, centre: FloatArray, m: float) -> FloatArray:
-    """Return L(m) of every state and action, (S, 2)."""
-    visits, prior = counts.sum(axis=3), m * centre
+def _likelihood(counts: FloatArray, centre: FloatArray, m: FloatArray) -> FloatArray:
+    """Return L(m) of every state and action, (S, 2), at strengths m (S, 2)."""
+    visits, prior = counts.sum(axis=3), m[..., np.newaxis] * centre
     known = prior > 0
     cells = gammaln(np.where(known, prior + counts, 1.0)) - gammaln(np.where(known, prior, 1.0))
     rows = gammaln(m) - gammaln(m + visits) + cells.sum(axis=3)
@@ -101,17 +104,67 @@ def _likelihood(counts: FloatArray, centre: FloatArray, m: float) -> FloatArray:
 
 def shrunk(counts: FloatArray, tree: Tree) -> Shrunk:
     """Return the kernels of cells with counts (G, S, 2, S), which need not be whole."""
-    pooled, unseen = pooled_rows(counts.sum(axis=0))
-    rows, found = pooled[np.newaxis], []
-    for node, parent in zip(tree.nodes, tree.parents, strict=True):
-        own = np.zeros((parent.size, *counts.shape[1:]))
-        np.add.at(own, node, counts)
+    strength, told = solved(counts, tree)
+    pooled, unseen = pooled_rows(told[0])
+    rows = descended(pooled, strength, told[1:], tree, len(counts))
+    table = np.stack(strength) if strength else np.zeros((0, *pooled.shape[:2]))
+    return Shrunk(frozen(rows / rows.sum(axis=3, keepdims=True)), frozen(pooled), frozen(table), frozen(unseen))
+
+
+def solved(counts: FloatArray, tree: Tree) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Return the strength (S, 2) of every level, and what its nodes tell (nodes, S, 2, S); first, of everybody (S, 2, S).
+
+    Strengths need centres, and centres need strengths: a few rounds settle both.
+    """
+    strength: list[FloatArray] = [np.full(counts.shape[1:3], np.inf) for _ in tree.nodes]
+    for _ in range(ROUNDS):
+        told, before = _told(counts, strength, tree), strength
+        rows, strength = pooled_rows(told[0])[0][np.newaxis], []
+        for own, parent in zip(told[1:], tree.parents, strict=True):
+            m = strengths(own, rows[parent]) if parent.size > 1 else np.zeros(own.shape[1:3])
+            rows = posterior(own, m[..., np.newaxis] * rows[parent], rows[parent])
+            strength.append(m)
+        if all(np.allclose(np.log1p(a), np.log1p(b), rtol=0, atol=SETTLED) for a, b in zip(strength, before, strict=True)):
+            break
+    return strength, _told(counts, strength, tree)
+
+
+def _told(counts: FloatArray, strength: list[FloatArray], tree: Tree) -> list[FloatArray]:
+    """Return what the nodes of every level tell (nodes, S, 2, S), everybody (S, 2, S) first and the cells' counts last.
+
+    n visits of a group tell n m / (n + m) of its parent: at most m, because the group is a draw around it.
+    """
+    levels = [counts]
+    for level in reversed(range(len(tree.nodes))):
+        own, parent, m = levels[-1], tree.parents[level], strength[level]
+        bounded = np.isfinite(m) & (parent.size > 1)
+        limit = np.where(bounded, m, 1.0)
+        part = np.where(bounded, limit / (own.sum(axis=3) + limit), 1.0)
+        whole = np.zeros((int(parent.max()) + 1, *counts.shape[1:]))
+        np.add.at(whole, parent, own * part[..., np.newaxis])
+        levels.append(whole)
+    everybody = levels.pop()[0] if tree.nodes else counts.sum(axis=0)
+    return [everybody, *(levels[::-1] if tree.nodes else [])]
+
+
+def posterior(own: FloatArray, prior: FloatArray, centre: FloatArray) -> FloatArray:
+    """Return the rows of counts and a prior, all (n, S, 2, S); the centre where there is neither."""
+    total = (own + prior).sum(axis=3, keepdims=True)
+    return np.asarray(np.divide(own + prior, total, out=centre.copy(), where=total > 0))
+
+
+def descended(
+    pooled: FloatArray,
+    strength: list[FloatArray],
+    told: list[FloatArray],
+    tree: Tree,
+    cells: int,
+    rng: np.random.Generator | None = None,
+) -> FloatArray:
+    """(G, S, 2, S) the kernels of all cells, level by level below those of everybody; with rng, priors are drawn."""
+    rows = pooled[np.newaxis]
+    for own, parent, m in zip(told, tree.parents, strength, strict=True):
         centre = rows[parent]
-        m = strengths(own, centre) if parent.size > 1 else np.zeros(pooled.shape[:2])
-        weight = m[..., np.newaxis]
-        total = own.sum(axis=3, keepdims=True) + weight
-        rows = np.divide(own + weight * centre, total, out=centre.copy(), where=total > 0)
-        found.append(m)
-    kernels = rows[tree.nodes[-1]] if tree.nodes else np.repeat(rows, len(counts), axis=0)
-    strength = np.stack(found) if found else np.zeros((0, *pooled.shape[:2]))
-    return Shrunk(frozen(kernels / kernels.sum(axis=3, keepdims=True)), frozen(pooled), frozen(strength), frozen(unseen))
+        prior = m[..., np.newaxis] * centre
+        rows = posterior(own, prior if rng is None else rng.gamma(prior), centre)
+    return rows[tree.nodes[-1]] if tree.nodes else np.repeat(rows, cells, axis=0)
