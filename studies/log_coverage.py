@@ -3,9 +3,9 @@
     python studies/log_coverage.py --out out/coverage --repetitions 200
     python studies/log_coverage.py --out out/coverage-spread --repetitions 200 --spread 0.3
 
-Every repetition draws a programme and its log, fits it, evaluates the plan with its intervals, and then plays the very same plan
-and its rivals with the true kernels of every arm. One line of JSON for each is kept in the folder: the same command goes on
-where it stopped. At the end a table is printed, as it stands in docs/log.md.
+Every repetition draws a programme and its log, fits it, evaluates the plan with its intervals, and then plays the very
+same plan and its rivals with the true kernels of every arm. One line of JSON for each is kept in the folder: the same
+command goes on where it stopped. At the end a table is printed, as it stands in docs/log.md.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def repetition(number: int, options: argparse.Namespace) -> dict[str, Any]:
     for name, real in benefits.items():
         one = found.benefits[name]
         kept["benefit"][name] = {"value": one.value, "low": one.low, "high": one.high, "truth": real}
-    kept["effects"] = effects(fitted, truth)
+    kept["effects"] = effects(fitted, truth, options.replicates)
     if not found.model_free.refused:
         free = found.model_free
         kept["model free"] = {"low": free.low, "high": free.high, "truth": true_rule_value(fitted, truth, options)}
@@ -55,11 +55,11 @@ def true_benefits(fitted: Any, truth: np.ndarray, options: argparse.Namespace, n
     return {name: earned - value for name, value in alone.baselines(truth).items()}
 
 
-def effects(fitted: Any, truth: np.ndarray) -> dict[str, float]:
+def effects(fitted: Any, truth: np.ndarray, replicates: int) -> dict[str, float]:
     """Return the part of groups whose effect lies in its interval, and of those with fewer than 50 actions seen."""
     inside, small = [], []
     visits = fitted.counts.sum(axis=(2, 3)).astype(float)
-    for g, one in enumerate(rmab.data.effects_of(fitted)):
+    for g, one in enumerate(rmab.data.effects_of(fitted, replicates=replicates)):
         kernels = truth[fitted.cell_of == g].mean(axis=0)
         rise = (kernels[:, 1] - kernels[:, 0])[:, fitted.pay.goal]
         weight = visits[g] / visits[g].sum() if visits[g].sum() else np.full(3, 1 / 3)

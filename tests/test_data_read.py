@@ -156,7 +156,7 @@ def test_lines_are_right_below_blank_lines(tmp_path: Path) -> None:
 def test_blank_rows_of_a_spreadsheet_are_left_out_and_noted(tmp_path: Path) -> None:
     log = read(csv(tmp_path, "A,1,ok,yes", ",,,", " , ,,"))
     assert log.arm_of.size == 1
-    assert [str(one) for one in log.notes][0] == "lines 3, 4: blank rows are left out"
+    assert str(log.notes[0]) == "lines 3, 4: blank rows are left out"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from rmab.play.policy import IndexPolicy
 
 BASELINES = ("nothing", "rotation", "random", "as logged")
 LEVEL = 0.95
-WORK = 1_000_000  # arm-periods simulated in a replicate
+WORK = 500_000  # arm-periods simulated in a replicate
 Progress = Callable[[int, int], None]
 
 

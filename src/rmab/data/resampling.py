@@ -1,10 +1,11 @@
-"""Resampled logs: arms are drawn anew with replacement, or weighted at random, and the model is fitted again.
+"""What the kernels may really be, as far as a log tells: draws behind the intervals.
 
-Arms are the independent units of a log: records of one arm hang together, so whole arms are drawn. Two kinds are used.
-The plain bootstrap draws arms with replacement and gives the error of the estimate. The Bayesian one (Rubin 1981) weighs
-every arm by an exponential number; with the prior of the shrinkage drawn as records of its own (gamma numbers whose mean
-is the prior's strength), it gives draws of what the kernels may really be, also for groups that borrow most of what is
-known of them (as Laird & Louis 1987, their type III: the prior is estimated again in every draw).
+Arms are the independent units of a log: records of one arm hang together. So every arm is weighted by an exponential
+number, and the model is fitted to the weighted records: the Bayesian bootstrap over arms (Rubin 1981). The prior of the
+shrinkage is drawn, too, as records of its own (gamma numbers whose mean is its strength times its centre): else groups
+that borrow most of what is known of them would look far too sure. Its strength m is drawn from the marginal likelihood of
+the weighted counts, with a prior that is uniform in the standard deviation between groups, 1 / sqrt(m) (Gelman 2006):
+where groups are few, the most likely strength is often infinite, and tells nothing of those that are nearly as likely.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.data.fit import Fit
-from rmab.data.shrinkage import Shrunk, Tree, descended, pooled_rows, shrunk, solved
+from rmab.data.shrinkage import drawn_strengths, pooled_rows, posterior, told_by
 
 
 class Resampler:
@@ -22,31 +23,26 @@ class Resampler:
     def __init__(self, fitted: Fit) -> None:
         moves, states = fitted.log.transitions, len(fitted.log.state_names)
         self.tree, self.arms, self.shape = fitted.tree, len(fitted.log.arms), fitted.counts.shape
+        self.strength = list(fitted.rows.strength)
         kind = (moves.state * 2 + moves.action) * states + moves.after
         size = 2 * states * states
         both, self.times = np.unique(moves.arm * size + kind, return_counts=True)
         self.arm, self.place = both // size, fitted.cell_of[both // size] * size + both % size
-        self.known = np.unique(moves.arm)  # arms that show a transition
 
     def counts(self, weights: FloatArray) -> FloatArray:
         """(G, S, 2, S) the transitions, every arm (N,) weighted."""
         found = np.bincount(self.place, weights=self.times * weights[self.arm], minlength=int(np.prod(self.shape)))
         return np.asarray(found.reshape(self.shape), dtype=np.float64)
 
-    def refitted(self, rng: np.random.Generator) -> Shrunk:
-        """Fit arms that are drawn with replacement."""
-        drawn = np.bincount(rng.choice(self.known, self.known.size), minlength=self.arms).astype(np.float64)
-        return shrunk(self.counts(drawn), self.tree)
-
     def drawn(self, rng: np.random.Generator) -> FloatArray:
         """(G, S, 2, S) what the kernels may be."""
-        return drawn_rows(self.counts(rng.exponential(size=self.arms)), self.tree, rng)
-
-
-def drawn_rows(counts: FloatArray, tree: Tree, rng: np.random.Generator) -> FloatArray:
-    """(G, S, 2, S) kernels drawn around weighted counts (G, S, 2, S), level by level."""
-    strength, told = solved(counts, tree)
-    pooled, unseen = pooled_rows(told[0])
-    whole = told[0] + rng.gamma(np.full(pooled.shape, 1.0 / counts.shape[1]))
-    everybody = np.where(unseen[..., np.newaxis], pooled, whole / whole.sum(axis=2, keepdims=True))
-    return descended(everybody, strength, told[1:], tree, len(counts), rng)
+        counts = self.counts(rng.exponential(size=self.arms))
+        told = told_by(counts, self.strength, self.tree)
+        pooled, unseen = pooled_rows(told[0])
+        whole = told[0] + rng.gamma(np.full(pooled.shape, 1.0 / counts.shape[1]))
+        rows = np.where(unseen[..., np.newaxis], pooled, whole / whole.sum(axis=2, keepdims=True))[np.newaxis]
+        for own, parent in zip(told[1:], self.tree.parents, strict=True):
+            centre = rows[parent]
+            m = drawn_strengths(own, centre, rng) if parent.size > 1 else np.zeros(own.shape[1:3])
+            rows = posterior(own, rng.gamma(m[..., np.newaxis] * centre), centre)
+        return rows[self.tree.nodes[-1]] if self.tree.nodes else np.repeat(rows, self.shape[0], axis=0)

@@ -67,7 +67,7 @@ def chosen(index: FloatArray, order: IntArray, waited: IntArray, luck: FloatArra
     why = np.full(index.size, NOT, dtype=np.int64)
     _check(wish, index.size)
     why[wish.must] = MUST
-    overdue = _floor(why, waited, luck, wish)
+    _floor(why, waited, luck, wish)
     free = wish.budget - wish.lots - int((why != NOT).sum())
     worth = np.where(
         (why == NOT) & ~wish.barred & (index > TIE * max(float(np.abs(index).max(initial=0.0)), 1e-300)), index, 0.0
@@ -78,7 +78,8 @@ def chosen(index: FloatArray, order: IntArray, waited: IntArray, luck: FloatArra
     taken, prices = pick(worth, order, max(free, 0), wish.caps, room)
     why[taken] = INDEX
     chance = _lots(why, luck, wish)
-    return Choice(why, chance, prices, overdue)
+    late = (waited >= wish.every) & (why == NOT) & ~wish.barred if wish.every else np.zeros(index.size, dtype=bool)
+    return Choice(why, chance, prices, int(late.sum()))
 
 
 def _check(wish: Wish, count: int) -> None:
@@ -111,14 +112,13 @@ def _check(wish: Wish, count: int) -> None:
                 )
 
 
-def _floor(why: IntArray, waited: IntArray, luck: FloatArray, wish: Wish) -> int:
+def _floor(why: IntArray, waited: IntArray, luck: FloatArray, wish: Wish) -> None:
     """Give places to arms that are due, the longest waiting first, and to as many more as later periods could not serve.
 
-    Of the arms that are due within d more periods, all beyond d budgets must have their turn now. Return how many of those
-    that should have one now, do not.
+    Of the arms that are due within d more periods, all beyond d budgets must have their turn now.
     """
     if not wish.every:
-        return 0
+        return
     places = wish.budget - wish.lots
     slack = np.maximum(wish.every - waited, 0)
     slack[wish.barred | (why != NOT)] = wish.every + 1
@@ -126,8 +126,9 @@ def _floor(why: IntArray, waited: IntArray, luck: FloatArray, wish: Wish) -> int
     line = line[slack[line] <= wish.every]
     left = places - int((why != NOT).sum())
     room = [cap.most - int((why != NOT)[cap.members].sum()) for cap in wish.caps]
-    needs = [(cap.members, _needed(slack[cap.members], cap.most)) for cap in wish.caps]
-    needs.append((np.ones(why.size, dtype=bool), _needed(slack, places)))
+    waiting = slack <= wish.every
+    needs = [(cap.members, _needed(slack[cap.members & waiting], cap.most)) for cap in wish.caps]
+    needs.append((np.ones(why.size, dtype=bool), _needed(slack[waiting], places)))
     for members, need in needs:
         served = int((why == FLOOR)[members].sum())
         for n in line[members[line]]:
@@ -139,14 +140,12 @@ def _floor(why: IntArray, waited: IntArray, luck: FloatArray, wish: Wish) -> int
             why[n], left, served = FLOOR, left - 1, served + 1
             for k in inside:
                 room[k] -= 1
-    return int(((slack == 0) & (why == NOT)).sum())
 
 
 def _needed(slack: IntArray, places: int) -> int:
     """Return how many must have a turn now, so that all can have theirs in time with so many places a period."""
-    due = np.cumsum(np.bincount(slack)) if slack.size else np.zeros(1, dtype=np.int64)
-    due = due[:-1] if due.size > 1 and slack.size else due
-    return int(max(0, (due - places * np.arange(due.size)).max(initial=0)))
+    due = np.cumsum(np.bincount(slack))
+    return int((due - places * np.arange(due.size)).max(initial=0))
 
 
 def _by_rank(

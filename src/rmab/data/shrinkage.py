@@ -79,18 +79,39 @@ def pooled_rows(counts: FloatArray) -> tuple[FloatArray, BoolArray]:
     return rows, unseen
 
 
-def strengths(counts: FloatArray, centre: FloatArray) -> FloatArray:
-    """Return the strength (S, 2) that makes counts (n, S, 2, S) of groups around centres of the same shape most likely."""
+def strengths(counts: FloatArray, centre: FloatArray, near: FloatArray | None = None) -> FloatArray:
+    """Return the strength (S, 2) that makes counts (n, S, 2, S) of groups around centres of the same shape most likely.
+
+    near (S, 2): strengths that are not far off, to save the search.
+    """
     rung = (STRONGEST - WEAKEST) / (RUNGS - 1)
-    ladder = WEAKEST + rung * np.arange(RUNGS)
-    likely = np.stack([_likelihood(counts, centre, np.full(counts.shape[1:3], np.exp2(at))) for at in ladder])
-    best = ladder[np.clip(likely.argmax(axis=0), 1, RUNGS - 2)]  # (S, 2)
+    if near is None:
+        likely = _ladder(counts, centre)
+        best = WEAKEST + rung * np.clip(likely.argmax(axis=0), 1, RUNGS - 2)  # (S, 2)
+    else:
+        best = np.log2(near)
     for width in (rung, rung / 4, rung / 16):
         low, mid, high = (_likelihood(counts, centre, np.exp2(best + side * width)) for side in (-1, 0, 1))
         bend = low - 2 * mid + high  # the vertex of the parabola through three points
         shift = np.divide(low - high, 2 * bend, out=np.sign(high - low), where=bend < 0)
         best = np.clip(best + width * np.clip(shift, -1, 1), WEAKEST, STRONGEST)
     return np.asarray(np.exp2(best))
+
+
+def _ladder(counts: FloatArray, centre: FloatArray) -> FloatArray:
+    """(rungs, S, 2) L(m) at all strengths that are tried."""
+    tried = np.exp2(np.linspace(WEAKEST, STRONGEST, RUNGS))
+    return np.stack([_likelihood(counts, centre, np.full(counts.shape[1:3], m)) for m in tried])
+
+
+def drawn_strengths(counts: FloatArray, centre: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return strengths (S, 2) drawn from their likelihood, with a prior that is uniform in 1 / sqrt(m)."""
+    tried = np.linspace(WEAKEST, STRONGEST, RUNGS)
+    likely = _ladder(counts, centre) - 0.5 * np.log(2.0) * tried[:, np.newaxis, np.newaxis]
+    odds = np.exp(likely - likely.max(axis=0))
+    odds = np.cumsum(odds, axis=0) / odds.sum(axis=0)
+    rung = np.minimum((odds < rng.random(counts.shape[1:3])).sum(axis=0), RUNGS - 1)
+    return np.asarray(np.exp2(tried[rung]))
 
 
 def _likelihood(counts: FloatArray, centre: FloatArray, m: FloatArray) -> FloatArray:
@@ -106,7 +127,10 @@ def shrunk(counts: FloatArray, tree: Tree) -> Shrunk:
     """Return the kernels of cells with counts (G, S, 2, S), which need not be whole."""
     strength, told = solved(counts, tree)
     pooled, unseen = pooled_rows(told[0])
-    rows = descended(pooled, strength, told[1:], tree, len(counts))
+    rows = pooled[np.newaxis]
+    for own, parent, m in zip(told[1:], tree.parents, strength, strict=True):
+        rows = posterior(own, m[..., np.newaxis] * rows[parent], rows[parent])
+    rows = rows[tree.nodes[-1]] if tree.nodes else np.repeat(rows, len(counts), axis=0)
     table = np.stack(strength) if strength else np.zeros((0, *pooled.shape[:2]))
     return Shrunk(frozen(rows / rows.sum(axis=3, keepdims=True)), frozen(pooled), frozen(table), frozen(unseen))
 
@@ -118,18 +142,19 @@ def solved(counts: FloatArray, tree: Tree) -> tuple[list[FloatArray], list[Float
     """
     strength: list[FloatArray] = [np.full(counts.shape[1:3], np.inf) for _ in tree.nodes]
     for _ in range(ROUNDS):
-        told, before = _told(counts, strength, tree), strength
+        told, before = told_by(counts, strength, tree), strength
         rows, strength = pooled_rows(told[0])[0][np.newaxis], []
         for own, parent in zip(told[1:], tree.parents, strict=True):
-            m = strengths(own, rows[parent]) if parent.size > 1 else np.zeros(own.shape[1:3])
+            near = before[len(strength)] if np.isfinite(before[len(strength)]).all() else None
+            m = strengths(own, rows[parent], near) if parent.size > 1 else np.zeros(own.shape[1:3])
             rows = posterior(own, m[..., np.newaxis] * rows[parent], rows[parent])
             strength.append(m)
         if all(np.allclose(np.log1p(a), np.log1p(b), rtol=0, atol=SETTLED) for a, b in zip(strength, before, strict=True)):
             break
-    return strength, _told(counts, strength, tree)
+    return strength, told_by(counts, strength, tree)
 
 
-def _told(counts: FloatArray, strength: list[FloatArray], tree: Tree) -> list[FloatArray]:
+def told_by(counts: FloatArray, strength: list[FloatArray], tree: Tree) -> list[FloatArray]:
     """Return what the nodes of every level tell (nodes, S, 2, S), everybody (S, 2, S) first and the cells' counts last.
 
     n visits of a group tell n m / (n + m) of its parent: at most m, because the group is a draw around it.
@@ -151,20 +176,3 @@ def posterior(own: FloatArray, prior: FloatArray, centre: FloatArray) -> FloatAr
     """Return the rows of counts and a prior, all (n, S, 2, S); the centre where there is neither."""
     total = (own + prior).sum(axis=3, keepdims=True)
     return np.asarray(np.divide(own + prior, total, out=centre.copy(), where=total > 0))
-
-
-def descended(
-    pooled: FloatArray,
-    strength: list[FloatArray],
-    told: list[FloatArray],
-    tree: Tree,
-    cells: int,
-    rng: np.random.Generator | None = None,
-) -> FloatArray:
-    """(G, S, 2, S) the kernels of all cells, level by level below those of everybody; with rng, priors are drawn."""
-    rows = pooled[np.newaxis]
-    for own, parent, m in zip(told, tree.parents, strength, strict=True):
-        centre = rows[parent]
-        prior = m[..., np.newaxis] * centre
-        rows = posterior(own, prior if rng is None else rng.gamma(prior), centre)
-    return rows[tree.nodes[-1]] if tree.nodes else np.repeat(rows, cells, axis=0)

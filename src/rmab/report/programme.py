@@ -1,4 +1,4 @@
-"""The report of a programme, for its manager: what the plan brings, who is reached, what the data cannot tell. One offline page."""
+"""The report of a programme, for its manager: what the plan brings, who is reached, what the data cannot tell."""
 
 from __future__ import annotations
 
@@ -102,9 +102,8 @@ def headline(fit: Fit, calls: WeeklyList, found: Evaluation) -> list[str]:
     plan = f"With {found.budget:,} {word}s a {per}, the plan brings over the next {found.horizon} {per}s"
     told = [f"{plan}: {found.sentences()[0]}", found.sentences()[1]]
     gain = found.benefits["nothing"].value / max(found.budget * found.horizon, 1)
-    told.append(
-        f"One {word} brings {gain:.2g} {found.unit} on average. The list for {calls.label} has {int(calls.active.sum()):,} names."
-    )
+    size = int(calls.active.sum())
+    told.append(f"One {word} brings {gain:.2g} {found.unit} on average. The list for {calls.label} has {size:,} names.")
     return told
 
 
