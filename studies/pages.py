@@ -8,12 +8,13 @@ python studies/pages.py case results/paper-cpap     (prints the tables of docs/r
 
 import argparse
 import sys
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from rmab.model.adversaries import ADVERSARIES
+from rmab.model.adversaries import ADVERSARIES, STRONGER
 from rmab.report.statistics import Interval, interval
 from rmab.report.summary import COLUMNS, Cell, Scaling, Summary, summarise
 from rmab.study import Results
@@ -136,27 +137,37 @@ def learning(folder: Path, parts: Path) -> str:
 
 def _regrets(learners: list[str], cells: dict[tuple[str, str], Cell], to: str) -> str:
     """Learners by adversaries: regret relative to a comparator in per cent."""
-    lines = []
+    lines, there_are = [], _adversaries(cells)
     for label in learners:
-        mine = [cells.get((against, label)) for against in ADVERSARIES]
+        mine = [cells.get((against, label)) for against in there_are]
         there = [cell for cell in mine if cell is not None]
         if there:
             rounds = "-".join(map(str, sorted({cell.rounds.size for cell in there})))
             seconds = f"{np.concatenate([cell.columns['seconds'].ravel() for cell in there]).mean():.2f}"
             shown = ["" if cell is None else per_cent(cell.relative(to)) for cell in mine]
             lines.append([label, *shown, rounds, seconds])
-    return rows([f"regret to {to}, %", *ADVERSARIES, "rounds", "s / episode"], lines, 1)
+    return rows([f"regret to {to}, %", *map(_labelled, there_are), "rounds", "s / episode"], lines, 1)
+
+
+def _adversaries(cells: Iterable[tuple[str, str]]) -> list[str]:
+    """List the adversaries, in their usual order, that there are cells (adversary, learner) of."""
+    played = {against for against, _ in cells}
+    return [one for one in ADVERSARIES if one in played]
+
+
+def _labelled(against: str) -> str:
+    return f"{against} (stronger than the paper's)" if against in STRONGER else against
 
 
 def _above_ucmd(learners: list[str], cells: dict[tuple[str, str], Cell]) -> str:
     """By how much honest learners lose more than `ucmd` in the same rounds, in per cent of O1."""
-    lines = []
+    lines, there_are = [], _adversaries(cells)
     for label in (one for one in learners if one != "ucmd"):
-        pairs = [(cells.get((against, label)), cells.get((against, "ucmd"))) for against in ADVERSARIES]
+        pairs = [(cells.get((against, label)), cells.get((against, "ucmd"))) for against in there_are]
         if all(cell is None or cell.privileged for cell, _ in pairs):
             continue
         lines.append([label, *("" if a is None or b is None else _difference(a, b) for a, b in pairs)])
-    return rows(["regret to O1 above `ucmd`'s in the same rounds, points", *ADVERSARIES], lines, 1)
+    return rows(["regret to O1 above `ucmd`'s in the same rounds, points", *map(_labelled, there_are)], lines, 1)
 
 
 def _difference(one: Cell, other: Cell) -> str:
@@ -180,13 +191,14 @@ def comparison(folder: Path, grown: Path) -> str:
             seconds = _milliseconds(here) if here else f"{_milliseconds([small[label]])} (4 arms)" if label in small else ""
             table.append([f"`{name}`{label.removeprefix(name)}", *known, exponent(powers.get(label)), seconds])
     head = ["learner", "paper", "model", "setting", "feedback", "constraint", "algorithm", "regret as stated"]
-    tasks = [f"cpap@{against}" for against in ADVERSARIES]
+    played = _adversaries((task.removeprefix("cpap@"), label) for task, label in cells)
+    tasks = [f"cpap@{against}" for against in played]
     lines = []
     for label in (one for one in labels if any((task, one) in cells for task in tasks)):
         mine = [cells.get((task, label)) for task in tasks]
         lines.append([label, *("" if cell is None else per_cent(cell.relative("O1")) for cell in mine)])
     first = rows([*head, "exponent of T (95%)", "ms / episode"], table, 8)
-    second = rows(["regret to O1, %", *ADVERSARIES], lines, 1)
+    second = rows(["regret to O1, %", *map(_labelled, played)], lines, 1)
     counts = sorted({cell.rounds.size for cell in cells.values()})
     return PAGE.format(
         first=first, second=second, rounds="-".join(map(str, counts)), grown=growing.study.rounds, most=counts[-1]

@@ -68,11 +68,10 @@ def ended(pools: Pools, observed: Observed, number: int = 0, before: Any = None,
         "seed": 0,
         "feedback": None,
         "observed": observed,
-        "policy": IndexPolicy(np.ones((view.arms, view.states)), view.budget),
-        "mass": mass,
         "before": counts,
         "counts": counts + observed.counts,
         "basis": counts,
         "in_force": lambda: None,
+        "executed": lambda: (IndexPolicy(np.ones((view.arms, view.states)), view.budget), mass),
     }
     return Episode(**{**fields, **changes})

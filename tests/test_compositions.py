@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.learning import L1, Direct, Estimate, Kl, Revealed, Rewards, Step, Stepped, Ucmd, option
+from rmab.learning import L1, Direct, Estimate, Kl, Lazy, Revealed, Rewards, Step, Stepped, Ucmd, option
 from rmab.learning.algorithms.uob_reps import UpperOccupancy
 
 TASK = rmab.task("cpap", episodes=3, arms=4, budget=2, horizon=5)
@@ -53,7 +53,7 @@ def test_parts_that_need_full_feedback_get_it():
 
 
 def test_balls_bound_occupancies_by_the_boxes_around_them():
-    run = rmab.run(TASK, Ucmd(rewards=UpperOccupancy(), sets=L1()))
+    run = rmab.run(TASK, Ucmd(rewards=UpperOccupancy(), sets=L1(), step=Lazy()))
     assert np.isfinite(run.reward).all()
 
 

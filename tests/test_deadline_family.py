@@ -301,10 +301,10 @@ class TestTheDay:
 
     @pytest.mark.parametrize("against", ADVERSARIES)
     def test_every_adversary(self, against: str) -> None:
-        task = rmab.task(f"deadline-day@{against}", **{**SMALL, "horizon": 48, "episodes": 3})
+        task = rmab.task(f"deadline-day@{against}", **{**SMALL, "horizon": 48, "episodes": 8})
         assert task.name == f"deadline-day@{against}"
-        reward = task.reward(2, np.zeros(task.base_reward.shape))
-        assert reward.shape == (3, 24, 120, 2)
+        reward = np.stack([task.reward(t, np.zeros(task.base_reward.shape)) for t in range(8)])  # some may pay nothing
+        assert reward.shape == (8, 3, 24, 120, 2)
         assert task.adversary.low <= reward.min() < reward.max() <= task.adversary.high
 
     def test_its_options_can_be_changed(self) -> None:

@@ -12,6 +12,7 @@ import rmab
 from rmab.errors import FileError, ModelError, RmabError
 from rmab.families.cpap import ADHERENT, NON_ADHERENT
 from rmab.families.deadline import STATES, earliest_deadline_first, least_laxity_first
+from rmab.model.adversaries import ADVERSARIES
 from strategies import random_problem
 
 SHAPES = {"cpap": (20, 3, 10, 50, 50), "cpap-adherence": (20, 3, 10, 50, 50), "deadline": (100, 120, 30, 100, 100)}
@@ -21,6 +22,7 @@ SHAPES |= {"conveyor": (100, 8, 50, 200, 50), "non-indexable": (100, 3, 50, 200,
 SHAPES |= {"non-sa": (100, 10, 60, 200, 50), "circulant": (100, 4, 20, 200, 50)}
 SHAPES |= {"restart": (100, 5, 20, 200, 50), "machine": (50, 6, 10, 100, 50), "queue": (50, 11, 15, 100, 50)}
 SHAPES |= {"random-dense": (20, 5, 5, 50, 50), "random-sparse": (20, 8, 5, 50, 50), "random-types": (60, 5, 15, 50, 50)}
+SHAPES["swim"] = (10, 4, 3, 30, 60)
 SHAPES["deadline-day"] = (100, 120, (20 * 32 + 4 * 24) / 24, 288, 20)  # the budget of the mean step
 
 
@@ -41,8 +43,8 @@ def test_every_listed_task_exists_with_its_sizes_and_range(name: str) -> None:
         assert reward.shape == ((100, 24, 120, 2) if problem.phases > 1 else (sizes[0], sizes[1], 2))
 
 
-def test_there_are_eighteen_families_and_six_adversaries() -> None:
-    assert len(rmab.tasks()) == 108
+def test_there_are_nineteen_families_and_eleven_adversaries() -> None:
+    assert len(rmab.tasks()) == 209
     assert all(summary for summary in rmab.tasks().values())
 
 
@@ -51,6 +53,12 @@ def test_the_guide_lists_every_family_and_no_other() -> None:
     rows = guide.partition("| family |")[2].partition("\n\n")[0].splitlines()[2:]
     listed = [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
     assert sorted(listed) == sorted(SHAPES) == sorted({name.partition("@")[0] for name in rmab.tasks()})
+
+
+def test_the_guide_lists_every_adversary_and_no_other() -> None:
+    guide = (Path(__file__).parent.parent / "docs" / "cli.md").read_text(encoding="utf-8")
+    rows = guide.partition("| adversary |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == list(ADVERSARIES)
 
 
 def test_the_same_seed_gives_the_same_task_and_another_seed_another() -> None:

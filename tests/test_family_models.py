@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 import rmab
 from rmab.common.arrays import FloatArray
@@ -63,6 +64,27 @@ def test_machine_moves_as_it_says() -> None:
     np.testing.assert_allclose(task.problem.arms.kernels[0, :, 0], [[0.75, 0.25, 0], [0, 0.75, 0.25], [0, 0, 1]])
     np.testing.assert_allclose(task.problem.arms.kernels[0, :, 1], [[1, 0, 0], [0.75, 0.25, 0], [0.75, 0, 0.25]])
     np.testing.assert_allclose(task.base_reward[7], [[0, -0.5], [-1, -0.5], [-4, -0.5]])
+
+
+def test_swim_moves_and_pays_as_it_says() -> None:
+    task = rmab.task("swim", seed=3, states=3, forward=0.5, drift=0.25, trap=0.01, arms=2, budget=1)
+    for kernel in task.problem.arms.kernels:
+        np.testing.assert_allclose(kernel[:, 0], [[1, 0, 0], [0.25, 0.75, 0], [0, 0.25, 0.75]])
+        up = kernel[0, 1, 1]
+        assert 0.4 <= up <= 0.6
+        np.testing.assert_allclose(kernel[:, 1], [[1 - up, up, 0], [0, 1 - up, up], [0, 0, 1]])
+    first, second = task.problem.arms.kernels[:, 0, 1, 1]
+    assert first != second
+    assert task.problem.arms.groups is None  # nobody may pool them
+    np.testing.assert_allclose(task.base_reward, [[[0.01, 0], [0, 0], [0, 1]]] * 2)
+
+
+def test_swim_has_the_value_of_going_straight_up() -> None:
+    # One arm that is always active: it is at the far end at step h if a binomial of h draws reaches S - 1.
+    task = rmab.task("swim", arms=1, budget=1, horizon=12, states=4)
+    up = task.problem.arms.kernels[0, 0, 1, 1]
+    wanted = sum(1 - binom.cdf(2, h, up) for h in range(12))
+    assert rmab.fluid(task.problem, task.base_reward).value == pytest.approx(wanted, rel=1e-9)
 
 
 def by_product_form(states: int, arrival: float, service: float, abandonment: float) -> FloatArray:
@@ -139,6 +161,11 @@ def test_drawn_models_are_what_they_say() -> None:
         ("queue", {"service": 0.9}, "(states - 1) * abandonment must be 1 at most, as at most one thing happens"),
         ("queue", {"cost": 0}, "cost must be above 0, got 0"),
         ("queue", {"states": 1}, "states must be at least 2, got 1"),
+        ("swim", {"states": 1}, "states must be at least 2, got 1"),
+        ("swim", {"forward": 0.95}, "forward must be from 0.1 to 0.9, got 0.95"),
+        ("swim", {"trap": 1.0}, "trap must be 0 or more and less than 1, the pay of the far end, got 1"),
+        ("swim", {"drift": -0.1}, "drift must be in [0, 1], got -0.1"),
+        ("swim", {"arms": 10**9}, "a task of 1000000000 arms"),
         ("random-sparse", {"successors": 9}, "successors must be in 1..8 (the number of states), got 9"),
         ("random-types", {"types": 61}, "types must be in 1..60 (the number of arms), got 61"),
         ("random-dense", {"states": 0}, "arms and states must be at least 1, got 20 and 0"),

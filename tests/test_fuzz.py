@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fuzz import planted
 from fuzz.cases import PARTS, function_of, play
 from fuzz.driver import Fuzzer, main
 from fuzz.mutations import changed_bytes, changed_json, changed_npz
+from fuzz.patience import Patience, usage
 from fuzz.proofs import check_fluid
 from fuzz.record import Record
 
@@ -55,7 +57,7 @@ def test_what_goes_wrong_is_found_with_what_replays_it(fault: int, found: str, t
     driver, said = fuzzer(tmp_path)
     assert driver.case("planted", planted.FINE)
     assert not driver.case("planted", fault)
-    assert driver.case("planted", planted.FINE + 6)  # it goes on
+    assert driver.case("planted", planted.FINE + planted.KINDS)  # it goes on
     driver.close()
     (finding,) = json.loads((tmp_path / "state.json").read_text())["findings"]
     assert found in finding["finding"]
@@ -64,35 +66,54 @@ def test_what_goes_wrong_is_found_with_what_replays_it(fault: int, found: str, t
     assert finding["replay"] in said[1]
 
 
-@pytest.mark.parametrize("fault", [planted.HANG, planted.DEEP])
-def test_a_case_that_hangs_is_ended_and_its_stack_is_kept(fault: int, tmp_path: Path) -> None:
-    driver, said = fuzzer(tmp_path, 1.5)
+HUNG = [(planted.HANG, "waiting"), (planted.DEEP, "waiting"), (planted.BUSY, "CPU time")]
+
+
+@pytest.mark.parametrize(("fault", "how"), HUNG)
+def test_a_case_that_hangs_is_ended_and_its_stack_is_kept(fault: int, how: str, tmp_path: Path) -> None:
+    driver, said = fuzzer(tmp_path, 3.0)
     assert not driver.case("planted", fault)
     driver.close()
     (finding,) = driver.record.findings
-    assert finding["finding"] == "hang: no answer after 1.5 s"
+    assert finding["finding"] == f"hang: no answer after 3 s of {how}"
     assert "planted.py" in finding["trace"]
     assert said
+
+
+def test_a_process_that_waits_is_told_from_one_that_is_ready() -> None:
+    idle = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
+    try:
+        waiting, computing = Patience(idle.pid, 1.0), Patience(busy.pid, 1e9)
+        time.sleep(1.2)
+        assert waiting.over() == "no answer after 1 s of waiting"
+        assert computing.over() == ""
+        assert usage(busy.pid)[1]
+        assert not usage(idle.pid)[1]
+    finally:
+        for process in (idle, busy):
+            process.kill()
+            process.wait()
 
 
 def test_findings_from_one_line_are_counted_not_repeated(tmp_path: Path) -> None:
     driver, _ = fuzzer(tmp_path)
     for k in range(6):
-        assert not driver.case("planted", planted.WRONG + 6 * k)
+        assert not driver.case("planted", planted.WRONG + planted.KINDS * k)
     driver.close()
     assert len(driver.record.findings) == 3
-    assert driver.record.findings[0]["more"] == [planted.WRONG + 6 * k for k in (3, 4, 5)]
+    assert driver.record.findings[0]["more"] == [planted.WRONG + planted.KINDS * k for k in (3, 4, 5)]
 
 
 def test_the_next_call_goes_on(tmp_path: Path) -> None:
     driver, _ = fuzzer(tmp_path)
     for seed in range(3):
-        driver.case("planted", seed % 2 and 6)
+        driver.case("planted", seed % 2 and planted.KINDS)
     driver.case("planted", planted.WRONG)
-    driver.case("planted", 12)
+    driver.case("planted", 2 * planted.KINDS)
     driver.close()
     again = Record.opened(tmp_path)
-    assert again.of("planted").next == 13
+    assert again.of("planted").next == 2 * planted.KINDS + 1
     assert again.of("planted").counts == {"planted": 4}
     assert [one["seed"] for one in again.findings] == [planted.WRONG]
     assert not list(tmp_path.glob(".*"))
@@ -102,7 +123,7 @@ def test_the_command_line_replays_a_case(tmp_path: Path, capsys: pytest.CaptureF
     words = ["--only", "planted", "--out", str(tmp_path)]
     assert main([*words, "--seed", "1"]) == 1
     assert "that does not hold" in capsys.readouterr().out
-    assert main([*words, "--seed", "6"]) == 0
+    assert main([*words, "--seed", str(planted.KINDS)]) == 0
     assert main([*words, "--minutes", "0"]) == 0
     assert "planted: 0 cases" in capsys.readouterr().out
 

@@ -66,10 +66,10 @@ def test_defaults_and_limits(cls: type[Part], name: str, values: tuple[float, li
 
 @pytest.mark.parametrize("cls", [TopB, DependentRounding])
 def test_executions_fill_the_budget_unless_told_otherwise(cls: type[TopB]) -> None:
-    pools, mass = Pools.of(view_of(3, 2, budget=2)), np.full((3, 3, 2, 2), 0.25)
+    pools, share = Pools.of(view_of(3, 2, budget=2)), np.full((3, 3, 2), 0.5)
     rounding = "top" if cls is TopB else "dependent"
     for made, rule in ((cls(), "fill"), (cls(rule="at-most"), "at-most")):
-        policy: Any = made.policy(pools, mass)
+        policy: Any = made.policy(pools, share)
         assert (policy.budget, policy.rule, policy.rounding) == (2, rule, rounding)
         np.testing.assert_array_equal(policy.table, 0.5)
 
@@ -106,7 +106,7 @@ def test_parts_of_one_s_own_by_name() -> None:
 
 def test_a_wrong_name_or_option_is_told_which_there_are() -> None:
     with pytest.raises(
-        ModelError, match=r"step: Input should be one of active, lazy, or module:Class of your own \(got 'hop'\)"
+        ModelError, match=r"step: Input should be one of active, lazy, priced, or module:Class of your own \(got 'hop'\)"
     ):
         rmab.learner("ucmd", step="hop")
     with pytest.raises(

@@ -224,5 +224,5 @@ def test_known_zeros_are_not_what_forecasts_are_judged_by() -> None:
         seen = Observed(np.zeros((1, 1, 2, 1), dtype=np.int64), np.array([[[0.0, paid]]]), np.ones((1, 1, 2)))
         memory = estimator.learn(memory, ended(pools, seen, t)).memory
     np.testing.assert_allclose(memory["errors"], 0.36, rtol=1e-14)
-    np.testing.assert_array_equal(memory["ever"], [[[False, True]]])
-    assert memory["checks"] == 1
+    np.testing.assert_array_equal(memory["times"], [[[0, 2]]])
+    np.testing.assert_array_equal(memory["checks"], [1.0])

@@ -11,6 +11,7 @@ from rmab.learning import (
     Direct,
     Doubling,
     Estimate,
+    Estimated,
     EveryEpisode,
     Fading,
     Forecast,
@@ -20,6 +21,7 @@ from rmab.learning import (
     LastSeen,
     Lazy,
     PaperEstimator,
+    Priced,
     Revealed,
     Rewards,
     Sets,
@@ -40,7 +42,9 @@ def broken(check, part):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("part", [Hoeffding(), Bernstein(), WideBernstein(), Kl(epsilon=0.5), L1(), Hoeffding(scale=0.3)])
+@pytest.mark.parametrize(
+    "part", [Estimated(), Hoeffding(), Bernstein(), WideBernstein(), Kl(epsilon=0.5), L1(), Hoeffding(scale=0.3)]
+)
 def test_sets(part):
     check_sets(part)
 
@@ -63,7 +67,7 @@ def test_rewards(part):
     check_rewards(part)
 
 
-@pytest.mark.parametrize("part", [Active(), Lazy(), UobStep(scale=3.0)])
+@pytest.mark.parametrize("part", [Active(), Lazy(), Priced(), Priced(trust=1.0), UobStep(scale=3.0)])
 def test_steps(part):
     check_step(part)
 

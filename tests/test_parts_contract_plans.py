@@ -101,7 +101,7 @@ def test_a_plan_that_no_kernel_of_the_sets_can_make():
 
 
 class Spends(Execution):
-    def policy(self, pools, mass):
+    def policy(self, pools, share):
         everybody = np.ones((pools.view.arms, pools.view.states))
         return IndexPolicy(everybody, min(pools.view.budget + 1, pools.view.arms))
 
@@ -109,12 +109,12 @@ class Spends(Execution):
 class SpendsRarely(TopB):
     """Keeps to the budget in all plans that a learner makes."""
 
-    def policy(self, pools, mass):
-        return Spends().policy(pools, mass) if (mass == 1).all() else super().policy(pools, mass)
+    def policy(self, pools, share):
+        return Spends().policy(pools, share) if (share == 1).all() else super().policy(pools, share)
 
 
 class NoPolicy(Execution):
-    def policy(self, pools, mass):
+    def policy(self, pools, share):
         return None
 
 

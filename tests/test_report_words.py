@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from report_data import cell, page, summary
+from rmab.model.adversary import FORESEES
 from rmab.report.figures import _Slugs, draw
 from rmab.report.page import render
 from rmab.report.sentences import coverage, headline, page_words, scaling_caution
@@ -156,3 +157,10 @@ def test_brackets_are_announced_where_there_are_some() -> None:
 
     assert "bracket" not in said(5.0)
     assert said(5.0, 6.0).endswith(" (95% intervals in brackets).")
+
+
+def test_a_stronger_adversary_is_said_first() -> None:
+    plain = page(cell("ucmd", [5.0, 5.1]), cell("random", [4.0, 4.1]))
+    said = page_words(replace(plain, stronger=True))
+    assert said[0] == f"The adversary of {plain.task} {FORESEES}."
+    assert said[1:] == page_words(plain)

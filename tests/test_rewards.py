@@ -6,7 +6,9 @@ import pytest
 import rmab
 from rmab.errors import ModelError
 from rmab.families.deadline import STATES as SPOTS
-from rmab.model.adversaries import ADVERSARIES, Adaptive, Adversary, Scripted, adversary
+from rmab.model.adversaries import ADVERSARIES, Scripted, adversary
+from rmab.model.adversary import Adversary
+from rmab.model.answering import Adaptive
 from rmab.model.rewards import RewardModel
 from rmab.model.trace import Trace
 
@@ -131,7 +133,7 @@ def test_adaptive_tariffs_pool_over_the_unit_and_raise_costs() -> None:
     np.testing.assert_allclose(reward[:, 1, 0], -3 * (0.5 + 6 / 8))
 
 
-@pytest.mark.parametrize("name", [name for name in ADVERSARIES if name != "adaptive"])
+@pytest.mark.parametrize("name", [name for name in ADVERSARIES if name not in ("adaptive", "plan-aware")])
 def test_oblivious_adversaries_ignore_what_was_done(name: str) -> None:
     visits = np.random.default_rng(0).integers(0, 99, (ARMS, STATES, 2))
     np.testing.assert_array_equal(made(name).reward(5), made(name).reward(5, visits))
@@ -193,6 +195,7 @@ def test_wrong_models_are_refused(arguments: tuple[object, ...], message: str) -
         ("ramp", 0.5, None, r"episode must be a whole number, got 0\.5"),
         ("adaptive", 1, np.zeros((2, 2)), "visits must have shape"),
         ("adaptive", 1, None, "an adaptive adversary needs the visits before episode 1"),
+        ("plan-aware", 0, None, "an adversary that foresees needs the visits of rehearsals of episode 0"),
         ("adaptive", 1, np.full((ARMS, STATES, 2), -1), "visits must be whole numbers, 0 or more"),
         ("adaptive", 1, np.full((ARMS, STATES, 2), 0.5), "visits must be whole numbers, 0 or more"),
         ("adaptive", 1, np.full((ARMS, STATES, 2), np.nan), "visits must be whole numbers, 0 or more"),

@@ -96,9 +96,10 @@ class TestReport:
         groups, rng = [0, 0, 1, 1], np.random.default_rng(3)
         problem = rmab.Problem(rmab.Arms(rng.dirichlet(np.ones(2), size=(2, 2, 2))[groups], groups=groups), 0, 1, 3)
         game = rmab.Task.from_rewards(problem, rng.uniform(size=(3, 2, 2, 2))[:, groups], low=0, high=1)
-        run = rmab.run(game, "ucmd")
+        for name in ("ucmd", "ucmd-armab"):
+            run = rmab.run(game, name)
+            np.testing.assert_allclose(np.cumsum(run.terms().sum(axis=0)), run.regret("O1"), atol=1e-9, rtol=0)
         assert len(run.state.arrays["mass"]) == 2
-        np.testing.assert_allclose(np.cumsum(run.terms().sum(axis=0)), run.regret("O1"), atol=1e-9, rtol=0)
 
     def test_visited_counts_pairs(self):
         run = rmab.run(known_task(), Always(0))

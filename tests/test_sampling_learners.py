@@ -13,7 +13,7 @@ from rmab.learning import Known
 from rmab.learning.algorithms.thompson import posterior_draw
 from rmab.learning.index_tables import lagrangian_table
 from rmab.learning.parts.counting import drawn
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Pools, share_of
 from small import played
 from strategies import random_problem
 
@@ -101,7 +101,7 @@ def test_r2mab_s_index_may_be_weighted_by_the_reward() -> None:
     paid = share.arrays["estimate"][:, np.newaxis, :, 1]
     np.testing.assert_allclose(weighted.arrays["table"], share.arrays["table"] * paid)
     later = played(rmab.learner("r2mab-ucb", index="weighted"), task)[2]
-    share_then = Pools.of(task.view()).index_of(later.arrays["mass"])
+    share_then = share_of(later.arrays["mass"])[Pools.of(task.view()).block_of]
     np.testing.assert_allclose(later.arrays["table"], share_then * later.arrays["estimate"][:, np.newaxis, :, 1])
 
 

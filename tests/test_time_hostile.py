@@ -13,6 +13,7 @@ from rmab.learning import Kl, Ucmd
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.parts import PaperEstimator
 from rmab.learning.pools import Pools
+from rmab.model.adversaries import ADVERSARIES
 from rmab.testing import check_adversary
 from timed import rewards_of, timed_problem
 
@@ -179,7 +180,7 @@ def test_exploration_does_not_end_sooner_where_episodes_are_short() -> None:
     assert learner.plan(done, horizon=1).policy.table.shape == (4, 1, 3)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", ["ramp", "noisy", "iid", "switching", "drifting", "adaptive"])
+@pytest.mark.parametrize("name", ADVERSARIES)
 def test_adversaries_with_phases_keep_the_contract(name: str) -> None:
     parts = np.random.default_rng(0).random((2, 4, 3, 2, 2)) * [0, 1]
     model = rmab.RewardModel(parts, 0, 4, units=[0, 0, 1, 1])

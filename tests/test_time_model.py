@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import rmab
 from rmab.errors import FileError, ModelError, PolicyError
+from rmab.model.adversaries import ADVERSARIES
 from rmab.model.time import by_phase, by_step, cells, parted, place, words_of
 from timed import rewards_of, timed_problem
 
@@ -250,7 +251,7 @@ class TestTasks:
         visits = np.random.default_rng(1).integers(0, 5, size=(3, 2, 2, 2))
         np.testing.assert_array_equal(task.reward(1, visits)[:, 0], opponent.reward(1, visits.sum(axis=1)))
 
-    @pytest.mark.parametrize("name", ["ramp", "noisy", "iid", "switching", "drifting", "adaptive"])
+    @pytest.mark.parametrize("name", ADVERSARIES)
     def test_adversaries_pay_by_phase(self, name: str) -> None:
         parts = np.random.default_rng(0).uniform(0.1, 1, size=(2, 3, 2, 2, 2))
         for units in (None, [0, 0, 1]):

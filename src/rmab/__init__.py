@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from rmab.learning.base import Learner as Learner
     from rmab.learning.base import Plan as Plan
     from rmab.learning.state import State as State
-    from rmab.model.adversaries import Adversary as Adversary
     from rmab.model.adversaries import adversary as adversary
+    from rmab.model.adversary import Adversary as Adversary
     from rmab.model.arms import Arms as Arms
     from rmab.model.problem import Problem as Problem
     from rmab.model.rewards import RewardModel as RewardModel
@@ -108,7 +108,8 @@ _HOMES = {
     "solvers.priced.soften": ("Softened", "soften"),
     "solvers.projection.project": ("Projection", "project", "project_ball"),
     "runs.comparators": ("Comparators", "theory_curve"),
-    "model.adversaries": ("Adversary", "adversary"),
+    "model.adversaries": ("adversary",),
+    "model.adversary": ("Adversary",),
     "model.rewards": ("RewardModel",),
     "runs.running": ("Run", "run"),
     "play.outcomes": ("Batch", "Trajectory"),

@@ -7,11 +7,11 @@ import numpy as np
 import rmab
 from fuzz.cases import Case
 from rmab.common.arrays import BoolArray, FloatArray
+from rmab.model.adversaries import ADVERSARIES
 
 CHAINS = ("dense", "sparse", "periodic", "nearly periodic", "absorbing", "slow", "rare", "alike", "certain")
 STAKES = ("unit", "few", "signed", "offset", "zero", "active", "one", "large", "small", "mixed")
-FAMILIES = ("cpap", "cpap-adherence", "restart", "machine", "random-dense", "random-sparse", "random-types")
-ADVERSARIES = ("ramp", "noisy", "iid", "switching", "drifting", "adaptive")
+FAMILIES = ("cpap", "cpap-adherence", "restart", "machine", "swim", "random-dense", "random-sparse", "random-types")
 
 
 def rows(case: Case, count: int, states: int) -> FloatArray:

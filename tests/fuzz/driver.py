@@ -106,7 +106,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", metavar="PART", help=f"a part; all by default: {', '.join(PARTS)}")
     parser.add_argument("--seed", type=int, help="play just this case of the part, and say what comes of it")
     parser.add_argument("--out", type=Path, default=Path("out/fuzz"), help="where the record is kept")
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds that a case may take")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds of CPU time that a case may take")
     given = parser.parse_args(words)
     parts = given.only or PARTS
     fuzzer = Fuzzer(Record.opened(given.out if given.seed is None else given.out / "replayed"), given.limit)

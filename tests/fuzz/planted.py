@@ -10,12 +10,13 @@ import numpy as np
 
 from fuzz.cases import Case
 
-FINE, WRONG, CRASH, HANG, DEEP, GREEDY = range(6)
+KINDS = 7
+FINE, WRONG, CRASH, HANG, DEEP, GREEDY, BUSY = range(KINDS)
 
 
 def play(case: Case) -> None:
     """Go wrong as the seed says."""
-    fault = case.seed % 6
+    fault = case.seed % KINDS
     case.count("planted")
     if fault == WRONG:
         raise AssertionError("planted: a certificate\nthat does not hold")
@@ -26,5 +27,7 @@ def play(case: Case) -> None:
         time.sleep(3600)
     if fault == DEEP:
         ctypes.PyDLL(None).sleep(3600)  # holds the lock of the interpreter
+    while fault == BUSY:
+        pass
     if fault == GREEDY:
         np.ones(10**12)

@@ -13,7 +13,8 @@ from fuzz import draw
 from fuzz.cases import Case
 from fuzz.proofs import budgets, check_fluid, in_phases, masses, near, require, stake, written_out
 from rmab.common.arrays import FloatArray
-from rmab.errors import SolverError
+from rmab.errors import ModelError, SolverError
+from rmab.planners.race import CANDIDATES
 from rmab.play.simulation import visit_rates
 from rmab.testing import check_adversary
 
@@ -176,6 +177,26 @@ def simple_policies(case: Case) -> None:
     require((seen[0].actions == seen[1].actions).all(), "LP-update: another decision the second time")
 
 
+def planned(case: Case) -> None:
+    """Some candidates of `rmab.plan`: the winner is legal, asked for, and the same again; the bound holds."""
+    problem = draw.problem(case, 4, 3, 4)
+    reward, seed = draw.reward(case, problem), case.whole(0, 1000)
+    names = [name for name in CANDIDATES if case.chance(0.4)] or None
+    try:
+        made = [rmab.plan(problem, reward, candidates=names, rounds=4, seed=seed) for _ in range(2)]
+    except SolverError:
+        case.count("plan unsolved")
+        return
+    except ModelError as error:  # none of those asked for applies
+        require("candidate" in str(error), f"plan: {error}")
+        return
+    best = made[0]
+    require(best.name in (names or CANDIDATES), "plan: a candidate that nobody asked for")
+    require((best.name, best.value) == (made[1].name, made[1].value), "plan: another one the second time")
+    check_fluid(problem, reward, best.fluid)
+    check_trajectory(problem, reward, rmab.simulate(problem, best.policy, reward, np.random.default_rng(seed)))
+
+
 def comparators(case: Case) -> None:
     """Comparators and the table of a run, recomputed from the rewards that were chosen."""
     task = draw.task(case, feedback=case.pick(["bandit", "active", "full"]))
@@ -260,7 +281,7 @@ def adversaries(case: Case) -> None:
 
 
 CHECKS: dict[str, Callable[[Case], None]] = {
-    one.__name__: one for one in (simulate, expectation, simple_policies, comparators, adversaries)
+    one.__name__: one for one in (simulate, expectation, simple_policies, comparators, adversaries, planned)
 }
 
 

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.cases import attempt
+from fuzz.patience import Patience
 
 MOST_MEMORY = 12 * 2**30  # bytes of address space: a case that wants more gets MemoryError, and the machine goes on
+LOOK = 0.5  # seconds between looks at a worker that has not answered yet
 HERE = Path(__file__).resolve().parents[1]
 
 
@@ -60,16 +62,23 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(json.dumps([part, seed]).encode() + b"\n")
             self.process.stdin.flush()
-        ready, _, _ = select.select([self.process.stdout], [], [], limit)
-        answer = self.process.stdout.readline() if ready else b""
+        late = self._late(limit)
+        answer = b"" if late else self.process.stdout.readline()
         if answer.endswith(b"\n"):
             found: dict[str, Any] = json.loads(answer)
             return found
-        if not ready:
-            return {"finding": f"hang: no answer after {limit:g} s", "trace": self._ended(dump=True)}
+        if late:
+            return {"finding": f"hang: {late}", "trace": self._ended(dump=True)}
         code = self.process.wait()
         name = signal.Signals(-code).name if code < 0 else f"status {code}"
         return {"finding": f"crash: the worker ended with {name}", "trace": self._ended()}
+
+    def _late(self, limit: float) -> str:
+        """Wait for an answer; return why not to wait any longer, or nothing."""
+        patience, late = Patience(self.process.pid, limit), ""
+        while not late and not select.select([self.process.stdout], [], [], LOOK)[0]:
+            late = patience.over()
+        return late
 
     def _ended(self, *, dump: bool = False) -> str:
         """End the worker, and return the last that it said; dump: with the stacks of all its threads."""

@@ -32,7 +32,8 @@ def tasks(name: str | None, machine: bool) -> None:
         return
     from rmab.families import FAMILIES, family_options
     from rmab.families import tasks as every
-    from rmab.model.adversaries import ADVERSARIES
+    from rmab.model.adversaries import ADVERSARIES, STRONGER
+    from rmab.model.adversary import FORESEES
 
     if machine:
         every_task = every().items()
@@ -47,6 +48,7 @@ def tasks(name: str | None, machine: bool) -> None:
         for name, make in FAMILIES.items()
     ]
     notes = [f"Add an adversary: @{', @'.join(ADVERSARIES)}", "Change an option: rmab run cpap@iid ucmd -t arms=40"]
+    notes += [f"@{one} {FORESEES}" for one in ADVERSARIES if one in STRONGER]
     notes.append("What the options of one are: rmab tasks NAME")
     print_table("Tasks", ("task", "what it is", "options"), rows, left=3, notes=notes)
 

@@ -150,6 +150,8 @@ def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:
     notes = ["Term0 to Term3 add up to the regret to O1; % is of what the comparator earns, or of the budget."]
     if summary["privileged"]:
         notes.append(f"{summary['learner']} is privileged: it {summary['privileged']}.")
+    if summary["adversary"]:
+        notes.append(f"The adversary {summary['adversary']}.")
     if save is not None:
         notes.append(f"saved: {save}")
     print_table(title, ("", "in all", "per episode", "%"), rows, notes=notes)

@@ -23,6 +23,7 @@ from rmab.families.options import ABOUT, WHOLE, Kind, Option, options_of
 from rmab.families.published import PUBLISHED
 from rmab.families.queue import queue
 from rmab.families.split import split
+from rmab.families.swim import swim
 from rmab.model.adversaries import ADVERSARIES
 from rmab.model.view import FeedbackMode
 
@@ -34,6 +35,7 @@ FAMILIES: dict[str, Callable[..., Task]] = {
     "deadline": deadline,
     "deadline-day": deadline_day,
     "split": split,
+    "swim": swim,
     **PUBLISHED,
     "machine": machine,
     "queue": queue,

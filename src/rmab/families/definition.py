@@ -14,7 +14,7 @@ from rmab.common.checks import as_floats, as_integer, checked_text, expect
 from rmab.common.files import read_fields, write_fields
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError
-from rmab.model.adversaries import Adversary
+from rmab.model.adversary import FORESEES, Adversary
 from rmab.model.problem import Problem
 from rmab.model.rewards import checked_range
 from rmab.model.time import shape_of, words_of
@@ -124,8 +124,16 @@ class Task:
         """
         return frozen(self._in_phases(self.adversary.base))
 
+    @property
+    def stronger(self) -> str:
+        """What makes the adversary stronger than the paper's; empty if nothing does."""
+        return FORESEES if self.adversary.foresees else ""
+
     def reward(self, t: int, visits: ArrayLike | None = None) -> FloatArray:
-        """Return the rewards of episode t, (N, S, 2) or (N, K, S, 2), given the visits of the episodes before it."""
+        """Return the rewards of episode t, (N, S, 2) or (N, K, S, 2), given the visits of the episodes before it.
+
+        An adversary that foresees is given those of rehearsals of episode t instead (`rmab.Adversary`).
+        """
         phases, seen = self.problem.phases, visits
         if visits is not None and phases > 1 and self.adversary.base.ndim == 3:  # its rewards are the same in all phases
             counts = as_floats(visits, "visits")

@@ -43,6 +43,9 @@ class Plan(ReadOnly):
         The block of each arm.
     iterations : int
         Of the solver that made it.
+    visits : (C * K, S, 2) float array, optional
+        How often the arms of each block are in a state under an action in an episode, all together, in every phase: instead
+        of the occupancy.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class Plan(ReadOnly):
     occupancy: FloatArray | None = None
     block_of: IntArray | None = None
     iterations: int = 0
+    visits: FloatArray | None = None
 
     def __repr__(self) -> str:
         return f"Plan({type(self.policy).__name__}, {self.iterations} iterations)"

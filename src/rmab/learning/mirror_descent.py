@@ -1,6 +1,7 @@
 """The skeleton of UCMD-ARMAB (Xiong & Li 2024, Algorithm 2): transition sets x reward estimator x step x execution.
 
     decide   execution    who is activated                       Section 4.4
+             looks        who is activated to be seen
     update   sets         what the kernels may be                Section 4.1
              rewards      what the episode paid, also unseen     Section 4.3
              step         the next plan                          Section 4.2
@@ -11,19 +12,22 @@ What a part returns is checked at once, so that a part of one's own that errs is
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.learning.base import Feedbacks, Learner, Plan
 from rmab.learning.kept import Declared, Kept, masses, whole
-from rmab.learning.parts import Episode, Estimate, EveryEpisode, Execution, Refresh, Rewards, Sets, Step, Stepped
+from rmab.learning.parts import Episode, Estimate, EveryEpisode, Execution, Looks, Refresh, Rewards, Sets, Step, Stepped
 from rmab.learning.parts.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Arrays, Changes, Memory, State
+from rmab.learning.visits import own_occupancy
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
+from rmab.play.policy import Policy
 from rmab.solvers.transitions import TransitionSets
 
 
@@ -35,12 +39,14 @@ class Parts(NamedTuple):
     step: Step
     execute: Execution
     refresh: Refresh = EveryEpisode()
+    looks: Looks = Looks(every=0.0)
 
 
 class MirrorDescent(Learner):
     """All learners of this family. Override `parts`, or pass yours to `Ucmd`.
 
-    Its state has the memory of every part, under the part's name (`sets.counts`), and `mass`, the plan (C, H, S, 2).
+    Its state has the memory of every part, under the part's name (`sets.counts`), and `mass`, the plan (C, H, S, 2), unless
+    the step makes it anew from its memory.
     """
 
     @property
@@ -70,14 +76,10 @@ class MirrorDescent(Learner):
     def kept(self, view: View) -> Declared:
         """Declare the plan, and the memories of all parts."""
         pools, parts = Pools.of(view), self.parts
-        own = {"mass": masses(pools.weights.size, view.horizon, view.states, 2), "iterations": whole()}
-        known = {"estimate": Kept(pools.zero.shape, optional=True)}
-        of_parts = {"sets": parts.sets, "refresh": parts.refresh, "rewards": parts.rewards, "step": parts.step}
-        return {
-            **own,
-            **known,
-            **{f"{k}.{name}": one for k, part in of_parts.items() for name, one in part.kept(pools).items()},
-        }
+        plan = {"mass": masses(pools.weights.size, view.horizon, view.states, 2)} if parts.step.stored else {}
+        own = {**plan, "iterations": whole(), "estimate": Kept(pools.zero.shape, optional=True)}
+        named = {name: getattr(parts, name) for name in ("sets", "refresh", "rewards", "step", "looks")}
+        return {**own, **{f"{k}.{name}": one for k, part in named.items() for name, one in part.kept(pools).items()}}
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Plan for the first sets, before any reward is known."""
@@ -86,7 +88,7 @@ class MirrorDescent(Learner):
         refresh = check_memory(parts.refresh, parts.refresh.learn({}, sets["counts"]))
         rewards = check_memory(parts.rewards, parts.rewards.begin(pools))
         plan = check_plan(parts.step, pools, parts.step.begin(pools, self._sets(pools, refresh, sets["counts"], 0)))
-        return {**_named(sets=sets, refresh=refresh, rewards=rewards), **_planned(plan)}
+        return {**_named(sets=sets, refresh=refresh, rewards=rewards, looks=parts.looks.begin(pools)), **_planned(plan)}
 
     @property
     def anywhere(self) -> bool:
@@ -95,17 +97,37 @@ class MirrorDescent(Learner):
 
     def decide_in(self, state: State, view: View) -> Plan:
         """Plan again for this situation, with what is known: the sets are those of the task, however short the episode."""
-        pools, parts = Pools.of(view), self.parts
-        known = (state.of("refresh"), state.arrays["sets.counts"], state.episode)
+        pools, known = Pools.of(view), (state.of("refresh"), state.arrays["sets.counts"], state.episode)
         sets = self._sets(Pools.of(state.view), *known, blocks=pools.group)
-        plan = check_plan(parts.step, pools, parts.step.again(state.of("step"), pools, sets))
-        return Plan(parts.execute.policy(pools, plan.mass), plan.mass, pools.block_of, plan.iterations)
+        return self._executed(state, pools, self._again(state, pools, sets))
 
     def decide(self, state: State) -> Plan:
         """Execute the plan."""
-        mass, pools = state.arrays["mass"], Pools.of(state.view)
-        policy = self.parts.execute.policy(pools, mass)
-        return Plan(policy, mass, pools.block_of, int(state.arrays["iterations"]))
+        pools = Pools.of(state.view)
+        return self._executed(state, pools, self._plan(state, pools))
+
+    def _plan(self, state: State, pools: Pools) -> Stepped:
+        """Return the plan in force: as it is kept, or made anew."""
+        if self.parts.step.stored:
+            return Stepped(state.arrays["mass"], int(state.arrays["iterations"]))
+        sets = self._sets(pools, state.of("refresh"), state.arrays["sets.counts"], state.episode)
+        plan = self._again(state, pools, sets)
+        return replace(plan, iterations=int(state.arrays["iterations"]))
+
+    def _again(self, state: State, pools: Pools, sets: TransitionSets) -> Stepped:
+        return check_plan(self.parts.step, pools, self.parts.step.again(state.of("step"), pools, sets))
+
+    def _executed(self, state: State, pools: Pools, plan: Stepped) -> Plan:
+        """Return the policy of a plan, its looks included."""
+        policy = self._policy(pools, plan)
+        prices, luck = self.parts.step.prices(state.of("step")), (state.seed, state.episode)
+        policy = self.parts.looks.added(state.of("looks"), policy, pools, prices, luck)
+        visits = None if plan.visits is None else frozen(plan.visits())
+        return Plan(policy, plan.mass, pools.block_of, plan.iterations, visits)
+
+    def _policy(self, pools: Pools, plan: Stepped) -> Policy:
+        execute = self.parts.execute.drawing() if plan.drawn else self.parts.execute
+        return execute.policy(pools, plan.shares)
 
     def update(self, state: State, feedback: Feedback) -> Changes:
         """Learn what may be, learn what was paid, and plan again."""
@@ -117,8 +139,10 @@ class MirrorDescent(Learner):
         learned = check_estimate(parts.rewards, episode, parts.rewards.learn(state.of("rewards"), episode))
         estimate, new = _with_zeros(pools, learned), self._sets(pools, refresh, counts, state.episode + 1)
         plan = check_plan(parts.step, pools, parts.step.move(state.of("step"), episode, new, estimate))
+        looks = parts.looks.learn(state.of("looks"), episode, estimate)
         known = {"estimate": estimate.gain} if estimate.gain.ndim == 3 else {}
-        kept = {**_named(sets=sets, refresh=refresh, rewards=estimate.memory), **known, **_planned(plan)}
+        named = _named(sets=sets, refresh=refresh, rewards=estimate.memory, looks=looks)
+        kept = {**named, **known, **_planned(plan)}
         return {**dict.fromkeys(state.arrays), **kept}  # what is no longer kept is removed
 
     def _sets(
@@ -138,13 +162,19 @@ class MirrorDescent(Learner):
             state.seed,
             feedback,
             observed,
-            self.parts.execute.policy(pools, state.arrays["mass"]),
-            state.arrays["mass"],
             before,
             counts,
             self.parts.refresh.basis(refresh, before),
             lambda: self._sets(pools, refresh, before, state.episode),
+            lambda: self._executed_mass(state, pools),
         )
+
+    def _executed_mass(self, state: State, pools: Pools) -> tuple[Policy, FloatArray]:
+        """Return what was executed, and its occupancy: that of the plan, or under the empirical kernels."""
+        plan = self._plan(state, pools)
+        counts = state.arrays["sets.counts"]
+        mass = own_occupancy(pools, plan.shares, counts) if plan.mass is None else plan.mass
+        return self._policy(pools, plan), mass
 
 
 def _named(**memories: Memory) -> Arrays:
@@ -153,12 +183,15 @@ def _named(**memories: Memory) -> Arrays:
 
 
 def _planned(plan: Stepped) -> Arrays:
-    return {"mass": plan.mass, "iterations": np.array(plan.iterations), **_named(step=plan.memory)}
+    kept = {} if plan.mass is None else {"mass": plan.mass}
+    return {**kept, "iterations": np.array(plan.iterations), **_named(step=plan.memory)}
 
 
 def _with_zeros(pools: Pools, estimate: Estimate) -> Estimate:
     """Put the zeros that are known into what was estimated pair by pair."""
     if estimate.gain.ndim == 4:
         return estimate
-    ahead = None if estimate.ahead is None else np.where(pools.zero, pools.floor, estimate.ahead)
-    return Estimate(np.where(pools.zero, pools.floor, estimate.gain), ahead, estimate.memory)
+    gain = np.where(pools.zero, pools.floor, estimate.gain)
+    tables = (estimate.ahead, estimate.likely)
+    ahead, likely = (None if one is None else np.where(pools.zero, pools.floor, one) for one in tables)
+    return replace(estimate, gain=gain, ahead=ahead, likely=likely)

@@ -135,9 +135,13 @@ class Pools:
         """(R,) the number of arms of every payoff."""
         return np.repeat(np.bincount(self.payoff_of), self.view.phases)
 
-    def index_of(self, mass: FloatArray) -> FloatArray:
-        """(N, H, S) the index of Xiong & Li (2024, Section 4.4), arm by arm: `share_of` the masses (C, H, S, 2)."""
-        return share_of(mass)[self.block_of]
+    def of_cells(self, values: FloatArray) -> FloatArray:
+        """(R, ...) sums over the blocks that are paid alike, of values by cell (C * K, ...)."""
+        if self.payoff.size == len(self.zero) and (self.payoff == np.arange(self.payoff.size)).all():
+            return values
+        total = np.zeros((len(self.zero), *values.shape[1:]))
+        np.add.at(total, self.payoff, values)
+        return total
 
     def observe(self, feedback: Feedback) -> Observed:
         """Count and pool what was seen."""
@@ -158,7 +162,10 @@ class Pools:
 
 
 def share_of(mass: FloatArray) -> FloatArray:
-    """(C, H, S) the active part of each node's mass (C, H, S, 2); 0 where there is none."""
+    """(C, H, S) the active part of each node's mass (C, H, S, 2): the index of Xiong & Li (2024, Section 4.4).
+
+    0 where there is no mass.
+    """
     total = mass.sum(axis=3)
     index = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), 0.0)
     return np.asarray(np.clip(index, 0.0, 1.0))

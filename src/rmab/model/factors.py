@@ -4,10 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import BoolArray, FloatArray
 
 FACTOR_LOW, FACTOR_HIGH = 0.5, 1.5  # the span of the paper's ramp
 FACTOR_LEAST = 0.1  # what an arm that does not pay still pays, under `switching`
+LATE = 0.4  # of the episodes, before arms begin to pay under `late`
+SURE, RISK = 0.3, 0.4  # what is paid for sure under `lock`, and the probability of the large pay
 
 
 def ramp(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:  # noqa: ARG001
@@ -41,6 +43,39 @@ def drifting(episodes: int, shape: tuple[int, int], rng: np.random.Generator) ->
     return FACTOR_HIGH / 2 * (1 + np.sin(angle[:, np.newaxis, np.newaxis] + rng.uniform(0, 2 * np.pi, shape)))
 
 
+def alternating(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    """Two halves of the units take turns: in every other episode a fixed random half pays 1.5, the rest 0.1."""
+    first = _half(shape, rng)
+    turn = np.arange(episodes)[:, np.newaxis, np.newaxis] % 2 == 0
+    return np.where(first == turn, FACTOR_HIGH, FACTOR_LEAST)
+
+
+def mixed(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    """A random half of the units is noise, 0 or 1.5 by a fair coin in every episode; the others are as under `drifting`."""
+    noise = _half(shape, rng)
+    coins = rng.random((episodes, *shape)) < 0.5
+    return np.where(noise, FACTOR_HIGH * coins, drifting(episodes, shape, rng))
+
+
+def late(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    """A random half of the units is as under `iid`; the others pay nothing in the first 2T/5 episodes, then 1.5."""
+    early = _half(shape, rng)
+    begun = np.arange(episodes)[:, np.newaxis, np.newaxis] >= round(LATE * episodes)
+    return np.where(early, iid(episodes, shape, rng), FACTOR_HIGH * begun)
+
+
+def lock(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    """A random half of the units pays 0.3 for sure; the others 1.5 with probability 0.4, drawn in every episode, else 0."""
+    sure = _half(shape, rng)
+    lucky = rng.random((episodes, *shape)) < RISK
+    return np.where(sure, SURE, FACTOR_HIGH * lucky)
+
+
+def _half(shape: tuple[int, int], rng: np.random.Generator) -> BoolArray:
+    """(J, U) a random half of the units, rounded down, for each part."""
+    return np.asarray(rng.random(shape).argsort(axis=1).argsort(axis=1) < shape[1] // 2)
+
+
 Script = Callable[[int, tuple[int, int], np.random.Generator], FloatArray]
 SCRIPTS: dict[str, Script] = {
     "ramp": ramp,
@@ -48,4 +83,8 @@ SCRIPTS: dict[str, Script] = {
     "iid": iid,
     "switching": switching,
     "drifting": drifting,
+    "alternating": alternating,
+    "mixed": mixed,
+    "late": late,
+    "lock": lock,
 }

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats
 from rmab.errors import ModelError
-from rmab.model.adversaries import Adversary, first_of
+from rmab.model.adversary import Adversary, first_of
 from rmab.model.rewards import checked_range
 from rmab.model.time import bare, place
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from rmab.common.words import many
+from rmab.model.adversary import FORESEES
 from rmab.report.numbers import percent, places_of, plain, share, spread
 from rmab.report.statistics import Interval, Paired, interval
 from rmab.report.summary import ROUNDING, TERMS, Cell, Page, Scaling, Summary
@@ -46,7 +47,8 @@ def _compared(pair: Paired) -> str:
 def page_words(page: Page) -> list[str]:
     """Say what one task shows."""
     said = [*_best_words(page), *_regret_words(page), *_privilege_words(page), *_term_words(page), *_theory_words(page)]
-    return [*said, *_caution(page)]
+    foe = [f"The adversary of {page.task} {FORESEES}."] if page.stronger else []
+    return [*foe, *said, *_caution(page)]
 
 
 def _best_words(page: Page) -> list[str]:

@@ -13,6 +13,7 @@ from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.forks import cached_property
 from rmab.common.words import many
 from rmab.errors import ModelError
+from rmab.model.adversaries import STRONGER
 from rmab.report.statistics import Interval, Paired, Power, holm, interval, paired, power
 
 if TYPE_CHECKING:
@@ -99,11 +100,15 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """One task: its learners in the study's order, and the comparisons of all pairs, corrected by Holm."""
+    """One task: its learners in the study's order, and the comparisons of all pairs, corrected by Holm.
+
+    stronger says whether its adversary is a built-in one that is stronger than the paper's.
+    """
 
     task: str
     cells: tuple[Cell, ...]
     pairs: tuple[Paired, ...]
+    stronger: bool = False
 
     @property
     def rivals(self) -> list[Cell]:
@@ -192,15 +197,18 @@ def summarise(study: Study, table: pa.Table) -> Summary:
     if table.num_rows == 0:
         raise ModelError(f"study {study.name}: no run is finished, so there is nothing to report")
     cells = _cells(study, table)
-    pages = tuple(_page(task.label, [cell for cell in cells if cell.task == task.label]) for task in study.tasks)
+    pages = tuple(
+        _page(task.label, [cell for cell in cells if cell.task == task.label], task.name.partition("@")[2] in STRONGER)
+        for task in study.tasks
+    )
     filled = tuple(page for page in pages if page.cells)
     expected = sum(study.rounds_of(task) for task in study.tasks) * len(study.learners)
     return Summary(study, filled, _scalings(study, filled), expected, sum(cell.rounds.size for cell in cells))
 
 
-def _page(task: str, cells: list[Cell]) -> Page:
+def _page(task: str, cells: list[Cell], stronger: bool = False) -> Page:
     pairs = [pair for a, b in combinations(cells, 2) if (pair := _pair(a, b)) is not None]
-    return Page(task, tuple(cells), tuple(holm(pairs)))
+    return Page(task, tuple(cells), tuple(holm(pairs)), stronger)
 
 
 def _pair(first: Cell, second: Cell) -> Paired | None:

@@ -20,15 +20,18 @@ from rmab.families import Task, load_task, task
 from rmab.learning import learner as make_learner
 from rmab.learning.base import Learner, Plan
 from rmab.learning.state import State
-from rmab.model.time import by_phase, shape_of
+from rmab.model.problem import Problem
+from rmab.model.time import by_phase, parted, shape_of
 from rmab.model.view import FeedbackMode
 from rmab.play.feedback import Feedback
 from rmab.play.outcomes import Trajectory
+from rmab.play.policy import Policy
 from rmab.play.simulation import simulate
 from rmab.runs.comparators import Comparator, Comparators
+from rmab.runs.visits import count_visits, rehearsed
 
 FULL_INFORMATION = "sees all rewards of an episode"
-SIMULATOR = 100  # key of the run's own stream; the task spawns its own from the same seed
+SIMULATOR, REHEARSAL = 100, 101  # keys of the run's own streams; the task spawns its own from the same seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +140,7 @@ class Run(ReadOnly):
             "learner": learner,
             "feedback": self.task.feedback,
             "privileged": self.privileged,
+            "adversary": self.task.stronger,
             "seed": self.seed,
             "episodes": self.reward.size,
             "reward": float(self.reward.sum()),
@@ -150,6 +154,7 @@ class Run(ReadOnly):
     def __repr__(self) -> str:
         learner, earned = self.learner.partition(" ")[0], float(self.reward.sum())
         told = f", privileged: {self.privileged}" if self.privileged else ""
+        told += f", adversary: {self.task.stronger}" if self.task.stronger else ""
         who = f"{learner} on {self.task.name}, seed {self.seed}"
         return f"Run({who}, {self.reward.size} episodes, reward {earned:.6g}{told})"
 
@@ -229,7 +234,7 @@ def run(
     state = player.begin(view, number)
     for t in range(game.episodes):
         plan = player.plan(state)
-        reward = loop.reward(t)
+        reward = loop.reward(t, plan.policy)
         episode = simulate(game.problem, plan.policy, reward, loop.luck(t))
         state = player.learn(state, Feedback.reveal(view, t, episode, reward))
         loop.record(t, plan, episode, player.estimate(state), begin)
@@ -261,26 +266,30 @@ class _Loop:
         """Return the generator of episode t: the same for every learner."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(SIMULATOR, t)))
 
-    def reward(self, t: int) -> FloatArray:
-        chosen = self.task.reward(t, self.visits)
+    def reward(self, t: int, policy: Policy) -> FloatArray:
+        """Return what the adversary chooses, which may see the policy if it foresees: its rehearsals have their own luck."""
+        seen = self.visits
+        if self.task.adversary.foresees:
+            own = np.random.SeedSequence(self.seed, spawn_key=(REHEARSAL, t))
+            seen = rehearsed(self.task.problem, policy, np.random.default_rng(own))
+        chosen = self.task.reward(t, seen)
         self.rewards[t] = chosen
         return chosen
 
     def record(self, t: int, plan: Plan, episode: Trajectory, estimate: FloatArray | None, begin: float) -> None:
         self.floats["seconds"][t] = time.perf_counter() - begin
-        problem, arm = self.task.problem, np.arange(self.visits.shape[0])
-        where = (arm,) if problem.phases == 1 else (arm, problem.phase_of[:, np.newaxis])
-        np.add.at(self.visits, (*where, episode.states[:-1], episode.actions.astype(np.int64)), 1)
+        problem = self.task.problem
+        count_visits(problem, episode, self.visits)
         self.floats["reward"][t] = episode.reward
         self.whole["activations"][t] = episode.actions.sum()
         self.whole["visited"][t] = np.count_nonzero(self.visits)
         self.whole["iterations"][t] = plan.iterations
-        if estimate is None or plan.occupancy is None or plan.block_of is None:
+        expected = expected_visits(plan, problem)
+        if estimate is None or expected is None:
             self.estimates = None
             return
         if self.estimates is not None:
             self.estimates[t] = estimate
-        expected = by_phase(plan.occupancy, problem.phase_of, problem.phases)[plan.block_of]
         self.floats["planned"][t] = (expected * self.rewards[t]).sum()
         self.floats["believed"][t] = (expected * estimate).sum()
 
@@ -290,6 +299,16 @@ class _Loop:
         privileged = player.privileged or (FULL_INFORMATION if self.task.feedback == "full" else "")
         head = (self.task, player.signature, privileged, self.seed)
         return Run(*head, rewards=frozen(self.rewards), estimates=estimates, state=state, **arrays)  # type: ignore[arg-type]
+
+
+def expected_visits(plan: Plan, problem: Problem) -> FloatArray | None:
+    """(N, S, 2), or (N, K, S, 2) with phases: how often the plan has an arm in a state under an action; None if unknown."""
+    if plan.block_of is None:
+        return None
+    if plan.visits is None:
+        return None if plan.occupancy is None else by_phase(plan.occupancy, problem.phase_of, problem.phases)[plan.block_of]
+    arms = np.bincount(plan.block_of).reshape(-1, *(1,) * (2 if problem.phases == 1 else 3))
+    return np.asarray((parted(plan.visits, problem.phases) / arms)[plan.block_of])
 
 
 def _known_rewards(game: Task) -> FloatArray:

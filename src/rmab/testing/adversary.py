@@ -7,7 +7,7 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import ModelError
-from rmab.model.adversaries import Adversary
+from rmab.model.adversary import Adversary
 from rmab.model.time import place
 from rmab.testing.games import require
 

@@ -13,6 +13,8 @@ from rmab.learning import (
     Episode,
     Estimate,
     Execution,
+    Lazy,
+    Looks,
     Observed,
     Part,
     Pools,
@@ -41,7 +43,7 @@ def check_sets(part: Sets) -> None:
     """Check a transition set: raises AssertionError with the clause that is broken.
 
     returns   `around` returns TransitionSets of all groups, in which impossible transitions stay impossible.
-    mean      they hold the observed frequencies.
+    mean      they hold the observed frequencies, unless the part says that they are not `confident`.
     counting  the memory has `counts` (G, S, 2, S), of transitions that were observed.
     raises    nothing is raised.
     And all clauses of `check_learner`, for a learner with this part.
@@ -62,8 +64,9 @@ def check_rewards(part: Rewards) -> None:
 def check_step(part: Step) -> None:
     """Check a step: raises AssertionError with the clause that is broken.
 
-    returns  the plan is an occupancy (C, H, S, 2): nothing is negative, all mass begins in the start state, and every step
-             has mass 1; the memory is plain arrays. A plan may exceed the budget: the execution keeps it.
+    returns  the plan is an occupancy (C, H, S, 2): nothing is negative, all mass begins in the start state, every step
+             has mass 1; or, of a step that is not `stored`, shares (C, H, S) within [0, 1]. The memory is plain arrays.
+             A plan may exceed the budget: the execution keeps it.
     sets     what enters a state is no less and no more than the kernels of the sets can bring there.
     raises   nothing is raised.
     And all clauses of `check_learner`, for a learner with this part.
@@ -82,9 +85,9 @@ def check_execution(part: Execution) -> None:
     require(isinstance(part, Execution), f"kind: {type(part).__name__} does not derive from Execution")
     for task in _tasks():
         pools, rng = Pools.of(task.view()), np.random.default_rng(3)
-        shape = (pools.weights.size, task.problem.horizon, task.problem.arms.states, 2)
-        for mass in (np.zeros(shape), np.ones(shape), rng.random(shape)):
-            policy = _called(part, pools, mass)
+        shape = (pools.weights.size, task.problem.horizon, task.problem.arms.states)
+        for share in (np.zeros(shape), np.ones(shape), rng.random(shape)):
+            policy = _called(part, pools, share)
             require(isinstance(policy, Policy), "policy: it must have a method act(h, states, rng)")
             player = for_episode(policy, task.problem.start_masses.argmax(axis=1), rng)
             for h in range(task.problem.horizon):
@@ -95,9 +98,9 @@ def check_execution(part: Execution) -> None:
     _check(part, Execution, "execute", part)
 
 
-def _called(part: Execution, pools: Pools, mass: FloatArray) -> Policy:
+def _called(part: Execution, pools: Pools, share: FloatArray) -> Policy:
     try:
-        return part.policy(pools, mass)
+        return part.policy(pools, share)
     except Exception as error:  # the part is the user's, and may raise anything
         raise AssertionError(f"raises: {type(error).__name__}: {error}") from error
 
@@ -120,7 +123,8 @@ def _check(part: Part, kind: type[Part], name: str, watched: Part) -> None:
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise AssertionError(f"pickling: the part cannot be pickled ({error})") from error
     require(described(copy) == described(part), f"pickling: a copy is {described(copy)}, not {described(part)}")
-    parts: dict[str, Any] = {name: watched}
+    # Looks draw arm by arm, and would hide a part that does; directions step by step need a step that takes them.
+    parts: dict[str, Any] = {"looks": Looks(every=0), **({"step": Lazy()} if kind is Rewards else {}), name: watched}
     for task in _tasks(part.feedback):
         try:
             check_learner(Ucmd(**parts), task, episodes=EPISODES)
@@ -147,6 +151,7 @@ class _Watched:
 
     def __init__(self, part: Any) -> None:
         self._part, self.draws, self.feedback, self.anywhere = part, part.draws, part.feedback, part.anywhere
+        self.stored = getattr(part, "stored", True)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -177,7 +182,7 @@ class _WatchedSets(_Watched, Sets):
         if sets.centre is not None and sets.radius is not None:
             off = np.maximum(off, np.abs(mean - sets.centre).sum(axis=3) - sets.radius)
         inside = (off <= ROUNDING) | (visits[..., 0] == 0)
-        require(bool(inside.all()), "mean: a set does not hold the observed frequencies")
+        require(bool(inside.all()) or not self._part.confident, "mean: a set does not hold the observed frequencies")
         return sets
 
 
@@ -202,10 +207,12 @@ class _WatchedStep(_Watched, Step):
         return self.seen(self._part.again(memory, pools, sets), sets)
 
     def seen(self, plan: Stepped, sets: TransitionSets) -> Stepped:
-        fits = isinstance(plan, Stepped) and np.ndim(plan.mass) == 4 and plan.mass.shape[::2] == sets.low.shape[:2]
-        if fits and (plan.mass >= 0).all():  # otherwise the learner says what is wrong
-            low, high = (np.einsum("nhsa,nsay->nhy", plan.mass, ends)[:, :-1] for ends in (sets.low, sets.high))
-            entered = plan.mass[:, 1:].sum(axis=3)
+        mass = plan.mass if isinstance(plan, Stepped) else None
+        if mass is None or np.ndim(mass) != 4 or mass.shape[::2] != sets.low.shape[:2]:
+            return plan  # shares alone; or the learner says what is wrong
+        if (mass >= 0).all():
+            low, high = (np.einsum("nhsa,nsay->nhy", mass, ends)[:, :-1] for ends in (sets.low, sets.high))
+            entered = mass[:, 1:].sum(axis=3)
             inside = (entered >= low - ROUNDING) & (entered <= high + ROUNDING)
             require(bool(inside.all()), "sets: no kernel of the sets brings so much, or so little, mass there")
         return plan

@@ -20,6 +20,7 @@ from rmab.learning.algorithms.extended_lp import OPTIMISM, SAMPLES, ExtendedLear
 from rmab.learning.index_learner import Known
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.parts import EPSILON, Exploration
+from rmab.learning.pools import share_of
 from rmab.learning.state import Arrays
 from rmab.model.time import by_step
 
@@ -47,7 +48,7 @@ class R2mabUcb(ExtendedLearner):
         """Solve the extended LP."""
         pools, (sets, estimate) = known.pools, self.optimistic(known)
         mass = finite_plan(pools, sets, estimate)
-        share = pools.index_of(mass)
+        share = share_of(mass)[pools.block_of]
         active = np.ascontiguousarray(estimate[..., 1])[pools.payoff]
         worth = by_step(active, pools.weights.size, pools.view.steps)[pools.block_of]
         return {"estimate": estimate, "mass": mass, "table": share * worth if self.index == "weighted" else share}

@@ -14,14 +14,18 @@ from rmab.learning.parts.counting import (
     times_seen,
 )
 from rmab.learning.parts.execution import RULE, DependentRounding, Execution, TopB
-from rmab.learning.parts.forecasts import Fading, Forecast, LastSeen
+from rmab.learning.parts.forecasts import DOUBT, Forecast
+from rmab.learning.parts.looks import Looks
 from rmab.learning.parts.named import ESTIMATORS, EXECUTIONS, REFRESHES, SETS, STEPS, part
+from rmab.learning.parts.priced import TRUST, Priced
 from rmab.learning.parts.refresh import Doubling, EveryEpisode, Refresh, doubled
+from rmab.learning.parts.remembering import Fading, LastSeen
 from rmab.learning.parts.rewards import Direct, Estimate, ImplicitExploration, PaperEstimator, Revealed, Rewards
-from rmab.learning.parts.sets import EPSILON, L1, Bernstein, Hoeffding, Kl, Sets, WideBernstein, hoeffding_width
+from rmab.learning.parts.sets import EPSILON, L1, Bernstein, Estimated, Hoeffding, Kl, Sets, WideBernstein, hoeffding_width
 from rmab.learning.parts.steps import Active, Centred, Lazy, Step, Stepped
 
 __all__ = [
+    "DOUBT",
     "EPSILON",
     "ESTIMATORS",
     "EXECUTIONS",
@@ -31,6 +35,7 @@ __all__ = [
     "RULE",
     "SETS",
     "STEPS",
+    "TRUST",
     "Active",
     "Bernstein",
     "Centred",
@@ -40,6 +45,7 @@ __all__ = [
     "Doubling",
     "Episode",
     "Estimate",
+    "Estimated",
     "EveryEpisode",
     "Execution",
     "Exploration",
@@ -50,9 +56,11 @@ __all__ = [
     "Kl",
     "LastSeen",
     "Lazy",
+    "Looks",
     "Observing",
     "PaperEstimator",
     "Part",
+    "Priced",
     "Refresh",
     "Revealed",
     "Rewards",

@@ -50,16 +50,12 @@ class Episode:
         The trajectory of every arm, and the rewards that were revealed.
     observed : Observed
         The same, pooled.
-    policy : Policy
-        What was executed.
-    mass : (C, H, S, 2) float array
-        The plan behind it.
     before, counts : (G, S, 2, S) int arrays
         Transitions counted before the episode, and with it.
     basis : (G, S, 2, S) int array
         The counts that the sets in force were made of.
-    in_force : function
-        Makes these sets; see `sets`.
+    in_force, executed : functions
+        Make these sets, and the plan that was executed; see `sets`, `policy` and `mass`.
     """
 
     pools: Pools
@@ -67,17 +63,30 @@ class Episode:
     seed: int
     feedback: Feedback
     observed: Observed
-    policy: Policy
-    mass: FloatArray
     before: IntArray
     counts: IntArray
     basis: IntArray
     in_force: Callable[[], TransitionSets]
+    executed: Callable[[], tuple[Policy, FloatArray]]
 
     @cached_property
     def sets(self) -> TransitionSets:
         """The sets of every block that the plan was made with; built when asked for."""
         return self.in_force()
+
+    @cached_property
+    def _plan(self) -> tuple[Policy, FloatArray]:
+        return self.executed()
+
+    @property
+    def policy(self) -> Policy:
+        """What was executed; built when asked for."""
+        return self._plan[0]
+
+    @property
+    def mass(self) -> FloatArray:
+        """(C, H, S, 2) the plan behind it; built when asked for."""
+        return self._plan[1]
 
     @property
     def luck(self) -> tuple[int, int]:

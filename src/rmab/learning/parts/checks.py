@@ -38,12 +38,16 @@ def check_basis(part: Part, basis: IntArray, counts: IntArray) -> IntArray:
 def check_estimate(part: Part, episode: Episode, estimate: Estimate) -> Estimate:
     """Return the estimate, or raise ModelError unless it has the right shape and all is finite, and at most 1."""
     _require(part, isinstance(estimate, Estimate), f"learn must return an Estimate, got {type(estimate).__name__}")
-    each, by_step = episode.pools.zero.shape, episode.mass.shape
+    pools, view = episode.pools, episode.pools.view
+    each, by_step = pools.zero.shape, (pools.weights.size, view.horizon, view.states, 2)
     _require(part, np.shape(estimate.gain) in (each, by_step), f"gain is {np.shape(estimate.gain)}, not {each} or {by_step}")
-    ahead = [] if estimate.ahead is None else [estimate.ahead]
-    for table in ahead:
-        _require(part, np.shape(table) == each, f"ahead is {np.shape(table)}, not {each}")
-    for table in (estimate.gain, *ahead):
+    more = {name: table for name in ("ahead", "likely") if (table := getattr(estimate, name)) is not None}
+    for name, table in more.items():
+        _require(part, np.shape(table) == each, f"{name} is {np.shape(table)}, not {each}")
+    if estimate.surprised is not None:
+        plain = np.shape(estimate.surprised) == each[:1] and np.asarray(estimate.surprised).dtype == np.bool_
+        _require(part, plain, f"surprised must be True or False for each of {each[0]} payoffs")
+    for table in (estimate.gain, *more.values()):
         fine = bool((table <= 1 + ROUNDING).all() and np.isfinite(table).all())
         _require(part, fine, "estimates must be finite, and at most 1")
     check_memory(part, estimate.memory)
@@ -55,13 +59,22 @@ def check_plan(part: Part, pools: Pools, plan: Stepped) -> Stepped:
     _require(part, isinstance(plan, Stepped), f"a step must return Stepped, got {type(plan).__name__}")
     view, mass = pools.view, plan.mass
     shape = (pools.weights.size, view.horizon, view.states, 2)
+    check_memory(part, plan.memory)
+    if mass is None:
+        _require(
+            part, not getattr(part, "stored", True), "plans must have a mass, as this kind of step is declared to store it"
+        )
+        share = plan.shares
+        _require(part, share.shape == shape[:3], f"the shares are {share.shape}, not {shape[:3]}")
+        fine = bool(((share >= -ROUNDING) & (share <= 1 + ROUNDING)).all())
+        _require(part, fine, "a share is not within [0, 1]")
+        return plan
     _require(part, np.shape(mass) == shape, f"the plan is {np.shape(mass)}, not {shape}")
     _require(part, bool((mass >= -ROUNDING).all()), "the plan has a mass that is negative, or no number")
     off = float(np.abs(mass.sum(axis=(2, 3)) - 1.0).max())
     _require(part, off <= ROUNDING, f"a step of the plan has mass 1 only up to {off:.1e}")
     missed = float(np.abs(mass[:, 0].sum(axis=2) - pools.begins).max())
     _require(part, missed <= ROUNDING, "not all mass of the plan begins in the start state")
-    check_memory(part, plan.memory)
     return plan
 
 

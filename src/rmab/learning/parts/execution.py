@@ -19,8 +19,12 @@ class Execution(Part, ABC):
     anywhere = True
 
     @abstractmethod
-    def policy(self, pools: Pools, mass: FloatArray) -> Policy:
-        """Return the policy that executes the occupancies (C, H, S, 2) of a plan."""
+    def policy(self, pools: Pools, share: FloatArray) -> Policy:
+        """Return the policy that executes a plan: the share (C, H, S) of every block that is active in a state at a step."""
+
+    def drawing(self) -> Execution:
+        """Return the execution for plans whose shares must be drawn as they are."""
+        return DependentRounding()
 
 
 @configured
@@ -29,9 +33,13 @@ class TopB(Execution):
 
     rule: Rule = option(default="fill", help=RULE)
 
-    def policy(self, pools: Pools, mass: FloatArray) -> Policy:
+    def policy(self, pools: Pools, share: FloatArray) -> Policy:
         """Return the index policy of the shares."""
-        return IndexPolicy(pools.index_of(mass), pools.view.budget, rule=self.rule)
+        return IndexPolicy(share[pools.block_of], pools.view.budget, rule=self.rule)
+
+    def drawing(self) -> Execution:
+        """Return dependent rounding, with the same rule."""
+        return DependentRounding(rule=self.rule)
 
 
 @configured
@@ -40,6 +48,10 @@ class DependentRounding(Execution):
 
     rule: Rule = option(default="fill", help=RULE)
 
-    def policy(self, pools: Pools, mass: FloatArray) -> Policy:
+    def policy(self, pools: Pools, share: FloatArray) -> Policy:
         """Return the policy that draws."""
-        return IndexPolicy(pools.index_of(mass), pools.view.budget, rule=self.rule, rounding="dependent")
+        return IndexPolicy(share[pools.block_of], pools.view.budget, rule=self.rule, rounding="dependent")
+
+    def drawing(self) -> Execution:
+        """Return itself."""
+        return self

@@ -1,146 +1,104 @@
-"""Reward estimators that remember: the mean of what was seen, the last value, or whichever has predicted better."""
+"""Forecasts of rewards: several predictions, weighed by how they have come true, with optimism in units of their errors."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, ClassVar
-
 import numpy as np
-from numpy.typing import NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray
-from rmab.learning.kept import MOST, Declared, Kept, whole
-from rmab.learning.options import configured
+from rmab.common.arrays import FloatArray
+from rmab.errors import ModelError
+from rmab.learning.compiled import forecasting
+from rmab.learning.compiled.forecasting import look_ahead, take_in
+from rmab.learning.kept import MOST, Declared, Kept, masses, whole
+from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Episode
+from rmab.learning.parts.remembering import revealed
 from rmab.learning.parts.rewards import Estimate, Rewards
 from rmab.learning.pools import Pools
 from rmab.learning.state import Memory
 
-FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
-DRIFT = 0.1  # optimism of the last value, per root of its age
+FADING = 0.95  # what is left of the weight of a squared error after the next one
+SHRINK = 4.0  # checks of all rows together that count with those of a row
 UNSURE = 0.3  # how far predictions are off, before the first one could be checked
+HIGHEST = 1e6  # of a level: what a row pays, in units of what it paid when it was first seen
+
+RATES = "what is left of the weight of earlier values when a pair is seen again"
+DOUBT = "standard errors; if most of what is seen of an arm is farther off, the rest of it is unknown again; 0: never"
 
 
-class Remembering(Rewards):
-    """Means of what was seen, forgotten at some rates. Override `unseen`: what a pair paid where nobody looked.
+@configured
+class Forecast(Rewards):
+    """What the next episode pays: predictions at several rates of forgetting, weighed row by row by their own errors.
 
-    RATES  what is left of the past's weight after an episode, for each of the means.
+    A row is what arms that are paid alike are paid, in one phase. Every pair (state, action) of it has a mean for every
+    rate: 1 never forgets, 0 keeps the last value alone. With `together`, a row has a profile besides, what its pairs pay
+    relative to each other, and a mean of its level for every rate; so that one pair that is seen tells about all the
+    others. Where the pairs of an arm do not move together, these predictions err, and lose their weight.
+
+    Optimism about pairs that were not seen in the last episode is in units of the errors that forecasts of the pair have
+    shown, or of the noisiest row where it was checked little: so no arm is given up for one bad day. It fades with the
+    number of times that a pair was seen where the past predicts, and grows with the time since where only the present does.
+    What one arm reveals serves all that are paid alike: they share the optimism. Pairs that were never seen are taken for
+    the mean of what is known of their row, and a part 1 / (1 + number known) of what is missing to the most.
+
+    Examples
+    --------
+    >>> from rmab.learning import Forecast, Ucmd
+    >>> Ucmd(rewards=Forecast(rates=(1.0, 0.5), together=False)).rewards.rates
+    (1.0, 0.5)
     """
 
     anywhere = True
-    RATES: ClassVar[tuple[float, ...]] = (1.0,)
+    rates: tuple[float, ...] = option(default=(1.0, 0.9, 0.7, 0.0), help=RATES)
+    together: bool = option(
+        default=True, help="whether predictions that take the pairs of an arm to move together are tried"
+    )
+    optimism: float = option(default=0.3, ge=0, le=100, help="hope for pairs that were seen little, in standard errors")
+    doubt: float = option(default=4.0, ge=0, le=1e6, help=DOUBT)
+
+    def __post_init__(self) -> None:
+        """Check the rates, too."""
+        super().__post_init__()
+        if not self.rates or not all(0 <= one <= 1 for one in self.rates):
+            raise ModelError(f"Forecast: rates must be one or more numbers from 0 to 1, got {self.rates}")
 
     def begin(self, pools: Pools) -> Memory:
-        """Return means and numbers of what was seen, at each rate; whether it ever was, and when last."""
-        shape = pools.zero.shape
-        table = np.zeros((len(self.RATES), *shape))
+        """Return the memory of `rmab.learning.compiled.forecasting`, before anything was seen."""
+        kept = self.kept(pools)
+        made = {
+            name: np.zeros(one.shape or (), dtype=np.int64 if one.kind == "i" else np.float64) for name, one in kept.items()
+        }
+        rows = len(pools.zero)
+        return {**made, "likely": np.ones(pools.zero.shape), "spread": np.full(rows, UNSURE)}
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare the memory."""
+        rates, pairs = len(self.rates), pools.zero.shape
+        rows, experts = pairs[:1], len(self.rates) * (2 if self.together else 1)
         return {
-            "means": table,
-            "numbers": table,
-            "ever": np.zeros(shape, dtype=bool),
-            "when": np.zeros(shape, dtype=np.int64),
+            "means": masses(rates, *pairs),
+            "times": whole(*pairs),
+            "when": whole(*pairs),
+            "profile": Kept(pairs, "f", -HIGHEST, HIGHEST),
+            "strength": Kept(pairs, "f", 0, MOST),
+            "level": Kept((rates, *rows), "f", 0, HIGHEST),
+            "leveled": whole(*rows),
+            "level_when": whole(*rows),
+            "errors": Kept((experts, *rows), "f", 0, MOST),
+            "checks": Kept(rows, "f", 0, MOST),
+            "pair_errors": Kept(pairs, "f", 0, MOST),
+            "likely": masses(*pairs),
+            "spread": Kept(rows, "f", 0, MOST),
         }
 
-    def kept(self, pools: Pools) -> Declared:
-        """Declare the means, and what goes with them."""
-        shape = pools.zero.shape
-        means, numbers = (Kept((len(self.RATES), *shape), "f", 0, most) for most in (1, MOST))
-        return {"means": means, "numbers": numbers, "ever": Kept(shape, "b"), "when": whole(*shape)}
-
     def learn(self, memory: Memory, episode: Episode) -> Estimate:
-        """Take in one episode: what was seen counts as it is, the rest is guessed."""
-        seen, values = _seen(episode)
-        kept = {**memory, **self.remember(memory, seen, values, episode.number)}
-        guess = self.unseen(kept, episode.number, episode.pools.view.episodes)
-        return Estimate(np.where(seen, values, np.where(kept["ever"], np.clip(guess, 0.0, 1.0), 1.0)), memory=kept)
-
-    def remember(self, memory: Memory, seen: BoolArray, values: FloatArray, number: int) -> Memory:
-        """Return the memory with the values (R, S, 2) of an episode, where they were seen."""
-        rate = np.array(self.RATES)[:, np.newaxis, np.newaxis, np.newaxis]
-        numbers = rate * memory["numbers"] + seen  # means, not sums: these fade to nothing where a pair is long unseen
-        means = np.where(seen, memory["means"] + (values - memory["means"]) / np.maximum(numbers, 1.0), memory["means"])
-        when = np.where(seen, number, memory["when"])
-        return {"means": means, "numbers": numbers, "ever": memory["ever"] | seen, "when": when}
-
-    @abstractmethod
-    def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:
-        """(R, S, 2) the guess where nobody looked in this episode; clipped to [0, 1], and 1 where nobody ever did."""
-
-
-@configured
-class Fading(Remembering):
-    """Unseen: the mean of the past, plus optimism that fades with the number of times that a pair was seen."""
-
-    def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
-        """(R, S, 2) mean plus optimism."""
-        many = np.maximum(memory["numbers"][0], 1.0)
-        return np.asarray(memory["means"][0] + FADING * np.sqrt(np.log(max(episodes, 2)) / (2 * many)))
-
-
-@configured
-class LastSeen(Remembering):
-    """Unseen: the last value, plus optimism that grows with its age."""
-
-    RATES = (0.0,)
-
-    def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
-        """(R, S, 2) last value plus optimism."""
-        return np.asarray(memory["means"][-1] + DRIFT * np.sqrt(number - memory["when"]))
-
-
-@configured
-class Forecast(Remembering):
-    """The mean of the past or the last value, whichever has predicted better; it looks ahead instead of adding up.
-
-    Optimism about what was not seen is in units of the error that predictions have shown. Where the mean predicts better it
-    fades with the number of times seen; where the last value does it grows with the time since, as a random walk strays.
-    """
-
-    RATES = (1.0, 0.0)
-
-    def begin(self, pools: Pools) -> Memory:
-        """Return the means, and the squared errors of their predictions, added up, with the number of checks."""
-        return {**super().begin(pools), "errors": np.zeros(len(self.RATES)), "checks": np.array(0)}
-
-    def kept(self, pools: Pools) -> Declared:
-        """Declare the means, and the errors of their predictions."""
-        return {**super().kept(pools), "errors": Kept((len(self.RATES),), "f", 0, MOST), "checks": whole()}
-
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:
-        """Check the old predictions, then take in the episode; ahead is the new prediction, without optimism where seen."""
-        seen, values = _seen(episode)
-        errors, checks = _checked_forecasts(memory, seen, values)
-        estimate = super().learn({**memory, "errors": errors, "checks": checks}, episode)
-        kept = estimate.memory
-        expected = np.where(kept["ever"], np.clip(kept["means"][_best(kept)], 0.0, 1.0), 1.0)
-        return Estimate(estimate.gain, np.where(seen, expected, estimate.gain), kept)
-
-    def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
-        """(R, S, 2) the prediction that has erred least, plus optimism."""
-        best, checks = _best(memory), int(memory["checks"])
-        error = float(np.sqrt(memory["errors"][best] / checks)) if checks else UNSURE
-        guess = memory["means"][best]
-        if self.RATES[best] == 1.0:
-            rare = np.log(number + 2) / np.maximum(memory["numbers"][best], 1.0)
-            return np.asarray(guess + FADING * error * np.sqrt(rare))
-        return np.asarray(guess + error * np.sqrt(number - memory["when"]))
-
-
-def _seen(episode: Episode) -> tuple[BoolArray, FloatArray]:
-    """(R, S, 2) which pairs were seen to pay, known zeros left out, and what; 0 elsewhere."""
-    values = episode.observed.values
-    seen = ~np.isnan(values) & ~episode.pools.zero
-    return seen, np.where(seen, values, 0.0)
-
-
-def _checked_forecasts(memory: Memory, seen: BoolArray, values: FloatArray) -> tuple[FloatArray, NDArray[Any]]:
-    """Compare what each rate would have predicted with what was seen: mean squared errors, added up, and the checks."""
-    both = seen & memory["ever"]
-    if not both.any():
-        return memory["errors"], memory["checks"]
-    return memory["errors"] + ((memory["means"][:, both] - values[both]) ** 2).mean(axis=1), memory["checks"] + 1
-
-
-def _best(memory: Memory) -> int:
-    """Return the mean that has predicted best so far."""
-    return int(np.argmin(memory["errors"])) if memory["checks"] else 0
+        """Check the last forecast, take in the episode, and look ahead."""
+        pools, rates = episode.pools, np.array(self.rates)
+        seen, values = revealed(episode)
+        arrays = {name: np.array(memory[name]) for name in forecasting.Memory._fields}
+        kept, surprised = forecasting.Memory(**arrays), np.empty(len(seen), dtype=bool)
+        ahead: FloatArray = np.zeros(seen.shape)
+        take_in(kept, seen, values, episode.number, rates, FADING, self.doubt, surprised)
+        numbers = (episode.number, rates, FADING, self.optimism, SHRINK, UNSURE)
+        look_ahead(kept, pools.zero, pools.arms_paid_alike.astype(np.float64), *numbers, ahead)
+        gain = np.where(seen, values, kept.likely)
+        return Estimate(gain, ahead, arrays, kept.likely, surprised)

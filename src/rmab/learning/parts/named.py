@@ -7,14 +7,17 @@ from typing import Any, TypeVar
 from rmab.common.own import called, imported
 from rmab.learning.parts.base import Part
 from rmab.learning.parts.execution import DependentRounding, TopB
-from rmab.learning.parts.forecasts import Fading, Forecast, LastSeen
+from rmab.learning.parts.forecasts import Forecast
+from rmab.learning.parts.priced import Priced
 from rmab.learning.parts.refresh import Doubling, EveryEpisode, Refresh
+from rmab.learning.parts.remembering import Fading, LastSeen
 from rmab.learning.parts.rewards import Direct, ImplicitExploration, PaperEstimator, Rewards
-from rmab.learning.parts.sets import L1, Bernstein, Hoeffding, Kl, Sets, WideBernstein
+from rmab.learning.parts.sets import L1, Bernstein, Estimated, Hoeffding, Kl, Sets, WideBernstein
 from rmab.learning.parts.steps import Active, Lazy, Step
 
 Kind = TypeVar("Kind", bound=Part)
 SETS: Mapping[str, type[Sets]] = {
+    "estimated": Estimated,
     "hoeffding": Hoeffding,
     "bernstein": Bernstein,
     "wide-bernstein": WideBernstein,
@@ -29,7 +32,7 @@ ESTIMATORS: Mapping[str, type[Rewards]] = {
     "forecast": Forecast,
     "implicit": ImplicitExploration,
 }
-STEPS: Mapping[str, type[Step]] = {"active": Active, "lazy": Lazy}
+STEPS: Mapping[str, type[Step]] = {"active": Active, "lazy": Lazy, "priced": Priced}
 EXECUTIONS: Mapping[str, type[TopB] | type[DependentRounding]] = {"top": TopB, "dependent": DependentRounding}
 REFRESHES: Mapping[str, type[Refresh]] = {"every-episode": EveryEpisode, "doubling": Doubling}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import BoolArray, FloatArray
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Episode, Part
 from rmab.learning.parts.sets import hoeffding_width
@@ -34,11 +34,17 @@ class Estimate:
         gains. Steps from the last plan (`Active`) do not read it.
     memory : mapping of str to array
         What the estimator keeps.
+    likely : (R, S, 2) float array, optional
+        The same as `ahead`, without optimism: what is believed, against which what comes true is held (`Priced`).
+    surprised : (R,) bool array, optional
+        The payoffs that paid something else than was believed (`Looks`).
     """
 
     gain: FloatArray
     ahead: FloatArray | None = None
     memory: Memory = field(default_factory=dict)
+    likely: FloatArray | None = None
+    surprised: BoolArray | None = None
 
 
 class Rewards(Part, ABC):

@@ -1,11 +1,13 @@
 """Transition sets from counts (Xiong & Li 2024, Section 4.1; sets of other papers): where the true kernels may lie.
 
-All sets hold every true kernel with probability 1 - epsilon or more, in every episode (unless they are scaled down).
+All sets hold every true kernel with probability 1 - epsilon or more, in every episode (unless they are scaled down);
+`Estimated` kernels hold nothing but the estimate.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,10 +22,13 @@ from rmab.model.view import View
 from rmab.solvers.transitions import TransitionSets
 
 EPSILON = "probability that a kernel lies outside its set"
+RARE = 10  # transitions of a row, of all groups, from which on it holds nothing that was not seen
 
 
 class Sets(Part, ABC):
     """A part that says where the kernels may lie. Override `around`; counting transitions is done for you.
+
+    confident  whether the sets are to hold the observed frequencies; otherwise they hold an estimate of another kind.
 
     Examples
     --------
@@ -33,6 +38,7 @@ class Sets(Part, ABC):
     """
 
     anywhere = True
+    confident: ClassVar[bool] = True
 
     @abstractmethod
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
@@ -49,6 +55,29 @@ class Sets(Part, ABC):
     def learn(self, memory: Memory, observed: Observed) -> Memory:
         """Return the memory after an episode; `counts` are what the sets are made of: override to forget old ones."""
         return {"counts": memory["counts"] + observed.counts}
+
+
+@configured
+class Estimated(Sets):
+    """No set at all: the kernels as they are estimated. Optimism about unseen rewards is enough to explore.
+
+    The frequencies of a row count together with `prior` transitions of all groups: those that were seen from the same state
+    under the same action, and one that may lead anywhere. While a row was seen fewer than ten times by all groups together
+    that one stays; later, rows hold nothing that never happened, and are short.
+    """
+
+    confident = False
+    prior: float = option(default=1.0, gt=0, le=1e6, help="transitions of all groups that count with those of one")
+
+    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
+        """Return sets that hold one kernel each."""
+        everybody = counts.reshape(-1, pools.view.phases, *counts.shape[1:]).sum(axis=0)
+        total = np.tile(everybody, (len(counts) // pools.view.phases, 1, 1, 1)) * pools.support
+        number = total.sum(axis=3, keepdims=True)
+        even = np.where(number < RARE, pools.support / pools.support.sum(axis=3, keepdims=True), 0.0)
+        common = (total + even) / np.maximum(number + (number < RARE), 1.0)
+        mean = (counts + self.prior * common) / (counts.sum(axis=3, keepdims=True) + self.prior)
+        return TransitionSets(mean, mean)
 
 
 @configured

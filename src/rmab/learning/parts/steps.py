@@ -7,6 +7,7 @@ project exp(beta * direction) times the uniform reference, where the direction h
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -19,7 +20,7 @@ from rmab.learning.kept import Declared, Kept, masses
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Episode, Part
 from rmab.learning.parts.rewards import Estimate
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Memory
 from rmab.model.view import View
 from rmab.solvers.compiled.dynamics import forward
@@ -35,25 +36,49 @@ LEAST, GREATEST, GROWTH, TRIALS = 10.0, 500.0, 4.0, 3  # beta: first, greatest; 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stepped:
-    """A plan, and what the step keeps.
+    """A plan, and what the step keeps. It has a mass, or a share.
 
     Parameters
     ----------
-    mass : (C, H, S, 2) float array
+    mass : (C, H, S, 2) float array, optional
         Occupancy of every block.
     iterations : int
         Of the solver.
     memory : mapping of str to array
         What the step keeps for the next one.
+    share : (C, H, S) float array, optional
+        The part of every block that is active in a state at a step; by default, that of the mass.
+    drawn : bool
+        Whether the shares must be drawn as they are, whatever the execution likes better.
+    visits : function, optional
+        Returns how often the arms of every block are in a state under an action, (C * K, S, 2), where there is no mass.
     """
 
-    mass: FloatArray
+    mass: FloatArray | None = None
     iterations: int = 0
     memory: Memory = field(default_factory=dict)
+    share: FloatArray | None = None
+    drawn: bool = False
+    visits: Callable[[], FloatArray] | None = None
+
+    @property
+    def shares(self) -> FloatArray:
+        """(C, H, S) the part of every block that is active in a state at a step."""
+        if self.share is not None:
+            return self.share
+        if self.mass is None:
+            raise ModelError("a plan needs a mass or a share")
+        return share_of(self.mass)
 
 
 class Step(Part, ABC):
-    """A part that plans. Override `move`; and `begin`, unless the first plan is the projected uniform occupancy."""
+    """A part that plans. Override `move`; and `begin`, unless the first plan is the projected uniform occupancy.
+
+    stored  whether plans are occupancies, which the learner keeps. Otherwise they have shares alone, and are not kept:
+            `again` makes them from the memory.
+    """
+
+    stored: ClassVar[bool] = True
 
     def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
         """Return the first plan, before any reward is known, given the sets of every block."""
@@ -72,6 +97,10 @@ class Step(Part, ABC):
         Given are the memory and the sets of every block; what the plan would keep is dropped.
         """
         raise ModelError(f"{type(self).__name__} plans for the start, budget and horizon of the view only")
+
+    def prices(self, memory: Memory) -> FloatArray | None:  # noqa: ARG002
+        """Override where it is known: (H,) what an activation is worth at each step."""
+        return None
 
     @abstractmethod
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from rmab.common.arrays import Element, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_tolerance
 from rmab.common.memory import check_memory
+from rmab.common.threads import chunks_of, each
 from rmab.errors import ModelError
-from rmab.solvers.priced.compiled.passes import node_values, occupy
+from rmab.solvers.priced.compiled.passes import node_values, occupy, tally
 from rmab.solvers.priced.compiled.program import Program
 from rmab.solvers.priced.program import make_program, of_blocks, units_of
-from rmab.solvers.priced.search import Search
+from rmab.solvers.priced.search import PIECE, Search
 from rmab.solvers.units import Units
 
 FAINTEST = 1e-10  # what rewards of the last step must count at least: prices of later ones would be rounding
@@ -44,8 +46,9 @@ class Priced(ReadOnly):
         The inverse temperature.
     passes, curvatures : int
         Evaluations of all plans that it took (a backward and a forward pass each), and matrices of second derivatives.
-    curvature : (H, H) float array
-        How fast the use of each step falls with each price, roughly: kept for the next solve.
+    curvature : (H, H) float array, or None
+        How fast the use of each step falls with each price, roughly: kept for the next solve. None where a start at given
+        prices was the answer, and none was needed.
     units : Units
         The rewards in units of what is at stake.
     program : Program
@@ -63,7 +66,7 @@ class Priced(ReadOnly):
     beta: float
     passes: int
     curvatures: int
-    curvature: FloatArray
+    curvature: FloatArray | None
     units: Units
     program: Program
     discounts: FloatArray
@@ -89,6 +92,21 @@ class Priced(ReadOnly):
             values[:, h] += rest[:, np.newaxis]
         return frozen(values)
 
+    def visits(self, *, blind: bool = False) -> FloatArray:
+        """(C * K, S, 2) how often the arms of each cell are in a state under an action, on average, in an episode.
+
+        They are discounted, and all arms of a block count. blind: under the blind policy instead.
+        """
+        blocks, _, states = self.share.shape
+        program, size = self.program, len(self.program.reward) // len(self.program.start)
+        table, share = np.empty((blocks * size, states, 2)), np.empty((0, 0, 0)) if blind else self.share
+
+        def part(first: int, last: int) -> None:
+            tally(program, first, last, share, table)
+
+        each(chunks_of(blocks, max(1, PIECE // self.share[0].size)), part)
+        return table
+
     @property
     def mass(self) -> FloatArray:
         """(C, H, S, 2) the mass of each block in a state under an action at a step, discounted; built on demand."""
@@ -105,6 +123,13 @@ class Priced(ReadOnly):
         return frozen(occupancy)
 
 
+class Warm(NamedTuple):
+    """Where a solve begins: prices (H,) and curvature (H, H) of an earlier plan, as far as there are any."""
+
+    prices: FloatArray
+    curvature: FloatArray | None = None
+
+
 def soften_blocks(
     kernels: FloatArray,
     reward: FloatArray,
@@ -115,7 +140,7 @@ def soften_blocks(
     kernel_of: IntArray | None = None,
     phase_of: IntArray | None = None,
     discounts: FloatArray | None = None,
-    warm: Priced | ArrayLike | None = None,
+    warm: Priced | Warm | ArrayLike | None = None,
     tolerance: float = 1e-6,
 ) -> Priced:
     """Do what `rmab.soften` does, for blocks of like arms given as arrays: C blocks, K phases, by cell (`rmab.model.time`).
@@ -175,7 +200,7 @@ def solved(
     phase_of: IntArray,
     discounts: FloatArray,
     beta: float,
-    warm: Priced | ArrayLike | None,
+    warm: Priced | Warm | ArrayLike | None,
     tolerance: float,
 ) -> Priced:
     """Solve what fits; arrays may be read-only."""
@@ -204,21 +229,23 @@ def solved(
     share = of_blocks(search.share, program, blocks)
     use = point.use / np.maximum(discounts, 1e-300)
     answer = (earned, most, units.gap(bound, value), point.prices / inverse, use, share, inverse)
-    for array in (*answer[3:6], matrix):
+    for array in answer[3:6]:
         frozen(array)
-    return Priced(*answer, search.passes, search.curvatures, frozen(matrix * inverse), units, program, discounts)
+    curvature = None if matrix is None else frozen(matrix * inverse)
+    return Priced(*answer, search.passes, search.curvatures, curvature, units, program, discounts)
 
 
-def _begun(warm: Priced | ArrayLike | None, horizon: int) -> tuple[FloatArray | None, FloatArray | None]:
+def _begun(warm: Priced | Warm | ArrayLike | None, horizon: int) -> tuple[FloatArray | None, FloatArray | None]:
     """Return prices (H,) to begin with and the curvature (H,H) there, as far as there are any; ModelError if they misfit."""
     if warm is None:
         return None, None
-    prices = warm.prices if isinstance(warm, Priced) else as_floats(warm, "warm")
+    prices = warm.prices if isinstance(warm, Priced | Warm) else as_floats(warm, "warm")
     if prices.ndim != 1 or prices.size < horizon:
         raise ModelError(f"warm must be an earlier plan, or prices (H,) = ({horizon},), got {prices.shape}")
     if not ((prices >= 0) & np.isfinite(prices)).all():
         raise ModelError("warm: prices must be 0 or more, and finite")
-    return prices[-horizon:], warm.curvature[-horizon:, -horizon:] if isinstance(warm, Priced) else None
+    kept = warm.curvature if isinstance(warm, Priced | Warm) else None
+    return prices[-horizon:], None if kept is None else kept[-horizon:, -horizon:]
 
 
 def _writable(array: NDArray[Element]) -> NDArray[Element]:

@@ -68,10 +68,11 @@ class Search:
 
     def solve(
         self, eta: float, tolerance: float, prices: FloatArray | None = None, matrix: FloatArray | None = None
-    ) -> tuple[Point, FloatArray]:
+    ) -> tuple[Point, FloatArray | None]:
         """Return the plans at eta, proven to the tolerance, and the matrix there (H,H), in scaled prices.
 
-        prices (H,), not scaled, and a matrix in scaled prices: where to begin; the matrix is written to.
+        prices (H,), not scaled, and a matrix in scaled prices: where to begin; the matrix is written to. None is returned
+        where none was given, and none was needed.
         """
         if prices is not None:
             found = self.descend(eta, eta * np.where(self.open, prices, 0.0), matrix, tolerance, WARM)
@@ -83,7 +84,7 @@ class Search:
             raise SolverError(f"priced step: {reached}, not proven to the tolerance {tolerance:.2e}")
         return found
 
-    def climb(self, eta: float, tolerance: float) -> tuple[Point, FloatArray] | None:
+    def climb(self, eta: float, tolerance: float) -> tuple[Point, FloatArray | None] | None:
         """Follow the prices from a high temperature to eta; None where they are lost."""
         factor, rung, guess = LONGER, min(FIRST, eta), np.zeros(self.budget.size)
         last: Point | None = None
@@ -109,16 +110,16 @@ class Search:
         matrix: FloatArray | None,
         tolerance: float | None,
         patience: int,
-    ) -> tuple[Point, FloatArray] | None:
+    ) -> tuple[Point, FloatArray | None] | None:
         """Minimise phi from scaled prices (H,); None where this takes too long. Without a tolerance, roughly."""
         point, limit = self.at(eta, prices), self.passes + patience
-        matrix = self.exact(point) if matrix is None else matrix
         radius, before, fresh = FARTHEST, np.inf, self.passes
         aim, step = np.empty_like(prices), np.empty_like(prices)
         while True:
             worth = self.allowed(point, tolerance)
             if worth < 0.0:
                 return point, matrix
+            matrix = self.exact(point) if matrix is None else matrix
             fall, length = self.propose(matrix, point, worth, radius, aim, step)
             age = self.passes - fresh
             if fall > SLOW * before and age > 0 and (age >= STALE or length <= NEAR):

@@ -46,7 +46,7 @@ class Softened(Priced):
         The inverse temperature.
     passes, curvatures : int
         Evaluations of all plans that it took (a backward and a forward pass each), and matrices of second derivatives.
-    curvature : (H, H) float array
+    curvature : (H, H) float array, or None
         How fast the use of each step falls with each price, roughly: kept for the next solve.
     units : Units
         The rewards in units of what is at stake.

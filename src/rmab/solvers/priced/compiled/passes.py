@@ -136,3 +136,33 @@ def occupy(program: Program, block_of: IntArray, start: FloatArray, share: Float
                         for i in range(begins[first + 2 * s + a], begins[first + 2 * s + a + 1]):
                             ahead[columns[i]] += occupancy[n, h, s, a] * chances[i, lane]
             here[:] = ahead
+
+
+@compiled
+def tally(program: Program, first: int, last: int, share: FloatArray, visits: FloatArray) -> None:
+    """Write the visits (C*K,S,2) of the cells of blocks from first to last, by their share (C,H,S); blind ones without it.
+
+    They are weighted as the masses of the start are, and discounted as the kernels are.
+    """
+    begins, columns, chances = program.begins, program.columns, program.chances
+    batches, states, lanes = program.start.shape
+    horizon, phases = program.phase_of.size, program.reward.shape[0] // batches
+    here, ahead = np.empty(states), np.empty(states)
+    for n in range(first, last):
+        m, lane = n // lanes, n % lanes
+        here[:] = program.start[m, :, lane]
+        visits[n * phases : (n + 1) * phases] = 0.0
+        for h in range(horizon):
+            cell, row = n * phases + program.phase_of[h], (m * phases + program.phase_of[h]) * states * 2
+            ahead[:] = 0.0
+            for s in range(states):
+                if here[s] == 0.0:
+                    continue
+                busy = here[s] * (share[n, h, s] if share.size > 0 else program.blind[h])
+                for a in range(2):
+                    part = busy if a == 1 else here[s] - busy
+                    visits[cell, s, a] += part
+                    if part > 0.0:
+                        for i in range(begins[row + 2 * s + a], begins[row + 2 * s + a + 1]):
+                            ahead[columns[i]] += part * chances[i, lane]
+            here[:] = ahead

@@ -1,0 +1,219 @@
+"""Forecasts of rewards, row by row: a row is what the arms of one payoff are paid, in one phase.
+
+Every pair of a row has K means, each forgetting at a rate of its own, and the row has a profile (what its pairs pay, in
+units of a common level) with K means of its level. So there are 2 K predictions of every pair: K of its own, and K of its
+profile times the level. Each is weighed by how it has predicted the row.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.compile import compiled, compiled_inline
+
+DIM = 1e-6  # what known profiles must add up to, squared, to tell a level from
+LOW = 0.05  # levels below say nothing about a profile
+LEAST = 1e-12  # squared errors below are none
+SURE = 30.0  # checks that weigh on the choice of a prediction, at most
+PLAIN = 0.02  # differences below are no surprise, whatever was predicted
+
+
+class Memory(NamedTuple):
+    """What is kept of R rows of S states: the arrays are written to.
+
+    means (K,R,S,2), and times (R,S,2) and when (R,S,2): how often, and in which episode last, a pair was seen. profile
+    (R,S,2), and strength (R,S,2), the squared levels behind it. level (K,R), leveled (R,) how often and level_when (R,) when
+    last it was seen. errors (2K,R) squared errors of the predictions, fading, and checks (R,) their number, fading, too.
+    pair_errors (R,S,2) mean squared errors of the forecast. likely (R,S,2) the forecast, and spread (R,) its error by row.
+    """
+
+    means: FloatArray
+    times: IntArray
+    when: IntArray
+    profile: FloatArray
+    strength: FloatArray
+    level: FloatArray
+    leveled: IntArray
+    level_when: IntArray
+    errors: FloatArray
+    checks: FloatArray
+    pair_errors: FloatArray
+    likely: FloatArray
+    spread: FloatArray
+
+
+@compiled_inline
+def number_of(times: int, rate: float) -> float:
+    """Return the weight of so many observations, where each fades at the rate when the next one comes."""
+    return float(times) if rate == 1.0 else (1.0 - rate**times) / (1.0 - rate)
+
+
+@compiled
+def take_in(
+    memory: Memory,
+    seen: BoolArray,
+    values: FloatArray,
+    episode: int,
+    rates: FloatArray,
+    fading: float,
+    doubt: float,
+    surprised: BoolArray,
+) -> None:
+    """Take in what was seen (R,S,2) in an episode. Writes surprised (R,): most of what was seen is far from the forecast.
+
+    doubt: how many standard errors are far; 0 for never. The other pairs of a row that surprised are unknown again.
+    """
+    rows, states = seen.shape[:2]
+    several, together = rates.size, memory.errors.shape[0] > rates.size
+    squares = np.empty(memory.errors.shape[0])
+    for r in range(rows):
+        known, far, dots, norms, any_seen = 0, 0, 0.0, 0.0, False
+        squares[:] = 0.0
+        for s in range(states):
+            for a in range(2):
+                if not seen[r, s, a]:
+                    continue
+                any_seen = True
+                value, times = values[r, s, a], memory.times[r, s, a]
+                if times == 0:
+                    continue
+                known += 1
+                off = abs(value - memory.likely[r, s, a])
+                if doubt > 0.0 and off > doubt * memory.spread[r] * np.sqrt(1.0 + 1.0 / times) + PLAIN:
+                    far += 1
+                memory.pair_errors[r, s, a] += (off * off - memory.pair_errors[r, s, a]) / number_of(times, fading)
+                for k in range(several):
+                    squares[k] += (value - memory.means[k, r, s, a]) ** 2
+                if together:
+                    for k in range(several):
+                        guess = min(max(memory.profile[r, s, a] * memory.level[k, r], 0.0), 1.0)
+                        squares[several + k] += (value - guess) ** 2
+                dots += value * memory.profile[r, s, a]
+                norms += memory.profile[r, s, a] ** 2
+        if known > 0:
+            for k in range(squares.size):
+                memory.errors[k, r] = fading * memory.errors[k, r] + squares[k] / known
+            memory.checks[r] = fading * memory.checks[r] + 1.0
+        surprised[r] = 2 * far > known > 0
+        level = dots / norms if norms > DIM else -1.0
+        if level < 0.0 and any_seen and memory.leveled[r] == 0:
+            level = 1.0  # the first that is seen of a row says what its level is measured in
+        if level >= 0.0:
+            memory.leveled[r] += 1
+            memory.level_when[r] = episode
+            for k in range(several):
+                memory.level[k, r] += (level - memory.level[k, r]) / number_of(memory.leveled[r], rates[k])
+        for s in range(states):
+            for a in range(2):
+                if seen[r, s, a]:
+                    _see(memory, r, s, a, values[r, s, a], level, episode, rates)
+                elif surprised[r]:
+                    memory.times[r, s, a] = 0
+
+
+@compiled_inline
+def _see(memory: Memory, r: int, s: int, a: int, value: float, level: float, episode: int, rates: FloatArray) -> None:
+    """Take in the value of one pair, of a row with this level."""
+    fresh = memory.times[r, s, a] == 0
+    memory.times[r, s, a] += 1
+    memory.when[r, s, a] = episode
+    for k in range(rates.size):
+        before = 0.0 if fresh else memory.means[k, r, s, a]
+        memory.means[k, r, s, a] = before + (value - before) / number_of(memory.times[r, s, a], rates[k])
+    if fresh:
+        memory.strength[r, s, a] = 0.0
+    if level > LOW:
+        memory.strength[r, s, a] += level * level
+        memory.profile[r, s, a] += (value - level * memory.profile[r, s, a]) * level / memory.strength[r, s, a]
+    elif fresh:
+        memory.profile[r, s, a] = value
+
+
+@compiled_inline
+def _weigh(memory: Memory, r: int, common: FloatArray, shrink: float, weight: FloatArray) -> float:
+    """Write the weights of all predictions in row r, by their errors there and in all rows; return the least mean error."""
+    best, trials, total = np.inf, memory.checks[r] + shrink, 0.0
+    for k in range(weight.size):
+        weight[k] = (memory.errors[k, r] + shrink * common[k]) / trials
+        best = min(best, weight[k])
+    for k in range(weight.size):
+        weight[k] = np.exp(-0.5 * min(trials, SURE) * (weight[k] / max(best, LEAST) - 1.0))
+        total += weight[k]
+    for k in range(weight.size):
+        weight[k] /= total
+    return best
+
+
+@compiled_inline
+def _predict(
+    memory: Memory, r: int, s: int, a: int, episode: int, rates: FloatArray, optimism: float, weight: FloatArray
+) -> tuple[float, float]:
+    """Return the forecast of a pair that is known, and how uncertain it is, in units of its squared error.
+
+    What was seen in this episode is certain. Otherwise means are the less certain the fewer they are of; and where an old
+    value predicts well only because it is recent, it is the less certain the longer ago it was seen. The process of a
+    local level, for which forgetting at a rate is best, moves by (1 - rate) errors of prediction from episode to episode.
+    """
+    several, guess, doubt = rates.size, 0.0, 0.0
+    for k in range(weight.size):
+        rate, own = rates[k % several], k < several
+        told = memory.means[k, r, s, a] if own else memory.profile[r, s, a] * memory.level[k - several, r]
+        guess += weight[k] * min(max(told, 0.0), 1.0)
+        age = episode - (memory.when[r, s, a] if own else memory.level_when[r])
+        if age > 0:
+            seldom = number_of(memory.times[r, s, a] if own else memory.leveled[r], rate)
+            doubt += weight[k] * (optimism**2 * np.log(episode + 3.0) / seldom + (1.0 - rate) ** 2 * age)
+    return guess, doubt
+
+
+@compiled
+def look_ahead(
+    memory: Memory,
+    zero: BoolArray,
+    shared_by: FloatArray,
+    episode: int,
+    rates: FloatArray,
+    fading: float,
+    optimism: float,
+    shrink: float,
+    unsure: float,
+    ahead: FloatArray,
+) -> None:
+    """Write the forecast (R,S,2) into memory.likely, and with optimism into ahead, after this episode.
+
+    zero (R,S,2): pairs that need none. shared_by (R,): the arms that are paid so. shrink: how many checks of all rows
+    together count with those of a row. unsure: the error before the first check.
+    """
+    experts, rows = memory.errors.shape
+    checks, noisiest = memory.checks.sum(), 0.0
+    weight, common = np.empty(experts), np.full(experts, unsure * unsure)
+    for k in range(experts):
+        if checks > 0.0:
+            common[k] = memory.errors[k].sum() / checks
+    for r in range(rows):
+        if memory.checks[r] > 0.0 or checks == 0.0:
+            noisiest = max(noisiest, _weigh(memory, r, common, shrink, weight))
+    for r in range(rows):
+        best = _weigh(memory, r, common, shrink, weight)
+        # A row that was checked little may be as noisy as any: so it is tried again.
+        noise = (memory.checks[r] * best + shrink * noisiest) / (memory.checks[r] + shrink)
+        memory.spread[r] = np.sqrt(noise)
+        known, mean = 0, 0.0
+        for s in range(zero.shape[1]):
+            for a in range(2):
+                if zero[r, s, a] or memory.times[r, s, a] == 0:
+                    continue
+                guess, doubt = _predict(memory, r, s, a, episode, rates, optimism, weight)
+                trials = number_of(memory.times[r, s, a] - 1, fading)
+                error = (trials * memory.pair_errors[r, s, a] + noise) / (trials + 1.0)
+                memory.likely[r, s, a] = guess
+                ahead[r, s, a] = min(guess + np.sqrt(error * doubt) / shared_by[r], 1.0)
+                known, mean = known + 1, mean + guess
+        mean = mean / known if known > 0 else 0.0
+        for s in range(zero.shape[1]):
+            for a in range(2):
+                if not zero[r, s, a] and memory.times[r, s, a] == 0:
+                    # The chance that one more is the best of all: the more are known, the less is hoped for.
+                    memory.likely[r, s, a] = mean + (1.0 - mean) / (known + 1.0)
+                    ahead[r, s, a] = memory.likely[r, s, a]
