@@ -110,6 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
     parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="begin with this one: to share the work between machines")
     parser.add_argument("--replicates", type=int, default=100)
     parser.add_argument("--arms", type=int, default=600)
     parser.add_argument("--weeks", type=int, default=40)
@@ -118,14 +119,14 @@ def main() -> None:
     parser.add_argument("--spread", type=float, default=0.0, help="how much arms of a group differ, 0 to 1")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    own = {key: value for key, value in vars(options).items() if key not in ("out", "repetitions")}
+    own = {key: value for key, value in vars(options).items() if key not in ("out", "repetitions", "first")}
     settings, results = options.out / "settings.json", options.out / "repetitions.jsonl"
     if settings.exists() and json.loads(settings.read_text()) != own:
         parser.error(f"{options.out} holds a study with other settings: {settings.read_text().strip()}")
     settings.write_text(json.dumps(own) + "\n")
     lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
     done = {one["repetition"] for one in lines}
-    for number in range(options.repetitions):
+    for number in range(options.first, options.repetitions):
         if number not in done:
             lines.append(repetition(number, options))
             with results.open("a") as stream:

@@ -163,21 +163,22 @@ def test_overlapping_caps_are_met_at_the_best_by_a_linear_programme() -> None:
 
 
 def test_where_one_group_takes_nearly_all_the_price_of_fairness_is_told(fitted: Fit) -> None:
-    found = weekly_list(fitted, 40)
-    assert found.fairness
+    assert not weekly_list(fitted, 40).fairness
+    found = weekly_list(fitted, 8)
+    assert len(found.fairness) == 2
     for one in found.fairness:
         assert one.places > one.fair
         assert one.cost > 0
-        factor, value = one.group.split("=")
+        factor, _ = one.group.split("=")
         f = list(fitted.log.factors).index(factor)
         sizes = np.bincount(fitted.log.factor_of[:, f])
-        caps = {f"{factor}={v}": int(np.ceil(40 * sizes[k] / 400)) for k, v in enumerate(fitted.log.factors[factor])}
-        fair = weekly_list(fitted, 40, caps=caps)
+        caps = {f"{factor}={v}": int(np.ceil(8 * sizes[k] / 400)) for k, v in enumerate(fitted.log.factors[factor])}
+        fair = weekly_list(fitted, 8, caps=caps)
         assert fair.choice.prices[one.group] == pytest.approx(one.price)
         assert one.total - one.cost == pytest.approx(fair.index[fair.active].sum())
-        more = weekly_list(fitted, 40, caps={**caps, one.group: caps[one.group] + 1})
+        more = weekly_list(fitted, 8, caps={**caps, one.group: caps[one.group] + 1})
         assert more.index[more.active].sum() - fair.index[fair.active].sum() == pytest.approx(one.price, abs=1e-9)
-        assert any(one.group in note and "price of that fairness" in note for note in found.notes), value
+        assert any(one.group in note and "price of that fairness" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

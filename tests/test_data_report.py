@@ -37,8 +37,8 @@ def test_it_comes_with_its_figures_as_png(written: tuple[Path, ...]) -> None:
 def test_it_says_what_a_manager_wants_to_know(written: tuple[Path, ...]) -> None:
     page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", written[0].read_text()))
     for words in (
-        "weeks engaged", "than by rotation", "than without any call", "Who is reached, and who never is", "get no call at all",
-        "Where a call works", "What the data cannot tell", "The list for 2024-W30", "1st of 300",
+        "weeks engaged", "than by rotation", "than without any call", "Who is reached, and who never is",
+        "get no call at all", "Where a call works", "What the data cannot tell", "The list for 2024-W30", "1st of 300",
     ):  # fmt: skip
         assert words in page, words
     assert not re.search(r"\bO1\b|Term|nan|None|StrictUndefined", page)
@@ -85,7 +85,8 @@ def test_it_opens_without_errors_without_the_network_and_without_scrolling_sidew
 
 def test_bars_lie_where_their_numbers_say(tab: Browser, written: tuple[Path, ...]) -> None:
     tab.open(written[0], 1280, 900)
-    look = """[...document.querySelectorAll('#benefits .track')].map((one) => { const b = (x) => one.querySelector(x).getBoundingClientRect();
+    look = """[...document.querySelectorAll('#benefits .track')].map((one) => {
+      const b = (x) => one.querySelector(x).getBoundingClientRect();
       const d = b('.dot'), r = b('.range'), z = b('.zero'), t = one.getBoundingClientRect();
       return [d.x + d.width / 2, r.left, r.right, z.x + 1, t.left, t.right]; })"""
     texts = tab.value("[...document.querySelectorAll('#benefits .number')].map((one) => one.innerText)")

@@ -87,13 +87,11 @@ def weekly(model: Path, upcoming: int, out: Path | None, machine: bool, **wishes
 
 
 def _print_list(found: "WeeklyList", upcoming: int) -> None:
-    rows = found.rows(upcoming)
+    size = int(found.active.sum())
+    rows = found.rows(min(upcoming, max(3, SHOWN - size)), first=SHOWN)
     lines = [(str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", one.reason) for one in rows]
-    first, after = [line for line in lines if line[3] == "yes"], [line for line in lines if line[3] == "no"]
-    title = f"{found.label}: {len(first)} of {found.fit.present.size:,}; the index is in {found.fit.pay.unit}"
-    rest = len(first) - SHOWN
-    notes = [f"{rest:,} more: --csv FILE writes them all."] if rest > 0 else []
-    shown = [*first[:SHOWN], *after[: max(3, SHOWN - len(first))]]
-    print_table(title, ("rank", "id", "state", found.fit.log.word, "index", "why"), shown, left=6, notes=notes)
+    title = f"{found.label}: {size:,} of {found.fit.present.size:,}; the index is in {found.fit.pay.unit}"
+    notes = [f"{size - SHOWN:,} more: --csv FILE writes them all."] if size > SHOWN else []
+    print_table(title, ("rank", "id", "state", found.fit.log.word, "index", "why"), lines, left=6, notes=notes)
     for note in found.notes:
         say(f"- {note}.")

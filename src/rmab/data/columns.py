@@ -31,7 +31,8 @@ def empty_cells(column: Any) -> BoolArray:
     """Return which cells are empty: nothing, or spaces only."""
     joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_string(joined.type) or pa.types.is_large_string(joined.type):
-        found = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(joined), ""), True)
+        blank = pc.equal(pc.utf8_trim_whitespace(joined), pa.scalar("", type=joined.type))
+        found = pc.fill_null(blank, pa.scalar(True, type=pa.bool_()))
     else:
         found = pc.is_null(joined, nan_is_null=True)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)

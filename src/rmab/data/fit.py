@@ -82,7 +82,7 @@ class Fit(ReadOnly):
         """(G, S, 2, S) the kernel of every group."""
         return self.rows.kernels
 
-    @property
+    @cached_property
     def ids(self) -> tuple[str, ...]:
         """(N',) the ids of the arms that are still there."""
         return tuple(self.log.arms[n] for n in self.present)

@@ -180,7 +180,7 @@ class _Csv:
         head = content[:first].decode("utf-8", errors="replace").strip("\r\n")
         self.delimiter = max(DELIMITERS, key=lambda one: _fields(head, one))
         self.header = [one.strip() for one in next(csv.reader(io.StringIO(head, newline=""), delimiter=self.delimiter))]
-        self.body = content[first:]
+        self.body, self.plain = content[first:], False
 
     def _header_end(self) -> int:
         """Return where the first record that is not blank ends: at a line end outside of quotation marks."""
@@ -209,9 +209,15 @@ class _Csv:
         table = self._parsed(names, list(places.values()), unequal) if self.body.strip() else None
         if ragged:
             self._refuse_ragged()
+        self.plain = table is not None and self._is_plain(table.num_rows)
         if table is None or table.num_rows == 0:
             raise LogError(str(self.path), [Fault("there is a header, but no row")])
         return Source(str(self.path), "line", {one: table.column(places[one]) for one in wanted}, self.line_of)
+
+    def _is_plain(self, rows: int) -> bool:
+        """Return whether every record is one line, and every line one record: then lines need no counting."""
+        lines = self.body.count(b"\n") + (not self.body.endswith(b"\n"))
+        return lines == rows and self.body.count(b"\r") in (0, self.body.count(b"\r\n"))
 
     def _parsed(self, names: list[str], included: list[str], unequal: Callable[[Any], str]) -> Any:
         parse = pacsv.ParseOptions(
@@ -267,6 +273,8 @@ class _Csv:
         """Return the lines of rows (from 0)."""
         if rows.size == 0:
             return rows
+        if self.plain:
+            return np.asarray(rows + self.skipped + 1)
         if not hasattr(self, "lines"):
             self.lines = np.array([line for line, _ in self._records()], dtype=np.int64)
         return np.asarray(self.lines[rows])

@@ -89,11 +89,11 @@ class WeeklyList(ReadOnly):
         places = np.flatnonzero(chosen)
         return np.asarray(places[np.argsort(self.rank[places], kind="stable")])
 
-    def rows(self, upcoming: int = 0) -> list[Row]:
-        """Return the list, the best first, and below it so many who would be next."""
+    def rows(self, upcoming: int = 0, *, first: int | None = None) -> list[Row]:
+        """Return the list, the best first (of it no more than `first`), and below it so many who would be next."""
         barred = np.isneginf(self.index)
         after = self._line(~self.active & ~barred & (self.index > 0))[: as_integer(upcoming, "upcoming")]
-        return self._rows(np.concatenate([self._line(self.active), after]))
+        return self._rows(np.concatenate([self._line(self.active)[:first], after]))
 
     def _rows(self, places: IntArray) -> list[Row]:
         reasons, names, now = Reasons(self.fit, self.choice.why, self.rank), self.fit.ids, self.fit.standing

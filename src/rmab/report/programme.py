@@ -90,7 +90,7 @@ def render_programme(
         checks=checks,
         notes=[str(one) for one in fit.notes],
         model_free=found.model_free,
-        rows=calls.rows()[:LISTED],
+        rows=calls.rows(first=LISTED),
         total=int(calls.active.sum()),
         version=rmab.__version__,
     )
