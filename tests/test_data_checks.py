@@ -108,7 +108,11 @@ def test_calibration_is_off_by_what_forecasts_are_off() -> None:
     rng = np.random.default_rng(0)
     said = rng.random(200_000) * 0.8
     came = (rng.random(200_000) < said + 0.1).astype(float)
-    error, noise = calibration_error(said, came)
+    error, noise, p = calibration_error(said, came)
+    assert p < 1e-6
+    right = calibration_error(said, (rng.random(200_000) < said).astype(float))
+    assert right[0] < 2 * right[1]
+    assert right[2] > 0.001
     assert np.sqrt(error**2 - noise**2) == pytest.approx(0.1, abs=0.005)
 
 

@@ -10,7 +10,7 @@ from logs import HEADER, mothers, read, table
 from rmab.data import Fit
 from rmab.data.clusters import best_mixture, mixture
 from rmab.data.counting import by_arm
-from rmab.data.shrinkage import Tree, pooled_rows, shrunk, strengths
+from rmab.data.shrinkage import Tree, drawn_strengths, pooled_rows, shrunk, strengths
 
 
 def truth_of(fitted: Fit, **options: object) -> np.ndarray:
@@ -76,6 +76,15 @@ def test_strengths_are_where_the_marginal_likelihood_is_largest() -> None:
         assert abs(np.log(found[0, 0]) - best.x) < 0.01
         assert likelihood(found[0, 0], counts, centre) > -best.fun - 1e-3
         assert strength / 2.5 < found[0, 0] < 2.5 * strength
+
+
+def test_strengths_are_found_where_a_prior_is_all_but_impossible() -> None:
+    counts = np.array([[[[5.0, 0.0], [3.0, 1.0]]] * 2] * 3)
+    for tiny in (1e-320, 1e-200, 0.0):
+        centre = np.broadcast_to([1.0 - tiny, tiny], counts.shape).copy()
+        centre[..., 1, :] = 0.5
+        assert np.isfinite(strengths(counts, centre)).all()
+        assert np.isfinite(drawn_strengths(counts, centre, np.random.default_rng(0))).all()
 
 
 def test_groups_that_do_not_differ_are_pooled_and_others_are_not() -> None:
@@ -293,6 +302,8 @@ def test_arms_that_have_left_are_left_out_if_asked() -> None:
 def test_a_log_without_change_is_refused() -> None:
     with pytest.raises(rmab.ModelError, match="the log shows no change"):
         rmab.data.fit(read(table(("a", 1, "x", 0), ("b", 1, "y", 1))))
+    with pytest.raises(rmab.ModelError, match="one state only, 'x'"):
+        rmab.data.fit(read(table(("a", 1, "x", 0), ("a", 2, "x", 1))))
     with pytest.raises(rmab.ModelError, match="log must be a Log"):
         rmab.data.fit("log.csv")  # type: ignore[arg-type]
 

@@ -148,6 +148,12 @@ def test_ragged_lines_are_told(tmp_path: Path) -> None:
     assert sorted(told) == ["line 5: 5 fields, the header has 4", "lines 3, 6: 3 fields, the header has 4"]
 
 
+def test_an_open_quotation_mark_is_told(tmp_path: Path) -> None:
+    told = faults(read, csv(tmp_path, "A,1,ok,yes", 'A,2,"ok,no', "A,3,ok,no"))
+    assert told[0].startswith("line 3: ")
+    assert "there is a quotation mark too many, or one too few" in told
+
+
 def test_lines_are_right_below_blank_lines(tmp_path: Path) -> None:
     told = faults(read, csv(tmp_path, "A,1,ok,yes", "", "A,2,ok,what", ",,,", "A,3,ok,hm"))
     assert [one.partition(":")[0] for one in told] == ["line 4", "line 6"]

@@ -269,22 +269,24 @@ def _calibration(fit: Fit) -> Check:
     rows = shrunk(counts, fit.tree).kernels
     held = moves.where(late)
     said = rows[fit.cell_of[held.arm], held.state, held.action]  # (M, S)
-    came = np.eye(said.shape[1])[held.after]
-    error, noise = calibration_error(said.reshape(-1), came.reshape(-1))
+    error, noise, p = calibration_error(said[:, fit.pay.goal], (held.after == fit.pay.goal).astype(np.float64))
     beyond = float(np.sqrt(max(error**2 - noise**2, 0.0)))
-    verdict = FINE if beyond < OFF else WATCH if beyond < FAR_OFF else PROBLEM
+    verdict = FINE if beyond < OFF or p >= SURE else WATCH if beyond < FAR_OFF else PROBLEM
     last = many(log.periods.count - cut, log.periods.unit)
-    words = f"of the last {last}, from those before: probabilities were off by {100 * beyond:.1f} points beyond chance"
+    words = f"of the last {last}, from those before: chances were off by {100 * beyond:.1f} points beyond luck (p = {p:.2g})"
     return Check(name, beyond, verdict, f"{words} ({late.sum():,} records)")
 
 
-def calibration_error(said: FloatArray, came: FloatArray) -> tuple[float, float]:
-    """Return the root mean square of forecast minus frequency over bins of forecasts, and what chance alone makes of it."""
+def calibration_error(said: FloatArray, came: FloatArray) -> tuple[float, float, float]:
+    """Return how far forecasts are from frequencies, bin by bin, what luck alone makes of that, and the chance of so much.
+
+    The first two are root mean squares over bins of like forecasts; the third is the p of their chi-square test.
+    """
     order = np.argsort(said, kind="stable")
-    bins = np.array_split(order, BINS)
-    gaps = [(said[one].mean() - came[one].mean()) ** 2 for one in bins if one.size]
-    luck = [(said[one] * (1 - said[one])).sum() / one.size**2 for one in bins if one.size]
-    return float(np.sqrt(np.mean(gaps))), float(np.sqrt(np.mean(luck)))
+    bins = np.array_split(order, int(np.clip(said.size // FEW, 1, BINS)))
+    gaps = np.array([(said[one].mean() - came[one].mean()) ** 2 for one in bins])
+    luck = np.array([max((said[one] * (1 - said[one])).sum(), 1e-9) / one.size**2 for one in bins])
+    return float(np.sqrt(gaps.mean())), float(np.sqrt(luck.mean())), float(chi2.sf((gaps / luck).sum(), len(bins)))
 
 
 def _effects(fit: Fit, found: list[Effect]) -> Check:

@@ -27,7 +27,8 @@ class Effect:
         Arms in it, and actions that were seen with what came after.
     value, low, high : float
         By how much the chance of the best state in the next period rises (or what that period is expected to bring), on
-        average over the states in which the group was; with its 95% interval. NaN where nothing is known.
+        average over the states in which the group was. NaN where nothing is known. The value is the model's, which borrows
+        from larger groups; the 95% interval is what the group's own records allow.
     what : str
         What it is that rises.
     in_points : bool
@@ -52,7 +53,7 @@ def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect
     fit : Fit
         The model.
     replicates : int
-        Draws behind the intervals: arms are weighted at random, and the prior of small groups is drawn, too.
+        Draws behind the intervals, in which arms are weighted at random.
     seed : int
         Of these draws.
 
@@ -75,9 +76,10 @@ def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect
     worth = np.eye(len(fit.log.state_names))[fit.pay.goal][np.newaxis] if points else fit.pay.table[:, :, 0]
     worth = np.broadcast_to(worth, visits.shape[:2])
     resampler, rng = Resampler(fit), np.random.default_rng((as_integer(seed, "seed"), 2))
-    draws = np.stack([_change(resampler.drawn(rng), weight, worth) for _ in range(number)])
+    draws = np.stack([_change(resampler.alone(rng), weight, worth) for _ in range(number)])
     low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     value = _change(fit.kernels, weight, worth)
+    low, high = np.minimum(low, value), np.maximum(high, value)
     goal = fit.log.state_names[fit.pay.goal]
     what = (
         f"the chance of being {goal} next {fit.log.periods.unit}" if points else f"what next {fit.log.periods.unit} brings"

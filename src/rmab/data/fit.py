@@ -187,6 +187,8 @@ def fit(
     (1, 3, 2, 3)
     """
     expect(log, Log, "log", "; read one with rmab.data.read_log")
+    if len(log.state_names) < 2:
+        raise ModelError(f"the log has one state only, '{log.state_names[0]}': nothing can change")
     if log.transitions.arm.size == 0:
         raise ModelError("the log shows no change: no arm has known states in two periods that follow each other")
     notes: list[Fault] = []

@@ -16,6 +16,8 @@ from rmab.common.arrays import FloatArray
 from rmab.data.fit import Fit
 from rmab.data.shrinkage import drawn_strengths, pooled_rows, posterior, told_by
 
+ALONE = 2.0  # visits that a prior is worth where a group stands on its own records
+
 
 class Resampler:
     """The transitions of a fit, arm by arm, ready to be counted with weights."""
@@ -23,7 +25,7 @@ class Resampler:
     def __init__(self, fitted: Fit) -> None:
         moves, states = fitted.log.transitions, len(fitted.log.state_names)
         self.tree, self.arms, self.shape = fitted.tree, len(fitted.log.arms), fitted.counts.shape
-        self.strength = list(fitted.rows.strength)
+        self.strength, self.fitted = list(fitted.rows.strength), fitted.kernels
         kind = (moves.state * 2 + moves.action) * states + moves.after
         size = 2 * states * states
         both, self.times = np.unique(moves.arm * size + kind, return_counts=True)
@@ -33,6 +35,11 @@ class Resampler:
         """(G, S, 2, S) the transitions, every arm (N,) weighted."""
         found = np.bincount(self.place, weights=self.times * weights[self.arm], minlength=int(np.prod(self.shape)))
         return np.asarray(found.reshape(self.shape), dtype=np.float64)
+
+    def alone(self, rng: np.random.Generator) -> FloatArray:
+        """(G, S, 2, S) what the kernels may be by the records of each group alone, and next to no prior."""
+        counts = self.counts(rng.exponential(size=self.arms))
+        return posterior(counts, rng.gamma(ALONE * self.fitted), self.fitted)
 
     def drawn(self, rng: np.random.Generator) -> FloatArray:
         """(G, S, 2, S) what the kernels may be."""

@@ -23,6 +23,7 @@ from scipy.special import gammaln
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 
 WEAKEST, STRONGEST, RUNGS = -4.0, 20.0, 25  # of the strengths that are tried: powers of 2
+FAINT = 1e-100  # of a prior: ln G of what is much smaller is infinite
 ROUNDS, SETTLED = 5, 0.05  # of strengths and centres in turn, and when they have settled
 
 
@@ -116,8 +117,8 @@ def drawn_strengths(counts: FloatArray, centre: FloatArray, rng: np.random.Gener
 
 def _likelihood(counts: FloatArray, centre: FloatArray, m: FloatArray) -> FloatArray:
     """Return L(m) of every state and action, (S, 2), at strengths m (S, 2)."""
-    visits, prior = counts.sum(axis=3), m[..., np.newaxis] * centre
-    known = prior > 0
+    known, visits = centre > 0, counts.sum(axis=3)
+    prior = np.maximum(m[..., np.newaxis] * centre, FAINT)
     cells = gammaln(np.where(known, prior + counts, 1.0)) - gammaln(np.where(known, prior, 1.0))
     rows = gammaln(m) - gammaln(m + visits) + cells.sum(axis=3)
     return np.asarray(np.where(visits > 0, rows, 0.0).sum(axis=0))

@@ -256,6 +256,8 @@ class _Csv:
         wrong = [
             Fault(f"{fields} fields, the header has {len(self.header)}", tuple(lines)) for fields, lines in found.items()
         ]
+        if self.body.count(b'"') % 2:
+            wrong.append(Fault("there is a quotation mark too many, or one too few"))
         raise LogError(str(self.path), wrong or [Fault("records differ in their number of fields")])
 
     def _records(self) -> list[tuple[int, int]]:

@@ -86,6 +86,7 @@ def render_programme(
         never=_never(reached),
         effects=_effects(effects),
         effect_what=effects[0].what,
+        in_points=effects[0].in_points,
         doubts=[one for one in checks if one.verdict != FINE],
         checks=checks,
         notes=[str(one) for one in fit.notes],
