@@ -106,6 +106,9 @@ def test_names_on_and_off_the_list(fitted: Fit, calls: WeeklyList) -> None:
     row = next(one for one in found.rows() if one.id == worst)
     assert row.by == "name"
     assert row.reason.startswith("on the list by name; ")
+    assert weekly_list(fitted, 40, must_not=fitted.ids).notes == (
+        "0 of 40 places are used: caps and must_not leave no more",
+    )
 
 
 def test_lots_are_drawn_among_the_others_with_the_chance_that_is_told(fitted: Fit) -> None:

@@ -265,6 +265,8 @@ def test_dates_and_times_of_frames() -> None:
         (["202452", "202501"], "look like year and week"),
         (["2024-01-01", "2024-01-08", "2024-01-15", "2024-01-23"], "'2024-01-23' does not fit the step of 7 days"),
         (["2024-13"], "no such month"),
+        (["9999-12-24", "9999-12-31"], "too far in the future"),
+        (["9999-W40", "9999-W41"], "too far in the future"),
     ],
 )
 def test_periods_that_are_not(weeks: list[str], words: str) -> None:

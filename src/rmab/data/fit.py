@@ -103,7 +103,8 @@ class Fit(ReadOnly):
         """How many arms were acted on in a period of the log, on average; at least 1."""
         done = np.bincount(self.log.period, weights=self.log.action == 1, minlength=self.log.periods.count)
         known = np.bincount(self.log.period, weights=self.log.action >= 0, minlength=self.log.periods.count) > 0
-        return max(1, round(float(done[known].mean()))) if known.any() else 1
+        usual = max(1, round(float(done[known].mean()))) if known.any() else 1
+        return min(usual, self.present.size)
 
     def problem(self, budget: int, horizon: int = DEFAULT_HORIZON) -> Problem:
         """Return the problem from here on: arms still there, in the order of `ids`, and where they are.

@@ -25,6 +25,7 @@ MONTH = re.compile(r"(\d{4})-(\d{1,2})")
 WHOLE = re.compile(r"[+-]?\d{1,15}(\.0+)?")
 UNITS = {"hour": 3600, "minute": 60, "second": 1}
 NAMED = ("week", "day", "month", "year", "hour", "round", "visit", "quarter", "shift")
+LATEST = date(9000, 1, 1).toordinal()
 EMPTY = 10  # steps without any record in all the log that are worth a note
 
 
@@ -130,6 +131,13 @@ def _from_text(text: str) -> Moment:
     return Moment("date", when.date().toordinal()) if len(text) <= 10 else _time(when)
 
 
+def _plausible(moment: Moment) -> Moment:
+    """Return the moment, unless it is so late that the ones after it have no name."""
+    last = {"week": 7, "month": 30.5, "date": 1, "time": 1 / 86400, "time with a zone": 1 / 86400}
+    days = moment.at * last.get(moment.kind, 0.0) + (719_163 if moment.kind.startswith("time") else 0)
+    return Moment("", why="too far in the future") if days > LATEST else moment
+
+
 def _week(year: int, week: int) -> Moment:
     try:
         return Moment("week", (date.fromisocalendar(year, week, 1).toordinal() - 1) // 7)
@@ -148,7 +156,7 @@ def parse_periods(
     values: list[Any], codes: IntArray, arm_of: IntArray, column: str, faults: Faults
 ) -> tuple[Periods, IntArray] | None:
     """Return the periods, and that of every row, from the different values and the code of each row; None if wrong."""
-    moments = [understood(one) for one in values]
+    moments = [_plausible(understood(one)) for one in values]
     kinds: Counter[str] = Counter()
     wrong = []
     sizes = np.bincount(codes[codes >= 0], minlength=len(values))

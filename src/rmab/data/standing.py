@@ -15,6 +15,8 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.data.log import Log
 
+SETTLED = 1000  # steps after which a belief no longer changes
+
 
 @dataclass(frozen=True, eq=False)
 class Standing(ReadOnly):
@@ -109,7 +111,7 @@ def _beliefs(log: Log, kernels: FloatArray, cell_of: IntArray, place: IntArray, 
     action, cell = log.action[place[moved]], cell_of[moved]
     own = np.where((action >= 0)[:, np.newaxis], kernels[cell, log.state[place[moved]], np.maximum(action, 0)], 0.0)
     belief[moved] = np.where((action >= 0)[:, np.newaxis], own, drift[cell, log.state[place[moved]]])
-    left = np.where(seen, steps - 1, 0)
+    left = np.where(seen, np.minimum(steps - 1, SETTLED), 0)
     while (going := np.flatnonzero(left > 0)).size:
         belief[going] = np.einsum("ns,nsy->ny", belief[going], drift[cell_of[going]])
         left[going] -= 1

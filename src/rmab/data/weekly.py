@@ -203,7 +203,7 @@ def weekly_list(
     if (forced & barred).any():
         both = [fit.ids[k] for k in np.flatnonzero(forced & barred)]
         raise ModelError(f"must and must_not both name {listed(both)}")
-    lots = round(as_share(random_share, "random_share") * places)
+    lots = int(as_share(random_share, "random_share") * places + 0.5)
     wish = Wish(places, forced, barred, every, lots, _caps(fit, caps or {}))
     plan = fluid(fit.problem(places, horizon), fit.reward)
     index = index_now(fit, plan)
@@ -275,7 +275,7 @@ def _notes(fit: Fit, index: FloatArray, choice: Choice, wish: Wish) -> list[str]
     word, unit, told = fit.log.word, fit.pay.unit, []
     used = int((choice.why != NOT).sum())
     if used < wish.budget:
-        helped = bool((index[(choice.why == NOT) & ~wish.barred] > TIE * max(float(np.abs(index).max()), 1e-300)).any())
+        helped = bool((index[choice.why == NOT] > TIE * max(float(np.abs(index).max()), 1e-300)).any())
         why = "caps and must_not leave no more" if helped else f"a {word} is not expected to help anybody else"
         told.append(f"{used} of {wish.budget} places are used: {why}")
     if choice.overdue:
