@@ -51,11 +51,11 @@ def test_wishes_reach_the_list(model: Path, tmp_path: Path) -> None:
         "--must-not",
         f"@{tmp_path / 'away.txt'}",
         "--cap",
-        "district=centre=4",
+        "district=centre=6",
         "--random-share",
         "0.25",
     )
-    outcome = call("list", str(model), "--budget", "12", "--floor", "20", *words, "--json")
+    outcome = call("list", str(model), "--budget", "12", "--floor", "40", *words, "--json")
     assert outcome.exit_code == 0, outcome.stderr
     rows = json.loads(outcome.stdout)["rows"]
     active = [one for one in rows if one["action"] == "yes"]

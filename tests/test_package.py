@@ -26,7 +26,7 @@ ALLOWED = {
     "runs": {"common", "errors", "families", "learning", "model", "planners", "play", "solvers"},
     "data": {"common", "errors", "model", "planners", "play", "solvers"},
     "study": {"common", "errors", "families", "learning", "model", "runs", "__version__"},
-    "report": {"common", "data", "errors", "study", "__version__"},
+    "report": {"common", "data", "errors", "model", "study", "__version__"},
     "testing": {"*"},
     "cli": {"*"},
     "__main__": {"cli"},

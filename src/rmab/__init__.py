@@ -117,7 +117,7 @@ _HOMES = {
     "families": ("Task", "load_task", "task", "tasks"),
     "families.deadline": ("deadline_whittle", "earliest_deadline_first", "least_laxity_first"),
 }
-_ROOMS = ("data", "learning", "report", "study", "testing")  # rmab.data needs no import of its own
+_ROOMS = ("data", "families", "learning", "report", "study", "testing")  # rmab.data needs no import of its own
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604  (names are checked by a test)
