@@ -47,6 +47,7 @@ bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about t
 	@$(BIN)/python benchmarks/projection.py
 	@$(BIN)/python benchmarks/whittle.py
 	@$(BIN)/python benchmarks/priced.py
+	@$(BIN)/python benchmarks/ucmd.py
 	@$(BIN)/python benchmarks/learners.py
 	@$(BIN)/python benchmarks/studies.py scaling overhead
 	@$(BIN)/python benchmarks/startup.py

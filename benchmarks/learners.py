@@ -73,7 +73,7 @@ def cpap() -> list[str]:
         "cpap@noisy, 50 episodes (targets: 100 times faster than with Clarabel, 20% outside the projection)",
         "learner", "seconds", "outside the projection", "projections", "with Clarabel, s", "times", "it solved",
     )  # fmt: skip
-    for name in ("ucmd-armab", "ucmd"):
+    for name in ("ucmd-armab",):
         rmab.run(task, name)
         seconds, watch = min((watched_run(task, rmab.learner(name)) for _ in range(3)), key=lambda one: one[0])
         taken = [one for one in map(peer_seconds, watch.kept) if one is not None]

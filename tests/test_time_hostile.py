@@ -148,7 +148,7 @@ def test_sets_do_not_shrink_where_a_plan_is_for_fewer_steps() -> None:
     learner = Ucmd(sets=Watching())
     state = learner.begin(plain_task().view())
     Watching.seen.clear()
-    assert learner.plan(state, start=[0, 1, 2, 0], horizon=1).occupancy.shape[1] == 1  # type: ignore[union-attr]
+    assert learner.plan(state, start=[0, 1, 2, 0], horizon=1).policy.table.shape[1] == 1  # type: ignore[attr-defined]
     assert Watching.seen == [5]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import ClassVar, Literal
@@ -43,9 +43,9 @@ class Plan(ReadOnly):
         The block of each arm.
     iterations : int
         Of the solver that made it.
-    visits : (C * K, S, 2) float array, optional
-        How often the arms of each block are in a state under an action in an episode, all together, in every phase: instead
-        of the occupancy.
+    counted : function, optional
+        Returns how often the arms of each block are in a state under an action in an episode, all together, in every phase,
+        (C * K, S, 2): instead of the occupancy.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Plan(ReadOnly):
     occupancy: FloatArray | None = None
     block_of: IntArray | None = None
     iterations: int = 0
-    visits: FloatArray | None = None
+    counted: Callable[[], FloatArray] | None = None
 
     def __repr__(self) -> str:
         return f"Plan({type(self.policy).__name__}, {self.iterations} iterations)"
@@ -137,6 +137,14 @@ class Learner(Configured, ABC):
     @property
     def signature(self) -> str:
         """Name and options in one line: states of one learner are not taken for those of another."""
+        if not _ours(self):
+            return self._described()
+        if "_signature" not in vars(self):  # nobody can change what we ship
+            object.__setattr__(self, "_signature", self._described())
+        line: str = vars(self)["_signature"]
+        return line
+
+    def _described(self) -> str:
         own = {} if type(self).__module__.startswith("rmab.") else {"class": _named(type(self))}
         return f"{self.name} {json.dumps({**own, **self.options}, sort_keys=True, default=described)}"
 
@@ -261,6 +269,12 @@ class Learner(Configured, ABC):
         if not state._trusted:
             check_arrays(state.arrays, self.kept(state.view))
             _trusted(state)
+
+
+def _ours(thing: Configured) -> bool:
+    """Return whether it and its parts are of this library, so that none can change once it is made."""
+    parts = (one for one in vars(thing).values() if isinstance(one, Configured))
+    return type(thing).__module__.startswith("rmab.") and all(map(_ours, parts))
 
 
 def _trusted(state: State) -> State:

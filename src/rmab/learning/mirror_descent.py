@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import Feedbacks, Learner, Plan
 from rmab.learning.kept import Declared, Kept, masses, whole
 from rmab.learning.parts import Episode, Estimate, EveryEpisode, Execution, Looks, Refresh, Rewards, Sets, Step, Stepped
@@ -122,8 +122,7 @@ class MirrorDescent(Learner):
         policy = self._policy(pools, plan)
         prices, luck = self.parts.step.prices(state.of("step")), (state.seed, state.episode)
         policy = self.parts.looks.added(state.of("looks"), policy, pools, prices, luck)
-        visits = None if plan.visits is None else frozen(plan.visits())
-        return Plan(policy, plan.mass, pools.block_of, plan.iterations, visits)
+        return Plan(policy, plan.mass, pools.block_of, plan.iterations, plan.visits)
 
     def _policy(self, pools: Pools, plan: Stepped) -> Policy:
         execute = self.parts.execute.drawing() if plan.drawn else self.parts.execute

@@ -305,10 +305,10 @@ def expected_visits(plan: Plan, problem: Problem) -> FloatArray | None:
     """(N, S, 2), or (N, K, S, 2) with phases: how often the plan has an arm in a state under an action; None if unknown."""
     if plan.block_of is None:
         return None
-    if plan.visits is None:
+    if plan.counted is None:
         return None if plan.occupancy is None else by_phase(plan.occupancy, problem.phase_of, problem.phases)[plan.block_of]
     arms = np.bincount(plan.block_of).reshape(-1, *(1,) * (2 if problem.phases == 1 else 3))
-    return np.asarray((parted(plan.visits, problem.phases) / arms)[plan.block_of])
+    return np.asarray((parted(plan.counted(), problem.phases) / arms)[plan.block_of])
 
 
 def _known_rewards(game: Task) -> FloatArray:

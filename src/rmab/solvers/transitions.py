@@ -105,7 +105,14 @@ class TransitionSets(ReadOnly):
     def take(self, index: IntArray) -> TransitionSets:
         """Return the sets of these cells, in this order; one may come more than once."""
         balls: tuple[Any, ...] = (self.centre, self.radius, self.possible)
-        return TransitionSets(self.low[index], self.high[index], *(None if one is None else one[index] for one in balls))
+        low = self.low[index]
+        high = low if self.high is self.low else self.high[index]
+        return TransitionSets(low, high, *(None if one is None else one[index] for one in balls))
+
+    @property
+    def single(self) -> bool:
+        """Whether every set holds one distribution alone."""
+        return self.low is self.high or bool(np.array_equal(self.low, self.high))
 
     @cached_property
     def rows(self) -> Rows:

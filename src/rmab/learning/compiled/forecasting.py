@@ -13,8 +13,9 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 
 DIM = 1e-6  # what known profiles must add up to, squared, to tell a level from
-LOW = 0.05  # levels below say nothing about a profile
+LOW = 0.05  # of a level that tells about a profile
 LEAST = 1e-12  # squared errors below are none
+CLEARLY = 2.0  # times the squared error of pairs by themselves that shows that they do not move as one
 SURE = 30.0  # checks that weigh on the choice of a prediction, at most
 PLAIN = 0.02  # differences below are no surprise, whatever was predicted
 
@@ -62,7 +63,8 @@ def take_in(
 ) -> None:
     """Take in what was seen (R,S,2) in an episode. Writes surprised (R,): most of what was seen is far from the forecast.
 
-    doubt: how many standard errors are far; 0 for never. The other pairs of a row that surprised are unknown again.
+    doubt: how many standard errors are far; 0 for never. The other pairs of a row that surprised are unknown again, unless
+    its pairs move as one, so that what was seen tells about them.
     """
     rows, states = seen.shape[:2]
     several, together = rates.size, memory.errors.shape[0] > rates.size
@@ -76,6 +78,9 @@ def take_in(
                     continue
                 any_seen = True
                 value, times = values[r, s, a], memory.times[r, s, a]
+                if memory.strength[r, s, a] > 0.0:
+                    dots += value * memory.profile[r, s, a]
+                    norms += memory.profile[r, s, a] ** 2
                 if times == 0:
                     continue
                 known += 1
@@ -89,16 +94,15 @@ def take_in(
                     for k in range(several):
                         guess = min(max(memory.profile[r, s, a] * memory.level[k, r], 0.0), 1.0)
                         squares[several + k] += (value - guess) ** 2
-                dots += value * memory.profile[r, s, a]
-                norms += memory.profile[r, s, a] ** 2
         if known > 0:
             for k in range(squares.size):
                 memory.errors[k, r] = fading * memory.errors[k, r] + squares[k] / known
             memory.checks[r] = fading * memory.checks[r] + 1.0
         surprised[r] = 2 * far > known > 0
+        moves_as_one = together and memory.errors[several:, r].min() <= CLEARLY * memory.errors[:several, r].min()
         level = dots / norms if norms > DIM else -1.0
         if level < 0.0 and any_seen and memory.leveled[r] == 0:
-            level = 1.0  # the first that is seen of a row says what its level is measured in
+            level = 1.0  # what is first seen of a row says what its level is measured in
         if level >= 0.0:
             memory.leveled[r] += 1
             memory.level_when[r] = episode
@@ -108,7 +112,7 @@ def take_in(
             for a in range(2):
                 if seen[r, s, a]:
                     _see(memory, r, s, a, values[r, s, a], level, episode, rates)
-                elif surprised[r]:
+                elif surprised[r] and not moves_as_one:
                     memory.times[r, s, a] = 0
 
 
@@ -121,13 +125,9 @@ def _see(memory: Memory, r: int, s: int, a: int, value: float, level: float, epi
     for k in range(rates.size):
         before = 0.0 if fresh else memory.means[k, r, s, a]
         memory.means[k, r, s, a] = before + (value - before) / number_of(memory.times[r, s, a], rates[k])
-    if fresh:
-        memory.strength[r, s, a] = 0.0
-    if level > LOW:
+    if level > LOW:  # below, it says nothing about the profile
         memory.strength[r, s, a] += level * level
         memory.profile[r, s, a] += (value - level * memory.profile[r, s, a]) * level / memory.strength[r, s, a]
-    elif fresh:
-        memory.profile[r, s, a] = value
 
 
 @compiled_inline

@@ -22,7 +22,7 @@ UNSURE = 0.3  # how far predictions are off, before the first one could be check
 HIGHEST = 1e6  # of a level: what a row pays, in units of what it paid when it was first seen
 
 RATES = "what is left of the weight of earlier values when a pair is seen again"
-DOUBT = "standard errors; if most of what is seen of an arm is farther off, the rest of it is unknown again; 0: never"
+DOUBT = "standard errors; where most of what is seen of an arm is farther off, the rest of it is unknown again; 0: never"
 
 
 @configured

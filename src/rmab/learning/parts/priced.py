@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rmab.common.arrays import FloatArray
+from rmab.common.memory import check_memory
 from rmab.errors import ModelError, SolverError
 from rmab.learning.kept import Declared, Kept
 from rmab.learning.options import configured, option
@@ -154,14 +155,17 @@ def _solved(pools: Pools, sets: TransitionSets, reward: FloatArray, beta: float,
 
     Where it cannot be certified at this beta, a softer one can: the plan says at which.
     """
-    view, start = pools.view, pools.begins * pools.weights[:, np.newaxis]
+    view, blocks = pools.view, pools.weights.size
+    sizes = f"the priced step of {blocks} blocks, {view.states} states and {view.horizon} steps"
+    check_memory(sizes, 16.0 * blocks * view.horizon * view.states)
+    start = pools.begins * pools.weights[:, np.newaxis]
     pays, phase_of, budget = reward[pools.payoff], view.steps, view.budgets.astype(np.float64)
     kernels = sets.low
-    if sets.rows.spare.any():
+    if not sets.single:
         path = SoftPath(sets, pays, start, budget, phase_of)
         path.solve(TOLERANCE)
-        kernels, count = path.kernels, len(pools.weights)
-        pays = pays.reshape(count, view.phases, *pays.shape[1:])[:, phase_of].reshape(-1, *pays.shape[1:])
+        kernels = path.kernels
+        pays = pays.reshape(blocks, view.phases, *pays.shape[1:])[:, phase_of].reshape(-1, *pays.shape[1:])
         phase_of = np.arange(view.horizon)
     for _ in range(TRIALS):
         try:

@@ -1,0 +1,102 @@
+"""Episodes of `ucmd`, outside simulation: plan, and learn from feedback. One command, tables out.
+
+    python benchmarks/ucmd.py [cpap] [deadline] [growth]
+
+Times are of the processor, all threads counted, the least of some repeats, because machines are busy. The deadline class is
+compared with one joint-KL projection of its size in the same run. Targets that are missed are named at the end, and the exit
+code says so.
+"""
+
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+
+import rmab
+from rmab.play.feedback import Feedback
+from rmab.play.simulation import simulate
+
+sys.path += [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
+
+from priced import CONSOLE, PASSES, spent, table
+from projection import deadline_sized
+
+
+def episodes(task: rmab.Task, repeats: int = 3) -> tuple[float, float]:
+    """Return processor seconds an episode, planning and learning alone, after the first two, and passes an episode."""
+    learner, view = rmab.learner("ucmd"), task.view()
+    best, passes = np.inf, 0.0
+    for _ in range(repeats):
+        state, taken, iterations = learner.begin(view), [], []
+        for t in range(task.episodes):
+            begin = time.process_time()
+            plan = learner.plan(state)
+            used = time.process_time() - begin
+            reward = task.reward(t, np.zeros(task.base_reward.shape, dtype=np.int64))
+            seen = Feedback.reveal(view, t, simulate(task.problem, plan.policy, reward, np.random.default_rng(t)), reward)
+            iterations.append(plan.iterations)
+            del plan
+            begin = time.process_time()
+            state = learner.learn(state, seen)
+            taken.append(used + time.process_time() - begin)
+        best, passes = min(best, float(np.mean(taken[2:]))), float(np.mean(iterations[2:])) + 1.0  # one more to read it off
+    return best, passes
+
+
+def cpap() -> list[str]:
+    """Both case studies of adherence."""
+    rows, missed = table("CPAP, 50 episodes (targets: 1 ms, 12 passes)", "task", "ms an episode", "passes"), []
+    for name in ("cpap@noisy", "cpap@switching", "cpap-adherence@noisy"):
+        seconds, passes = episodes(rmab.task(name))
+        rows.add_row(name, f"{1e3 * seconds:.2f}", f"{passes:.1f}")
+        missed += [] if seconds <= 1e-3 else [f"{name}: {1e3 * seconds:.2f} ms, not 1"]
+        missed += [] if passes <= PASSES else [f"{name}: {passes:.1f} passes, not {PASSES:g}"]
+    CONSOLE.print(rows)
+    return missed
+
+
+def deadline() -> list[str]:
+    """The deadline class beside one projection of its size."""
+    arguments = deadline_sized(masked=False)
+    rmab.project(*arguments, weights=[100.0])
+    joint = spent(lambda: rmab.project(*arguments, weights=[100.0]), 2)
+    title = f"deadline, 10 episodes (target: a tenth of a projection, {1e3 * joint:.0f} ms; aim a fiftieth)"
+    rows, missed = table(title, "task", "ms an episode", "of a projection", "passes"), []
+    for name in ("deadline@ramp", "deadline@noisy"):
+        seconds, passes = episodes(rmab.task(name, episodes=10))
+        rows.add_row(name, f"{1e3 * seconds:.1f}", f"1 / {joint / seconds:.0f}", f"{passes:.1f}")
+        missed += [] if seconds <= joint / 10 else [f"{name}: 1 / {joint / seconds:.0f} of a projection, not 1 / 10"]
+        missed += [] if passes <= PASSES else [f"{name}: {passes:.1f} passes, not {PASSES:g}"]
+    CONSOLE.print(rows)
+    return missed
+
+
+def growth() -> list[str]:
+    """Separate arms of 3 states over 50 steps."""
+    columns = ("arms", "s an episode", "microseconds an arm", "passes", "tables (N,H,S)")
+    rows, missed = table("separate arms (targets: 5 s of two cores, linear within 1.3, 4 tables)", *columns), []
+    each = {}
+    for arms in (1_000, 10_000, 100_000):
+        task = rmab.task("cpap@noisy", arms=arms, budget=arms // 2, episodes=5)
+        seconds, passes = episodes(task, 1)
+        tracemalloc.start()
+        episodes(rmab.task("cpap@noisy", arms=arms, budget=arms // 2, episodes=3), 1)
+        used = tracemalloc.get_traced_memory()[1] / (8.0 * arms * 50 * 3)
+        tracemalloc.stop()
+        each[arms] = seconds / arms
+        rows.add_row(f"{arms:,}", f"{seconds:.2f}", f"{1e6 * each[arms]:.1f}", f"{passes:.1f}", f"{used:.1f}")
+    ratio = each[100_000] / each[1_000]
+    missed += [] if 1e5 * each[100_000] <= 10.0 else [f"100,000 arms: {1e5 * each[100_000]:.1f} s of processor time, not 10"]
+    missed += [] if ratio <= 1.3 else [f"growth from 1,000 to 100,000 arms: {ratio:.2f} times linear, not 1.3"]
+    missed += [] if used <= 4.0 else [f"100,000 arms: {used:.1f} tables, not 4"]
+    CONSOLE.print(rows)
+    return missed
+
+
+PARTS = {part.__name__: part for part in (cpap, deadline, growth)}
+
+if __name__ == "__main__":
+    misses = [miss for name in sys.argv[1:] or PARTS for miss in PARTS[name]()]
+    sys.exit("targets missed: " + "; ".join(misses) if misses else 0)
