@@ -5,6 +5,7 @@ import importlib.util
 import io
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,26 @@ def test_the_examples_of_the_page_on_endless_horizons_run() -> None:
     exec(compile("\n".join(code), "endless.md", "exec"), {})
     for target in re.findall(r"\]\((?!https:)([^)]+)\)", page):
         assert (ROOT / "docs" / target).exists(), target
+
+
+def test_the_page_on_logs_runs_and_its_links_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from test_cli import call
+
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "log.md").read_text()
+    for line in re.findall(r"```sh\n(.*?)```", page, re.S)[0].splitlines():
+        program, *words = shlex.split(line)
+        assert program == "rmab"
+        outcome = call(*words)
+        assert outcome.exit_code == 0, f"{line}: {outcome.stderr}"
+    assert all((tmp_path / name).stat().st_size for name in ("model.npz", "next-week.csv", "plan.html"))
+    code = re.findall(r"```python\n(.*?)```", page, re.S)
+    assert len(code) == 1
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code[0], "log.md", "exec"), {})
+    assert "a call raises the chance of being engaged" in printed.getvalue()
+    assert "COVERAGE" not in page
 
 
 def test_the_example_is_five_lines_after_the_import() -> None:

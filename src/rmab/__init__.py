@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    import rmab.data
     from rmab.errors import BudgetExceeded as BudgetExceeded
     from rmab.errors import FeedbackError as FeedbackError
     from rmab.errors import FileError as FileError
+    from rmab.errors import LogError as LogError
     from rmab.errors import ModelError as ModelError
     from rmab.errors import PolicyError as PolicyError
     from rmab.errors import RmabError as RmabError
@@ -80,6 +82,7 @@ _HOMES = {
         "BudgetExceeded",
         "FeedbackError",
         "FileError",
+        "LogError",
         "ModelError",
         "PolicyError",
         "RmabError",
@@ -114,6 +117,7 @@ _HOMES = {
     "families": ("Task", "load_task", "task", "tasks"),
     "families.deadline": ("deadline_whittle", "earliest_deadline_first", "least_laxity_first"),
 }
+_ROOMS = ("data", "families", "learning", "report", "study", "testing")  # rmab.data needs no import of its own
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604  (names are checked by a test)
@@ -121,6 +125,8 @@ __all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604  (names are checke
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module on first use."""
+    if name in _ROOMS:
+        return import_module(f"rmab.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'rmab' has no attribute {name!r}")
     value = getattr(import_module(f"rmab.{_HOME_OF[name]}"), name)

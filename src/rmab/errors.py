@@ -1,5 +1,7 @@
 """The errors of the library. Every message is one line that says what is wrong, and where."""
 
+from collections.abc import Sequence
+
 
 class RmabError(Exception):
     """Base class of all errors that the library raises on purpose.
@@ -112,3 +114,29 @@ class SolverError(RmabError, RuntimeError):
 
 class StudyError(RmabError, RuntimeError):
     """A study cannot go on, for instance because no worker starts. Finished runs are kept, and the study can be resumed."""
+
+
+class LogError(ModelError):
+    """A log of a programme is wrong; the message lists everything that is, with line numbers. Nothing was read.
+
+    Parameters
+    ----------
+    name : str
+        The file or table.
+    faults : sequence
+        What is wrong: objects whose text says what and where.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> rmab.LogError("log.csv", ["line 7: action 'maybe' is neither yes nor no"])
+    LogError("log.csv: line 7: action 'maybe' is neither yes nor no")
+    """
+
+    def __init__(self, name: str, faults: Sequence[object]) -> None:
+        super().__init__(f"{name}: {'; '.join(map(str, faults))}")
+        self.name, self.faults = name, tuple(faults)
+
+    def __reduce__(self) -> tuple[type["LogError"], tuple[str, tuple[object, ...]]]:
+        """Pickle its parts, so that it can pass between processes."""
+        return type(self), (self.name, self.faults)

@@ -10,6 +10,9 @@ import click
 from rmab import __version__
 from rmab.cli.bench import bench
 from rmab.cli.catalog import learners, tasks
+from rmab.cli.evaluate import evaluate
+from rmab.cli.fit import example_log, fit
+from rmab.cli.list import weekly
 from rmab.cli.plan import plan
 from rmab.cli.program import Program, examples
 from rmab.cli.run import run
@@ -27,6 +30,8 @@ __all__ = ["main"]
     epilog=examples(
         ("rmab run cpap@switching ucmd", "let a learner play a case study"),
         ("rmab plan mine.json", "bound, prices and indices of your own model"),
+        ("rmab fit log.csv --arm id --period week --state state --action called", "a model of a programme's own log"),
+        ("rmab list model.npz --budget 100 --csv next-week.csv", "whom to act on next, and why"),
         ("rmab study run paper-cpap --rounds 20 --out results", "the paper's figures, with fewer rounds"),
     ),
 )
@@ -45,5 +50,5 @@ def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
     look_in(here, lambda module, file: say(f"{module}: imported from {file}", err=True))
 
 
-for command in (tasks, learners, run, plan, study, bench, warm):
+for command in (tasks, learners, run, plan, fit, weekly, evaluate, example_log, study, bench, warm):
     main.add_command(command)

@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from rmab.cli.screen import say
-from rmab.errors import FileError, ModelError, RmabError
+from rmab.errors import FileError, LogError, ModelError, RmabError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # not the user's mistake, but the disk's
+MOST = 100  # faults of a log that are printed
 NARROW = 76  # columns for examples in a terminal of 80
 
 
@@ -76,6 +77,8 @@ def _failure(error: Exception | SystemExit) -> Failure:
         return Failure(f"code of your own ended the program: sys.exit({error.code!r}) (rmab --debug shows where)")
     cause = error.__cause__
     full = isinstance(cause, OSError) and cause.errno in DISK
+    if isinstance(error, LogError) and len(error.faults) > 1:
+        return BadInput(_listed(error))
     if isinstance(error, ModelError | FileError) and not full:
         return BadInput(str(error))
     if isinstance(error, RmabError):
@@ -84,6 +87,13 @@ def _failure(error: Exception | SystemExit) -> Failure:
         place = "" if error.filename is None else f"{error.filename}: "
         return Failure(f"{place}{error.strerror or error}")
     return Failure(f"{type(error).__name__}: {error} (rmab --debug shows where)")
+
+
+def _listed(error: LogError) -> str:
+    """Return all faults of a log, a line for each."""
+    rest = len(error.faults) - MOST
+    lines = [f"{error.name}: {len(error.faults)} things are wrong; nothing was read", *map(str, error.faults[:MOST])]
+    return "\n  ".join([*lines, f"and {rest:,} more"] if rest > 0 else lines)
 
 
 def _hint(error: click.ClickException) -> str:

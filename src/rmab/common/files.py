@@ -32,6 +32,7 @@ KINDS = {  # what a file of this kind holds, and how to read it
     "rmab problem": ("a problem", "rmab.Problem.load, or plan it with `rmab plan FILE --reward FILE`"),
     "rmab task": ("a task", "rmab.load_task"),
     "rmab policy": ("a policy", "rmab.IndexPolicy.load"),
+    "rmab fit": ("a model fitted to a log", "rmab.data.Fit.load, or list whom to act on with `rmab list FILE`"),
     "rmab learner state": ("a learner's state", "rmab.State.load"),
 }
 # What zipfile, zlib and NumPy raise on an archive in which some byte is wrong.

@@ -152,6 +152,19 @@ class Arms:
             support[n, ..., : sizes[n], :, : sizes[n]] = True
         return cls(padded, groups=groups, support=support, sizes=sizes, normalise=normalise)
 
+    @classmethod
+    def of_groups(cls, kernels: ArrayLike, groups: ArrayLike, *, state_names: Sequence[str] | None = None) -> Arms:
+        """Build arms from one kernel per group, (G, S, 2, S) or (G, K, S, 2, S), and the group of every arm (N,), 0..G-1.
+
+        Only the kernels of the groups are checked: a hundred thousand arms cost no more than their groups. Every group needs
+        an arm.
+        """
+        single = cls(kernels, state_names=state_names)
+        of_arm = as_floats(groups, "groups").astype(np.int64)
+        if of_arm.ndim != 1 or not np.array_equal(np.unique(of_arm), np.arange(single.count)):
+            raise ModelError(f"groups must be numbers 0..{single.count - 1}, one per arm, each of them used")
+        return _rebuilt_arms(single.kernels, frozen(of_arm), single.state_names, None, None)
+
     def repeated(self, times: int) -> Arms:
         """Return arms with `times` copies of each: copies of arm n follow each other and share its group."""
         number = as_integer(times, "times")

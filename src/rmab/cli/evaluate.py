@@ -1,0 +1,90 @@
+"""`rmab evaluate`: what the plan would bring, how sure that is, and a report for the manager."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmab.cli.files import checked_file
+from rmab.cli.names import whole_number
+from rmab.cli.program import examples
+from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
+
+if TYPE_CHECKING:
+    from rmab.data import Evaluation, Fit
+    from rmab.data.checks import Check
+
+
+@click.command(
+    epilog=examples(
+        ("rmab evaluate model.npz", "the plan against doing nothing, rotation, chance, and what was done"),
+        ("rmab evaluate model.npz --budget 100 --horizon 52 --report plan.html", "for a year, with a report"),
+    )
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--budget", type=whole_number(min=1), help="How many can be acted on; default: as many as in the log.")
+@click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to look ahead.")
+@click.option("--replicates", type=whole_number(min=20), default=200, show_default=True, help="Draws behind the intervals.")
+@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Of draws and simulations.")
+@click.option("--report", type=click.Path(path_type=Path), callback=checked_file(".html"), help="Write a report.")
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def evaluate(
+    model: Path, budget: int | None, horizon: int, replicates: int, seed: int, report: Path | None, machine: bool
+) -> None:
+    """Say what the plan of a MODEL would bring, against doing nothing, rotation, chance, and what was done in the log.
+
+    Intervals hold the error of estimation: the log is drawn again, arm by arm, and the model is fitted to it anew. Where
+    the log allows it, the model is also checked against what really came after the plan's choices.
+    """
+    from rmab.data.fit import Fit
+
+    fitted = Fit.load(model)
+    with alone_on_stdout(machine):
+        found = evaluated(fitted, budget, horizon=horizon, replicates=replicates, seed=seed)
+    if report is not None:
+        reported(fitted, budget, report, seed=seed, found=found)
+    if machine:
+        print_json(found.fields())
+        return
+    _print_evaluation(found)
+    if report is not None:
+        say(f"The report is in {report}.")
+
+
+def evaluated(fitted: "Fit", budget: int | None, **options: Any) -> "Evaluation":
+    """Evaluate with a progress bar."""
+    from rmab.data.evaluation import evaluate as evaluate_fit
+
+    with progress("evaluating") as advance:
+        return evaluate_fit(fitted, budget, progress=advance, **options)
+
+
+def reported(
+    fitted: "Fit",
+    budget: int | None,
+    path: Path,
+    *,
+    seed: int,
+    checks: "list[Check] | None" = None,
+    found: "Evaluation | None" = None,
+) -> None:
+    """Write the report of a fit to a path, and its figures beside it."""
+    from rmab.data.checks import checks_of
+    from rmab.data.weekly import weekly_list
+    from rmab.report.programme import write_programme_report
+
+    outcome = found or evaluated(fitted, budget, seed=seed)
+    known = checks or checks_of(fitted, seed=seed)
+    calls = weekly_list(fitted, outcome.budget, horizon=outcome.horizon, seed=seed)
+    write_programme_report(fitted, calls, outcome, known, path)
+
+
+def _print_evaluation(found: "Evaluation") -> None:
+    unit, per = found.unit, found.period_word
+    title = f"{found.budget} {found.word}s a {per} for {found.horizon} {per}s: {unit}, with 95% intervals"
+    rows = [("the plan", found.said(found.plan), "", f"{found.budget:,}")]
+    for name, value in found.baselines.items():
+        rows.append((name, found.said(value), found.said(found.benefits[name], signed=True), f"{found.used[name]:,.0f}"))
+    print_table(title, ("policy", unit, "the plan brings more by", f"{found.word}s a {per}"), rows)
+    for sentence in found.sentences():
+        say(f"- {sentence}")

@@ -1,0 +1,198 @@
+"""`rmab fit`: a model of the log of a programme, what to know of it, and a report for its manager."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmab.cli.files import checked_file, pairs
+from rmab.cli.names import whole_number
+from rmab.cli.program import examples
+from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
+
+if TYPE_CHECKING:
+    from rmab.data import Fit
+    from rmab.data.checks import Check
+
+SHOWN = 24  # rows of a table of groups
+
+
+def _names(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
+    return [one.strip() for value in values for one in value.split(",") if one.strip()]
+
+
+def _states(ctx: click.Context, param: click.Parameter, value: str | None) -> "list[str] | dict[str, float] | None":
+    """Return 'lapsed,engaged' as a list, and 'low=0,ok=3.5' as a table."""
+    if value is None:
+        return None
+    if "=" in value:
+        return pairs(ctx, param, (value,))
+    return _names(ctx, param, (value,))
+
+
+def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
+    if value is None or value == "auto":
+        return value
+    try:
+        return int(value)
+    except ValueError as error:
+        raise click.BadParameter(f"expected a whole number or auto, got {value!r}", ctx, param) from error
+
+
+@click.command(
+    epilog=examples(
+        ("rmab fit log.csv --arm id --period week --state state --action called", "a model, and whether to trust it"),
+        (
+            "rmab fit log.csv --arm id --period week --state state --action called --group age,district "
+            "--reward engaged=1 --out model.npz --report fit.html",
+            "by groups, kept in a file, with a report for the manager",
+        ),
+        (
+            "rmab fit meters.csv --arm meter --period date --state reading --action visited --states low=0,ok=3.5",
+            "readings, cut into states",
+        ),
+    )
+)
+@click.argument("log", type=click.Path(path_type=Path))
+@click.option("--arm", required=True, metavar="COLUMN", help="Column of the ids.")
+@click.option("--period", required=True, metavar="COLUMN", help="Column of the weeks, dates or numbers of periods.")
+@click.option("--state", required=True, metavar="COLUMN", help="Column of the states, or of readings (see --states).")
+@click.option("--action", required=True, metavar="COLUMN", help="Column that says who was acted on, yes or no.")
+@click.option(
+    "--group", "groups", multiple=True, metavar="COLUMNS", callback=_names, help="Columns that part the arms: age,district."
+)
+@click.option("--reward-column", metavar="COLUMN", help="Column with what was earned.")
+@click.option(
+    "--reward",
+    multiple=True,
+    metavar="STATE=VALUE",
+    callback=pairs,
+    help="What a period in a state is worth; may be repeated. Default: 1 in the best state, and it is said which.",
+)
+@click.option(
+    "--states",
+    metavar="NAMES",
+    callback=_states,
+    help="The states, the best last: lapsed,engaged; of readings low=0,ok=3.5.",
+)
+@click.option("--clusters", metavar="N|auto", callback=_clusters, help="Part the arms by how they behave, not by groups.")
+@click.option("--gone-after", type=whole_number(min=1), help="Arms without a record in the last N periods have left.")
+@click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Decimal sign.")
+@click.option("--encoding", help="Of a CSV file that is not UTF-8, for instance cp1252.")
+@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Of clusters and intervals.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), callback=checked_file(".npz", ".json"), help="Keep the model in FILE.npz."
+)
+@click.option(
+    "--report", type=click.Path(path_type=Path), callback=checked_file(".html"), help="Write a report for a manager."
+)
+@click.option("--budget", type=whole_number(min=1), help="Of the report's plan; default: as many as in the log, on average.")
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def fit(
+    log: Path,
+    groups: list[str],
+    reward: dict[str, float],
+    reward_column: str | None,
+    clusters: int | str | None,
+    gone_after: int | None,
+    seed: int,
+    out: Path | None,
+    report: Path | None,
+    budget: int | None,
+    machine: bool,
+    **columns: Any,
+) -> None:
+    """Fit a model to the LOG of a programme: a CSV or Parquet file with one row per arm and period.
+
+    Everything that is wrong with the file is listed at once, with line numbers. Gaps are kept, not bridged. What comes out
+    is what acting changes in every group, and whether the log can be trusted to show it. `rmab list` says whom to act on.
+    """
+    from rmab.data.checks import checks_of
+    from rmab.data.fit import fit as fitted_to
+    from rmab.data.log import read_log
+
+    with alone_on_stdout(machine), waiting(f"reading {log}") as told:
+        read = read_log(log, groups=groups, reward=reward_column, **columns)
+        told("fitting")
+        model = fitted_to(read, reward=reward or None, clusters=clusters, gone_after=gone_after, seed=seed)
+        told("checking")
+        checks = checks_of(model, seed=seed)
+        if out is not None:
+            model.save(out)
+    if report is not None:
+        from rmab.cli.evaluate import reported
+
+        reported(model, budget, report, seed=seed, checks=checks)
+    if machine:
+        print_json(_fields(model, checks))
+        return
+    _print_fit(log, model)
+    _print_checks(checks)
+    for path, what in ((out, "The model"), (report, "The report")):
+        if path is not None:
+            say(f"{what} is in {path}.")
+
+
+def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
+    return {
+        "arms": model.present.size,
+        "states": model.log.state_names,
+        "groups": model.cells,
+        "plan_for": model.standing.label,
+        "unit": model.pay.unit,
+        "kernels": model.kernels,
+        "visits": model.counts.sum(axis=3),
+        "notes": [str(one) for one in model.notes],
+        "checks": [{"name": one.name, "value": one.value, "verdict": one.verdict, "words": one.words} for one in checks],
+    }
+
+
+def _print_fit(path: Path, model: "Fit") -> None:
+    from rmab.common.words import many
+
+    log = model.log
+    span = f"{log.periods.label(0)} to {log.periods.label(log.periods.count - 1)}, {log.periods.every}"
+    say(f"{path}: {log.arm_of.size:,} records of {many(len(log.arms), 'arm')}, {span}. Next list: {model.standing.label}.")
+    for note in model.notes:
+        say(f"- {note}")
+    visits = model.counts.sum(axis=3)
+    rows = []
+    for g, name in enumerate(model.cells):
+        for s, state in enumerate(log.state_names):
+            chances = [f"{100 * model.kernels[g, s, a, model.pay.goal]:.1f}%" for a in (0, 1)]
+            seen = [f"{visits[g, s, a]:,}" for a in (0, 1)]
+            rows.append((name if s == 0 else "", state, seen[0], chances[0], seen[1], chances[1]))
+    goal, word = log.state_names[model.pay.goal], log.word
+    heads = ("group", "state", "seen without", f"{goal} next", f"seen with {word}", f"{goal} next with {word}")
+    notes = [f"{len(rows) - SHOWN} more rows: --json prints all."] if len(rows) > SHOWN else []
+    print_table(
+        f"What a {word} changes: the chance of '{goal}' in the next {log.periods.unit}",
+        heads,
+        rows[:SHOWN],
+        left=2,
+        notes=notes,
+    )
+
+
+def _print_checks(checks: "list[Check]") -> None:
+    print_table(
+        "Checks", ("check", "verdict", "what was found"), [(one.name, one.verdict, one.words) for one in checks], left=3
+    )
+
+
+@click.command("example-log", epilog=examples(("rmab example-log log.csv --arms 500", "a made-up log of 500 mothers")))
+@click.argument("out", type=click.Path(path_type=Path), callback=checked_file(".csv", ".parquet"))
+@click.option("--arms", type=whole_number(min=1), default=2000, show_default=True, help="Number of arms.")
+@click.option("--weeks", type=whole_number(min=2), default=52, show_default=True, help="Number of weeks.")
+@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Other seeds, other logs.")
+def example_log(out: Path, arms: int, weeks: int, seed: int) -> None:
+    """Write the log of a made-up programme to OUT, .csv or .parquet: weekly calls to mothers; nobody in it is real.
+
+    Columns are id, week, state, called, age and district.
+    """
+    from rmab.data.example import example_log as made
+    from rmab.data.tables import write_table
+
+    table = made("mothers", arms=arms, weeks=weeks, seed=seed)
+    write_table(table, out)
+    say(f"{table.num_rows:,} records of {arms:,} arms are in {out}.")

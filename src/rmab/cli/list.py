@@ -1,0 +1,97 @@
+"""`rmab list`: whom to act on next, why, and who would be next."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmab.cli.files import checked_file, pairs
+from rmab.cli.names import whole_number
+from rmab.cli.program import examples
+from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
+
+if TYPE_CHECKING:
+    from rmab.data import WeeklyList
+
+SHOWN = 20  # rows on the screen
+
+
+def _ids(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:
+    """Return ids with commas between; @FILE has one id a line."""
+    found: list[str] = []
+    for value in values:
+        if value.startswith("@"):
+            try:
+                lines = Path(value[1:]).read_text(encoding="utf-8-sig").splitlines()
+            except (OSError, ValueError) as error:
+                raise click.BadParameter(f"{value[1:]}: cannot be read ({error})", ctx, param) from error
+            found += [one.strip() for one in lines if one.strip()]
+        else:
+            found += [one.strip() for one in value.split(",") if one.strip()]
+    return found
+
+
+def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    found = pairs(ctx, param, values)
+    for name, most in found.items():
+        if most != int(most):
+            raise click.BadParameter(f"expected a whole number for {name}, got {most:g}", ctx, param)
+    return {name: int(most) for name, most in found.items()}
+
+
+@click.command(
+    "list",
+    epilog=examples(
+        ("rmab list model.npz --budget 100", "whom to call, and why"),
+        ("rmab list model.npz --budget 100 --csv next-week.csv", "the list as a spreadsheet"),
+        ("rmab list model.npz --floor 26 --cap district=north=20", "nobody waits half a year; at most 20 in the north"),
+        ("rmab list model.npz --must 0042,0107 --must-not @away.txt --random-share 0.1", "by name, and some by lot"),
+    ),
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--budget", type=whole_number(min=0), help="How many can be acted on; default: as many as in the log.")
+@click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to plan ahead.")
+@click.option("--floor", type=whole_number(min=1), help="Everybody has a turn at least every N periods.")
+@click.option("--must", multiple=True, metavar="IDS", callback=_ids, help="Ids that are on the list; @FILE has one a line.")
+@click.option("--must-not", multiple=True, metavar="IDS", callback=_ids, help="Ids that are not on the list.")
+@click.option(
+    "--cap", "caps", multiple=True, metavar="GROUP=N", callback=_caps, help="The most that a group gets: district=north=20."
+)
+@click.option("--random-share", type=click.FloatRange(0, 1), default=0.0, help="Part of the places that is drawn at random.")
+@click.option("--next", "upcoming", type=whole_number(min=0), default=10, show_default=True, help="How many would be next.")
+@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Of ties and lots.")
+@click.option(
+    "--csv", "out", type=click.Path(path_type=Path), callback=checked_file(".csv", ".parquet"), help="Write all of it there."
+)
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def weekly(model: Path, upcoming: int, out: Path | None, machine: bool, **wishes: Any) -> None:
+    """Say whom to act on next by a MODEL that `rmab fit --out` wrote: the best first, each with a reason.
+
+    Rules that cannot be kept together are refused. Where one group takes nearly all, the list says what a fairer one would
+    cost.
+    """
+    from rmab.data.fit import Fit
+    from rmab.data.weekly import weekly_list
+
+    with alone_on_stdout(machine), waiting(f"planning {model}"):
+        found = weekly_list(Fit.load(model), **wishes)
+        if out is not None:
+            found.save(out, upcoming)
+    if machine:
+        rows = [vars(one) for one in found.rows(upcoming)]
+        print_json({"for": found.label, "unit": found.fit.pay.unit, "notes": found.notes, "rows": rows})
+        return
+    _print_list(found, upcoming)
+    if out is not None:
+        say(f"The list is in {out}.")
+
+
+def _print_list(found: "WeeklyList", upcoming: int) -> None:
+    size = int(found.active.sum())
+    rows = found.rows(min(upcoming, max(3, SHOWN - size)), first=SHOWN)
+    lines = [(str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", one.reason) for one in rows]
+    title = f"{found.label}: {size:,} of {found.fit.present.size:,}; the index is in {found.fit.pay.unit}"
+    notes = [f"{size - SHOWN:,} more: --csv FILE writes them all."] if size > SHOWN else []
+    print_table(title, ("rank", "id", "state", found.fit.log.word, "index", "why"), lines, left=6, notes=notes)
+    for note in found.notes:
+        say(f"- {note}.")

@@ -1,0 +1,321 @@
+"""What a careful statistician asks of a log before its model is believed: each answer a number, with a verdict in words.
+
+Tests of homogeneity compare counts within like rows (group, state, action) by the likelihood ratio G (Anderson & Goodman
+1957 for Markov chains). With many records everything is significant, so a verdict also needs an effect that matters: the
+root of the excess of G over its degrees of freedom, per record, which is about how far (in relative terms) probabilities
+differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.checks import as_integer, expect
+from rmab.common.words import many
+from rmab.data.counting import counted
+from rmab.data.effects import Effect, effects_of
+from rmab.data.faults import listed
+from rmab.data.fit import Fit
+from rmab.data.log import Log, Transitions
+from rmab.data.shrinkage import shrunk
+
+FINE, WATCH, PROBLEM = "fine", "watch", "problem"
+SURE, MATTERS, MUCH = 0.01, 0.1, 0.25  # p below which a difference is real; effects that matter, and that matter much
+FEW = 20  # visits below which little is known
+HELD_OUT = 0.2  # of the periods, for calibration
+OFF, FAR_OFF = 0.03, 0.08  # calibration errors that matter
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question to a log, and the answer.
+
+    Attributes
+    ----------
+    name : str
+        What was asked.
+    value : float
+        The number behind the verdict; NaN where it cannot be had.
+    verdict : {'fine', 'watch', 'problem'}
+        What to make of it.
+    words : str
+        The answer.
+    """
+
+    name: str
+    value: float
+    verdict: str
+    words: str
+
+
+def checks_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
+    """Ask a fit all questions.
+
+    Parameters
+    ----------
+    fit : Fit
+        The model and its log.
+    replicates : int
+        Draws behind the intervals of the effects.
+    seed : int
+        Of these draws.
+
+    Returns
+    -------
+    list of Check
+        Visits, missing records, order of the chain, change over time, why actions were taken, calibration, effects.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> table = rmab.data.example_log("mothers", arms=300, weeks=30)
+    >>> log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", groups=["age"])
+    >>> [one.verdict for one in rmab.data.checks_of(rmab.data.fit(log), replicates=50)][:4]
+    ['fine', 'fine', 'fine', 'fine']
+    """
+    expect(fit, Fit, "fit")
+    found = [_visits(fit), _missing(fit.log), _order(fit), _change(fit), _why(fit), _calibration(fit)]
+    return [*found, _effects(fit, effects_of(fit, replicates=as_integer(replicates, "replicates"), seed=seed))]
+
+
+def _visits(fit: Fit) -> Check:
+    visits, log = fit.counts.sum(axis=3), fit.log
+    name = "what is known"
+    words = ("without a " + log.word, "with a " + log.word)
+    never = [f"'{log.state_names[s]}' {words[a]}" for s, a in np.argwhere(fit.rows.unseen)]
+    if never:
+        return Check(name, float(visits.min()), PROBLEM, f"nothing is known of {listed(never)}: never seen in any group")
+    little = [
+        f"{fit.cells[g]} in '{log.state_names[s]}' {words[a]} ({visits[g, s, a]})" for g, s, a in np.argwhere(visits < FEW)
+    ]
+    least = f"the least seen has {visits.min():,} records"
+    if little:
+        share = len(little) / visits.size
+        said = f"{len(little)} of {visits.size} combinations of group, state and action have fewer than {FEW} records, and "
+        said += f"lean on larger groups: {listed(little, 4)}"
+        return Check(name, float(visits.min()), PROBLEM if share > 0.5 else WATCH, said)
+    return Check(name, float(visits.min()), FINE, f"every group, state and action was seen; {least}")
+
+
+@dataclass(frozen=True)
+class Test:
+    """A likelihood ratio test: G, degrees of freedom, records, p and effect."""
+
+    statistic: float
+    freedom: int
+    records: int
+
+    @property
+    def p(self) -> float:
+        """The chance of so large a statistic, if nothing differed."""
+        return float(chi2.sf(self.statistic, self.freedom)) if self.freedom else 1.0
+
+    @property
+    def effect(self) -> float:
+        """About how far probabilities differ beyond chance, in relative terms."""
+        return float(np.sqrt(max(self.statistic - self.freedom, 0.0) / max(self.records, 1)))
+
+    @property
+    def verdict(self) -> str:
+        """Fine unless the difference is real and matters."""
+        if self.p >= SURE or self.effect < MATTERS:
+            return FINE
+        return PROBLEM if self.effect >= MUCH else WATCH
+
+    @property
+    def numbers(self) -> str:
+        """The numbers in words."""
+        p = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
+        return f"{p}, effect {self.effect:.2f}"
+
+
+def homogeneity(row: IntArray, part: IntArray, outcome: IntArray, least: int = 10) -> Test:
+    """Test whether outcomes (M,) of a row (M,) are alike in all its parts (M,); parts of few records are left out."""
+    if row.size == 0:
+        return Test(0.0, 0, 0)
+    wide = int(outcome.max()) + 1
+    _, where = np.unique(np.column_stack([row, part]), axis=0, return_inverse=True)
+    where = where.reshape(-1)
+    table = np.bincount(where * wide + outcome, minlength=(int(where.max()) + 1) * wide).reshape(-1, wide).astype(np.float64)
+    row_of = np.zeros(len(table), dtype=np.int64)
+    row_of[where] = row
+    kept = table.sum(axis=1) >= least
+    table, row_of = table[kept], np.unique(row_of[kept], return_inverse=True)[1].reshape(-1)
+    if not len(table):
+        return Test(0.0, 0, 0)
+    whole = np.zeros((int(row_of.max()) + 1, wide))
+    np.add.at(whole, row_of, table)
+    expected = table.sum(axis=1, keepdims=True) * (whole / whole.sum(axis=1, keepdims=True))[row_of]
+    seen = table > 0
+    statistic = 2.0 * float((table[seen] * np.log(table[seen] / expected[seen])).sum())
+    parts = np.bincount(row_of)
+    freedom = int(((parts - 1) * ((whole > 0).sum(axis=1) - 1)).sum())
+    return Test(statistic, freedom, int(table[parts[row_of] > 1].sum()))
+
+
+def _row(fit: Fit, moves: Transitions) -> IntArray:
+    return np.asarray((fit.cell_of[moves.arm] * len(fit.log.state_names) + moves.state) * 2 + moves.action)
+
+
+def _order(fit: Fit) -> Check:
+    moves = fit.log.transitions.where(fit.log.transitions.before >= 0)
+    test = homogeneity(_row(fit, moves), moves.before, moves.after)
+    name, unit = "memory", fit.log.periods.unit
+    if test.freedom == 0:
+        return Check(name, np.nan, WATCH, f"cannot be told: too few stretches of three {unit}s without a gap")
+    if test.verdict == FINE:
+        return Check(
+            name, test.effect, FINE, f"where arms go depends on their state now, hardly on the one before ({test.numbers})"
+        )
+    said = f"where arms go also depends on the state of the {unit} before ({test.numbers}): arms of a group differ, or the "
+    return Check(name, test.effect, test.verdict, said + "past matters; finer groups or clusters may help")
+
+
+def _change(fit: Fit) -> Check:
+    moves = fit.log.transitions
+    half = fit.log.periods.count // 2
+    test = homogeneity(_row(fit, moves), (moves.period >= half).astype(np.int64), moves.after)
+    name = "change over time"
+    if test.freedom == 0:
+        return Check(name, np.nan, WATCH, "cannot be told: too few records in one of the halves")
+    said = f"first half against second half of the log ({test.numbers})"
+    if test.verdict == FINE:
+        return Check(name, test.effect, FINE, f"arms behave alike in both: {said}")
+    return Check(name, test.effect, test.verdict, f"arms behave differently: {said}; consider fitting recent records only")
+
+
+def _why(fit: Fit) -> Check:
+    """Ask whether actions depended on more than group and state: then their effect may be that of something else."""
+    moves, log = fit.log.transitions, fit.log
+    name, word = "who was acted on", log.word
+    row = fit.cell_of[moves.arm] * len(log.state_names) + moves.state
+    rates = np.array(
+        [moves.action[moves.state == s].mean() if (moves.state == s).any() else np.nan for s in range(len(log.state_names))]
+    )
+    by_state = listed([f"{100 * one:.0f}% in '{s}'" for s, one in zip(log.state_names, rates, strict=True) if one == one])  # noqa: PLR0124
+    sometimes = (rates > 0) & (rates < 1)
+    if not sometimes.any():
+        return Check(
+            name,
+            np.nan,
+            PROBLEM,
+            f"a {word} was always or never made in every state ({by_state}): its effect cannot be seen",
+        )
+    tests = {
+        "the half of the log": homogeneity(row, (moves.period >= log.periods.count // 2).astype(np.int64), moves.action),
+        "the state before": homogeneity(row, moves.before, moves.action),
+        "who the arm is": _by_arm(row, moves),
+    }
+    worst = max(tests, key=lambda one: tests[one].effect if tests[one].p < SURE else 0.0)
+    test = tests[worst]
+    if test.verdict == FINE:
+        return Check(name, test.effect, FINE, f"{word}s: {by_state}; nothing but group and state shows in who was chosen")
+    said = (
+        f"{word}s: {by_state}; within group and state they also depended on {worst} ({test.numbers}): what looks like their "
+    )
+    return Check(name, test.effect, test.verdict, said + "effect may partly be that of who was chosen")
+
+
+def _by_arm(row: IntArray, moves: Transitions) -> Test:
+    """Test whether some arms were chosen more often than others like them: variance of their totals over that of chance."""
+    size = int(row.max()) + 1
+    number = np.bincount(row, minlength=size)
+    rate = np.bincount(row, weights=moves.action, minlength=size) / np.maximum(number, 1)
+    excess = np.bincount(moves.arm, weights=moves.action - rate[row])
+    chance = np.bincount(moves.arm, weights=(rate * (1 - rate))[row])
+    sure = chance > 0.5
+    statistic = float((excess[sure] ** 2 / chance[sure]).sum())
+    records = float((rate * (1 - rate))[row].sum())
+    return Test(statistic, int(sure.sum()), max(int(records), 1))
+
+
+def _missing(log: Log) -> Check:
+    """Ask whether the next record is missing more often after some states or actions: then those seen are not like all."""
+    name, unit = "missing records", log.periods.unit
+    known = (log.state >= 0) & (log.action >= 0)
+    follows = np.zeros(log.arm_of.size, dtype=bool)
+    follows[:-1] = (np.diff(log.arm_of) == 0) & (np.diff(log.period) == 1) & (log.state[1:] >= 0)
+    rows = np.flatnonzero(known & (log.period < log.periods.count - 1))
+    if rows.size == 0:
+        return Check(name, np.nan, WATCH, f"no record has a state and an action before the last {unit}")
+    lost = ~follows[rows]
+    share = float(lost.mean())
+    test = homogeneity(np.zeros(rows.size, dtype=np.int64), 2 * log.state[rows] + log.action[rows], lost.astype(np.int64))
+    rates = [float(lost[log.state[rows] == s].mean()) for s in np.unique(log.state[rows])]
+    said = f"after {share:.1%} of the records the next {unit} was not seen"
+    if test.p < SURE and max(rates) - min(rates) > 0.02:
+        said += (
+            f": {min(rates):.0%} to {max(rates):.0%}, depending on the state; those who are seen again may not be like all"
+        )
+        return Check(name, share, PROBLEM if max(rates) - min(rates) > 0.1 else WATCH, said)
+    verdict = WATCH if share > 0.3 else FINE
+    return Check(name, share, verdict, f"{said}, whatever the state")
+
+
+def _calibration(fit: Fit) -> Check:
+    """Fit the first periods, predict the last: what was said to happen in p of the cases should happen in p of them."""
+    name, log = "predictions", fit.log
+    cut = int(np.floor((1 - HELD_OUT) * log.periods.count))
+    moves = log.transitions
+    early, late = moves.period + 1 < cut, moves.period >= cut
+    if early.sum() < FEW or late.sum() < FEW:
+        return Check(name, np.nan, WATCH, "cannot be told: the log is too short to hold periods out")
+    counts = counted(log.until(cut), fit.cell_of, len(fit.cells)).astype(np.float64)
+    rows = shrunk(counts, fit.tree).kernels
+    held = moves.where(late)
+    said = rows[fit.cell_of[held.arm], held.state, held.action]  # (M, S)
+    error, noise, p = calibration_error(said[:, fit.pay.goal], (held.after == fit.pay.goal).astype(np.float64))
+    beyond = float(np.sqrt(max(error**2 - noise**2, 0.0)))
+    verdict = FINE if beyond < OFF or p >= SURE else WATCH if beyond < FAR_OFF else PROBLEM
+    last = many(log.periods.count - cut, log.periods.unit)
+    words = f"of the last {last}, from those before: chances were off by {100 * beyond:.1f} points beyond luck (p = {p:.2g})"
+    return Check(name, beyond, verdict, f"{words} ({late.sum():,} records)")
+
+
+def calibration_error(said: FloatArray, came: FloatArray) -> tuple[float, float, float]:
+    """Return how far forecasts are from frequencies, bin by bin, what luck alone makes of that, and the chance of so much.
+
+    The first two are root mean squares over bins of like forecasts; the third is the p of their chi-square test.
+    """
+    order = np.argsort(said, kind="stable")
+    bins = np.array_split(order, int(np.clip(said.size // FEW, 1, BINS)))
+    gaps = np.array([(said[one].mean() - came[one].mean()) ** 2 for one in bins])
+    luck = np.array([max((said[one] * (1 - said[one])).sum(), 1e-9) / one.size**2 for one in bins])
+    return float(np.sqrt(gaps.mean())), float(np.sqrt(luck.mean())), float(chi2.sf((gaps / luck).sum(), len(bins)))
+
+
+def _effects(fit: Fit, found: list[Effect]) -> Check:
+    word = fit.log.word
+    known = [one for one in found if np.isfinite(one.value)]
+    name = f"effect of a {word}"
+    if not known:
+        return Check(name, np.nan, PROBLEM, "cannot be told in any group")
+    sure, harm = [one for one in known if one.low > 0], [one for one in known if one.high < 0]
+    weight = np.array([one.arms for one in known], dtype=np.float64)
+    mean = float(weight @ np.array([one.value for one in known]) / weight.sum())
+    best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
+    said = f"{known[0].what} rises by {_points(mean, known[0])} on average"
+    if len(known) > 1:
+        said += f"; most in {best.group} ({_range(best)}), least in {least.group} ({_range(least)})"
+    else:
+        said += f" ({_points(best.low, best)} to {_points(best.high, best)})"
+    unsure = len(known) - len(sure) - len(harm)
+    if unsure:
+        said += f"; in {unsure} of {len(known)} groups it may be nothing"
+    if harm:
+        said += f"; it seems to harm in {listed([one.group for one in harm])}"
+    return Check(name, mean, FINE if len(sure) == len(known) else PROBLEM if not sure else WATCH, said)
+
+
+def _points(value: float, one: Effect) -> str:
+    return f"{100 * value:.1f} points" if one.in_points else f"{value:.3g}"
+
+
+def _range(one: Effect) -> str:
+    scale, form = (100, ".1f") if one.in_points else (1, ".3g")
+    return f"{scale * one.value:{form}}, {scale * one.low:{form}} to {scale * one.high:{form}}"

@@ -1,0 +1,100 @@
+"""What is wrong with a log, and what is worth knowing: collected first, then told all at once, with line numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import IntArray
+from rmab.common.words import escaped
+from rmab.errors import LogError
+
+SHOWN = 5  # line numbers of one fault that are told
+MANY = 20  # values that are told one by one
+LONGEST = 60  # characters of a value that are quoted
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something about a log, and where it stands.
+
+    Attributes
+    ----------
+    what : str
+        What it is, in words.
+    at : tuple of int
+        All lines of the file (the header is line 1), or rows of a table (from 0); empty where it concerns the whole.
+    unit : str
+        'line' or 'row'.
+    """
+
+    what: str
+    at: tuple[int, ...] = ()
+    unit: str = "line"
+
+    def __str__(self) -> str:
+        if not self.at:
+            return self.what
+        shown = ", ".join(f"{one:,}" for one in self.at[:SHOWN])
+        rest = f" and {len(self.at) - SHOWN:,} more" if len(self.at) > SHOWN else ""
+        return f"{self.unit}{'s' if len(self.at) > 1 else ''} {shown}{rest}: {self.what}"
+
+
+class Faults:
+    """A collection while a log is read: `wrong` stops it in the end, `noted` does not."""
+
+    def __init__(self, name: str, unit: str, line_of: Callable[[IntArray], IntArray]) -> None:
+        self.name, self.unit, self.line_of = name, unit, line_of
+        self.wrong: list[Fault] = []
+        self.noted: list[Fault] = []
+
+    def add(self, what: str, rows: ArrayLike = ()) -> None:
+        """Add what is wrong, in rows counted from 0."""
+        self.wrong.append(self._fault(what, rows))
+
+    def add_each(self, codes: IntArray, wrong: Sequence[tuple[int, str]]) -> None:
+        """Add values that are wrong, each with the rows that have its code; those after the first few in one line."""
+        for k, what in wrong[:MANY]:
+            self.add(what, np.flatnonzero(codes == k))
+        if rest := wrong[MANY:]:
+            those = np.flatnonzero(np.isin(codes, [k for k, _ in rest]))
+            self.add(f"{len(rest):,} more values of this kind, such as: {rest[0][1]}", those)
+
+    def note(self, what: str, rows: ArrayLike = ()) -> None:
+        """Add what is worth knowing."""
+        self.noted.append(self._fault(what, rows))
+
+    def says(self, words: str) -> bool:
+        """Return whether something is wrong that is told in these words."""
+        return any(words in one.what for one in self.wrong)
+
+    def _fault(self, what: str, rows: ArrayLike) -> Fault:
+        places = np.sort(np.asarray(rows, dtype=np.int64).reshape(-1))
+        return Fault(what, tuple(int(one) for one in self.line_of(places)), self.unit)
+
+    def stop(self) -> None:
+        """Raise LogError with all that is wrong, in the order of the lines; do nothing if nothing is."""
+        if self.wrong:
+            ordered: list[Fault] = sorted(self.wrong, key=lambda one: one.at[:1])
+            raise LogError(self.name, ordered)
+
+
+def quoted(value: object) -> str:
+    """Return a value of a log as it may be shown: short, in quotation marks, without control characters."""
+    text = str(value)
+    return f"'{escaped(text if len(text) <= LONGEST else text[:LONGEST] + '...')}'"
+
+
+def listed(values: Sequence[object], most: int = 8) -> str:
+    """Return values with commas between, the first few where there are many.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(escaped(str(one)[:LONGEST]) for one in values[:most])
+    return shown if len(values) <= most else f"{shown} and {len(values) - most:,} more"

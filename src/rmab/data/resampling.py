@@ -1,0 +1,55 @@
+"""What the kernels may really be, as far as a log tells: draws behind the intervals.
+
+Arms are the independent units of a log: records of one arm hang together. So every arm is weighted by an exponential
+number, and the model is fitted to the weighted records: the Bayesian bootstrap over arms (Rubin 1981). The prior of the
+shrinkage is drawn, too, as records of its own (gamma numbers whose mean is its strength times its centre): else groups
+that borrow most of what is known of them would look far too sure. Its strength m is drawn from the marginal likelihood of
+the weighted counts, with a prior that is uniform in the standard deviation between groups, 1 / sqrt(m) (Gelman 2006):
+where groups are few, the most likely strength is often infinite, and tells nothing of those that are nearly as likely.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.data.fit import Fit
+from rmab.data.shrinkage import drawn_strengths, pooled_rows, posterior, told_by
+
+ALONE = 2.0  # visits that a prior is worth where a group stands on its own records
+
+
+class Resampler:
+    """The transitions of a fit, arm by arm, ready to be counted with weights."""
+
+    def __init__(self, fitted: Fit) -> None:
+        moves, states = fitted.log.transitions, len(fitted.log.state_names)
+        self.tree, self.arms, self.shape = fitted.tree, len(fitted.log.arms), fitted.counts.shape
+        self.strength, self.fitted = list(fitted.rows.strength), fitted.kernels
+        kind = (moves.state * 2 + moves.action) * states + moves.after
+        size = 2 * states * states
+        both, self.times = np.unique(moves.arm * size + kind, return_counts=True)
+        self.arm, self.place = both // size, fitted.cell_of[both // size] * size + both % size
+
+    def counts(self, weights: FloatArray) -> FloatArray:
+        """(G, S, 2, S) the transitions, every arm (N,) weighted."""
+        found = np.bincount(self.place, weights=self.times * weights[self.arm], minlength=int(np.prod(self.shape)))
+        return np.asarray(found.reshape(self.shape), dtype=np.float64)
+
+    def alone(self, rng: np.random.Generator) -> FloatArray:
+        """(G, S, 2, S) what the kernels may be by the records of each group alone, and next to no prior."""
+        counts = self.counts(rng.exponential(size=self.arms))
+        return posterior(counts, rng.gamma(ALONE * self.fitted), self.fitted)
+
+    def drawn(self, rng: np.random.Generator) -> FloatArray:
+        """(G, S, 2, S) what the kernels may be."""
+        counts = self.counts(rng.exponential(size=self.arms))
+        told = told_by(counts, self.strength, self.tree)
+        pooled, unseen = pooled_rows(told[0])
+        whole = told[0] + rng.gamma(np.full(pooled.shape, 1.0 / counts.shape[1]))
+        rows = np.where(unseen[..., np.newaxis], pooled, whole / whole.sum(axis=2, keepdims=True))[np.newaxis]
+        for own, parent in zip(told[1:], self.tree.parents, strict=True):
+            centre = rows[parent]
+            m = drawn_strengths(own, centre, rng) if parent.size > 1 else np.zeros(own.shape[1:3])
+            rows = posterior(own, rng.gamma(m[..., np.newaxis] * centre), centre)
+        return rows[self.tree.nodes[-1]] if self.tree.nodes else np.repeat(rows, self.shape[0], axis=0)

@@ -1,0 +1,181 @@
+"""The report of a programme, for its manager: what the plan brings, who is reached, what the data cannot tell."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.util
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import rmab
+from rmab.common.files import write_atomically
+from rmab.data.checks import FINE, Check
+from rmab.data.effects import Effect, effects_of
+from rmab.data.evaluation import Estimate, Evaluation
+from rmab.data.fit import Fit
+from rmab.data.reach import Reach, reach_of
+from rmab.data.weekly import WeeklyList
+from rmab.errors import FileError, RmabError
+
+LISTED, GROUPS = 25, 40  # rows of the list and of groups that are shown
+SELDOM = 0.95  # part of a group that gets nothing, beyond which it is never reached
+AGAINST = {
+    "nothing": "doing nothing",
+    "rotation": "rotation",
+    "random": "drawing lots",
+    "as logged": "going on as in the log",
+}
+
+
+def write_programme_report(
+    fit: Fit, calls: WeeklyList, found: Evaluation, checks: list[Check], path: str | os.PathLike[str]
+) -> tuple[Path, ...]:
+    """Write the page to a path, and its figures as PNG into a folder beside it; return all files."""
+    missing = [name for name in ("jinja2", "matplotlib") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise RmabError(f"a report needs {' and '.join(missing)}: pip install 'rmab[report]'")
+    from rmab.report.programme_figures import draw_programme  # noqa: PLC0415
+
+    page = Path(path)
+    effects, reached = effects_of(fit), reach_of(calls)
+    folder = page.with_name(f"{page.stem}-figures")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    written = []
+    for name, content in draw_programme(found, reached, effects):
+        written.append(folder / name)
+        write_atomically(written[-1], content)
+    write_atomically(page, render_programme(fit, calls, found, checks, effects, reached).encode())
+    return (page, *written)
+
+
+def render_programme(
+    fit: Fit, calls: WeeklyList, found: Evaluation, checks: list[Check], effects: list[Effect], reached: list[Reach]
+) -> str:
+    """Return the page as HTML."""
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415
+
+    folder = files("rmab.report") / "assets"
+    script = (folder / "programme.js").read_text("utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((folder / "programme.html.jinja").read_text("utf-8"))
+    log = fit.log
+    return template.render(
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        style=(folder / "report.css").read_text("utf-8") + (folder / "programme.css").read_text("utf-8"),
+        word=log.word,
+        unit=found.unit,
+        per=log.periods.unit,
+        label=calls.label,
+        found=found,
+        size=f"{fit.present.size:,}",
+        span=f"{log.periods.label(0)} to {log.periods.label(log.periods.count - 1)}",
+        records=f"{log.arm_of.size:,}",
+        headline=headline(fit, calls, found),
+        warnings=calls.notes,
+        benefits=_benefits(found),
+        reached=_reached(reached, calls),
+        never=_never(reached),
+        effects=_effects(effects),
+        effect_what=effects[0].what,
+        in_points=effects[0].in_points,
+        doubts=[one for one in checks if one.verdict != FINE],
+        checks=checks,
+        notes=[str(one) for one in fit.notes],
+        model_free=found.model_free,
+        rows=calls.rows(first=LISTED),
+        total=int(calls.active.sum()),
+        version=rmab.__version__,
+    )
+
+
+def headline(fit: Fit, calls: WeeklyList, found: Evaluation) -> list[str]:
+    """Return three plain sentences: against rotation, against nothing, and the list."""
+    word, per = fit.log.word, fit.log.periods.unit
+    plan = f"With {found.budget:,} {word}s a {per}, the plan brings over the next {found.horizon} {per}s"
+    told = [f"{plan}: {found.sentences()[0]}", found.sentences()[1]]
+    gain = found.benefits["nothing"].value / max(found.budget * found.horizon, 1)
+    size = int(calls.active.sum())
+    told.append(f"One {word} brings {gain:.2g} {found.unit} on average. The list for {calls.label} has {size:,} names.")
+    return told
+
+
+def _scale(low: float, high: float) -> tuple[float, float]:
+    """Return ends of an axis that hold these values and 0."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    room = 0.04 * max(high - low, 1e-12)
+    return low - (room if low < 0 else 0.0), high + room
+
+
+def _track(one: Estimate | Effect, ends: tuple[float, float]) -> dict[str, float]:
+    """Return places in per cent: the interval, the value, and zero."""
+
+    def place(value: float) -> float:
+        return round(100 * (float(value) - ends[0]) / (ends[1] - ends[0]), 2)
+
+    return {
+        "left": place(one.low),
+        "width": round(place(one.high) - place(one.low), 2),
+        "dot": place(one.value),
+        "zero": place(0.0),
+    }
+
+
+def _benefits(found: Evaluation) -> list[dict[str, Any]]:
+    several = list(found.benefits.values())
+    ends = _scale(min(one.low for one in several), max(one.high for one in several))
+    return [
+        {"name": f"than {AGAINST[name]}", "text": found.said(one, signed=True), "track": _track(one, ends)}
+        for name, one in found.benefits.items()
+    ]
+
+
+def _effects(effects: list[Effect]) -> list[dict[str, Any]]:
+    known = [one for one in effects if np.isfinite(one.value)]
+    if not known:
+        return []
+    ends = _scale(min(one.low for one in known), max(one.high for one in known))
+    factor, form = (100, "+.1f") if known[0].in_points else (1, "+.3g")
+    return [
+        {
+            "name": one.group,
+            "text": f"{factor * one.value:{form}} ({factor * one.low:{form}} to {factor * one.high:{form}})",
+            "seen": f"{one.seen:,}",
+            "track": _track(one, ends),
+        }
+        for one in sorted(known, key=lambda one: -one.value)[:GROUPS]
+    ]
+
+
+def _reached(reached: list[Reach], calls: WeeklyList) -> list[dict[str, Any]]:
+    arms, now = sum(one.arms for one in reached), max(int(calls.active.sum()), 1)
+    most = max(max(one.arms / arms, one.now / now) for one in reached)
+    return [
+        {
+            "name": one.group,
+            "arms": f"{one.arms:,}",
+            "now": f"{one.now:,}",
+            "each": f"{one.each:.1f}",
+            "never": f"{one.never:.0%}",
+            "part": round(100 * one.arms / arms / most, 1),
+            "share": round(100 * one.now / now / most, 1),
+        }
+        for one in sorted(reached, key=lambda one: -one.each)[:GROUPS]
+    ]
+
+
+def _never(reached: list[Reach]) -> dict[str, Any]:
+    count, arms = sum(one.never * one.arms for one in reached), sum(one.arms for one in reached)
+    return {
+        "count": f"{count:,.0f}",
+        "part": f"{count / max(arms, 1):.0%}",
+        "groups": [f"{one.group} ({one.arms:,})" for one in reached if one.never > SELDOM],
+    }

@@ -1,0 +1,85 @@
+"""The figures of a programme's report as PNG: what the plan brings, who is reached, what an action changes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rmab.data.effects import Effect
+from rmab.data.evaluation import Estimate, Evaluation
+from rmab.data.reach import Reach
+
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#9aa0a6"
+STYLE = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "font.family": "sans-serif",
+}
+MOST = 25  # groups in a figure
+
+
+def draw_programme(found: Evaluation, reached: list[Reach], effects: list[Effect]) -> Iterator[tuple[str, bytes]]:
+    """Yield every figure as (file name, content); the same numbers give the same bytes."""
+    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+        yield "benefit.png", _saved(_benefit(found))
+        yield "reach.png", _saved(_reach(found, reached))
+        known = [one for one in effects if np.isfinite(one.value)]
+        if known:
+            yield "effects.png", _saved(_effects(known))
+
+
+def _saved(figure: Figure) -> bytes:
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=150, metadata={"Software": None})
+    return stream.getvalue()
+
+
+def _axes(rows: int) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(7.0, 1.1 + 0.32 * rows), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _whiskers(axes: Axes, names: list[str], several: list[Estimate] | list[Effect], factor: float) -> None:
+    at = np.arange(len(names))[::-1]
+    value, low, high = (factor * np.array([getattr(one, name) for one in several]) for name in ("value", "low", "high"))
+    axes.hlines(at, low, high, color=BLUE, linewidth=2)
+    axes.plot(value, at, "o", color=BLUE)
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    axes.set_yticks(at, [name.replace("$", r"\$") for name in names])
+    axes.grid(axis="x", color="#e3e5e8")
+
+
+def _benefit(found: Evaluation) -> Figure:
+    figure, axes = _axes(len(found.benefits))
+    _whiskers(axes, [f"than {name}" for name in found.benefits], list(found.benefits.values()), 1.0)
+    axes.set_xlabel(f"more {found.unit} in {found.horizon} {found.period_word}s, 95% intervals".replace("$", r"\$"))
+    return figure
+
+
+def _effects(known: list[Effect]) -> Figure:
+    shown = sorted(known, key=lambda one: -one.value)[:MOST]
+    figure, axes = _axes(len(shown))
+    points = shown[0].in_points
+    _whiskers(axes, [one.group for one in shown], shown, 100.0 if points else 1.0)
+    axes.set_xlabel(
+        (f"rise of {shown[0].what}" + (", percentage points" if points else "") + ", 95% intervals").replace("$", r"\$")
+    )
+    return figure
+
+
+def _reach(found: Evaluation, reached: list[Reach]) -> Figure:
+    shown = sorted(reached, key=lambda one: -one.each)[:MOST]
+    figure, axes = _axes(len(shown))
+    at = np.arange(len(shown))[::-1]
+    axes.barh(at, [one.each for one in shown], color=ORANGE, height=0.6)
+    axes.set_yticks(at, [one.group.replace("$", r"\$") for one in shown])
+    axes.set_xlabel(f"{found.word}s that each gets in {found.horizon} {found.period_word}s, on average")
+    axes.grid(axis="x", color="#e3e5e8")
+    return figure

@@ -1,0 +1,139 @@
+"""Do the intervals of `rmab.data` cover the truth? Made-up logs, of which it is known, many times over:
+
+    python studies/log_coverage.py --out out/coverage --repetitions 200
+    python studies/log_coverage.py --out out/coverage-spread --repetitions 200 --spread 0.3
+
+Every repetition draws a programme and its log, fits it, evaluates the plan with its intervals, and then plays the very
+same plan and its rivals with the true kernels of every arm. One line of JSON for each is kept in the folder: the same
+command goes on where it stopped. At the end a table is printed, as it stands in docs/log.md.
+"""
+
+import argparse
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import rmab
+from rmab.data.evaluation import BASELINES
+from rmab.data.modelfree import rule_of
+from rmab.data.values import World
+
+STATES = ["lapsed", "wavering", "engaged"]
+
+
+def repetition(number: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Return what intervals of one log cover, how wide they are, and how far the estimates are off."""
+    made = {"arms": options.arms, "seed": 1000 + number, "spread": options.spread}
+    table = rmab.data.example_log("mothers", weeks=options.weeks, **made)
+    columns = {"arm": "id", "period": "week", "state": "state", "action": "called"}
+    log = rmab.data.read_log(table, **columns, groups=["age", "district"], states=STATES)
+    fitted = rmab.data.fit(log, reward={"engaged": 1})
+    found = rmab.data.evaluate(fitted, options.budget, horizon=options.horizon, replicates=options.replicates, seed=number)
+    truth = rmab.data.example_truth("mothers", **made).kernels[[int(one[1:]) - 1 for one in log.arms]]
+    benefits = true_benefits(fitted, truth, options, number)
+    kept: dict[str, Any] = {"repetition": number, "benefit": {}}
+    for name, real in benefits.items():
+        one = found.benefits[name]
+        kept["benefit"][name] = {"value": one.value, "low": one.low, "high": one.high, "truth": real}
+    kept["effects"] = effects(fitted, truth, options.replicates)
+    if not found.model_free.refused:
+        free = found.model_free
+        kept["model free"] = {"low": free.low, "high": free.high, "truth": true_rule_value(fitted, truth, options)}
+    return kept
+
+
+def true_benefits(fitted: Any, truth: np.ndarray, options: argparse.Namespace, number: int) -> dict[str, float]:
+    """Return what the fitted plan really brings more than its rivals."""
+    world = World.of(fitted, options.budget, options.horizon)
+    policy = world.policy(np.asarray(fitted.kernels))
+    alone = replace(world, group=np.arange(len(truth)), reward=world.pays, rate=world.rate[world.group])
+    earned = alone.earned(policy, truth, (number, 9))[0]
+    return {name: earned - value for name, value in alone.baselines(truth).items()}
+
+
+def effects(fitted: Any, truth: np.ndarray, replicates: int) -> dict[str, float]:
+    """Return the part of groups whose effect lies in its interval, and of those with fewer than 50 actions seen."""
+    inside, small = [], []
+    visits = fitted.counts.sum(axis=(2, 3)).astype(float)
+    for g, one in enumerate(rmab.data.effects_of(fitted, replicates=replicates)):
+        kernels = truth[fitted.cell_of == g].mean(axis=0)
+        rise = (kernels[:, 1] - kernels[:, 0])[:, fitted.pay.goal]
+        weight = visits[g] / visits[g].sum() if visits[g].sum() else np.full(3, 1 / 3)
+        hit = one.low <= float(weight @ rise) <= one.high
+        inside.append(hit)
+        if one.seen < 50:
+            small.append(hit)
+    return {"all": float(np.mean(inside)), "groups": len(inside), "small": int(np.sum(small)), "small groups": len(small)}
+
+
+def true_rule_value(fitted: Any, truth: np.ndarray, options: argparse.Namespace) -> float:
+    """Return what the records of the log would really have brought under the plan's rule."""
+    moves = fitted.log.transitions
+    wanted = rule_of(fitted, options.budget, options.horizon)[fitted.cell_of[moves.arm], moves.state]
+    ahead = truth[moves.arm, moves.state][:, :, fitted.pay.goal]
+    return float(((1 - wanted) * ahead[:, 0] + wanted * ahead[:, 1]).mean())
+
+
+def summary(lines: list[dict[str, Any]]) -> str:
+    """Return the table in Markdown."""
+    rows = [
+        "| interval of | repetitions | covers the truth | mean width | mean error of the estimate | its spread |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for name in BASELINES:
+        found = [one["benefit"][name] for one in lines]
+        hit = np.mean([one["low"] <= one["truth"] <= one["high"] for one in found])
+        width = np.mean([one["high"] - one["low"] for one in found])
+        error = np.array([one["value"] - one["truth"] for one in found])
+        bias = f"{error.mean():+.0f} ± {1.96 * error.std(ddof=1) / math.sqrt(len(error)):.0f}"
+        rows.append(
+            f"| the plan over {name} | {len(found)} | {100 * hit:.1f}% | {width:.0f} | {bias} | {error.std(ddof=1):.0f} |"
+        )
+    groups = sum(one["effects"]["groups"] for one in lines)
+    hits = sum(one["effects"]["all"] * one["effects"]["groups"] for one in lines)
+    rows.append(f"| the effect in a group | {groups} | {100 * hits / groups:.1f}% | | | |")
+    few, small = sum(one["effects"]["small groups"] for one in lines), sum(one["effects"]["small"] for one in lines)
+    rows.append(f"| ... of fewer than 50 actions | {few} | {100 * small / max(few, 1):.1f}% | | | |")
+    free = [one["model free"] for one in lines if "model free" in one]
+    if free:
+        hit = np.mean([one["low"] <= one["truth"] <= one["high"] for one in free])
+        rows.append(f"| the check without a model | {len(free)} | {100 * hit:.1f}% | | | |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Go on with the study, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder of the results")
+    parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="begin with this one: to share the work between machines")
+    parser.add_argument("--replicates", type=int, default=100)
+    parser.add_argument("--arms", type=int, default=600)
+    parser.add_argument("--weeks", type=int, default=40)
+    parser.add_argument("--budget", type=int, default=30)
+    parser.add_argument("--horizon", type=int, default=26)
+    parser.add_argument("--spread", type=float, default=0.0, help="how much arms of a group differ, 0 to 1")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    own = {key: value for key, value in vars(options).items() if key not in ("out", "repetitions", "first")}
+    settings, results = options.out / "settings.json", options.out / "repetitions.jsonl"
+    if settings.exists() and json.loads(settings.read_text()) != own:
+        parser.error(f"{options.out} holds a study with other settings: {settings.read_text().strip()}")
+    settings.write_text(json.dumps(own) + "\n")
+    lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    done = {one["repetition"] for one in lines}
+    for number in range(options.first, options.repetitions):
+        if number not in done:
+            lines.append(repetition(number, options))
+            with results.open("a") as stream:
+                stream.write(json.dumps(lines[-1]) + "\n")
+            print(f"{len(lines)} of {options.repetitions}", flush=True)  # noqa: T201
+    print(summary(lines))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Checks find what is wrong with a log where it is wrong, and are silent where it is not."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2_contingency
+
+import rmab
+from logs import mothers, read, table
+from rmab.data import Check, Fit, checks_of, effects_of
+from rmab.data.checks import calibration_error, homogeneity
+
+NAMES = [
+    "what is known",
+    "missing records",
+    "memory",
+    "change over time",
+    "who was acted on",
+    "predictions",
+    "effect of a call",
+]
+
+
+def found(fitted: Fit) -> dict[str, Check]:
+    return {one.name: one for one in checks_of(fitted, replicates=40)}
+
+
+def played(kernel, called, arms: int = 200, weeks: int = 40, seed: int = 0, lost: float = 0.0):
+    """A log of two states: kernel(week, n, before, state, action) and called(week, n, state, before) are probabilities."""
+    rng, rows = np.random.default_rng(seed), []
+    for n in range(arms):
+        before, state = 0, int(rng.integers(2))
+        for week in range(weeks):
+            act = int(rng.random() < called(week, n, state, before))
+            if rng.random() >= lost * state:
+                rows.append((f"n{n}", week, f"s{state}", act))
+            before, state = state, int(rng.random() < kernel(week, n, before, state, act))
+    return rmab.data.fit(read(table(*rows)), reward={"s1": 1})
+
+
+def plain(week: int, n: int, before: int, state: int, act: int) -> float:
+    return 0.3 + 0.3 * state + 0.2 * act
+
+
+def often(week: int, n: int, state: int, before: int) -> float:
+    return 0.3 - 0.2 * state
+
+
+def test_all_is_fine_where_it_is() -> None:
+    checks = found(played(plain, often))
+    assert list(checks) == NAMES
+    assert {one.verdict for one in checks.values()} == {"fine"}
+    assert all(np.isfinite(one.value) for one in checks.values())
+
+
+def test_false_alarms_are_rare() -> None:
+    alarms = [name for seed in range(12) for name, one in found(mothers(200, 25, seed=seed, groups=("age",))).items()
+              if one.verdict != "fine" and name not in ("what is known", "effect of a call")]  # fmt: skip
+    assert len(alarms) <= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "fitted"),
+    [
+        ("memory", lambda: played(lambda w, n, b, s, a: 0.2 + 0.3 * s + 0.2 * a + 0.25 * b, often)),
+        ("change over time", lambda: played(lambda w, n, b, s, a: plain(w, n, b, s, a) - 0.25 * (w >= 20), often)),
+        ("who was acted on", lambda: played(plain, lambda w, n, s, b: 0.6 if n % 2 else 0.1)),
+        ("missing records", lambda: played(plain, often, lost=0.3)),
+        ("predictions", lambda: played(lambda w, n, b, s, a: plain(w, n, b, s, a) - 0.28 * (w >= 32), often)),
+        ("effect of a call", lambda: played(lambda w, n, b, s, a: 0.3 + 0.3 * s, often)),
+    ],
+)
+def test_what_is_wrong_is_found(name: str, fitted) -> None:
+    check = found(fitted())[name]
+    assert check.verdict in ("watch", "problem"), check
+
+
+def test_nothing_known_is_said_to_be_a_problem() -> None:
+    checks = found(played(plain, lambda w, n, s, b: 0.3 * (1 - s)))
+    assert checks["what is known"].verdict == "problem"
+    assert checks["what is known"].words == "nothing is known of 's1' with a call: never seen in any group"
+    always = found(played(plain, lambda w, n, s, b: float(s)))
+    assert always["who was acted on"].verdict == "problem"
+    assert "its effect cannot be seen" in always["who was acted on"].words
+
+
+def test_short_logs_get_verdicts_not_errors() -> None:
+    fitted = rmab.data.fit(read(table(("a", 1, "x", 1), ("a", 2, "y", 0))), reward={"y": 1})
+    checks = found(fitted)
+    assert list(checks) == NAMES
+    assert all(
+        one.verdict != "fine" for name, one in checks.items() if name in ("memory", "change over time", "predictions")
+    )
+
+
+def test_the_test_of_homogeneity_is_that_of_scipy() -> None:
+    rng = np.random.default_rng(0)
+    part, outcome = rng.integers(0, 4, 2000), rng.integers(0, 3, 2000)
+    cells = np.zeros((4, 3))
+    np.add.at(cells, (part, outcome), 1)
+    expected = chi2_contingency(cells, lambda_="log-likelihood")
+    ours = homogeneity(np.zeros(2000, dtype=int), part, outcome)
+    assert (ours.statistic, ours.freedom, ours.p) == pytest.approx((expected.statistic, expected.dof, expected.pvalue))
+    two = homogeneity(np.repeat([0, 1], 2000), np.tile(part, 2), np.tile(outcome, 2))
+    assert (two.statistic, two.freedom) == pytest.approx((2 * expected.statistic, 2 * expected.dof))
+
+
+def test_calibration_is_off_by_what_forecasts_are_off() -> None:
+    rng = np.random.default_rng(0)
+    said = rng.random(200_000) * 0.8
+    came = (rng.random(200_000) < said + 0.1).astype(float)
+    error, noise, p = calibration_error(said, came)
+    assert p < 1e-6
+    right = calibration_error(said, (rng.random(200_000) < said).astype(float))
+    assert right[0] < 2 * right[1]
+    assert right[2] > 0.001
+    assert np.sqrt(error**2 - noise**2) == pytest.approx(0.1, abs=0.005)
+
+
+def test_effects_are_differences_of_kernels_and_lie_in_their_intervals() -> None:
+    fitted = played(plain, often)
+    one = effects_of(fitted, replicates=200)[0]
+    visits = fitted.counts[0].sum(axis=(1, 2))
+    rise = (fitted.kernels[0, :, 1] - fitted.kernels[0, :, 0])[:, 1]
+    assert one.value == pytest.approx(float(visits @ rise / visits.sum()))
+    assert one.low < 0.2 < one.high
+    assert one.high - one.low < 0.1
+    assert effects_of(fitted, replicates=50, seed=3) == effects_of(fitted, replicates=50, seed=3)
+    with pytest.raises(rmab.ModelError, match="replicates must be at least 20"):
+        effects_of(fitted, replicates=3)
+
+
+def test_arms_that_hang_together_make_intervals_wider() -> None:
+    """Half of the arms never respond: records of one arm are alike, and plain counts would not know."""
+    apart = played(lambda w, n, b, s, a: 0.3 + (0.5 * a if n % 2 else 0.0), often, arms=60)
+    alike = played(lambda w, n, b, s, a: 0.3 + 0.25 * a, often, arms=60)
+    widths = [one.high - one.low for fitted in (apart, alike) for one in effects_of(fitted, replicates=200)]
+    assert widths[0] > 1.2 * widths[1]
