@@ -61,7 +61,8 @@ def ended(pools: Pools, observed: Observed, number: int = 0, before: Any = None,
     """Return an episode that ended, of which only what was observed matters; before: the counts (G,S,2,S) before it."""
     view = pools.view
     counts = np.zeros(pools.support.shape, dtype=np.int64) if before is None else before
-    mass = np.full((pools.start.size, view.horizon, view.states, 2), 0.5 / view.states)
+    mass = changes.pop("mass", np.full((pools.start.size, view.horizon, view.states, 2), 0.5 / view.states))
+    policy = changes.pop("policy", IndexPolicy(np.ones((view.arms, view.states)), view.budget))
     fields: dict[str, Any] = {
         "pools": pools,
         "number": number,
@@ -72,6 +73,6 @@ def ended(pools: Pools, observed: Observed, number: int = 0, before: Any = None,
         "counts": counts + observed.counts,
         "basis": counts,
         "in_force": lambda: None,
-        "executed": lambda: (IndexPolicy(np.ones((view.arms, view.states)), view.budget), mass),
+        "executed": lambda: (policy, mass),
     }
     return Episode(**{**fields, **changes})

@@ -16,11 +16,12 @@ from llvmlite import binding
 import rmab
 
 FILE = Path(__file__).parent / "golden_runs.json"
+JOINT = {"step": "lazy", "confidence": "kl", "looks": 0.0}  # mirror descent on occupancies
 LEARNERS: list[tuple[str, dict[str, Any]]] = [
     ("ucmd", {}),
     *[("ucmd", {"confidence": name}) for name in ("hoeffding", "bernstein", "wide-bernstein", "l1")],
-    *[("ucmd", {"estimator": name}) for name in ("paper", "direct", "fading", "last", "implicit")],
-    *[("ucmd", {"estimator": name, "step": "active", "scale": 4.0}) for name in ("paper", "forecast", "implicit")],
+    *[("ucmd", {"estimator": name, **JOINT}) for name in ("paper", "direct", "fading", "last", "implicit")],
+    *[("ucmd", {"estimator": name, **JOINT, "step": "active", "scale": 4.0}) for name in ("paper", "forecast", "implicit")],
     ("ucmd", {"rule": "at-most", "rounding": "dependent", "scale": 2.0, "epsilon": 0.2}),
     ("ucmd-armab", {}),
     ("ucmd-armab", {"scale": 10.0, "epsilon": 0.2, "rounding": "dependent", "rule": "at-most"}),

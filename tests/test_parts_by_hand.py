@@ -205,7 +205,7 @@ def test_optimism_fades_with_the_times_seen() -> None:
 def test_guesses_are_at_most_1() -> None:
     assert learned(Fading, [0.95, None])[1].gain[0, 0, 1] == 1.0
     assert learned(LastSeen, [0.95, None])[1].gain[0, 0, 1] == 1.0
-    assert learned(Forecast, [0.95, None])[1].gain[0, 0, 1] == 1.0
+    assert learned(Forecast, [0.95, None])[1].ahead[0, 0, 1] == 1.0
 
 
 def test_the_last_value_ages_from_the_episode_in_which_it_was_seen() -> None:

@@ -76,7 +76,7 @@ def checks_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
     >>> table = rmab.data.example_log("mothers", arms=300, weeks=30)
     >>> log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", groups=["age"])
     >>> [one.verdict for one in rmab.data.checks_of(rmab.data.fit(log), replicates=50)][:4]
-    ['fine', 'fine', 'fine', 'fine']
+    ['watch', 'fine', 'fine', 'fine']
     """
     expect(fit, Fit, "fit")
     found = [_visits(fit), _missing(fit.log), _order(fit), _change(fit), _why(fit), _calibration(fit)]

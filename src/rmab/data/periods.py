@@ -56,7 +56,7 @@ class Periods:
 
         Examples
         --------
-        >>> Periods("week", 105_570, 1, 2, "week").label(1)
+        >>> Periods("week", 105_556, 1, 2, "week").label(1)
         '2024-W03'
         """
         at = self.first + self.step * int(period)

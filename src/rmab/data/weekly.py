@@ -187,7 +187,7 @@ def weekly_list(
     >>> calls
     WeeklyList(10 of 200 arms, for 2024-W20)
     >>> calls.rows()[0].reason
-    'wavering for 2 weeks; a call raises the chance of being engaged next week from 14% to 54%; 1st of 200'
+    'wavering since this week; a call raises the chance of being engaged next week from 21% to 48%; 1st of 200'
     """
     expect(fit, Fit, "fit", "; fit a log with rmab.data.fit")
     places = fit.usual_budget if budget is None else as_integer(budget, "budget")

@@ -24,7 +24,7 @@ from typing import Literal
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, frozen
+from rmab.common.arrays import FloatArray, frozen, sealed
 from rmab.common.checks import as_share, check_unmasked, expect
 from rmab.common.forks import cached_property, in_child
 from rmab.common.logs import log_over
@@ -171,7 +171,7 @@ class Comparators:
         active = np.minimum(problem.budgets / arms.count, 1.0)
         share = np.tile(active[np.newaxis, :, np.newaxis], (first.size, 1, arms.states))
         occupancy, free = np.empty((*share.shape, 2)), np.full(problem.horizon, np.inf)
-        forward(kernels, problem.phase_of, problem.start_masses[first], free, share, occupancy)
+        forward(sealed(kernels), problem.phase_of, sealed(problem.start_masses[first]), free, share, occupancy)
         counted = occupancy * problem.discounts[:, np.newaxis, np.newaxis]
         return frozen(by_phase(counted, problem.phase_of, problem.phases)[like.reshape(-1)])
 
