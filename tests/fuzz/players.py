@@ -19,7 +19,6 @@ from rmab.planners.race import CANDIDATES
 from rmab.play.simulation import visit_rates
 from rmab.testing import check_adversary
 
-
 SMALL = 2000  # joint states times sets of arms whose optimum is computed in plain Python
 
 
