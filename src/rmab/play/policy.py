@@ -24,6 +24,7 @@ from rmab.play.compiled.selection import select
 
 Rule = Literal["fill", "at-most", "auto"]
 Rounding = Literal["top", "dependent"]
+LARGE = 1_000_000  # numbers of a table that is worked on step by step, so that nothing else is as large
 FREE = 1e-6  # of the largest index: what is less than this below 0 may be 0, as plans are certified to no more
 
 
@@ -253,7 +254,7 @@ def check_place(h: int, states: IntArray, arms: int, steps: int | None, most: in
 
 
 def _check_values(table: FloatArray, rounding: Rounding) -> None:
-    parts = table.transpose(1, 0, 2) if table.ndim == 3 else table[np.newaxis]  # step by step: tables may be large
+    parts = table.transpose(1, 0, 2) if table.ndim == 3 and table.size > LARGE else table[np.newaxis]
     if not all(_fine(part, rounding).all() for part in parts):
         where = tuple(int(i) for i in np.argwhere(~_fine(table, rounding))[0])
         names = ("arm", "step", "state") if table.ndim == 3 else ("arm", "state")

@@ -50,6 +50,15 @@ def number_of(times: int, rate: float) -> float:
     return float(times) if rate == 1.0 else (1.0 - rate**times) / (1.0 - rate)
 
 
+@compiled_inline
+def _least(errors: FloatArray, first: int, last: int, r: int) -> float:
+    """Return the least error of some predictions in row r."""
+    least = errors[first, r]
+    for k in range(first + 1, last):
+        least = min(least, errors[k, r])
+    return least
+
+
 @compiled
 def take_in(
     memory: Memory,
@@ -101,7 +110,8 @@ def take_in(
                 memory.errors[k, r] = fading * memory.errors[k, r] + squares[k] / known
             memory.checks[r] = fading * memory.checks[r] + 1.0
         surprised[r] = 2 * far > known > 0
-        moves_as_one = together and memory.errors[several:, r].min() <= CLEARLY * memory.errors[:several, r].min()
+        own = _least(memory.errors, 0, several, r)
+        moves_as_one = together and _least(memory.errors, several, 2 * several, r) <= CLEARLY * own
         level = dots / norms if norms > DIM else -1.0
         if level < 0.0 and most > LOW and memory.leveled[r] == 0:
             level = 1.0  # what is first paid of a row says what its level is measured in

@@ -95,12 +95,11 @@ def _steps_to_settle(pools: Pools, counts: IntArray) -> int:
     """
     moves = counts[:, :, 1].sum(axis=0) + 1e-9 * np.eye(pools.view.states)
     moves = moves / moves.sum(axis=1, keepdims=True)
-    now = pools.weights @ pools.begins / pools.weights.sum()
-    places = [now]
-    for _ in range(pools.view.horizon - 1):
-        places.append(places[-1] @ moves)
-    apart = 0.5 * np.abs(np.array(places) - places[-1]).sum(axis=1)
-    return int(np.argmax(apart <= SETTLED)) + 1
+    here = pools.weights @ pools.begins / pools.weights.sum()
+    end, steps = here @ np.linalg.matrix_power(moves, pools.view.horizon - 1), 1
+    while 0.5 * np.abs(here - end).sum() > SETTLED and steps < pools.view.horizon:
+        here, steps = here @ moves, steps + 1
+    return steps
 
 
 def _of_arms(pools: Pools, rows: BoolArray) -> BoolArray:
