@@ -1,8 +1,8 @@
 """Steps per second of the environments: `python benchmarks/gym.py`.
 
 A step is one step of one round: all its arms move. Compared are one environment, a `SyncVectorEnv` of many, our vectorised
-environment of as many, and the simulator, where an index policy decides in compiled code, too. Actions are made beforehand, and
-are within the budget; every figure includes the beginnings of episodes.
+environment of as many, and the simulator, where an index policy decides in compiled code, too. Actions are made beforehand,
+within the budget; every figure includes the beginnings of episodes.
 """
 
 import time
