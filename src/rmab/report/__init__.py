@@ -30,8 +30,8 @@ def write_report(results: "Results", folder: str | os.PathLike[str]) -> Report:
     if missing:
         raise RmabError(f"a report needs {' and '.join(missing)}: pip install 'rmab[report]'")
     from rmab.report.figures import draw  # noqa: PLC0415
+    from rmab.report.headlines import headline  # noqa: PLC0415
     from rmab.report.page import render  # noqa: PLC0415
-    from rmab.report.sentences import headline  # noqa: PLC0415
     from rmab.report.summary import COLUMNS, summarise  # noqa: PLC0415
 
     table, provenance = results.read(COLUMNS)  # every shard is read once
