@@ -412,4 +412,4 @@ except rmab.MissingExtra as error:
     print(isinstance(error, ImportError), error)
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told == "True rmab.gym needs gymnasium, which is not installed: pip install 'rmab[gym]'\n"
+    assert told == "True rmab.gym needs gymnasium: pip install 'rmab[gym]'\n"

@@ -127,6 +127,10 @@ __all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604  (names are checke
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module on first use."""
+    if name == "data":
+        from rmab.common.extras import require  # noqa: PLC0415
+
+        require("log", "rmab.data")
     if name in _ROOMS:
         return import_module(f"rmab.{name}")
     if name not in _HOME_OF:

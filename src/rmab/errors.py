@@ -122,9 +122,9 @@ class MissingExtra(RmabError, ImportError):
     Examples
     --------
     >>> import rmab
-    >>> raise rmab.MissingExtra("rmab.gym needs gymnasium, which is not installed: pip install 'rmab[gym]'")
+    >>> raise rmab.MissingExtra("rmab.gym needs gymnasium: pip install 'rmab[gym]'")
     Traceback (most recent call last):
-    rmab.errors.MissingExtra: rmab.gym needs gymnasium, which is not installed: pip install 'rmab[gym]'
+    rmab.errors.MissingExtra: rmab.gym needs gymnasium: pip install 'rmab[gym]'
     """
 
 

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from importlib.util import find_spec
 
 from rmab.errors import MissingExtra
 
+EXTRAS = {  # what they are for, and their packages
+    "study": ("studies, and runs saved to files", ("pyarrow",)),
+    "report": ("reports of studies", ("pyarrow", "jinja2", "matplotlib", "scipy")),
+    "log": ("from a log to a list", ("pyarrow", "scipy")),
+    "gym": ("Gymnasium environments", ("gymnasium",)),
+    "dask": ("studies on a cluster", ("pyarrow", "distributed")),
+    "pandas": ("results as data frames", ("pyarrow", "pandas")),
+    "xarray": ("results as arrays with axes", ("pyarrow", "xarray")),
+}
 
-@contextmanager
-def needs(extra: str, what: str, *packages: str) -> Iterator[None]:
-    """Import packages of an extra inside; where one of them is missing, raise MissingExtra, which says how to get it.
 
-    Examples
-    --------
-    >>> with needs("moon", "a moon", "moonlight"):
-    ...     import moonlight
-    Traceback (most recent call last):
-    rmab.errors.MissingExtra: a moon needs moonlight, which is not installed: pip install 'rmab[moon]'
+def require(extra: str, what: str) -> None:
+    """Raise MissingExtra, which says how to get them, where packages of an extra are not installed."""
+    missing = [name for name in EXTRAS[extra][1] if find_spec(name) is None]
+    if missing:
+        raise MissingExtra(f"{what} needs {' and '.join(missing)}: pip install 'rmab[{extra}]'")
+
+
+def named(error: Exception) -> Exception:
+    """Return MissingExtra for a package of an extra that could not be imported, and any other error as it is.
+
+    Of several extras it is the one for logs: the others are asked for by `require`.
     """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in packages:
-            raise
-        raise MissingExtra(f"{what} needs {missing}, which is not installed: pip install 'rmab[{extra}]'") from error
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    found = [extra for extra, (_, packages) in EXTRAS.items() if package in packages]
+    if not found:
+        return error
+    return MissingExtra(f"this needs {package}: pip install 'rmab[{'log' if 'log' in found else found[0]}]'")

@@ -4,10 +4,11 @@
 is there for `gymnasium.make` and, in compiled code over many rounds, for `gymnasium.make_vec`.
 """
 
-from rmab.common.extras import needs
+from rmab.common.extras import require
 
-with needs("gym", "rmab.gym", "gymnasium"):
-    import gymnasium as _gymnasium
+require("gym", "rmab.gym")
+
+import gymnasium as _gymnasium
 
 from rmab.families import FAMILIES as _FAMILIES
 from rmab.gym.env import RmabEnv
