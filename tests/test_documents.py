@@ -45,6 +45,13 @@ def test_the_examples_of_the_page_on_endless_horizons_run() -> None:
         assert (ROOT / "docs" / target).exists(), target
 
 
+def test_the_examples_of_the_page_on_gymnasium_run() -> None:
+    page = (ROOT / "docs" / "gymnasium.md").read_text()
+    code = re.findall(r"```python\n(.*?)```", page, re.S)
+    assert len(code) == 4
+    exec(compile("\n".join(code), "gymnasium.md", "exec"), {})
+
+
 def test_the_page_on_logs_runs_and_its_links_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from test_cli import call
 
