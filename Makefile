@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo planners pages test lint boundscheck fuzz coverage bench clean
+.PHONY: help demo docs planners pages test lint boundscheck fuzz coverage bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -30,10 +30,15 @@ pages: $(READY) ## run every study behind the pages of docs/ and write these: re
 test: $(READY) lint ## lint, then every test
 	$(BIN)/python -m pytest -n auto
 
-lint: $(READY) ## ruff and mypy (strict on src)
+lint: $(READY) ## ruff, mypy (strict on src), and the site without a warning
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(MAKE) --no-print-directory docs
+
+docs: $(READY) ## the site, with every tutorial run: out/site/index.html
+	@$(BIN)/sphinx-build -W --keep-going -n -q -b html docs out/site
+	@echo "the site is in out/site/index.html"
 
 boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m compiled
