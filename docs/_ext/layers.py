@@ -1,4 +1,4 @@
-"""A small drawing of layered graphs as SVG: boxes in rows, arrows downwards, arrows back at the side, in the page's colours."""
+"""A small drawing of layered graphs as SVG: boxes in rows, arrows downwards, and back at the side, in the page's colours."""
 
 import itertools
 from collections.abc import Iterable
