@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 
 .PHONY: help demo docs planners pages test lint boundscheck fuzz coverage bench clean
 
@@ -34,10 +35,10 @@ lint: $(READY) ## ruff, mypy (strict on src), and the site without a warning
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(MAKE) --no-print-directory docs
+	RMAB_DOCS_EXECUTION=off $(SITE) out/site-lint
 
 docs: $(READY) ## the site, with every tutorial run: out/site/index.html
-	@$(BIN)/sphinx-build -W --keep-going -n -q -b html docs out/site
+	@$(SITE) out/site
 	@echo "the site is in out/site/index.html"
 
 boundscheck: $(READY) ## the tests of the compiled code with array bounds checked

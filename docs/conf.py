@@ -1,10 +1,12 @@
 """The site: `make docs` builds it into out/site, without a warning; docs/_ext has the pieces that are ours."""
 
 import hashlib
+import logging
 import os
 import sys
 from pathlib import Path
 
+from jupyter_client.connect import ConnectionFileMixin
 from pygments.lexers.special import TextLexer
 from sphinx.highlighting import lexers
 
@@ -48,7 +50,11 @@ nb_execution_mode = os.environ.get("RMAB_DOCS_EXECUTION", "cache")  # "off" buil
 nb_execution_cache_path = str(HERE.parent / "out" / "site-cache" / _of_the_sources())
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+nb_execution_in_temp = True  # what a tutorial writes does not end up among the sources
 nb_merge_streams = True
+logging.getLogger("traitlets").setLevel(logging.WARNING)  # or every notebook is announced
+if os.name == "posix":
+    ConnectionFileMixin.transport.default_value = "ipc"  # notebooks are run through a socket file, not a port
 
 autosummary_generate = False
 autodoc_default_options = {"members": True, "member-order": "bysource"}
