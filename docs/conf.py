@@ -37,6 +37,7 @@ extensions = [
     "site_names",  # public names by subject, and links between them
     "site_math",  # formulas without a script from elsewhere
     "site_marks",  # which version a page's numbers were made with
+    "site_files",  # CONTRIBUTING and its like
     "site_pictures",  # pictures of the house, drawn from the code
 ]
 exclude_patterns = ["_ext", "_build", "**.ipynb_checkpoints"]

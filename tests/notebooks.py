@@ -1,6 +1,6 @@
 """Text notebooks of docs/ (MyST): their cells, and a run of them from the first to the last.
 
-`python tests/notebooks.py FILE` runs a notebook in the current folder, as Jupyter would, and fails unless its last cell draws.
+`python tests/notebooks.py FILE` runs a notebook in the current folder, and fails unless its last cell draws.
 """
 
 import re
@@ -40,7 +40,7 @@ def run(path: Path) -> None:
     drawn = [plt.figure(number) for number in plt.get_fignums()]
     assert drawn, "the last cell draws nothing"
     assert all(axes.has_data() for figure in drawn for axes in figure.axes)
-    drawn[-1].savefig("last.png")
+    drawn[-1].savefig("last.png", dpi=130)
 
 
 if __name__ == "__main__":
