@@ -6,7 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from jupyter_client.connect import ConnectionFileMixin
+from jupyter_client import KernelManager
+from nbclient import NotebookClient
 from pygments.lexers.special import TextLexer
 from sphinx.highlighting import lexers
 
@@ -54,8 +55,9 @@ nb_execution_timeout = 300
 nb_execution_in_temp = True  # what a tutorial writes does not end up among the sources
 nb_merge_streams = True
 logging.getLogger("traitlets").setLevel(logging.WARNING)  # or every notebook is announced
-if os.name == "posix":
-    ConnectionFileMixin.transport.default_value = "ipc"  # notebooks are run through a socket file, not a port
+NotebookClient.startup_timeout.default_value = 300  # seconds, for machines that are busy
+if hasattr(KernelManager, "transport_encryption"):
+    KernelManager.transport_encryption.default_value = "auto"  # keep the loopback private where Jupyter can
 
 autosummary_generate = False
 autodoc_default_options = {"members": True, "member-order": "bysource"}

@@ -61,6 +61,7 @@ def test_the_blocks_of_a_page_run_in_order(path: Path, tmp_path: Path, monkeypat
                 outcome = call(*words)
                 assert outcome.exit_code == 0, f"{line}: {outcome.stderr}"
                 printed = outcome.stdout
-        elif kind == "output" and printed:
+        elif kind == "output":
+            assert printed is not None, "nothing was run that could have printed this"
             assert printed.strip() == text.strip()
             printed = None

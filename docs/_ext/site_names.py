@@ -21,7 +21,9 @@ from sphinx.application import Sphinx
 from sphinx.domains.python import PythonDomain
 from sphinx.environment import BuildEnvironment
 
-ROOMS = ("rmab", "rmab.data", "rmab.families", "rmab.learning", "rmab.report", "rmab.study", "rmab.testing")
+import rmab
+
+ROOMS = ("rmab", *(f"rmab.{room}" for room in rmab._ROOMS))
 BLOCK = re.compile(r"^```\{names\} (\S+)\n(.*?)^```$", re.M | re.S)
 CLAUSE = re.compile(r"^([A-Za-z][\w` ,/-]{0,24}?) {2,}(\S.*)$")  # of a docstring that lists words in a column
 _ALIASES: dict[str, str] = {}
