@@ -8,7 +8,7 @@ from html import escape
 BETWEEN, GAP, CHAR, PAD = 34, 26, 7.6, 12  # pixels: between rows, between boxes, of a letter, inside a box
 
 
-@dataclass
+@dataclass(eq=False)
 class Node:
     """A box, or, without lines, the bend of a long arrow."""
 
@@ -71,7 +71,25 @@ def placed(nodes: dict[str, Node], edges: set[tuple[str, str]]) -> tuple[list[li
             centre = {id(node): pulled(node, links, down=turn % 2 == 0) for node in row}
             row.sort(key=lambda node: centre[id(node)])
             spread(row)
+    for _ in range(40):
+        for row in rows:
+            settle(row, links)
     return rows, ways
+
+
+def settle(row: list[Node], links: list[tuple[Node, Node]]) -> None:
+    """Move the nodes of a row towards the middle of all that they are linked to, in their order and without overlap."""
+    for node in row:
+        near = [a.x if b is node else b.x for a, b in links if node in (a, b)]
+        node.x = 0.5 * (node.x + sum(near) / len(near)) if near else node.x
+    apart = [(a.width + b.width) / 2 + GAP for a, b in itertools.pairwise(row)]
+    rightwards, leftwards = [node.x for node in row], [node.x for node in row]
+    for place, room in enumerate(apart):
+        rightwards[place + 1] = max(rightwards[place + 1], rightwards[place] + room)
+    for place, room in reversed(list(enumerate(apart))):
+        leftwards[place] = min(leftwards[place], leftwards[place + 1] - room)
+    for node, one, other in zip(row, rightwards, leftwards, strict=True):
+        node.x = (one + other) / 2
 
 
 def pulled(node: Node, links: list[tuple[Node, Node]], *, down: bool) -> float:
@@ -93,15 +111,16 @@ def svg(nodes: list[Node], edges: set[tuple[str, str]], back: set[tuple[str, str
     """Return the picture; `back` are arrows that go up, drawn at the right side, dashed."""
     known = {node.name: node for node in nodes}
     rows, ways = placed(known, edges)
-    half = max(abs(node.x) + node.width / 2 for row in rows for node in row) + 10
-    right = half + (40 if back else 0)
+    left = min(node.x - node.width / 2 for row in rows for node in row) - 10
+    right = max(node.x + node.width / 2 for row in rows for node in row) + (50 if back else 10)
     step = BETWEEN + max(node.height for node in nodes)
     for node in (node for row in rows for node in row):
         node.y = step * node.rank + step / 2
+        node.height = node.height or 0.7 * (step - BETWEEN)  # arrows pass the boxes of a row in a straight line
     height = step * len(rows)
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-half:.0f} 0 {half + right:.0f} {height:.0f}" role="img" '
-        f'style="max-width:{half + right:.0f}px" font-family="sans-serif" fill="currentColor">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{left:.0f} 0 {right - left:.0f} {height:.0f}" role="img" '
+        f'style="max-width:{right - left:.0f}px" font-family="sans-serif" fill="currentColor">',
         f"<title>{escape(title)}</title>",
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0L8 4L0 8z"/></marker></defs>',
@@ -122,7 +141,7 @@ def svg(nodes: list[Node], edges: set[tuple[str, str]], back: set[tuple[str, str
 def curve(way: list[Node]) -> str:
     """Return the path from the lower side of the first node to the upper side of the last, through the bends."""
     points = [(way[0].x, way[0].y + way[0].height / 2)]
-    points += [(node.x, node.y + side) for node in way[1:-1] for side in (-30, 30)]  # straight beside the boxes of its row
+    points += [(node.x, node.y + side) for node in way[1:-1] for side in (-node.height / 2, node.height / 2)]
     points += [(way[-1].x, way[-1].y - way[-1].height / 2 - 2)]
     path = f"M{points[0][0]:.0f} {points[0][1]:.0f}"
     for (x, y), (u, v) in itertools.pairwise(points):

@@ -5,7 +5,16 @@ import re
 from sphinx.application import Sphinx
 
 MADE = re.compile(r"with rmab (\d+\.\d+\.\d+)|rmab (\d+\.\d+\.\d+), revision (\w+)")
-PAGES = ("comparison", "growth", "learning_tables", "planners", "reproduction", "tuning")  # numbers of studies
+PAGES = (  # with numbers that were measured
+    "benchmarks",
+    "comparison",
+    "growth",
+    "learning",
+    "learning_tables",
+    "planners",
+    "reproduction",
+    "tuning",
+)
 TITLE = re.compile(r"\A(# .*\n)")
 
 
