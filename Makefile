@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 
-.PHONY: help demo docs planners pages test lint boundscheck fuzz coverage bench clean
+.PHONY: help demo docs planners pictures pages test lint boundscheck fuzz coverage bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -24,6 +24,13 @@ demo: $(READY) ## the paper's CPAP study with few rounds, its report, and what i
 
 planners: $(READY) ## plan the CPAP case study with every planner: a table and a picture
 	@$(BIN)/python examples/planners.py
+
+pictures: $(READY) ## the pictures of the README, as the tutorials draw them
+	@mkdir -p out/pictures
+	@for name in 2_learning 4_log 5_day; do \
+		(cd out/pictures && ../../$(BIN)/python ../../tests/notebooks.py ../../docs/tutorials/$$name.md >/dev/null) || exit 1; \
+		cp out/pictures/last.png docs/images/tutorial-$$name.png; \
+	done
 
 pages: $(READY) ## run every study behind the pages of docs/ and write these: resumable, half a day (PAGES="growth --list")
 	@$(BIN)/python studies/pages.py $(PAGES)

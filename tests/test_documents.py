@@ -48,6 +48,19 @@ def test_the_page_on_logs_runs_and_its_links_exist(tmp_path: Path, monkeypatch: 
     assert "COVERAGE" not in page
 
 
+def test_the_readme_s_commands_go_from_a_log_to_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from test_cli import call
+
+    monkeypatch.chdir(tmp_path)
+    assert call("example-log", "log.csv", "--arms", "120", "--weeks", "12").exit_code == 0
+    lines = re.findall(r"^rmab .*$", README, re.M)
+    assert [line.split()[1] for line in lines] == ["fit", "list", "evaluate"]
+    for line in lines:
+        outcome = call(*shlex.split(line)[1:])
+        assert outcome.exit_code == 0, f"{line}: {outcome.stderr}"
+    assert (tmp_path / "next-week.csv").stat().st_size
+
+
 def test_the_example_is_five_lines_after_the_import() -> None:
     assert sum(bool(line.strip()) for line in EXAMPLES[0].splitlines()) == 1 + 5
 

@@ -100,6 +100,17 @@ def dead_links(path: Path, page: Page, pages: dict[Path, Page]) -> list[str]:
     return faults
 
 
+def test_a_dead_link_is_found(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.html", tmp_path / "two.html"
+    one.write_text(
+        '<a href="two.html#there">x</a><a href="two.html#gone">x</a><img src="no.png"><a href="http://x.org">x</a>'
+    )
+    two.write_text('<p id="there"><a href="">x</a><a href="https://x.org">x</a></p>')
+    pages = {path: Page(path) for path in (one, two)}
+    assert dead_links(one, pages[one], pages) == ["one.html: two.html#gone", "one.html: no.png", "one.html: http://x.org"]
+    assert dead_links(two, pages[two], pages) == []
+
+
 def inventory(site: Path) -> dict[str, str]:
     """Return the page of every Python name that is documented."""
     with (site / "objects.inv").open("rb") as stream:
