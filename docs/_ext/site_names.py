@@ -25,6 +25,7 @@ import rmab
 
 ROOMS = ("rmab", *(f"rmab.{room}" for room in rmab._ROOMS))
 BLOCK = re.compile(r"^```\{names\} (\S+)\n(.*?)^```$", re.M | re.S)
+BAR = re.compile(r"(?<=\s)\|(?=[;,.)\s])")  # a bar by itself, which docutils takes for the begin of a substitution
 CLAUSE = re.compile(r"^([A-Za-z][\w` ,/-]{0,24}?) {2,}(\S.*)$")  # of a docstring that lists words in a column
 _ALIASES: dict[str, str] = {}
 
@@ -70,10 +71,11 @@ def expand(app: Sphinx, docname: str, content: list[str]) -> None:  # noqa: ARG0
 
 
 def as_list(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:  # noqa: ARG001
-    """Turn columns of a docstring, `word  what it means`, into a list of definitions."""
+    """Turn columns of a docstring, `word  what it means`, into a list of definitions; a bar stays a bar."""
     out: list[str] = []
     inside = False
-    for line in lines:
+    for text in lines:
+        line = text if text.lstrip().startswith((">>>", "...")) else BAR.sub(r"\\|", text)
         match, further = CLAUSE.match(line), bool(re.match(r" {6,}\S", line))
         if match:
             out += ([] if inside or not (out and out[-1]) else [""]) + [f"*{match[1].strip()}*", f"    {match[2]}"]

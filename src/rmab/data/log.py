@@ -154,7 +154,7 @@ def read_log(
     Parameters
     ----------
     log : path, DataFrame or Arrow table
-        A CSV file (commas, semicolons, tabs or ``|``; also .csv.gz), a Parquet file, a pandas DataFrame, a pyarrow Table, or
+        A CSV file (commas, semicolons, tabs or |; also .csv.gz), a Parquet file, a pandas DataFrame, a pyarrow Table, or
         whatever else offers itself as Arrow data.
     arm, period, state, action : str
         The names of the columns. Ids are text and stay as they are: '007' is not 7. Periods are whole numbers, dates, ISO
