@@ -39,6 +39,7 @@ class Page(HTMLParser):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.links: list[str] = []
+        self.loaded: list[str] = []
         self.anchors: set[str] = set()
         self.said: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
@@ -47,6 +48,9 @@ class Page(HTMLParser):
         for key, value in attributes:
             if key in ("href", "src") and value:
                 self.links.append(value)
+                self.loaded += (
+                    [value] if tag in ("script", "img", "iframe") or "stylesheet" in dict(attributes).values() else []
+                )
             if key in ("id", "name") and value:
                 self.anchors.add(value)
 
@@ -78,11 +82,20 @@ def test_the_site_is_whole(tmp_path: Path, names: list[str]) -> None:
     site = built(tmp_path)
     pages = {path.resolve(): Page(path) for path in site.rglob("*.html")}
     assert [fault for path, page in pages.items() for fault in dead_links(path, page, pages)] == []
+    assert not [
+        link for page in pages.values() for link in page.loaded if urlsplit(link).scheme not in ("", "data")
+    ]  # offline
+    assert equations(site / "explanation" / "paper.html") == [(str(number), str(number)) for number in range(1, 18)]
     known = inventory(site)
     assert [name for name in names if name not in known] == []
     for name in names:
         missing = unsaid(name, pages[(site / known[name]).resolve()])
         assert not missing, f"{name}: its docstring has {missing}, the page has not"
+
+
+def equations(path: Path) -> list[tuple[str, str]]:
+    """Return the label and the number of every equation that has one."""
+    return re.findall(r'id="equation-eq-(\d+)".*?class="eqno">\((\d+)\)', path.read_text(encoding="utf-8"), re.S)
 
 
 def dead_links(path: Path, page: Page, pages: dict[Path, Page]) -> list[str]:
