@@ -69,6 +69,7 @@ bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about t
 	@$(BIN)/python benchmarks/startup.py
 	@$(BIN)/python benchmarks/controller.py
 	@$(BIN)/python benchmarks/data.py
+	@$(BIN)/python benchmarks/gym.py
 
 clean: ## remove the environment and what the tools left in this folder
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rmab.report.summary import Cell, Page, Summary, _page
+from rmab.report.cells import Cell, Page
+from rmab.report.summary import Summary, _page
 from rmab.study import Results, Study, play
 from rmab.study.shards import encoded, write_shard
 

@@ -21,6 +21,7 @@ DRAWING = [
     ("r2mab-ucb", {"version": "generator"}),
     ("thompson", {}),
     ("rmab-ucrl", {"version": "generator", "optimism": 0.1}),
+    ("round-robin", {}),
 ]
 DESCENDING = ["uc-o-reps", "shifted-uc-o-reps", "uob-reps", "dilated-po", "ucpd", "pdgd-ops"]
 CASES = [
@@ -43,6 +44,7 @@ CASES = [
     ("q-whittle", {}),
     ("random", {}),
     ("oracle", {}),
+    *[(name, {}) for name in ("myopic", "whittle", "lagrangian")],
 ]
 
 

@@ -12,7 +12,7 @@ from rmab.cli import main
 from rmab.model.adversaries import STRONGER
 from rmab.model.adversary import FORESEES, Adversary
 from rmab.model.factors import alternating, late, lock, mixed
-from rmab.runs.running import REHEARSAL
+from rmab.runs.luck import REHEARSAL
 from rmab.runs.visits import REHEARSALS, rehearsed
 from rmab.study import TaskSpec
 from rmab.testing import check_adversary

@@ -24,6 +24,7 @@ ALLOWED = {
     "families": {"common", "errors", "model", "planners", "play"},
     "learning": {"common", "errors", "model", "planners", "play", "solvers"},
     "runs": {"common", "errors", "families", "learning", "model", "planners", "play", "solvers"},
+    "gym": {"common", "errors", "families", "learning", "model", "play", "runs", "solvers"},
     "data": {"common", "errors", "model", "planners", "play", "solvers"},
     "study": {"common", "errors", "families", "learning", "model", "runs", "__version__"},
     "report": {"common", "data", "errors", "model", "study", "__version__"},

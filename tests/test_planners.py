@@ -195,3 +195,42 @@ def test_results_are_shown_in_one_short_line() -> None:
         assert repr(result).startswith(begin)
         assert len(repr(result)) < 120
         assert "\n" not in repr(result)
+
+
+class TestAsLearners:
+    """Planners take part in runs and studies."""
+
+    @pytest.mark.parametrize("name", ["myopic", "whittle", "lagrangian"])
+    @pytest.mark.parametrize("task", ["cpap@switching", "deadline@adaptive"])
+    def test_they_play_the_policy_of_the_summed_rewards(self, name: str, task: str) -> None:
+        game = rmab.task(task, arms=6, budget=2, horizon=7, episodes=3)
+        fixed = not game.adversary.adaptive
+        rewards = sum(game.reward(t) for t in range(3)) if fixed else 3 * game.base_reward
+        policies = {
+            "myopic": lambda: rmab.myopic_index(game.problem, rewards),
+            "whittle": lambda: rmab.whittle_finite(game.problem, rewards).policy(),
+            "lagrangian": lambda: rmab.lagrangian_index(game.problem, rewards),
+        }
+        run = rmab.run(game, name, seed=2)
+        assert run.privileged == "knows the kernels and the rewards of all episodes"
+        for t in range(3):
+            rng = np.random.default_rng(np.random.SeedSequence(2, spawn_key=(100, t)))
+            episode = rmab.simulate(game.problem, policies[name](), run.rewards[t], rng)
+            assert episode.reward == run.reward[t]
+
+    def test_round_robin_goes_on_where_it_stopped_and_is_nobody_s_secret(self) -> None:
+        game = rmab.task("cpap", arms=6, budget=4, horizon=2, episodes=3)
+        learner = rmab.learner("round-robin")
+        assert not learner.privileged
+        state = learner.begin(game.view())
+        for t in range(3):
+            table = learner.plan(state).policy.table
+            assert np.array_equal(table, rmab.round_robin(game.problem, episode=t).table)
+            rng = np.random.default_rng(t)
+            episode = rmab.simulate(game.problem, learner.plan(state).policy, game.reward(t), rng)
+            state = learner.learn(state, rmab.Feedback.reveal(game.view(), t, episode, game.reward(t)))
+        assert rmab.run(game, "round-robin").activations.tolist() == [8, 8, 8]
+
+    def test_one_that_was_not_told_says_so(self) -> None:
+        with pytest.raises(rmab.ModelError, match="whittle must be told the problem first"):
+            rmab.learner("whittle").begin(rmab.task("cpap").view())

@@ -17,10 +17,12 @@ import report_data
 from report_data import cell, page
 from rmab.errors import FileError, ModelError, RmabError
 from rmab.report import Report, write_report
+from rmab.report.charts import downsampled, payload
 from rmab.report.figures import draw
+from rmab.report.headlines import headline
 from rmab.report.numbers import number, percent, share, spread
-from rmab.report.page import downsampled, payload, render
-from rmab.report.sentences import coverage, headline, page_words, scaling_words
+from rmab.report.page import render
+from rmab.report.sentences import coverage, page_words, scaling_words
 from rmab.report.statistics import Interval, interval
 from rmab.report.summary import COLUMNS, Summary, summarise
 from rmab.study import Results, Study
@@ -112,7 +114,7 @@ def test_one_round_tells_nothing() -> None:
 def test_negative_regret_is_explained_and_zero_is_not_claimed() -> None:
     ahead = page_words(page(cell("one", [12.0, 12.1, 12.2])))[0]
     assert ahead.startswith(
-        "one earned more than O1, the fluid bound on every fixed policy, by 21.0% of what blind decisions"
+        "one earned more than O1, the most that a policy which never changes can earn on average, by 21.0% of what blind"
     )
     assert "negative regret is no error here" in ahead
     assert ", may be zero: " in page_words(page(cell("one", [9.0, 10.1, 11.2])))[0]

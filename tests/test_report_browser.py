@@ -1,7 +1,12 @@
 """The report in a headless Chromium: drawn without errors, without the network, for phones, in the dark, and alive."""
 
+import base64
+import csv
+import io
 import json
+import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -134,7 +139,7 @@ def test_another_task_and_another_comparator_change_what_is_shown(tab: Browser, 
 
 
 @pytest.mark.parametrize("name", ["learning", "growth"])
-@pytest.mark.parametrize("width", [320, 390, 768])
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_no_width_scrolls_sideways(tab: Browser, reports: dict[str, Path], name: str, width: int) -> None:
     tab.open(reports[name], width, 800)
     tab.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
@@ -168,6 +173,128 @@ def test_dark_is_dark_and_the_button_switches(tab: Browser, reports: dict[str, P
     assert ink(tab, "reward", light[1]) > 100
     tab.click("#theme")
     assert tab.value(back) < 60
+
+
+def test_lines_are_labelled_at_their_ends_apart_from_each_other(tab: Browser, reports: dict[str, Path]) -> None:
+    """What the charts write beside their axes is recorded as it is drawn; a learner that is switched off has no label."""
+    spy = """
+        window.written = [];
+        const own = CanvasRenderingContext2D.prototype.fillText;
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+          const beside = this.canvas.closest("#reward") && this.textAlign === "left";
+          if (beside) window.written.push([text, x, y, this.canvas.width]);
+          return own.apply(this, arguments);
+        };
+        report.charts[0].u.redraw();
+    """
+    for width in (390, 1280):
+        tab.open(reports["learning"], width, 900)
+        tab.value(f"(() => {{ {spy} }})()")
+        tab.value(FRAMES)
+        written = tab.value("window.written")
+        assert sorted(one[0] for one in written) == sorted(
+            name if len(name) <= (11 if width == 390 else 20) else f"{name[: 10 if width == 390 else 19]}…"
+            for name in ("ucmd-armab", "ucmd", "random", "ucmd, full feedback", "oracle")
+        )
+        heights = sorted(one[2] for one in written)
+        assert all(after - before >= 12.9 for before, after in pairwise(heights))
+        assert all(one[1] < one[3] - 20 for one in written)
+        tab.value("window.written = []; document.querySelector(`#learners input[value='0']`).click()")
+        tab.value(FRAMES)
+        assert "ucmd-armab" not in {one[0] for one in tab.value("window.written")}
+        assert tab.complaints() == []
+
+
+def test_all_tasks_at_a_glance(tab: Browser, reports: dict[str, Path]) -> None:
+    tab.open(reports["learning"])
+    assert tab.value("document.querySelectorAll('#overview-chart circle').length") == 2 * 5
+    first = "document.querySelector('#overview-chart g title').textContent"
+    assert tab.value(first).startswith("ucmd-armab on cpap@noisy: ")
+    expected = tab.value("report.data.overview[0].dots[0][1]")
+    shown = tab.value("document.querySelector('table.overview tbody td').innerText").split("%")[0]
+    assert float(shown) == pytest.approx(expected, abs=0.06)
+    tab.click("#learners input[value='0']")
+    assert tab.value("document.querySelectorAll('#overview-chart circle').length") == 2 * 4
+
+
+def test_tables_are_sorted_by_a_click_on_a_head(tab: Browser, reports: dict[str, Path]) -> None:
+    tab.open(reports["learning"])
+    column = "[...document.querySelectorAll('#task-0 table')[0].tBodies[0].rows].map((row) => row.cells[2].innerText)"
+    before = tab.value(column)
+    for order in ("ascending", "descending"):
+        tab.click("#task-0 thead th:nth-child(3) button")
+        numbers = [float(one.split(" ")[0].replace(",", "")) for one in tab.value(column)]
+        assert numbers == sorted(numbers, reverse=order == "descending")
+        head = "document.querySelector('#task-0 thead th:nth-child(3)').getAttribute('aria-sort')"
+        assert tab.value(head) == order
+    assert sorted(tab.value(column)) == sorted(before)
+    names = "[...document.querySelectorAll('#task-0 table')[0].tBodies[0].rows].map((row) => row.cells[0].innerText.trim())"
+    tab.click("#task-0 thead th:nth-child(1) button")
+    assert [one.split("\n")[0].split()[0] for one in tab.value(names)] == ["oracle", "random", "ucmd", "ucmd-armab", "ucmd,"]
+
+
+def test_tables_are_saved_as_csv_and_charts_as_png(tab: Browser, reports: dict[str, Path], tmp_path: Path) -> None:
+    tab.open(reports["learning"])
+    text = tab.value("report.csv(document.querySelectorAll('#task-0 table')[0])")
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0][:5] == ["Learner", "Rounds", "Reward in all", "Reward in all: low", "Reward in all: high"]
+    assert [row[0] for row in rows[1:]] == ["ucmd-armab", "ucmd", "random", "ucmd, full feedback", "oracle"]
+    assert all(len(row) == len(rows[0]) for row in rows)
+    for row in rows[1:]:
+        mean, low, high = map(float, row[2:5])
+        assert low < mean < high
+    assert tab.value("report.csv(document.querySelector('table.overview'))").startswith("Task,ucmd-armab [%],")
+    for chart in ("reward", "terms", "overview-chart"):
+        find = f"document.getElementById('{chart}').closest('figure')"
+        read = (
+            "new Promise((done) => { const f = new FileReader(); f.onload = () => done(f.result); f.readAsDataURL(blob); })"
+        )
+        picture = base64.b64decode(tab.value(f"report.png({find}).then((blob) => {read})").partition(",")[2])
+        assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+        assert len(picture) > 5000
+    tab.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    for selector, name in (("#task-0 caption .save", "csv"), ("#reward", "png")):
+        tab.click(selector if name == "csv" else "figure:has(#reward) .save")
+        end = time.monotonic() + 20
+        while not list(tmp_path.glob(f"*.{name}")) and time.monotonic() < end:
+            time.sleep(0.05)
+    saved = {one.name for one in tmp_path.iterdir()}
+    assert "Five-learners-on-two-tasks-Learners-on-cpap-noisy-mean-95-interval.csv" in saved
+    assert "Five-learners-on-two-tasks-cpap-noisy-Accumulated-reward.png" in saved
+    assert tab.complaints() == []
+    assert tab.requests()[0] == reports["learning"].as_uri()
+    assert all(one.startswith(("file:", "blob:", "data:")) for one in tab.requests())
+
+
+def test_labels_that_a_spreadsheet_would_run_are_saved_as_text(tab: Browser, reports: dict[str, Path]) -> None:
+    tab.open(reports["learning"])
+    cell = "document.querySelector('#task-0 tbody th')"
+    text = tab.value(f"{cell}.textContent = '=1+1, \"x\"', report.csv(document.querySelectorAll('#task-0 table')[0])")
+    assert list(csv.reader(io.StringIO(text)))[1][0] == '\'=1+1, "x"'
+
+
+def test_contents_stand_on_the_left_and_lead_to_tasks(tab: Browser, reports: dict[str, Path]) -> None:
+    tab.open(reports["learning"])
+    nav, main = (tab.value(f"document.querySelector('{one}').getBoundingClientRect().toJSON()") for one in ("nav", "main"))
+    assert nav["right"] <= main["left"]
+    targets = tab.value("[...document.querySelectorAll('nav a')].map((one) => one.getAttribute('href'))")
+    assert targets == ["#shows", "#read", "#overview", "#curves", "#task-0", "#task-1", "#made"]
+    assert tab.value(f"{json.dumps(targets)}.every((one) => document.querySelector(one))")
+    tab.click("nav a[data-task='1']")
+    assert tab.value("[...document.querySelectorAll('section.page')].map((one) => one.hidden)") == [True, False]
+    assert tab.value("document.getElementById('task').value") == "1"
+    tab.open(reports["learning"], 390, 800)
+    assert not tab.value("document.getElementById('contents').open")
+
+
+def test_the_legend_folds_on_a_phone_and_has_room_for_a_finger(tab: Browser, reports: dict[str, Path]) -> None:
+    tab.open(reports["learning"], 390, 800)
+    assert not tab.value("document.getElementById('legend').open")
+    tab.click("#legend summary")
+    boxes = tab.value("[...document.querySelectorAll('#learners label')].map((one) => one.getBoundingClientRect().toJSON())")
+    assert all(one["height"] >= 40 and one["left"] >= 0 and one["right"] <= 390 for one in boxes)
+    tab.click("#learners label:nth-of-type(2)")
+    assert tab.value("document.getElementById('shown').textContent") == "(4 of 5 shown)"
 
 
 def test_growth_has_its_charts_on_logarithmic_axes(tab: Browser, reports: dict[str, Path]) -> None:

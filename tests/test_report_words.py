@@ -7,10 +7,12 @@ import numpy as np
 from report_data import cell, page, summary
 from rmab.model.adversary import FORESEES
 from rmab.report.figures import _Slugs, draw
+from rmab.report.headlines import headline
 from rmab.report.page import render
-from rmab.report.sentences import coverage, headline, page_words, scaling_caution
+from rmab.report.scalings import Scaling
+from rmab.report.sentences import O1, coverage, page_words, scaling_caution
 from rmab.report.statistics import power
-from rmab.report.summary import Scaling, Summary
+from rmab.report.summary import Summary
 
 
 def scaling(learner: str, exponent: float, *, group: str = "family", rounds: int = 3) -> Scaling:
@@ -49,14 +51,14 @@ def test_one_learner_and_a_yardstick_are_not_compared() -> None:
     ]
     said = headline(summary(*pages))
     assert said[0] == "2 tasks with one learner without privileges each: there is nothing to compare."
-    assert said[1].startswith("The regret of ucmd to O1 runs from 19.5% ")
+    assert said[1].startswith(f"The regret of ucmd to {O1}, runs from 19.5% ")
     assert " on calm to 39.5% " in said[1]
     alone = [page(cell("oracle", [9.0, 9.1], task=task, privileged="knows all")) for task in ("calm", "hard")]
     assert headline(summary(*alone))[0] == "2 tasks with one learner each: there is nothing to compare."
 
 
 def test_no_regret_is_as_much_not_more() -> None:
-    equal = "one earned as much as O1, the fluid bound on every fixed policy."
+    equal = "one earned as much as O1, the most that a policy which never changes can earn on average."
     assert page_words(page(cell("one", [10.0])))[0] == equal
     assert page_words(page(cell("one", [10.0 + 1e-12])))[0] == equal
     assert page_words(page(cell("one", [10.0 + 1e-12, 10.0 + 2e-12])))[0] == equal
@@ -164,3 +166,26 @@ def test_a_stronger_adversary_is_said_first() -> None:
     said = page_words(replace(plain, stronger=FORESEES))
     assert said[0] == f"The adversary of {plain.task} {FORESEES}."
     assert said[1:] == page_words(plain)
+
+
+def test_the_headline_of_several_tasks_names_the_learner_that_matters() -> None:
+    """Who is never clearly beaten leads before who is first more often, and is held against the paper's learner."""
+    steady = [[8.0, 8.1, 8.2, 8.3], [8.0, 8.1, 8.2, 8.3], [8.0, 8.1, 8.2, 8.3]]
+    moody = [[8.1, 8.15, 8.25, 8.2], [8.2, 8.0, 8.3, 8.2], [4.0, 4.1, 4.2, 4.3]]
+    pages = [
+        page(
+            cell("moody", b, task=task),
+            cell("steady", a, task=task),
+            cell("paper", [5.0, 5.1, 5.2, 5.4], task=task, published=True),
+            cell("oracle", [9.9] * 4, task=task, privileged="knows all"),
+        )
+        for task, a, b in zip("abc", steady, moody, strict=True)
+    ]
+    said = headline(summary(*pages))
+    assert [one.rivals[0].learner for one in pages] == ["moody", "moody", "steady"]
+    assert said[0] == (
+        "steady earned the most of the learners without privileges on 1 of 3 tasks, and cannot be told apart from the best "
+        "on 2 more; on 1 of them it can be told apart from all others. Beside paper, the paper's learner, it earned clearly "
+        "more on 3 of 3 tasks and clearly less on 0."
+    )
+    assert said[1].startswith(f"The regret of steady to {O1}, runs from ")

@@ -262,7 +262,7 @@ class TestDask:
 
     def test_without_the_extra(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)
-        with pytest.raises(rmab.ModelError, match=r"distributed is not installed: pip install 'rmab\[dask\]'"):
+        with pytest.raises(rmab.MissingExtra, match=r"needs distributed: pip install 'rmab\[dask\]'"):
             run_study(STUDY, tmp_path, engine=DaskEngine("tcp://127.0.0.1:9"))
 
     def test_no_address(self) -> None:

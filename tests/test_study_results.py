@@ -202,7 +202,7 @@ class TestReading:
     @pytest.mark.parametrize("module", ["pandas", "xarray"])
     def test_an_extra_that_is_missing_is_named(self, finished: Path, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, module, None)
-        with pytest.raises(rmab.ModelError, match=rf"{module} is not installed: pip install 'rmab\[{module}\]'"):
+        with pytest.raises(rmab.MissingExtra, match=rf"needs {module}: pip install 'rmab\[{module}\]'"):
             getattr(Results.open(finished), f"to_{module}")()
 
     def test_provenance(self, finished: Path) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rmab.errors import FeedbackError as FeedbackError
     from rmab.errors import FileError as FileError
     from rmab.errors import LogError as LogError
+    from rmab.errors import MissingExtra as MissingExtra
     from rmab.errors import ModelError as ModelError
     from rmab.errors import PolicyError as PolicyError
     from rmab.errors import RmabError as RmabError
@@ -83,6 +84,7 @@ _HOMES = {
         "FeedbackError",
         "FileError",
         "LogError",
+        "MissingExtra",
         "ModelError",
         "PolicyError",
         "RmabError",
@@ -117,7 +119,7 @@ _HOMES = {
     "families": ("Task", "load_task", "task", "tasks"),
     "families.deadline": ("deadline_whittle", "earliest_deadline_first", "least_laxity_first"),
 }
-_ROOMS = ("data", "families", "learning", "report", "study", "testing")  # rmab.data needs no import of its own
+_ROOMS = ("data", "families", "gym", "learning", "report", "study", "testing")  # rmab.data needs no import of its own
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604  (names are checked by a test)
@@ -125,6 +127,10 @@ __all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604  (names are checke
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module on first use."""
+    if name == "data":
+        from rmab.common.extras import require  # noqa: PLC0415
+
+        require("log", "rmab.data")
     if name in _ROOMS:
         return import_module(f"rmab.{name}")
     if name not in _HOME_OF:

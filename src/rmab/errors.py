@@ -116,6 +116,18 @@ class StudyError(RmabError, RuntimeError):
     """A study cannot go on, for instance because no worker starts. Finished runs are kept, and the study can be resumed."""
 
 
+class MissingExtra(RmabError, ImportError):
+    """Something needs a package that is not installed. The message names the extra of rmab that brings it.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> raise rmab.MissingExtra("rmab.gym needs gymnasium: pip install 'rmab[gym]'")
+    Traceback (most recent call last):
+    rmab.errors.MissingExtra: rmab.gym needs gymnasium: pip install 'rmab[gym]'
+    """
+
+
 class LogError(ModelError):
     """A log of a programme is wrong; the message lists everything that is, with line numbers. Nothing was read.
 

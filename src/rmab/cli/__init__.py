@@ -10,6 +10,7 @@ import click
 from rmab import __version__
 from rmab.cli.bench import bench
 from rmab.cli.catalog import learners, tasks
+from rmab.cli.doctor import doctor
 from rmab.cli.evaluate import evaluate
 from rmab.cli.fit import example_log, fit
 from rmab.cli.list import weekly
@@ -50,5 +51,5 @@ def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
     look_in(here, lambda module, file: say(f"{module}: imported from {file}", err=True))
 
 
-for command in (tasks, learners, run, plan, fit, weekly, evaluate, example_log, study, bench, warm):
+for command in (tasks, learners, run, plan, fit, weekly, evaluate, example_log, study, bench, warm, doctor):
     main.add_command(command)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from rmab.cli.screen import say
+from rmab.common.extras import named
 from rmab.errors import FileError, LogError, ModelError, RmabError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -43,7 +44,7 @@ class Program(click.Group):
                 say(traceback.format_exc(), err=True, nl=False)
             if isinstance(error, click.ClickException):
                 raise
-            raise _failure(error) from error
+            raise _failure(named(error) if isinstance(error, Exception) else error) from error
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run and exit as click does, but with our exit codes and one-line errors."""

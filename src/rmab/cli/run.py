@@ -36,9 +36,11 @@ def _checked_file(ctx: click.Context, param: click.Parameter, value: Path | None
     if value is not None and not value.parent.is_dir():
         raise click.BadParameter(f"{value}: there is no folder {value.parent}", ctx, param)
     if value is not None and not ctx.resilient_parsing:
+        from rmab.common.extras import require
         from rmab.common.files import check_writable
         from rmab.errors import FileError
 
+        require("study", "--save")
         try:
             check_writable(value)
         except FileError as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -27,6 +28,8 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
         task("deadline", arms=6, budget=2, horizon=7, episodes=2, known_support=True),
     ]
     yield "planners", partial(_plan, games[0])
+    if find_spec("gymnasium") is not None:
+        yield "environments", partial(_step, games[0])
     for name in learners():
         for options in ({}, *OPTIONS.get(name, [])):
             yield name, partial(_play, games, name, options)
@@ -49,6 +52,14 @@ def _plan(game: Task) -> None:
     simulate(problem, policy, reward, np.random.default_rng(0))
     simulate_many(problem, policy, reward, np.random.default_rng(0), 2)
     policy.act(0, np.zeros(problem.arms.count, dtype=np.int64), np.random.default_rng(0))
+
+
+def _step(game: Task) -> None:
+    from rmab.gym.rounds import Rounds  # of an extra
+
+    rounds = Rounds(game)
+    rounds.reset([0])
+    rounds.advance(rounds.top(np.zeros(rounds.states.shape)))
 
 
 def _play(games: list[Task], name: str, options: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ from rmab.learning.algorithms.colored_ucrl2 import ColoredUcrl2
 from rmab.learning.algorithms.dilated_po import DilatedPo
 from rmab.learning.algorithms.oracle import Chance, Oracle
 from rmab.learning.algorithms.pdgd_ops import PdgdOps
+from rmab.learning.algorithms.planned import PlannedLagrangian, PlannedMyopic, PlannedWhittle, RoundRobin
 from rmab.learning.algorithms.q_whittle import QWhittle
 from rmab.learning.algorithms.r2mab_ucb import R2mabUcb
 from rmab.learning.algorithms.restless_ucb import RestlessUcb
@@ -66,8 +67,9 @@ __all__ = [
     "L1", "Active", "Bernstein", "Chance", "ColoredUcrl2", "DependentRounding", "DilatedPo", "Direct", "Doubling",
     "Episode", "Estimate", "Estimated", "EveryEpisode", "Execution", "Fading", "Forecast", "Hoeffding",
     "ImplicitExploration", "IndexLearner", "Kl", "Known", "LastSeen", "Lazy", "Learner", "Looks", "MirrorDescent",
-    "Observed", "Oracle", "PaperEstimator", "Part", "Parts", "PdgdOps", "Plan", "Pools", "Priced", "QWhittle", "R2mabUcb",
-    "Refresh", "RestlessUcb", "Revealed", "Rewards", "RmabUcrl", "Sets", "ShiftedUcOReps", "State", "Step", "Stepped",
-    "Thompson", "TopB", "TransitionSets", "TrueKernels", "UcOReps", "UcWhittle", "Ucmd", "UcmdArmab", "Ucpd", "UobReps",
-    "WideBernstein", "configured", "learner", "learners", "option",
+    "Observed", "Oracle", "PaperEstimator", "Part", "Parts", "PdgdOps", "Plan", "PlannedLagrangian", "PlannedMyopic",
+    "PlannedWhittle", "Pools", "Priced", "QWhittle", "R2mabUcb", "Refresh", "RestlessUcb", "Revealed", "Rewards",
+    "RmabUcrl", "RoundRobin", "Sets", "ShiftedUcOReps", "State", "Step", "Stepped", "Thompson", "TopB", "TransitionSets",
+    "TrueKernels", "UcOReps", "UcWhittle", "Ucmd", "UcmdArmab", "Ucpd", "UobReps", "WideBernstein", "configured",
+    "learner", "learners", "option",
 ]  # fmt: skip

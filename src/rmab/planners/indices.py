@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.checks import as_integer, expect
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError
@@ -195,12 +195,16 @@ def round_robin(problem: Problem, *, episode: int = 0) -> IndexPolicy:
     """
     check_problem(problem, "round_robin")
     _check_table("round_robin", problem)
-    count, budgets = problem.arms.count, problem.budgets
-    before = np.concatenate([[0], np.cumsum(budgets)])  # activations before every step, and in a whole episode
-    first = (as_integer(episode, "episode") * int(before[-1]) + before[:-1]) % count
-    turn = (np.arange(count)[:, np.newaxis] - first) % count < budgets
-    table = np.repeat(turn[..., np.newaxis], problem.arms.states, axis=2)
+    table = turns(problem.arms.count, problem.arms.states, problem.budgets, as_integer(episode, "episode"))
     return IndexPolicy(table, problem.budget, rule="at-most")
+
+
+def turns(arms: int, states: int, budgets: IntArray, episode: int) -> BoolArray:
+    """(N, H, S) whose turn it is, in every state, when arms are taken in turn from the first episode on; budgets (H,)."""
+    before = np.concatenate([[0], np.cumsum(budgets)])  # activations before every step, and in a whole episode
+    first = (episode * int(before[-1]) + before[:-1]) % arms
+    turn = (np.arange(arms)[:, np.newaxis] - first) % arms < budgets
+    return np.repeat(turn[..., np.newaxis], states, axis=2)
 
 
 def random_policy(problem: Problem) -> IndexPolicy:

@@ -63,7 +63,7 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
     Trajectory(3 steps, 3 arms, reward 9)
     """
     table = _checked(problem, policy, reward, rng)
-    streams = _streams(rng, 1)
+    streams = streams_of(rng, 1)
     check_memory(f"simulate, {_said(problem)},", 5.0 * problem.arms.count * (problem.horizon + 1))
     states = np.empty((1, problem.horizon + 1, problem.arms.count), dtype=np.int32)
     actions = np.empty((1, problem.horizon, problem.arms.count), dtype=bool)
@@ -121,12 +121,12 @@ def simulate_many(
 
     if workers == 1 or type(policy) is not IndexPolicy:  # in this thread, so that Ctrl-C stops it at once
         for first in range(0, number, PIECE):
-            play((first, _streams(rng, min(PIECE, number - first))))
+            play((first, streams_of(rng, min(PIECE, number - first))))
         return Batch(frozen(rewards), frozen(activations))
     size = min(PIECE, -(-number // workers))
     with ThreadPoolExecutor(min(workers, MOST_THREADS)) as pool:
         for first in range(0, number, workers * size):  # seeds are made for a few pieces at a time
-            streams = _streams(rng, min(workers * size, number - first))
+            streams = streams_of(rng, min(workers * size, number - first))
             for _ in pool.map(play, [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]):
                 pass
     return Batch(frozen(rewards), frozen(activations))
@@ -142,7 +142,7 @@ def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, roun
     check_memory(f"visit rates of {number} episodes, {_said(problem)},", 13.0 * number * count * (horizon + 1))
     where = np.empty((number, horizon + 1, count), dtype=np.int32)
     active = np.empty((number, horizon, count), dtype=bool)
-    _play(problem, policy, table, _streams(rng, number), where, active)
+    _play(problem, policy, table, streams_of(rng, number), where, active)
     node = np.arange(count) * horizon + np.arange(horizon)[:, np.newaxis]  # (H, N)
     place = (node * states + where[:, :-1]) * 2 + active
     rates = np.bincount(place.reshape(-1), minlength=count * horizon * states * 2) / number
@@ -180,7 +180,7 @@ def _said(problem: Problem) -> str:
     return f"{problem.arms.count} arms and {problem.horizon} steps"
 
 
-def _streams(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:
+def streams_of(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:
     """(R, 2, 4) seeds of two streams per round, one for the arms and one for the policy."""
     return rng.integers(0, 2**64, size=(rounds, 2, 4), dtype=np.uint64)
 
@@ -188,7 +188,7 @@ def _streams(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:
 @lru_cache(maxsize=4)
 def _numbered_streams(key: int, rounds: int) -> NDArray[np.uint64]:
     """(R, 2, 4) seeds of rounds k with default_rng((key, k)); kept, because making them costs more than a small episode."""
-    return frozen(np.concatenate([_streams(np.random.default_rng((key, k)), 1) for k in range(rounds)]))
+    return frozen(np.concatenate([streams_of(np.random.default_rng((key, k)), 1) for k in range(rounds)]))
 
 
 def _play(
@@ -213,7 +213,7 @@ def _play(
     if table.shape != (problem.horizon, arms.count, arms.states):
         raise PolicyError(f"table has shape {policy.table.shape}, the problem has {arms!r}, horizon {problem.horizon}")
     time = (problem.phase_of, problem.discounts)
-    model = (arms.cumulative, arms.group_of, *_start(problem), table, _phases_first(reward, problem), *time)
+    model = (arms.cumulative, arms.group_of, *start_of(problem), table, phases_first(reward, problem), *time)
     rule = (policy.limits(problem.horizon), policy.floor, policy.rounding == "dependent")
     at, count = index_episodes(*model, problem.budgets, *rule, streams.copy(), rewards, activations, states, actions)
     if at >= 0:
@@ -221,13 +221,13 @@ def _play(
     return rewards, activations
 
 
-def _phases_first(reward: FloatArray, problem: Problem) -> FloatArray:
+def phases_first(reward: FloatArray, problem: Problem) -> FloatArray:
     """(K, N, S, 2) the reward by cell (N * K, S, 2), with phases first: one step reads one table of all arms."""
     by_arm = reward.reshape(problem.arms.count, problem.phases, *reward.shape[1:])
     return np.ascontiguousarray(by_arm.swapaxes(0, 1))
 
 
-def _start(problem: Problem) -> tuple[IntArray, FloatArray]:
+def start_of(problem: Problem) -> tuple[IntArray, FloatArray]:
     """Return the start states (N,), and the running sums of their probabilities (N, S), empty where there is no doubt."""
     if problem.start.ndim == 1:
         return problem.start, NO_ODDS  # type: ignore[return-value]
@@ -247,9 +247,9 @@ def _episode(
     """Play one episode of any policy: as `index_episodes`, but the policy decides in Python."""
     rng = np.random.default_rng(policy_stream)
     states = np.empty(problem.arms.count, dtype=np.int64)
-    begin(*_start(problem), arm_stream, states)
+    begin(*start_of(problem), arm_stream, states)
     player = for_episode(policy, states.copy(), rng)
-    arms, rewards, total, used = problem.arms, _phases_first(reward, problem), 0.0, 0
+    arms, rewards, total, used = problem.arms, phases_first(reward, problem), 0.0, 0
     for h in range(problem.horizon):
         active = _checked_action(player.act(h, states.copy(), rng), h, problem)
         used += int(active.sum())

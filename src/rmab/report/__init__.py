@@ -1,13 +1,13 @@
 """The report of a study: one HTML file that works offline, and the same figures for a paper (PNG and PDF)."""
 
-import importlib.util
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rmab.common.extras import require
 from rmab.common.files import write_atomically
-from rmab.errors import FileError, RmabError
+from rmab.errors import FileError
 
 if TYPE_CHECKING:
     from rmab.study import Results
@@ -26,12 +26,10 @@ class Report:
 
 def write_report(results: "Results", folder: str | os.PathLike[str]) -> Report:
     """Write `report.html` and `figures/*.png`, `figures/*.pdf` into the folder, from all runs that are finished."""
-    missing = [name for name in ("jinja2", "matplotlib") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise RmabError(f"a report needs {' and '.join(missing)}: pip install 'rmab[report]'")
+    require("report", "a report")
     from rmab.report.figures import draw  # noqa: PLC0415
+    from rmab.report.headlines import headline  # noqa: PLC0415
     from rmab.report.page import render  # noqa: PLC0415
-    from rmab.report.sentences import headline  # noqa: PLC0415
     from rmab.report.summary import COLUMNS, summarise  # noqa: PLC0415
 
     table, provenance = results.read(COLUMNS)  # every shard is read once

@@ -16,8 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter
 
+from rmab.report.cells import Page
+from rmab.report.scalings import Scaling
 from rmab.report.statistics import band
-from rmab.report.summary import Page, Scaling, Summary
+from rmab.report.summary import Summary
 
 COLUMN, WHOLE, HEIGHT = 3.25, 6.75, 2.3  # inches
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b65a93", "#d18f00", "#3fa3e0", "#6b5ca5", "#6f747a")

@@ -12,15 +12,16 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 import rmab
-from rmab.common.arrays import FloatArray
+from rmab.report.cells import COMPARATORS, Cell, Page
+from rmab.report.charts import learners_of, payload
+from rmab.report.headlines import headline
 from rmab.report.numbers import number, share, spread
-from rmab.report.sentences import coverage, headline, page_words, scaling_caution, scaling_words
-from rmab.report.statistics import Interval, Paired, band, interval
-from rmab.report.summary import COMPARATORS, TERMS, Cell, Page, Scaling, Summary
+from rmab.report.scalings import Scaling
+from rmab.report.sentences import coverage, page_words, scaling_caution, scaling_words
+from rmab.report.statistics import Interval, Paired, interval
+from rmab.report.summary import Summary
 
-NUMBERS = 150_000  # numbers in all curves together: keeps the file below about 1.5 MB
-MOST, LEAST = 400, 20  # points of one curve
-COLOURS = 8
+SCRIPTS = ("uPlot.iife.min.js", "pictures.js", "report.js", "tables.js")
 SAMPLES = 6  # rows of a curve's table
 
 
@@ -28,7 +29,7 @@ def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
     """Return the whole report as HTML."""
     runs = list(provenance)
     folder = files("rmab.report") / "assets"
-    script = (folder / "uPlot.iife.min.js").read_text("utf-8") + "\n" + (folder / "report.js").read_text("utf-8")
+    script = "\n".join((folder / name).read_text("utf-8") for name in SCRIPTS)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((folder / "report.html.jinja").read_text("utf-8"))
     return template.render(
@@ -40,7 +41,7 @@ def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
         study=summary.study,
         headline=headline(summary),
         coverage=coverage(summary),
-        learners=_learners(summary),
+        learners=learners_of(summary),
         overview=_overview(summary),
         pages=[_page(page) for page in summary.pages],
         scaling=_scaling_rows(summary),
@@ -49,98 +50,6 @@ def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
         mixed=_mixed(runs),
         version=rmab.__version__,
     )
-
-
-def downsampled(episodes: int, curves: int) -> list[int]:
-    """Return which episodes (from 0, with the first and the last) to draw, given the number of curves on the page."""
-    points = min(episodes, max(LEAST, min(MOST, NUMBERS // max(curves, 1))))
-    return sorted({round(k) for k in np.linspace(0, episodes - 1, points)})
-
-
-def payload(summary: Summary) -> dict[str, Any]:
-    """Return the numbers of the charts, with five digits; null for those that are not finite."""
-    curves = sum(len(page.cells) for page in summary.pages) * 2 * (1 + len(COMPARATORS))
-    return {
-        "learners": _learners(summary),
-        "kind": summary.study.kind,
-        "terms": TERMS,
-        "tasks": [_charts(summary, page, curves) for page in summary.pages],
-        "scaling": _scaling_charts(summary),
-    }
-
-
-def _learners(summary: Summary) -> list[dict[str, Any]]:
-    """Return colours by place in the study; privileged learners are dashed, others after the eighth dotted."""
-    privileged = {cell.learner: cell.privileged for page in summary.pages for cell in page.cells if cell.privileged}
-    return [
-        {
-            "label": label,
-            "privileged": privileged.get(label, ""),
-            "colour": k % COLOURS,
-            "stroke": "dashed" if label in privileged else "dotted" if k >= COLOURS else "solid",
-        }
-        for k, label in enumerate(summary.learners)
-    ]
-
-
-def _charts(summary: Summary, page: Page, curves: int) -> dict[str, Any]:
-    shown = downsampled(page.cells[0].episodes, curves)
-    return {
-        "label": page.task,
-        "episodes": [k + 1 for k in shown],
-        "theory": _short(page.cells[0].theory[shown]),
-        "papers": page.papers.learner if page.papers else "",
-        "learners": [
-            {
-                "learner": summary.learners.index(cell.learner),
-                "reward": _curve(np.cumsum(cell.columns["reward"], axis=1)[:, shown]),
-                **{to: _curve(cell.regret(to)[:, shown]) for to in COMPARATORS},
-                "terms": None if cell.terms is None else [_ends(one) for one in cell.terms],
-            }
-            for cell in page.cells
-        ],
-    }
-
-
-def _curve(values: FloatArray) -> list[list[float | None]]:
-    mean, half = band(values)
-    return [_short(mean), _short(half)]
-
-
-def _short(values: Iterable[float]) -> list[float | None]:
-    return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values]
-
-
-def _ends(one: Interval) -> list[float | None]:
-    return _short([one.mean, one.low, one.high])
-
-
-def _scaling_charts(summary: Summary) -> list[dict[str, Any]]:
-    """Return one chart per family of tasks that differ only in size."""
-    groups = dict.fromkeys(one.group for one in summary.scalings)
-    return [
-        {
-            "label": group,
-            "theory": _bound_of(summary, group),
-            "series": [
-                {
-                    "learner": summary.learners.index(one.learner),
-                    "x": _short(one.sizes),
-                    "ends": [_ends(mean) for mean in one.means],
-                    "fit": _short([one.fit.factor, one.fit.exponent.mean]) if one.fit is not None and one.sure else None,
-                }
-                for one in summary.scalings
-                if one.group == group
-            ],
-        }
-        for group in groups
-    ]
-
-
-def _bound_of(summary: Summary, group: str) -> list[list[float | None]] | None:
-    """Return sizes and the theorem's bound, where the learner that it is stated for plays in this family of tasks."""
-    stated = [(one.sizes, one.theory) for one in summary.scalings if one.group == group and one.theory is not None]
-    return [_short(one) for one in stated[0]] if stated else None
 
 
 def _scaling_rows(summary: Summary) -> dict[str, Any]:

@@ -6,10 +6,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from rmab.common.words import many
-from rmab.report.numbers import percent, places_of, plain, share, spread
+from rmab.report.cells import ROUNDING, TERMS, Cell, Page
+from rmab.report.numbers import percent, places_of, plain, spread
+from rmab.report.scalings import Scaling
 from rmab.report.statistics import Interval, Paired, interval
-from rmab.report.summary import ROUNDING, TERMS, Cell, Page, Scaling, Summary
+from rmab.report.summary import Summary
 
+O1 = "O1, the most that a policy which never changes can earn on average"  # as it is called where it first appears
 FEW = 10  # with fewer rounds than this, the text warns
 
 
@@ -45,12 +48,12 @@ def _compared(pair: Paired) -> str:
 
 def page_words(page: Page) -> list[str]:
     """Say what one task shows."""
-    said = [*_best_words(page), *_regret_words(page), *_privilege_words(page), *_term_words(page), *_theory_words(page)]
+    said = [*best_words(page), *regret_words(page), *privilege_words(page), *_term_words(page), *theory_words(page)]
     foe = [f"The adversary of {page.task} {page.stronger}."] if page.stronger else []
-    return [*foe, *said, *_caution(page)]
+    return [*foe, *said, *caution(page)]
 
 
-def _best_words(page: Page) -> list[str]:
+def best_words(page: Page) -> list[str]:
     """Compare the best learner without privileges with the next one, and with the paper's."""
     if len(page.rivals) < 2:
         return []
@@ -70,7 +73,7 @@ def _against(page: Page, first: Cell, second: Cell) -> str:
     return _compared(pair)
 
 
-def _regret_words(page: Page) -> list[str]:
+def regret_words(page: Page) -> list[str]:
     """Say what the best learner lost to O1; explain a negative loss. Regrets of different rewards are not compared."""
     if page.adaptive:
         return ["The adversary answers to play, so that every learner met rewards of its own: compare rewards, not regrets."]
@@ -78,7 +81,7 @@ def _regret_words(page: Page) -> list[str]:
 
 
 def _lost(cell: Cell, found: Interval) -> str:
-    bound = "O1, the fluid bound on every fixed policy"
+    bound = O1
     if not math.isfinite(found.mean):
         return f"The regret of {cell.learner} to O1 has no percentage: blind decisions lose nothing to {bound}."
     if abs(found.mean) < ROUNDING and not found.half >= ROUNDING:  # one round has no half
@@ -95,7 +98,7 @@ def _lost(cell: Cell, found: Interval) -> str:
     return f"{cell.learner} earned more than {bound}, {beyond}; {why}."
 
 
-def _privilege_words(page: Page) -> list[str]:
+def privilege_words(page: Page) -> list[str]:
     """Say which learners are privileged, and how far ahead of the best rival they are."""
     said = []
     for cell in page.cells:
@@ -122,7 +125,7 @@ def _term_words(page: Page) -> list[str]:
     return said
 
 
-def _theory_words(page: Page) -> list[str]:
+def theory_words(page: Page) -> list[str]:
     """Compare the paper's learner with its theorem."""
     cell = page.papers
     if cell is None or not np.isfinite(cell.theory).all():
@@ -136,7 +139,7 @@ def _theory_words(page: Page) -> list[str]:
     return [f"After {many(cell.episodes, 'episode')} {said}, and {held} {where}."]
 
 
-def _caution(page: Page) -> list[str]:
+def caution(page: Page) -> list[str]:
     """Warn of few rounds."""
     return _few(min(cell.rounds.size for cell in page.cells))
 
@@ -163,55 +166,6 @@ def coverage(summary: Summary) -> str:
         return f"{'The one run is' if summary.expected == 1 else f'All {summary.expected} runs are'} finished ({grid})."
     part = f"{summary.finished} of {summary.expected} runs {'is' if summary.finished == 1 else 'are'} finished"
     return f"{part} ({grid}): the rest may change what is said here."
-
-
-def headline(summary: Summary) -> list[str]:
-    """Three sentences: what was found, how sure it is, and how much of it has been run."""
-    if summary.scalings:
-        return [*_scaling_headline(summary), coverage(summary), *scaling_caution(summary)][:3]
-    if len(summary.pages) == 1:
-        page = summary.pages[0]
-        theory = _theory_words(page) if summary.finished == summary.expected else []
-        said = [
-            *_best_words(page)[:1],
-            *_regret_words(page),
-            *theory,
-            coverage(summary),
-            *_privilege_words(page),
-            *_caution(page),
-        ]
-        return said[:3]
-    return [*_tasks_headline(summary), coverage(summary)]
-
-
-def _tasks_headline(summary: Summary) -> list[str]:
-    """Say who leads on how many tasks, and the range of its regret."""
-    pages = [page for page in summary.pages if len(page.rivals) > 1]
-    if not pages:
-        only = summary.pages[0].rivals[0]
-        who = "one learner" if only.privileged else "one learner without privileges"
-        first = f"{many(len(summary.pages), 'task')} with {who} each: there is nothing to compare."
-        return [first, *_extremes(summary, only.learner)]
-    firsts = [page.rivals[0].learner for page in pages]
-    leader = max(summary.learners, key=firsts.count)
-    alone = sum(page.rivals[0].learner == leader and not any(page.level(cell) for cell in page.rivals[1:]) for page in pages)
-    rivals = "learners" if all(cell.privileged for page in pages for cell in page.cells) else "learners without privileges"
-    first = f"{leader} earned the most of the {rivals} on {firsts.count(leader)} of {many(len(pages), 'task')}"
-    return [f"{first}; on {alone} of them it can be told apart from all others.", *_extremes(summary, leader)]
-
-
-def _extremes(summary: Summary, leader: str) -> list[str]:
-    """Say on which tasks the regret of a learner is smallest and largest."""
-    cells = [cell for page in summary.pages for cell in page.cells if cell.learner == leader and not cell.adaptive]
-    found = sorted(((cell.of_chance("O1"), cell.task) for cell in cells), key=lambda one: one[0].mean)
-    found = [one for one in found if math.isfinite(one[0].mean)]
-    if not found:
-        return []
-    (low, calm), (high, hard) = found[0], found[-1]
-    ends = f"{share(low)} on {calm} to {share(high)} on {hard}"
-    sure = " (95% intervals in brackets)" if math.isfinite(low.half) or math.isfinite(high.half) else ""
-    note = "; negative is more than any fixed policy can earn on average" if low.high < -ROUNDING else ""
-    return [f"The regret of {leader} to O1 runs from {ends} of what blind decisions lose{sure}{note}."]
 
 
 def scaling_words(one: Scaling, kind: str) -> str:
@@ -244,43 +198,6 @@ def _beside_theory(one: Scaling) -> str:
     return (
         f"; it is above the theorem's bound at T={one.sizes[above.index(True)]:.0f} ({one.theory[above.index(True)]:,.0f})"
     )
-
-
-def _scaling_headline(summary: Summary) -> list[str]:
-    """Give the exponents of the paper's learner and of the best other one, or the smallest and the largest of all.
-
-    A learner counts with its worst family; privileged learners count only if all are privileged.
-    """
-    cells = [cell for page in summary.pages for cell in page.cells]
-    published = {cell.learner for cell in cells if cell.published and not cell.privileged}
-    honest = {cell.learner for cell in cells if not cell.privileged} or {cell.learner for cell in cells}
-    rivals = [one for one in summary.scalings if one.learner in honest]
-    worst = {one.learner: one for one in sorted((one for one in rivals if one.sure), key=_exponent)}  # the last one stays
-    found = sorted(worst.values(), key=_exponent)
-    papers = [one for one in found if one.learner in published]
-    others = [one for one in found if one.learner not in published]
-    ends = [*papers[:1], *others[:1]] if papers else [*others[:1], *others[1:][-1:]]
-    rest = [one for one in rivals if one.learner not in worst]
-    said = [_among_families(one, summary) for one in ends] + [scaling_words(one, summary.study.kind) for one in rest]
-    return said[:2]
-
-
-def _among_families(one: Scaling, summary: Summary) -> str:
-    """Give a learner's largest exponent, and the range over its families if it has several."""
-    own = [other for other in summary.scalings if other.learner == one.learner]
-    powers = [_exponent(other) for other in own if other.sure]
-    said = scaling_words(one, summary.study.kind)
-    if len(own) == 1:
-        return said
-    if len(powers) == 1:
-        return f"{said[:-1]}; no other of its {len(own)} families has an exponent with an interval."
-    ends = f"from {min(powers):.2f} to {max(powers):.2f}"
-    over = f"all {len(own)} families" if len(powers) == len(own) else f"the {len(powers)} of {len(own)} families with one"
-    return f"{said[:-1]}; its exponents run {ends} over {over}."
-
-
-def _exponent(one: Scaling) -> float:
-    return one.fit.exponent.mean if one.fit is not None else math.inf
 
 
 def _list(names: Iterable[str]) -> str:

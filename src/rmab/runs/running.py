@@ -28,11 +28,11 @@ from rmab.play.outcomes import Trajectory
 from rmab.play.policy import Policy
 from rmab.play.simulation import simulate
 from rmab.runs.comparators import Comparator, Comparators
+from rmab.runs.luck import REHEARSAL, SIMULATOR, luck_of
 from rmab.runs.visits import count_visits, rehearsed
 
 FULL_INFORMATION = "sees all rewards of an episode"
 ROUNDING = 1e-9  # of what was earned: chance that loses less loses nothing
-SIMULATOR, REHEARSAL = 100, 101  # keys of the run's own streams; the task spawns its own from the same seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,15 +248,14 @@ def run(
         expect(feedback, str, "feedback")
     wanted = feedback_of(player, made.feedback, feedback)
     game = made if wanted == made.feedback else replace(made, feedback=wanted)
-    if player.privileged:
-        player = player.informed(game.problem, _known_rewards(game), number)
+    player = told(player, game, number)
     view, loop = game.view(), _Loop(game, number)
     begin = time.perf_counter()
     state = player.begin(view, number)
     for t in range(game.episodes):
         plan = player.plan(state)
         reward = loop.reward(t, plan.policy)
-        episode = simulate(game.problem, plan.policy, reward, loop.luck(t))
+        episode = simulate(game.problem, plan.policy, reward, luck_of(number, SIMULATOR, t))
         state = player.learn(state, Feedback.reveal(view, t, episode, reward))
         loop.record(t, plan, episode, player.estimate(state), begin)
         begin = time.perf_counter()
@@ -283,16 +282,11 @@ class _Loop:
         self.floats = {name: np.full(episodes, np.nan) for name in ("reward", "seconds", "planned", "believed")}
         self.whole = {name: np.zeros(episodes, dtype=np.int64) for name in ("activations", "visited", "iterations")}
 
-    def luck(self, t: int) -> np.random.Generator:
-        """Return the generator of episode t: the same for every learner."""
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(SIMULATOR, t)))
-
     def reward(self, t: int, policy: Policy) -> FloatArray:
         """Return what the adversary chooses, which may see the policy if it foresees: its rehearsals have their own luck."""
         seen = self.visits
         if self.task.adversary.foresees:
-            own = np.random.SeedSequence(self.seed, spawn_key=(REHEARSAL, t))
-            seen = rehearsed(self.task.problem, policy, np.random.default_rng(own))
+            seen = rehearsed(self.task.problem, policy, luck_of(self.seed, REHEARSAL, t))
         chosen = self.task.reward(t, seen)
         self.rewards[t] = chosen
         return chosen
@@ -331,6 +325,11 @@ def expected_visits(plan: Plan, problem: Problem) -> FloatArray | None:
         return None if plan.occupancy is None else by_phase(plan.occupancy, problem.phase_of, problem.phases)[plan.block_of]
     arms = np.bincount(plan.block_of).reshape(-1, *(1,) * (2 if problem.phases == 1 else 3))
     return np.asarray((parted(plan.counted(), problem.phases) / arms)[plan.block_of])
+
+
+def told(player: Learner, game: Task, seed: int) -> Learner:
+    """Return the learner that plays: a privileged one is told what it may know, any other is as it was."""
+    return player.informed(game.problem, _known_rewards(game), seed) if player.privileged else player
 
 
 def _known_rewards(game: Task) -> FloatArray:

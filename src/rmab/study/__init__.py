@@ -1,5 +1,9 @@
 """Studies: many runs as data, played on one machine or a cluster, stopped and resumed at will."""
 
+from rmab.common.extras import require
+
+require("study", "a study")
+
 from rmab.study.engines import Engine, Outcome
 from rmab.study.engines.dask import DaskEngine
 from rmab.study.engines.local import LocalEngine

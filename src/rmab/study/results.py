@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 import rmab
 from rmab.common.cores import cores
+from rmab.common.extras import require
 from rmab.common.files import write_atomically
 from rmab.common.memory import check_memory
 from rmab.common.parsing import parsed_json
@@ -225,7 +226,5 @@ class Results:
 
 
 def _needed(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ModelError(f"{module} is not installed: pip install 'rmab[{module}]'") from error
+    require(module, "this")
+    return import_module(module)

@@ -23,7 +23,6 @@ Cost: as of `uob-reps`, for every node, twice.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 
 from rmab.common.arrays import FloatArray
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
@@ -101,7 +100,8 @@ class DilatedPo(Learner):
     def _share(self, state: State) -> FloatArray:
         """(C, H, S) pi(active)."""
         losses = state.arrays["losses"]
-        return np.asarray(expit(self.eta(state.view) * (losses[..., 0] - losses[..., 1])))
+        with np.errstate(over="ignore"):  # the probability is then 0
+            return np.asarray(1.0 / (1.0 + np.exp(-self.eta(state.view) * (losses[..., 0] - losses[..., 1]))))
 
     def _advance(self, state: State, feedback: Feedback, observed: Observed, share: FloatArray) -> FloatArray:
         """(C, H, S, 2) Q - B of the last episode."""

@@ -1,7 +1,11 @@
-"""Learners that do not learn: the oracle, which knows everything that a fixed policy can use, and chance."""
+"""Learners that do not learn: the oracle, which knows everything that a fixed policy can use, and chance.
+
+`planned.py` has the planners, which do not learn either.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from copy import copy
 from typing import ClassVar, Literal
 
@@ -23,35 +27,33 @@ from rmab.play.policy import IndexPolicy, Rounding, Rule
 from rmab.solvers.fluid.fluid import fluid
 
 
-@configured
-class Oracle(Learner):
-    """A fixed index of the true kernels and of the rewards of all episodes, added up: privileged."""
+class Told(Learner):
+    """A table of indices, made before the first episode of the true kernels and the rewards of all episodes: privileged.
 
-    name = "oracle"
+    A subclass says in `ranked` which, and has the options `rule` and, if it likes, `rounding`.
+    """
+
     privileged = "knows the kernels and the rewards of all episodes"
     discounted = True
-    index: Literal["lagrangian", "occupancy"] = option(default="lagrangian", help="which index ranks the arms")
-    rule: Rule = option(default="fill", help=RULE)
-    rounding: Rounding = option(default="top", help=ROUNDING)
+    rule: Rule
+    rounding: ClassVar[Rounding] = "top"
     _table: ClassVar[FloatArray | None] = None
 
-    def __post_init__(self) -> None:
-        """Check the options; only probabilities can be rounded."""
-        super().__post_init__()
-        if self.rounding == "dependent" and self.index != "occupancy":
-            raise ModelError("dependent rounding needs index 'occupancy', whose values are probabilities")
+    @abstractmethod
+    def ranked(self, problem: Problem, rewards: FloatArray) -> FloatArray:
+        """(N, H, S) the index of every arm, step and state; summed rewards (N, S, 2) or (N, K, S, 2)."""
 
-    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Oracle:  # noqa: ARG002
-        """Return the oracle of this problem and these summed rewards, (N, S, 2) or (N, K, S, 2): the only way to tell it."""
-        told, plan = copy(self), fluid(problem, rewards)
-        make = lagrangian_index if self.index == "lagrangian" else occupancy_index
-        object.__setattr__(told, "_table", make(problem, rewards, plan=plan).table)
+    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Told:  # noqa: ARG002
+        """Return the one that knows this problem and these summed rewards: the only way to tell it."""
+        told = copy(self)
+        object.__setattr__(told, "_table", self.ranked(problem, rewards))
         return told
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Begin with the table."""
         if self._table is None:
-            raise ModelError("the oracle must be told the problem first: rmab.run does, or use `informed`")
+            who = "the oracle" if self.name == "oracle" else self.name
+            raise ModelError(f"{who} must be told the problem first: rmab.run does, or use `informed`")
         return {"table": self._table}
 
     def kept(self, view: View) -> Declared:
@@ -65,6 +67,27 @@ class Oracle(Learner):
     def update(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
         """Learn nothing."""
         return {}
+
+
+@configured
+class Oracle(Told):
+    """A fixed index of the true kernels and of the rewards of all episodes, added up: privileged."""
+
+    name = "oracle"
+    index: Literal["lagrangian", "occupancy"] = option(default="lagrangian", help="which index ranks the arms")
+    rule: Rule = option(default="fill", help=RULE)
+    rounding: Rounding = option(default="top", help=ROUNDING)  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        """Check the options; only probabilities can be rounded."""
+        super().__post_init__()
+        if self.rounding == "dependent" and self.index != "occupancy":
+            raise ModelError("dependent rounding needs index 'occupancy', whose values are probabilities")
+
+    def ranked(self, problem: Problem, rewards: FloatArray) -> FloatArray:
+        """(N, H, S) the index of the fluid plan."""
+        make = lagrangian_index if self.index == "lagrangian" else occupancy_index
+        return make(problem, rewards, plan=fluid(problem, rewards)).table
 
 
 class Chance(Learner):

@@ -23,6 +23,8 @@
     return element;
   };
 
+  const pictures = reportPictures(data, hidden, make, compact, exact);
+
   // A line of the chart: learner (or null), label, mean; low and high may be missing.
   function plot(element, x, lines, options) {
     element.replaceChildren();
@@ -67,7 +69,8 @@
         { ...axis, ...few, label: options.xLabel, size: 32, values: (u, at) => at.map((v) => (v === null ? "" : compact.format(v))) },
         { ...axis, label: options.yLabel, size: 58, values: (u, at) => at.map((v) => (v === null ? "" : compact.format(v))) },
       ],
-      plugins: [tooltip(lines, x, options)],
+      padding: [8, room(element, lines), 0, 0],
+      plugins: [tooltip(lines, x, options), labels(lines, inkOf)],
     }, columns, element);
     const chart = { u, owners, element };
     charts.push(chart);
@@ -78,6 +81,51 @@
   function edges(x, low, high, options) {
     if (low === high) return options.logX ? [low / 1.2, low * 1.2] : [low - 1, low + 1];
     return options.dots && options.logX ? [low / 1.1, high * 1.1] : [low, high];
+  }
+
+  // The names of the lines stand at their ends, in their colours, apart from each other.
+  const FONT = "11px system-ui, sans-serif", GAP = 13;
+  const named = (lines) => lines.filter((line) => !line.thin);
+  const shortened = (text, width) => { const most = width < 420 ? 11 : 20; return text.length > most ? `${text.slice(0, most - 1)}…` : text; };
+
+  function room(element, lines) {
+    const context = make("canvas").getContext("2d"), width = element.clientWidth || 300;
+    context.font = FONT;
+    return 12 + Math.max(0, ...named(lines).map((line) => context.measureText(shortened(line.label, width)).width));
+  }
+
+  function labels(lines, inkOf) {
+    return {
+      hooks: {
+        draw: (u) => {
+          const ratio = devicePixelRatio, found = [];
+          for (const line of named(lines)) {
+            if (line.learner !== null && hidden.has(line.learner)) continue;
+            const last = line.mean.findLastIndex((v) => v !== null && (u.scales.y.distr !== 3 || v >= u.scales.y.min));
+            if (last < 0) continue;
+            found.push({ line, y: Math.min(Math.max(u.valToPos(line.mean[last], "y", true), u.bbox.top), u.bbox.top + u.bbox.height) });
+          }
+          found.sort((a, b) => a.y - b.y);
+          const gap = GAP * ratio;
+          found.forEach((one, k) => { if (k) one.y = Math.max(one.y, found[k - 1].y + gap); });
+          const floor = u.bbox.top + u.bbox.height;
+          for (let k = found.length - 1; k >= 0; k -= 1) {
+            const below = k + 1 < found.length ? found[k + 1].y - gap : floor;
+            found[k].y = Math.min(found[k].y, below);
+          }
+          const pen = u.ctx;
+          pen.save();
+          pen.font = FONT.replace("11", String(11 * ratio));
+          pen.textBaseline = "middle";
+          pen.textAlign = "left";
+          for (const { line, y } of found) {
+            pen.fillStyle = inkOf(line);
+            pen.fillText(shortened(line.label, u.width), u.bbox.left + u.bbox.width + 6 * ratio, y);
+          }
+          pen.restore();
+        },
+      },
+    };
   }
 
   function lowest(lines) {
@@ -134,7 +182,7 @@
     const lines = task.learners.map((one) => line(one, one.O1));
     if (task.theory.every((v) => v !== null)) lines.push({ learner: null, label: "theorem's bound", mean: task.theory });
     plot(byId("theory"), task.episodes, lines, { ...common, logX: true, logY: true });
-    bars(byId("terms"), task);
+    pictures.bars(byId("terms"), task);
   }
 
   function drawScaling() {
@@ -165,62 +213,11 @@
     }
   }
 
-  function svg(tag, attributes, text) {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    if (text !== undefined) element.textContent = text;
-    return element;
-  }
-
-  // Grouped bars with whiskers: one group for each source, one bar for each learner that has sources.
-  function bars(place, task) {
-    const shown = task.learners.filter((one) => one.terms && !hidden.has(one.learner));
-    place.replaceChildren();
-    if (!shown.length) {
-      place.append(make("p", "none", "No learner that is shown has sources: they need occupancies and estimates."));
-      return;
-    }
-    const width = place.clientWidth || 300, height = place.clientHeight || 280;
-    const box = { left: 56, right: width - 8, top: 10, bottom: height - 40 };
-    const values = shown.flatMap((one) => one.terms.flat()).filter((v) => v !== null);
-    const low = Math.min(0, ...values), high = Math.max(0, ...values), span = high - low || 1;
-    const y = (v) => box.bottom - ((v - low) / span) * (box.bottom - box.top);
-    const picture = svg("svg", { viewBox: `0 0 ${width} ${height}` });
-    for (const tick of ticks(low, high)) {
-      picture.append(svg("line", { class: tick === 0 ? "axis" : "grid", x1: box.left, x2: box.right, y1: y(tick), y2: y(tick) }));
-      picture.append(svg("text", { x: box.left - 6, y: y(tick) + 4, "text-anchor": "end" }, compact.format(tick)));
-    }
-    const group = (box.right - box.left) / 4, bar = Math.min(34, (group * 0.8) / shown.length);
-    data.terms.forEach((name, k) => {
-      const middle = box.left + group * (k + 0.5), [head, rest] = name.split(": ");
-      picture.append(svg("text", { x: middle, y: height - 22, "text-anchor": "middle", "font-weight": "600" }, head));
-      const brief = ["over-estimation", "plan", "estimator", "index policy"][k];
-      picture.append(svg("text", { x: middle, y: height - 8, "text-anchor": "middle" }, width < 420 ? brief.split(/[- ]/)[0] : brief));
-      shown.forEach((one, i) => {
-        const [mean, least, most] = one.terms[k], x = middle + (i - shown.length / 2) * bar;
-        const rectangle = svg("rect", { x: x + 1, width: bar - 2, y: Math.min(y(0), y(mean)), height: Math.abs(y(mean) - y(0)) });
-        rectangle.style.fill = `var(--c${data.learners[one.learner].colour})`;
-        const range = least === null ? "" : ` (${exact.format(least)} to ${exact.format(most)})`;
-        rectangle.append(svg("title", {}, `${data.learners[one.learner].label}, ${rest}: ${exact.format(mean)}${range}`));
-        picture.append(rectangle);
-        if (least !== null) picture.append(svg("line", { class: "whisker", x1: x + bar / 2, x2: x + bar / 2, y1: y(least), y2: y(most) }));
-      });
-    });
-    place.append(picture);
-  }
-
-  function ticks(low, high) {
-    const raw = (high - low || 1) / 5, scale = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 2.5, 5, 10].map((k) => k * scale).find((k) => k >= raw);
-    const found = [];
-    for (let k = Math.ceil(low / step); k * step <= high; k += 1) found.push(k === 0 ? 0 : k * step);
-    return found;
-  }
-
   function redraw() {
     for (const chart of charts.splice(0)) chart.u.destroy();
     drawTask();
     drawScaling();
+    pictures.overview(byId("overview-chart"));
   }
 
   function toggle(learner, show) {
@@ -228,11 +225,18 @@
     for (const { u, owners } of charts) {
       u.batch(() => owners.forEach((owner, k) => { if (owner === learner) u.setSeries(k, { show }); }));
     }
-    bars(byId("terms"), data.tasks[state.task]);
+    drawPictures();
+  }
+
+  function drawPictures() {
+    pictures.bars(byId("terms"), data.tasks[state.task]);
+    pictures.overview(byId("overview-chart"));
+    byId("shown").textContent = `(${data.learners.length - hidden.size} of ${data.learners.length} shown)`;
   }
 
   function showTask(index) {
     state.task = index;
+    if (byId("task")) byId("task").value = String(index);
     for (const page of document.querySelectorAll("section.page")) page.hidden = Number(page.dataset.task) !== index;
     if (byId("task-name")) byId("task-name").textContent = data.tasks[index].label;
   }
@@ -242,6 +246,9 @@
   boxes.forEach((box) => box.addEventListener("change", () => toggle(Number(box.value), box.checked)));
   byId("all")?.addEventListener("click", () => switchAll(true));
   byId("none")?.addEventListener("click", () => switchAll(false));
+  for (const link of document.querySelectorAll("#contents a[data-task]")) {
+    link.addEventListener("click", () => { showTask(Number(link.dataset.task)); redraw(); });
+  }
   byId("task")?.addEventListener("change", (event) => { showTask(Number(event.target.value)); redraw(); });
   for (const one of document.querySelectorAll("input[name=comparator]")) {
     one.addEventListener("change", () => { state.comparator = one.value; redraw(); });
@@ -258,11 +265,18 @@
     if (byId("reward").clientWidth === width) return;
     width = byId("reward").clientWidth;
     for (const { u, element } of charts) u.setSize({ width: element.clientWidth, height: element.clientHeight });
-    bars(byId("terms"), data.tasks[state.task]);
+    drawPictures();
   }).observe(byId("reward"));
 
+  const narrow = matchMedia("(max-width: 640px)");
+  const fold = () => { byId("legend").open = !narrow.matches; byId("contents").open = matchMedia("(min-width: 1100px)").matches; };
+  narrow.addEventListener("change", fold);
+
   nameTheme();
-  showTask(0);
+  fold();
+  const asked = /^#task-(\d+)$/.exec(location.hash);
+  showTask(asked && Number(asked[1]) < data.tasks.length ? Number(asked[1]) : 0);
   redraw();
+  drawPictures();
   window.report = { charts, hidden, data };
 })();

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rmab
+from rmab.common.extras import require
 from rmab.errors import FileError, ModelError, StudyError
 from rmab.study.build import modules_of
 from rmab.study.engines import Outcome
@@ -58,10 +59,9 @@ class DaskEngine:
 
     def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
         """Play all jobs; see Engine."""
-        try:
-            from distributed import as_completed  # noqa: PLC0415  (an extra, and slow to import)
-        except ImportError as error:
-            raise ModelError("distributed is not installed: pip install 'rmab[dask]'") from error
+        require("dask", "the engine")
+        from distributed import as_completed  # noqa: PLC0415  (an extra, and slow to import)
+
         waiting = iter(jobs)
         self.sent = set[str]()  # modules of one's own that the workers have
         with self._client() as client:

@@ -1,0 +1,36 @@
+"""Packages that come with an extra: where one is missing, the error names the extra."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from rmab.errors import MissingExtra
+
+EXTRAS = {  # what they are for, and their packages
+    "study": ("studies, and runs saved to files", ("pyarrow",)),
+    "report": ("reports of studies", ("pyarrow", "jinja2", "matplotlib", "scipy")),
+    "log": ("from a log to a list", ("pyarrow", "scipy")),
+    "gym": ("Gymnasium environments", ("gymnasium",)),
+    "dask": ("studies on a cluster", ("pyarrow", "distributed")),
+    "pandas": ("results as data frames", ("pyarrow", "pandas")),
+    "xarray": ("results as arrays with axes", ("pyarrow", "xarray")),
+}
+
+
+def require(extra: str, what: str) -> None:
+    """Raise MissingExtra, which says how to get them, where packages of an extra are not installed."""
+    missing = [name for name in EXTRAS[extra][1] if find_spec(name) is None]
+    if missing:
+        raise MissingExtra(f"{what} needs {' and '.join(missing)}: pip install 'rmab[{extra}]'")
+
+
+def named(error: Exception) -> Exception:
+    """Return MissingExtra for a package of an extra that could not be imported, and any other error as it is.
+
+    Of several extras it is the one for logs: the others are asked for by `require`.
+    """
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    found = [extra for extra, (_, packages) in EXTRAS.items() if package in packages]
+    if not found:
+        return error
+    return MissingExtra(f"this needs {package}: pip install 'rmab[{'log' if 'log' in found else found[0]}]'")

@@ -1,0 +1,28 @@
+"""Gymnasium environments of all tasks: `import rmab.gym` registers them (extra `rmab[gym]`).
+
+`rmab/NAME-v0` for every family of tasks, for instance `rmab/cpap-v0`; `rmab/task-v0` for a file or a task of your own. Each
+is there for `gymnasium.make` and, in compiled code over many rounds, for `gymnasium.make_vec`.
+"""
+
+from rmab.common.extras import require
+
+require("gym", "rmab.gym")
+
+import gymnasium as _gymnasium
+
+from rmab.families import FAMILIES as _FAMILIES
+from rmab.gym.env import RmabEnv
+from rmab.gym.learners import play
+from rmab.gym.scores import ScoreAction, VectorScoreAction
+from rmab.gym.vector import RmabVectorEnv
+
+__all__ = ["RmabEnv", "RmabVectorEnv", "ScoreAction", "VectorScoreAction", "play"]
+
+for _name in (*_FAMILIES, "task"):
+    if f"rmab/{_name}-v0" not in _gymnasium.registry:
+        _gymnasium.register(
+            id=f"rmab/{_name}-v0",
+            entry_point="rmab.gym.env:RmabEnv",
+            vector_entry_point="rmab.gym.vector:RmabVectorEnv",
+            kwargs={} if _name == "task" else {"task": _name},
+        )

@@ -1,0 +1,145 @@
+"""Many rounds of a task as one vectorised Gymnasium environment: compiled code plays a step of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, NDArray
+
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.errors import ModelError
+from rmab.families import Task
+from rmab.gym.env import Action, Observation, made_task, spaces_of, told_bound
+from rmab.gym.rounds import OverBudget, Rounds
+from rmab.model.view import View
+from rmab.play.feedback import Feedback
+
+
+class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
+    """Many rounds of a task, side by side: each is what `RmabEnv` is, with its own seed.
+
+    All rounds have the same horizon, so all episodes end together; the next step begins the next episode of all
+    (`AutoresetMode.NEXT_STEP`: its action is not looked at, its reward is 0). Observations, rewards and information are
+    those of a `SyncVectorEnv` of so many `RmabEnv`, at a fraction of the time.
+
+    Parameters
+    ----------
+    num_envs : int
+        R, the number of rounds.
+    task, adversary, over_budget, bound, **options
+        As in `RmabEnv`.
+
+    Examples
+    --------
+    >>> import gymnasium, rmab.gym
+    >>> envs = gymnasium.make_vec("rmab/cpap-v0", num_envs=3, adversary="switching", arms=4, budget=2, horizon=6)
+    >>> observations, infos = envs.reset(seed=0)  # seeds 0, 1 and 2
+    >>> observations["states"].shape, infos["budget"]
+    ((3, 4), array([2, 2, 2]))
+    >>> observations, rewards, terminations, truncations, infos = envs.step(envs.action_space.sample())
+    >>> rewards.shape, observations["step"]
+    ((3,), array([1, 1, 1]))
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # type: ignore[misc]
+
+    def __init__(
+        self,
+        num_envs: int,
+        task: Task | str,
+        *,
+        adversary: str | None = None,
+        over_budget: OverBudget = "draw",
+        bound: bool | None = None,
+        **options: Any,
+    ) -> None:
+        made = made_task(task, adversary, options)
+        self._rounds = Rounds(made, num_envs, over_budget)
+        self.num_envs, self._tells_bound = self._rounds.rounds, told_bound(made, bound)
+        self.single_observation_space, self.single_action_space = spaces_of(made)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    @property
+    def task(self) -> Task:
+        """The task: all of it, also what no agent may know."""
+        return self._rounds.task
+
+    @property
+    def view(self) -> View:
+        """What an agent may know of the task beforehand."""
+        return self._rounds.view
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode in every round, as `RmabEnv.reset` does.
+
+        Parameters
+        ----------
+        seed : int or sequence of int, optional
+            One for each round; a single number stands for itself and those that follow.
+        options : dict, optional
+            As in `RmabEnv`, for all rounds.
+        """
+        seeds = self._seeds(seed)
+        self._rounds.reset(seeds, options)
+        return self._begun()
+
+    def step(self, actions: ArrayLike) -> tuple[Observation, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
+        """Play a step of every round, actions (R, N); after the last one, begin the next episode instead."""
+        if not self._rounds.seeds:
+            raise gymnasium.error.ResetNeeded("no episode has begun: call reset() first")
+        nobody = np.zeros(self.num_envs, dtype=bool)
+        if self._rounds.over:
+            self._rounds.reset()
+            observation, info = self._begun()
+            return observation, np.zeros(self.num_envs), nobody, nobody.copy(), info
+        earned, told = self._rounds.advance(actions)
+        over = self._rounds.over
+        info = {"budget": self._rounds.budget, **told}
+        if over and self._tells_bound:
+            adaptive = self.task.adversary.adaptive
+            info["bound"] = [self._rounds.bound(r) for r in range(self.num_envs)] if adaptive else self._rounds.bound()
+        return self._observed(), earned, np.full(self.num_envs, over), nobody, self._for_all(info)
+
+    def top(self, scores: ArrayLike) -> BoolArray:
+        """(R, N) the arms of the highest scores (R, N) in every round, as many as the budget; a lot breaks ties."""
+        return self._rounds.top(scores)
+
+    def feedback(self, r: int) -> Feedback:
+        """Return what a learner is told of the episode of round r, once it is over."""
+        return self._rounds.feedback(r)
+
+    def _seeds(self, seed: int | Sequence[int] | None) -> list[int] | None:
+        if seed is None and self._rounds.seeds:
+            return None
+        if seed is None or isinstance(seed, int | np.integer):
+            super().reset(seed=None if seed is None else int(seed))
+            first = int(self.np_random_seed or 0)
+            return [first + r for r in range(self.num_envs)]
+        seeds = [int(one) for one in seed]
+        if len(seeds) != self.num_envs:
+            raise ModelError(f"seed must be a number, or one for each of {self.num_envs} rounds, got {len(seeds)}")
+        return seeds
+
+    def _begun(self) -> tuple[Observation, dict[str, Any]]:
+        time = {"episode_number": self._rounds.episode, "game": self._rounds.game, "budget": self._rounds.budget}
+        return self._observed(), self._for_all(time)
+
+    def _observed(self) -> Observation:
+        return {"states": self._rounds.states.copy(), "step": np.full(self.num_envs, self._rounds.step)}
+
+    def _for_all(self, info: dict[str, Any]) -> dict[str, Any]:
+        """Return the information as arrays with one entry per round, and for each a mask of who has it: everybody."""
+        arrays: dict[str, Any] = {}
+        for name, value in info.items():
+            several = np.ndim(value) > 0
+            arrays[name] = np.asarray(value) if several else np.full(self.num_envs, value)
+            arrays[f"_{name}"] = np.ones(self.num_envs, dtype=bool)
+        return arrays
