@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 
-.PHONY: help demo docs planners pictures pages test lint boundscheck fuzz coverage bench clean
+.PHONY: help demo docs planners pictures pages test test-lowest lint boundscheck fuzz coverage bench clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
 
 $(READY): pyproject.toml
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
@@ -37,6 +37,21 @@ pages: $(READY) ## run every study behind the pages of docs/ and write these: re
 
 test: $(READY) lint ## lint, then every test
 	$(BIN)/python -m pytest -n auto
+
+LOWEST := .venv-lowest
+# Where other packages are called: compiled code, linear programs, files and tables, pages, environments, the command line.
+AT_LOWEST := $(patsubst %,tests/test_%.py,arrays cli data_fit data_read data_report feedback fluid gym install kernels options policy \
+  problem report running simulate study_engines study_results study_spec)
+# Old packages warn of what newer ones will no longer do: that is none of our business here.
+test-lowest: $(LOWEST)/.ready ## what touches other packages, with the lowest versions of these that pyproject.toml admits
+	$(LOWEST)/bin/python -m pytest -n auto -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(AT_LOWEST)
+
+$(LOWEST)/.ready: pyproject.toml
+	@echo "installing the lowest supported versions into $(LOWEST) (once) ..."
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(PYTHON) tests/lowest.py > $(LOWEST)/lowest.txt
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/lowest.txt --editable '.[dev]'
+	@touch $@
 
 lint: $(READY) ## ruff, mypy (strict on src), and the site without a warning
 	$(BIN)/ruff check .
@@ -72,4 +87,4 @@ bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about t
 	@$(BIN)/python benchmarks/gym.py
 
 clean: ## remove the environment and what the tools left in this folder
-	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(LOWEST) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
