@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 
-.PHONY: help demo planners pages test test-lowest lint boundscheck fuzz coverage bench clean
+.PHONY: help demo docs planners pictures pages test test-lowest lint boundscheck fuzz coverage bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -23,6 +24,13 @@ demo: $(READY) ## the paper's CPAP study with few rounds, its report, and what i
 
 planners: $(READY) ## plan the CPAP case study with every planner: a table and a picture
 	@$(BIN)/python examples/planners.py
+
+pictures: $(READY) ## the pictures of the README, as the tutorials draw them
+	@mkdir -p out/pictures
+	@for name in 2_learning 4_log 5_day; do \
+		(cd out/pictures && ../../$(BIN)/python ../../tests/notebooks.py ../../docs/tutorials/$$name.md >/dev/null) || exit 1; \
+		cp out/pictures/last.png docs/images/tutorial-$$name.png; \
+	done
 
 pages: $(READY) ## run every study behind the pages of docs/ and write these: resumable, half a day (PAGES="growth --list")
 	@$(BIN)/python studies/pages.py $(PAGES)
@@ -45,10 +53,15 @@ $(LOWEST)/.ready: pyproject.toml
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/lowest.txt --editable '.[dev]'
 	@touch $@
 
-lint: $(READY) ## ruff and mypy (strict on src)
+lint: $(READY) ## ruff, mypy (strict on src), and the site without a warning
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	RMAB_DOCS_EXECUTION=off $(SITE) out/site-lint
+
+docs: $(READY) ## the site, with every tutorial run: out/site/index.html
+	@$(SITE) out/site
+	@echo "the site is in out/site/index.html"
 
 boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m compiled

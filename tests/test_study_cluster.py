@@ -41,7 +41,7 @@ def test_only_text_is_submitted() -> None:
 
 
 def test_the_pages_warn_of_an_open_scheduler() -> None:
-    for page in ("README.md", "docs/security.md", "docs/cli.md"):
+    for page in ("docs/cluster.md", "docs/security.md", "docs/cli.md"):
         text = " ".join((ROOT / page).read_text().split())
         assert re.search(r"listens .*without (any )?authentication", text), page
         assert "127.0.0.1" in text or page == "docs/cli.md"

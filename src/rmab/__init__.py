@@ -7,7 +7,7 @@ module directly in this package bears the name of a public function: importing i
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     import rmab.data

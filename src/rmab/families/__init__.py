@@ -96,7 +96,7 @@ def task(
     name : str or path
         A built-in name, `family` or `family@adversary`: without an adversary, the paper's ramp. The adversary may be your
         own, `family@module:maker`, called as maker(model, episodes, rng). A whole task of your own is `module:maker`,
-        called as maker(seed=seed, **options). A file ends in `.npz` or `.json`.
+        called as ``maker(seed=seed, **options)``. A file ends in `.npz` or `.json`.
     seed : int, optional
         Fixes the model and the adversary, each from its own stream; 0 by default. A file has none.
     feedback : {'bandit', 'active', 'full'}, optional
