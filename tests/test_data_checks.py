@@ -7,7 +7,7 @@ from scipy.stats import chi2_contingency
 import rmab
 from logs import mothers, read, table
 from rmab.data import Check, Fit, checks_of, effects_of
-from rmab.data.checks import calibration_error, homogeneity
+from rmab.data.significance import calibration_error, homogeneity
 
 NAMES = [
     "what is known",

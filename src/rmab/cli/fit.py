@@ -109,7 +109,7 @@ def fit(
     """
     from rmab.data.checks import checks_of
     from rmab.data.fit import fit as fitted_to
-    from rmab.data.log import read_log
+    from rmab.data.reading import read_log
 
     with alone_on_stdout(machine), waiting(f"reading {log}") as told:
         read = read_log(log, groups=groups, reward=reward_column, **columns)

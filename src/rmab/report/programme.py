@@ -14,11 +14,12 @@ import numpy as np
 
 import rmab
 from rmab.common.files import write_atomically
-from rmab.data.checks import FINE, Check
+from rmab.data.checks import Check
 from rmab.data.effects import Effect, effects_of
 from rmab.data.evaluation import Estimate, Evaluation
 from rmab.data.fit import Fit
 from rmab.data.reach import Reach, reach_of
+from rmab.data.significance import FINE
 from rmab.data.weekly import WeeklyList
 from rmab.errors import FileError, RmabError
 
