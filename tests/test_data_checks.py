@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import chi2_contingency
 
 import rmab
-from logs import mothers, read, table
+from logs import HEADER, mothers, read, table
 from rmab.data import Check, Fit, checks_of, effects_of
+from rmab.data.resampling import interval
 from rmab.data.significance import calibration_error, homogeneity
 
 NAMES = [
@@ -116,17 +117,50 @@ def test_calibration_is_off_by_what_forecasts_are_off() -> None:
     assert np.sqrt(error**2 - noise**2) == pytest.approx(0.1, abs=0.005)
 
 
-def test_effects_are_differences_of_kernels_and_lie_in_their_intervals() -> None:
+def test_effects_are_differences_of_frequencies_and_lie_in_their_intervals() -> None:
     fitted = played(plain, often)
     one = effects_of(fitted, replicates=200)[0]
     visits = fitted.counts[0].sum(axis=(1, 2))
-    rise = (fitted.kernels[0, :, 1] - fitted.kernels[0, :, 0])[:, 1]
-    assert one.value == pytest.approx(float(visits @ rise / visits.sum()))
+    for kernels, value, near in ((fitted.kernels[0], one.model, 1e-9), (fitted.counts[0], one.value, 0.01)):
+        rows = kernels / kernels.sum(axis=2, keepdims=True)
+        rise = (rows[:, 1] - rows[:, 0])[:, 1]
+        assert value == pytest.approx(float(visits @ rise / visits.sum()), abs=near)
     assert one.low < 0.2 < one.high
     assert one.high - one.low < 0.1
     assert effects_of(fitted, replicates=50, seed=3) == effects_of(fitted, replicates=50, seed=3)
     with pytest.raises(rmab.ModelError, match="replicates must be at least 20"):
         effects_of(fitted, replicates=3)
+
+
+def test_an_estimate_lies_well_within_its_interval_in_small_groups_too() -> None:
+    """Both stand on the group's own records, so that neither end of a bar is near its dot."""
+    places = [
+        (one.value - one.low) / (one.high - one.low)
+        for seed in range(6)
+        for one in effects_of(mothers(200, 25, seed=seed), replicates=200)
+        if np.isfinite(one.value)
+    ]
+    assert len(places) > 60
+    assert 0.2 < min(places) < max(places) < 0.8
+    assert np.mean(places) == pytest.approx(0.5, abs=0.03)
+
+
+def test_a_group_in_which_no_action_was_seen_has_no_effect_of_its_own() -> None:
+    rows = [(f"n{n}", week, f"s{(n + week) % 3 % 2}", int(n < 10 and week % 3 == 0), "a" if n < 10 else "b")
+            for n in range(20) for week in range(12)]  # fmt: skip
+    fitted = rmab.data.fit(read(table(*rows, names=f"{HEADER},group"), groups=["group"]), reward={"s1": 1})
+    a, b = effects_of(fitted, replicates=20)
+    assert np.isfinite([a.value, a.low, a.high, a.model, b.model]).all()
+    assert np.isnan([b.value, b.low, b.high]).all()
+    assert (a.seen, b.seen) == (fitted.counts[0, :, 1].sum(), 0)
+
+
+def test_intervals_of_few_draws_hold_what_they_say() -> None:
+    """Of 39 draws the ends are the smallest and the largest: 1 / 40 of the distribution is beyond each."""
+    draws = np.random.default_rng(0).random((39, 5000))
+    low, high = interval(draws)
+    assert np.allclose([low, high], [draws.min(axis=0), draws.max(axis=0)])
+    assert (high - low).mean() == pytest.approx(0.95, abs=0.002)
 
 
 def test_arms_that_hang_together_make_intervals_wider() -> None:

@@ -221,17 +221,20 @@ def _effects(fit: Fit, found: list[Effect]) -> Check:
     weight = np.array([one.arms for one in known], dtype=np.float64)
     mean = float(weight @ np.array([one.value for one in known]) / weight.sum())
     best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
-    said = f"{known[0].what} rises by {_points(mean, known[0])} on average"
+    said = f"{known[0].what} {'rises' if mean >= 0 else 'falls'} by {_points(abs(mean), known[0])} on average"
     if len(known) > 1:
         said += f"; most in {best.group} ({_range(best)}), least in {least.group} ({_range(least)})"
     else:
         said += f" ({_points(best.low, best)} to {_points(best.high, best)})"
-    unsure = len(known) - len(sure) - len(harm)
+    unsure, blind = len(known) - len(sure) - len(harm), len(found) - len(known)
     if unsure:
-        said += f"; in {unsure} of {len(known)} groups it may be nothing"
+        said += f"; in {unsure} of {len(known)} groups it may be nothing" if len(known) > 1 else "; it may be nothing"
     if harm:
         said += f"; it seems to harm in {listed([one.group for one in harm])}"
-    return Check(name, mean, FINE if len(sure) == len(known) else PROBLEM if not sure else WATCH, said)
+        said += " (of 40 such groups, one by chance alone)" if len(known) > 1 else ""
+    if blind:
+        said += f"; in {many(blind, 'more group')} no {word} was seen beside its absence"
+    return Check(name, mean, FINE if len(sure) == len(found) else PROBLEM if not sure else WATCH, said)
 
 
 def _points(value: float, one: Effect) -> str:

@@ -25,13 +25,12 @@ from rmab.common.checks import as_integer, expect
 from rmab.common.cores import cores
 from rmab.data.fit import DEFAULT_HORIZON, Fit
 from rmab.data.modelfree import ModelFree, model_free
-from rmab.data.resampling import Resampler
+from rmab.data.resampling import Resampler, interval
 from rmab.data.values import World
 from rmab.errors import ModelError
 from rmab.play.policy import IndexPolicy
 
 BASELINES = ("nothing", "rotation", "random", "as logged")
-LEVEL = 0.95
 WORK = 500_000  # arm-periods simulated in a replicate
 Progress = Callable[[int, int], None]
 
@@ -210,7 +209,7 @@ def _rate(world: World) -> float:
 
 def _around(value: float, drawn: FloatArray) -> Estimate:
     """Return a value with the middle of how far draws (R,) lie from their mean."""
-    low, high = np.quantile(drawn - drawn.mean(), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = (float(one) for one in interval(drawn - drawn.mean()))
     return Estimate(float(value), float(value + min(low, 0.0)), float(value + max(high, 0.0)))
 
 

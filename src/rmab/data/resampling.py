@@ -14,9 +14,20 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.data.fit import Fit
-from rmab.data.shrinkage import drawn_strengths, pooled_rows, posterior, told_by
+from rmab.data.shrinkage import Tree, drawn_strengths, pooled_rows, posterior, told_by
 
 ALONE = 2.0  # visits that a prior is worth where a group stands on its own records
+LEVEL = 0.95  # of all intervals
+
+
+def interval(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of the middle 95% of draws (R, ...).
+
+    The k-th smallest of R draws has k / (R + 1) of the distribution below it, on average (Weibull 1939): interpolation that
+    takes the smallest for the 0% quantile would make intervals of 100 draws hold 93%.
+    """
+    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0, method="weibull")
+    return low, high
 
 
 class Resampler:
@@ -36,20 +47,31 @@ class Resampler:
         found = np.bincount(self.place, weights=self.times * weights[self.arm], minlength=int(np.prod(self.shape)))
         return np.asarray(found.reshape(self.shape), dtype=np.float64)
 
-    def alone(self, rng: np.random.Generator) -> FloatArray:
-        """(G, S, 2, S) what the kernels may be by the records of each group alone, and next to no prior."""
+    def alone(self, rng: np.random.Generator | None = None) -> FloatArray:
+        """(G, S, 2, S) what the kernels may be by the records of each group alone, and next to no prior.
+
+        Without a generator, what they are taken to be: the centre of the draws.
+        """
+        if rng is None:
+            return posterior(self.counts(np.ones(self.arms)), ALONE * self.fitted, self.fitted)
         counts = self.counts(rng.exponential(size=self.arms))
         return posterior(counts, rng.gamma(ALONE * self.fitted), self.fitted)
 
     def drawn(self, rng: np.random.Generator) -> FloatArray:
         """(G, S, 2, S) what the kernels may be."""
-        counts = self.counts(rng.exponential(size=self.arms))
-        told = told_by(counts, self.strength, self.tree)
-        pooled, unseen = pooled_rows(told[0])
-        whole = told[0] + rng.gamma(np.full(pooled.shape, 1.0 / counts.shape[1]))
-        rows = np.where(unseen[..., np.newaxis], pooled, whole / whole.sum(axis=2, keepdims=True))[np.newaxis]
-        for own, parent in zip(told[1:], self.tree.parents, strict=True):
-            centre = rows[parent]
-            m = drawn_strengths(own, centre, rng) if parent.size > 1 else np.zeros(own.shape[1:3])
-            rows = posterior(own, rng.gamma(m[..., np.newaxis] * centre), centre)
-        return rows[self.tree.nodes[-1]] if self.tree.nodes else np.repeat(rows, self.shape[0], axis=0)
+        return drawn_rows(self.counts(rng.exponential(size=self.arms)), self.strength, self.tree, rng)
+
+
+def drawn_rows(
+    counts: FloatArray, strength: list[FloatArray], tree: Tree, rng: np.random.Generator, *, known: bool = False
+) -> FloatArray:
+    """(G, S, 2, S) kernels of weighted counts, with priors drawn, and their strengths, too, unless they are known."""
+    told = told_by(counts, strength, tree)
+    pooled, unseen = pooled_rows(told[0])
+    whole = told[0] + rng.gamma(np.full(pooled.shape, 1.0 / counts.shape[1]))
+    rows = np.where(unseen[..., np.newaxis], pooled, whole / whole.sum(axis=2, keepdims=True))[np.newaxis]
+    for own, parent, usual in zip(told[1:], tree.parents, strength, strict=True):
+        centre = rows[parent]
+        m = usual if known else drawn_strengths(own, centre, rng) if parent.size > 1 else np.zeros(own.shape[1:3])
+        rows = posterior(own, rng.gamma(m[..., np.newaxis] * centre), centre)
+    return rows[tree.nodes[-1]] if tree.nodes else rows

@@ -86,6 +86,7 @@ def render_programme(
         reached=_reached(reached, calls),
         never=_never(reached),
         effects=_effects(effects),
+        unseen=_unseen(effects),
         effect_what=effects[0].what,
         in_points=effects[0].in_points,
         doubts=[one for one in checks if one.verdict != FINE],
@@ -150,10 +151,16 @@ def _effects(effects: list[Effect]) -> list[dict[str, Any]]:
             "name": one.group,
             "text": f"{factor * one.value:{form}} ({factor * one.low:{form}} to {factor * one.high:{form}})",
             "seen": f"{one.seen:,}",
+            "model": f"{factor * one.model:{form}}",
             "track": _track(one, ends),
         }
         for one in sorted(known, key=lambda one: -one.value)[:GROUPS]
     ]
+
+
+def _unseen(effects: list[Effect]) -> list[str]:
+    """Return the groups of which no action, or nothing but actions, was seen."""
+    return [one.group for one in effects if not np.isfinite(one.value)]
 
 
 def _reached(reached: list[Reach], calls: WeeklyList) -> list[dict[str, Any]]:
