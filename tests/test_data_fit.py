@@ -150,7 +150,12 @@ def test_what_was_never_seen_is_said_and_no_effect_is_invented() -> None:
     assert "no call was ever seen in 'x': nothing is known here; it is taken to change nothing" in told
     calls = rmab.data.weekly_list(fitted, 3)
     assert not calls.active.any()
-    assert calls.notes == ("0 of 3 places are used: a call is not expected to help anybody else",)
+    assert calls.notes == (
+        "0 of 3 places are used: a call is not known to help anybody else",
+        "what a call changes in 'x', 'y' was never seen, and is taken to be nothing",
+    )
+    with pytest.raises(rmab.ModelError, match="what a call brings cannot be told"):
+        rmab.data.evaluate(fitted, 3)
     with pytest.raises(rmab.ModelError, match="which state is good"):
         rmab.data.fit(read(table(*rows)))
     stuck = rmab.data.fit(read(table(("a", 1, "x", 1), ("a", 2, "y", 0)), states=["x", "y", "z"]))

@@ -89,10 +89,15 @@ class Evaluation:
 
     def said(self, one: Estimate, *, signed: bool = False) -> str:
         """Return '1,573 (1,310 to 1,840)'."""
-        width = one.high - one.low
-        digits = 0 if width >= 5 else 1 if width >= 0.5 else 2
-        form = f"{'+' if signed else ''},.{digits}f"
-        return f"{one.value:{form}} ({one.low:{form}} to {one.high:{form}})"
+        return "{} ({} to {})".format(*self._three(one, "+" if signed else ""))
+
+    @staticmethod
+    def _three(one: Estimate, sign: str = "") -> list[str]:
+        """Return the value and the ends with as many digits as the width of the interval deserves."""
+        width = max(one.high - one.low, abs(one.value) / 1000)
+        digits = int(np.clip(np.ceil(1 - np.log10(width)), 0, 9)) if width > 0 else 1
+        small = 0 < width < 1e-6
+        return [f"{x:{sign}.3g}" if small else f"{x:{sign},.{digits}f}" for x in (one.value, one.low, one.high)]
 
     def sentences(self) -> list[str]:
         """Return what it shows, in plain sentences."""
@@ -105,16 +110,14 @@ class Evaluation:
         told = []
         for name in ("rotation", "nothing", "random", "as logged"):
             one = self.benefits[name]
-            value, low, high = (
-                f"{abs(x):,.0f}" if abs(one.value) >= 10 else f"{abs(x):,.1f}" for x in (one.value, one.low, one.high)
-            )
+            value, low, high = (x.lstrip("-") for x in self._three(one))
             if one.low > 0:
                 told.append(f"{value} more {self.unit} ({low} to {high}) {words[name]}.")
             elif one.high < 0:
                 told.append(f"{value} fewer {self.unit} ({high} to {low} fewer) {words[name]}.")
             else:
                 told.append(f"No sure difference in {self.unit} ({self.said(one, signed=True)}) {words[name]}.")
-        more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.1f}"
+        more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.2g}"
         told.append(f"Knowing the groups for sure would bring {more} more {self.unit} on top, on average.")
         return [*told, self.model_free.words]
 
@@ -161,6 +164,11 @@ def evaluate(
     Evaluation
         Values and benefits with 95% intervals, and a check without the model.
 
+    Raises
+    ------
+    ModelError
+        Where an argument is wrong, or the log never shows an action beside its absence.
+
     Examples
     --------
     >>> import rmab
@@ -177,6 +185,11 @@ def evaluate(
         raise ModelError(f"budget must be in 1..{fit.present.size} and horizon at least 1, got {places} and {steps}")
     if number < 20 or key < 0:
         raise ModelError(f"replicates must be at least 20 and seed at least 0, got {number} and {key}")
+    if fit.rows.unseen.any(axis=1).all():
+        raise ModelError(
+            f"what a {fit.log.word} brings cannot be told: the log has no state that was seen both with and without one; "
+            "a random share in the lists to come (random_share) would show it"
+        )
     world, cells = World.of(fit, places, steps), np.unique(fit.cell_of[fit.present])
     kernels = np.asarray(fit.kernels[cells])
     policy = world.policy(kernels)

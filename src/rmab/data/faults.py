@@ -76,9 +76,9 @@ class Faults:
         return Fault(what, tuple(int(one) for one in self.line_of(places)), self.unit)
 
     def stop(self) -> None:
-        """Raise LogError with all that is wrong, in the order of the lines; do nothing if nothing is."""
+        """Raise LogError with all that is wrong, in the order of the lines, then of the whole; do nothing if nothing is."""
         if self.wrong:
-            ordered: list[Fault] = sorted(self.wrong, key=lambda one: one.at[:1])
+            ordered: list[Fault] = sorted(self.wrong, key=lambda one: (not one.at, one.at[:1]))
             raise LogError(self.name, ordered)
 
 

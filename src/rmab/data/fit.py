@@ -191,7 +191,9 @@ def fit(
     if len(log.state_names) < 2:
         raise ModelError(f"the log has one state only, '{log.state_names[0]}': nothing can change")
     if log.transitions.arm.size == 0:
-        raise ModelError("the log shows no change: no arm has known states in two periods that follow each other")
+        known = (log.action >= 0).any()
+        what = "known states in two periods that follow each other, with the action between them" if known else ""
+        raise ModelError(f"the log shows no change: no arm has {what or 'a known action'}")
     notes: list[Fault] = []
     if clusters is None:
         tree, cell_of, levels = Tree.of(log.factor_of)

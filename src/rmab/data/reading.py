@@ -21,9 +21,10 @@ from rmab.data.columns import (
     parse_states,
 )
 from rmab.data.faults import Faults, listed, quoted
+from rmab.data.header import Source
 from rmab.data.log import Log
 from rmab.data.periods import parse_periods
-from rmab.data.source import Source, opened
+from rmab.data.source import opened
 from rmab.errors import ModelError
 
 WORDS = {  # what an action is called, by the name of its column
