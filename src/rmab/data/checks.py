@@ -76,7 +76,7 @@ def checks_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
 def _visits(fit: Fit) -> Check:
     visits, log = fit.counts.sum(axis=3), fit.log
     name = "what is known"
-    words = ("without a " + log.word, "with a " + log.word)
+    words = (f"without {log.a_word}", f"with {log.a_word}")
     never = [f"'{log.state_names[s]}' {words[a]}" for s, a in np.argwhere(fit.rows.unseen)]
     if never:
         return Check(name, float(visits.min()), PROBLEM, f"nothing is known of {listed(never)}: never seen in any group")
@@ -138,7 +138,7 @@ def _why(fit: Fit) -> Check:
             name,
             np.nan,
             PROBLEM,
-            f"a {word} was always or never made in every state ({by_state}): its effect cannot be seen",
+            f"{log.a_word} was always or never made in every state ({by_state}): its effect cannot be seen",
         )
     tests = {
         "the half of the log": homogeneity(row, (moves.period >= log.periods.count // 2).astype(np.int64), moves.action),
@@ -207,14 +207,15 @@ def _calibration(fit: Fit) -> Check:
     beyond = float(np.sqrt(max(error**2 - noise**2, 0.0)))
     verdict = FINE if beyond < OFF or p >= SURE else WATCH if beyond < FAR_OFF else PROBLEM
     last = many(log.periods.count - cut, log.periods.unit)
-    words = f"of the last {last}, from those before: chances were off by {100 * beyond:.1f} points beyond luck (p = {p:.2g})"
+    off = "chances were right, but for luck" if p >= SURE else f"chances were off by {100 * beyond:.1f} points beyond luck"
+    words = f"of the last {last}, from those before: {off} (p = {p:.2g})"
     return Check(name, beyond, verdict, f"{words} ({late.sum():,} records)")
 
 
 def _effects(fit: Fit, found: list[Effect]) -> Check:
     word = fit.log.word
     known = [one for one in found if np.isfinite(one.value)]
-    name = f"effect of a {word}"
+    name = f"effect of {fit.log.a_word}"
     if not known:
         return Check(name, np.nan, PROBLEM, "cannot be told in any group")
     sure, harm = [one for one in known if one.low > 0], [one for one in known if one.high < 0]

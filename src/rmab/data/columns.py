@@ -118,13 +118,22 @@ def parse_states(
     if numeric:
         known.sort(key=lambda one: _number(one, decimal) or 0.0)
     if len(known) > MOST_STATES:
-        hint = "cut numbers into states with states={'low': 0, 'ok': 3.5}" if numeric else "is it the right column?"
-        faults.add(f"column {quoted(name)} has {len(known):,} different states ({listed(known, 3)}); {hint}")
+        faults.add(f"column {quoted(name)} has {len(known):,} different states, such as {_examples(known, decimal)}")
         return tuple(known), codes, numeric
     _look_alikes(known, words, codes, faults)
     place = {one: k for k, one in enumerate(known)}
     moved = np.array([*(place.get(one, -1) for one in words), -1], dtype=np.int64)
     return tuple(known), np.asarray(moved[codes]), numeric
+
+
+def _examples(known: list[str], decimal: str) -> str:
+    """Return some of very many states, and what to do about them."""
+    shown = listed([quoted(one) for one in known], 3)
+    commas = all(_number(one, ",") is not None for one in known)
+    if not commas and any(_number(one, decimal) is None for one in known):
+        return f"{shown}; is it the right column?"
+    comma = " and decimal=',' (--decimal ,)" if decimal == "." and any("," in one for one in known) else ""
+    return f"{shown}; cut numbers into states with states={{'low': 0, 'ok': 3.5}} (--states low=0,ok=3.5){comma}"
 
 
 def _ordered(column: Any) -> list[str] | None:
@@ -235,7 +244,9 @@ def _from_text(column: Any, name: str, decimal: str, faults: Faults) -> FloatArr
         if found is not None:
             numbers[k] = found
         elif one.casefold() not in MISSING:
-            comma = "; where the decimal sign is a comma, say decimal=','" if decimal == "." and "," in one else ""
+            comma = (
+                "; where the decimal sign is a comma, say decimal=',' (--decimal ,)" if decimal == "." and "," in one else ""
+            )
             wrong.append((k, f"{quoted(one)} in column {quoted(name)} is not a number{comma}"))
     faults.add_each(codes, wrong)
     return np.asarray(numbers[codes])

@@ -110,7 +110,7 @@ class CsvText:
             except UnicodeDecodeError:
                 bad.append(number)
         if bad:
-            hint = "not in UTF-8; save the file as 'CSV UTF-8', or say which encoding it has (often encoding='cp1252')"
+            hint = "not in UTF-8; save the file as 'CSV UTF-8', or say its encoding: often encoding='cp1252' (--encoding)"
             raise LogError(str(self.path), [Fault(hint, tuple(bad))])
 
     def _refuse_ragged(self) -> None:

@@ -187,7 +187,7 @@ def evaluate(
         raise ModelError(f"replicates must be at least 20 and seed at least 0, got {number} and {key}")
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(
-            f"what a {fit.log.word} brings cannot be told: the log has no state that was seen both with and without one; "
+            f"what {fit.log.a_word} brings cannot be told: the log has no state that was seen both with and without one; "
             "a random share in the lists to come (random_share) would show it"
         )
     world, cells = World.of(fit, places, steps), np.unique(fit.cell_of[fit.present])

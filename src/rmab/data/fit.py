@@ -253,7 +253,7 @@ def _unseen(log: Log, unseen: BoolArray) -> list[str]:
         elif unseen[s, 1]:
             told.append(f"no {log.word} was ever seen in '{name}': nothing is known here; it is taken to change nothing")
         elif unseen[s, 0]:
-            told.append(f"'{name}' was never seen without a {log.word}: its effect is not known, and taken to be none")
+            told.append(f"'{name}' was never seen without {log.a_word}: its effect is not known, and taken to be none")
     return told
 
 

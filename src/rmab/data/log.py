@@ -98,6 +98,11 @@ class Log(ReadOnly):
         )
         return Transitions(*(frozen(np.ascontiguousarray(one)) for one in parts))
 
+    @property
+    def a_word(self) -> str:
+        """What an action is called, with its article: 'a call', 'an action'."""
+        return f"{'an' if self.word[0] in 'aeiou' else 'a'} {self.word}"
+
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """(N,) the groups of every arm in words: '20-29, north'; empty where the log has none."""

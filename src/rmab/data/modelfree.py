@@ -147,7 +147,7 @@ class Halves:
             lost = f"{1 - self.overlap:.0%} of the {word}s that the plan wants"
             return f"{lost} are in groups and states where the log hardly ever made one"
         if self.always > GROUPS_LOST:
-            return f"in {self.always:.0%} of the records the log always made a {word}, where the plan would not"
+            return f"in {self.always:.0%} of the records the log always made one, where the plan would not"
         if self.effective < EFFECTIVE:
             return f"records that agree with the plan are worth only {self.effective:.0f} (at least {EFFECTIVE} are needed)"
         return ""

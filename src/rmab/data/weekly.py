@@ -272,17 +272,17 @@ def _caps(fit: Fit, caps: Mapping[str, int]) -> tuple[Cap, ...]:
 
 def _notes(fit: Fit, index: FloatArray, choice: Choice, wish: Wish, *, asked: bool) -> list[str]:
     """Return what a reader of the list should know."""
-    word, unit, told = fit.log.word, fit.pay.unit, []
+    unit, told = fit.pay.unit, []
     here = fit.standing.belief[fit.present].sum(axis=0) > 0
     blind = [quoted(fit.log.state_names[s]) for s in np.flatnonzero(fit.rows.unseen.any(axis=1) & here)]
     used = int((choice.why != NOT).sum())
     if used < wish.budget:
         helped = bool((index[choice.why == NOT] > TIE * max(float(np.abs(index).max()), 1e-300)).any())
         sure = "known" if blind else "expected"
-        why = "caps and must_not leave no more" if helped else f"a {word} is not {sure} to help anybody else"
+        why = "caps and must_not leave no more" if helped else f"{fit.log.a_word} is not {sure} to help anybody else"
         told.append(f"{used} of {wish.budget} places are used: {why}")
     if blind:
-        told.append(f"what a {word} changes in {listed(blind)} was never seen, and is taken to be nothing")
+        told.append(f"what {fit.log.a_word} changes in {listed(blind)} was never seen, and is taken to be nothing")
     if asked and not wish.lots:
         told.append(f"the random share of {wish.budget} places is less than half a place: nobody is drawn")
     if choice.overdue:

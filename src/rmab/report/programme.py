@@ -73,6 +73,7 @@ def render_programme(
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=(folder / "report.css").read_text("utf-8") + (folder / "programme.css").read_text("utf-8"),
         word=log.word,
+        a_word=log.a_word,
         unit=found.unit,
         per=log.periods.unit,
         label=calls.label,
