@@ -99,7 +99,7 @@ def test_a_single_fault_is_one_line(tmp_path: Path) -> None:
 
 def test_an_evaluation_with_its_report(model: Path) -> None:
     page = model.with_name("plan.html")
-    outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "6", "--replicates", "20", "--report", str(page))
+    outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "6", "--replicates", "40", "--report", str(page))
     assert outcome.exit_code == 0, outcome.stderr
     assert "than by rotation" in outcome.stdout
     assert "Who gets a call" in page.read_text()
@@ -107,7 +107,7 @@ def test_an_evaluation_with_its_report(model: Path) -> None:
 
 
 def test_numbers_for_programs(model: Path) -> None:
-    outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "4", "--replicates", "20", "--json")
+    outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "4", "--replicates", "40", "--json")
     fields = json.loads(outcome.stdout)
     assert set(fields["benefits"]) == {"nothing", "rotation", "random", "as logged"}
     again = call("fit", str(model.with_name("log.csv")), *COLUMNS, "--json", "--states", "lapsed,wavering,engaged")

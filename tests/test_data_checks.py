@@ -128,7 +128,7 @@ def test_effects_are_differences_of_frequencies_and_lie_in_their_intervals() -> 
     assert one.low < 0.2 < one.high
     assert one.high - one.low < 0.1
     assert effects_of(fitted, replicates=50, seed=3) == effects_of(fitted, replicates=50, seed=3)
-    with pytest.raises(rmab.ModelError, match="replicates must be at least 20"):
+    with pytest.raises(rmab.ModelError, match="replicates must be at least 40"):
         effects_of(fitted, replicates=3)
 
 
@@ -149,7 +149,7 @@ def test_a_group_in_which_no_action_was_seen_has_no_effect_of_its_own() -> None:
     rows = [(f"n{n}", week, f"s{(n + week) % 3 % 2}", int(n < 10 and week % 3 == 0), "a" if n < 10 else "b")
             for n in range(20) for week in range(12)]  # fmt: skip
     fitted = rmab.data.fit(read(table(*rows, names=f"{HEADER},group"), groups=["group"]), reward={"s1": 1})
-    a, b = effects_of(fitted, replicates=20)
+    a, b = effects_of(fitted, replicates=40)
     assert np.isfinite([a.value, a.low, a.high, a.model, b.model]).all()
     assert np.isnan([b.value, b.low, b.high]).all()
     assert (a.seen, b.seen) == (fitted.counts[0, :, 1].sum(), 0)

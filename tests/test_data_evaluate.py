@@ -86,8 +86,8 @@ def test_more_records_make_narrower_intervals(found: Evaluation) -> None:
 
 def test_progress_is_told(fitted: Fit) -> None:
     told: list[tuple[int, int]] = []
-    evaluate(fitted, 5, horizon=3, replicates=20, progress=lambda done, whole: told.append((done, whole)))
-    assert told == [(k, 20) for k in range(1, 21)]
+    evaluate(fitted, 5, horizon=3, replicates=40, progress=lambda done, whole: told.append((done, whole)))
+    assert told == [(k, 40) for k in range(1, 41)]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_it_is_refused_where_the_log_never_did_what_the_plan_would() -> None:
     assert np.isnan(free.value)
     assert free.overlap < 0.8
     assert free.words.startswith("No check without the model: ")
-    assert "No check without the model" in evaluate(spotty(0.0), 60, horizon=10, replicates=20).sentences()[-1]
+    assert "No check without the model" in evaluate(spotty(0.0), 60, horizon=10, replicates=40).sentences()[-1]
     assert model_free(spotty(0.3), 60, 10).refused == ""
 
 

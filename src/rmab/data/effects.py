@@ -9,7 +9,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray
 from rmab.common.checks import as_integer
 from rmab.data.fit import Fit
-from rmab.data.resampling import Resampler, interval
+from rmab.data.resampling import LEAST_DRAWS, Resampler, interval
 from rmab.errors import ModelError
 
 
@@ -64,8 +64,8 @@ def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect
         One for each of `fit.cells`.
     """
     number = as_integer(replicates, "replicates")
-    if number < 20:
-        raise ModelError(f"replicates must be at least 20, got {number}")
+    if number < LEAST_DRAWS:
+        raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
     visits = fit.counts.sum(axis=3).astype(np.float64)  # (G, S, 2)
     both = ~fit.rows.unseen.any(axis=1)
     weight = visits.sum(axis=2) * both

@@ -25,7 +25,7 @@ from rmab.common.checks import as_integer, expect
 from rmab.common.cores import cores
 from rmab.data.fit import DEFAULT_HORIZON, Fit
 from rmab.data.modelfree import ModelFree, model_free
-from rmab.data.resampling import Resampler, interval
+from rmab.data.resampling import LEAST_DRAWS, Resampler, interval
 from rmab.data.values import World
 from rmab.errors import ModelError
 from rmab.play.policy import IndexPolicy
@@ -153,7 +153,7 @@ def evaluate(
     horizon : int
         Periods to look ahead.
     replicates : int
-        Worlds that are drawn for the intervals, at least 20.
+        Worlds that are drawn for the intervals, at least 40.
     seed : int
         The same seed gives the same numbers, however many cores there are.
     progress : function, optional
@@ -174,7 +174,7 @@ def evaluate(
     >>> import rmab
     >>> table = rmab.data.example_log("mothers", arms=200, weeks=20)
     >>> log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", groups=["age"])
-    >>> found = rmab.data.evaluate(rmab.data.fit(log, reward={"engaged": 1}), budget=10, replicates=20)
+    >>> found = rmab.data.evaluate(rmab.data.fit(log, reward={"engaged": 1}), budget=10, replicates=40)
     >>> found.benefits["nothing"].value > 0
     True
     """
@@ -183,8 +183,8 @@ def evaluate(
     steps, number, key = as_integer(horizon, "horizon"), as_integer(replicates, "replicates"), as_integer(seed, "seed")
     if not 1 <= places <= fit.present.size or steps < 1:
         raise ModelError(f"budget must be in 1..{fit.present.size} and horizon at least 1, got {places} and {steps}")
-    if number < 20 or key < 0:
-        raise ModelError(f"replicates must be at least 20 and seed at least 0, got {number} and {key}")
+    if number < LEAST_DRAWS or key < 0:
+        raise ModelError(f"replicates must be at least {LEAST_DRAWS} and seed at least 0, got {number} and {key}")
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(
             f"what {fit.log.a_word} brings cannot be told: the log has no state that was seen both with and without one; "

@@ -18,6 +18,7 @@ from rmab.data.shrinkage import Tree, drawn_strengths, pooled_rows, posterior, t
 
 ALONE = 2.0  # visits that a prior is worth where a group stands on its own records
 LEVEL = 0.95  # of all intervals
+LEAST_DRAWS = 40  # below which the smallest and the largest lie too close for 95%
 
 
 def interval(draws: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -84,6 +84,7 @@ def render_programme(
         headline=headline(fit, calls, found),
         warnings=calls.notes,
         benefits=_benefits(found),
+        ways=_ways(found),
         reached=_reached(reached, calls),
         never=_never(reached),
         effects=_effects(effects),
@@ -138,6 +139,16 @@ def _benefits(found: Evaluation) -> list[dict[str, Any]]:
     return [
         {"name": f"than {AGAINST[name]}", "text": found.said(one, signed=True), "track": _track(one, ends)}
         for name, one in found.benefits.items()
+    ]
+
+
+def _ways(found: Evaluation) -> list[dict[str, str]]:
+    """Return what the plan and its rivals bring in all, and for each in the programme."""
+    several = {"the plan": found.plan, **{AGAINST[name]: one for name, one in found.baselines.items()}}
+    used = [float(found.budget), *found.used.values()]
+    return [
+        {"name": name, "text": found.said(one), "each": f"{one.value / found.arms:.3g}", "used": f"{count:,.0f}"}
+        for (name, one), count in zip(several.items(), used, strict=True)
     ]
 
 
