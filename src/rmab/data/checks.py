@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from rmab.data.effects import Effect, effects_of
 from rmab.data.faults import listed
 from rmab.data.fit import Fit
 from rmab.data.log import Log, Transitions
+from rmab.data.resampling import Resampler
 from rmab.data.shrinkage import shrunk
-from rmab.data.significance import FEW, FINE, PROBLEM, SURE, WATCH, Test, calibration_error, homogeneity
+from rmab.data.significance import FEW, FINE, PROBLEM, SURE, WATCH, Test, by_lot, calibration_error, homogeneity
 
 HELD_OUT = 0.2  # of the periods, for calibration
+REDRAWN = 30  # models as likely as the one that forecasts
 OFF, FAR_OFF = 0.03, 0.08  # calibration errors that matter
 
 
@@ -69,7 +71,7 @@ def checks_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
     ['watch', 'fine', 'fine', 'fine']
     """
     expect(fit, Fit, "fit")
-    found = [_visits(fit), _missing(fit.log), _order(fit), _change(fit), _why(fit), _calibration(fit)]
+    found = [_visits(fit), _missing(fit.log), _order(fit), _change(fit), _why(fit), _calibration(fit, seed)]
     return [*found, _effects(fit, effects_of(fit, replicates=as_integer(replicates, "replicates"), seed=seed))]
 
 
@@ -160,12 +162,15 @@ def _by_arm(row: IntArray, moves: Transitions) -> Test:
     size = int(row.max()) + 1
     number = np.bincount(row, minlength=size)
     rate = np.bincount(row, weights=moves.action, minlength=size) / np.maximum(number, 1)
-    excess = np.bincount(moves.arm, weights=moves.action - rate[row])
     chance = np.bincount(moves.arm, weights=(rate * (1 - rate))[row])
     sure = chance > 0.5
-    statistic = float((excess[sure] ** 2 / chance[sure]).sum())
-    records = float((rate * (1 - rate))[row].sum())
-    return Test(statistic, int(sure.sum()), max(int(records), 1))
+
+    def statistic(action: IntArray) -> float:
+        excess = np.bincount(moves.arm, weights=action - rate[row])
+        return float((excess[sure] ** 2 / chance[sure]).sum())
+
+    test = Test(statistic(moves.action), int(sure.sum()), max(int((rate * (1 - rate))[row].sum()), 1))
+    return by_lot(test, statistic, row, np.asarray(moves.action))
 
 
 def _missing(log: Log) -> Check:
@@ -191,7 +196,7 @@ def _missing(log: Log) -> Check:
     return Check(name, share, verdict, f"{said}, whatever the state")
 
 
-def _calibration(fit: Fit) -> Check:
+def _calibration(fit: Fit, seed: int) -> Check:
     """Fit the first periods, predict the last: what was said to happen in p of the cases should happen in p of them."""
     name, log = "predictions", fit.log
     cut = int(np.floor((1 - HELD_OUT) * log.periods.count))
@@ -199,11 +204,13 @@ def _calibration(fit: Fit) -> Check:
     early, late = moves.period + 1 < cut, moves.period >= cut
     if early.sum() < FEW or late.sum() < FEW:
         return Check(name, np.nan, WATCH, "cannot be told: the log is too short to hold periods out")
-    counts = counted(log.until(cut), fit.cell_of, len(fit.cells)).astype(np.float64)
-    rows = shrunk(counts, fit.tree).kernels
-    held = moves.where(late)
-    said = rows[fit.cell_of[held.arm], held.state, held.action]  # (M, S)
-    error, noise, p = calibration_error(said[:, fit.pay.goal], (held.after == fit.pay.goal).astype(np.float64))
+    counts = counted(log.until(cut), fit.cell_of, len(fit.cells))
+    before = replace(fit, log=log.until(cut), counts=counts, rows=shrunk(counts.astype(np.float64), fit.tree))
+    held, rng, resampler = moves.where(late), np.random.default_rng((seed, 7)), Resampler(before)
+    place = (fit.cell_of[held.arm], held.state, held.action, fit.pay.goal)
+    others = np.stack([resampler.drawn(rng)[place] for _ in range(REDRAWN)])
+    came = (held.after == fit.pay.goal).astype(np.float64)
+    error, noise, p = calibration_error(np.asarray(before.kernels[place]), came, others)
     beyond = float(np.sqrt(max(error**2 - noise**2, 0.0)))
     verdict = FINE if beyond < OFF or p >= SURE else WATCH if beyond < FAR_OFF else PROBLEM
     last = many(log.periods.count - cut, log.periods.unit)

@@ -32,6 +32,7 @@ from rmab.play.policy import IndexPolicy
 
 BASELINES = ("nothing", "rotation", "random", "as logged")
 WORK = 500_000  # arm-periods simulated in a replicate
+REPLAN = True  # in every replicate: what better knowledge would be worth; intervals do not depend on it
 Progress = Callable[[int, int], None]
 
 
@@ -235,7 +236,7 @@ def _replicates(
     def one(r: int) -> tuple[int, list[float], float]:
         drawn = resampler.drawn(np.random.default_rng((key, 1, r)))[cells]
         earned = world.earned(policy, drawn, (key, 2, r), WORK)[0]
-        knowing = world.earned(world.policy(drawn), drawn, (key, 2, r), WORK)[0]
+        knowing = world.earned(world.policy(drawn), drawn, (key, 2, r), WORK)[0] if REPLAN else earned
         return r, [earned, *world.baselines(drawn).values()], knowing - earned
 
     draws, better = np.empty((number, 1 + len(BASELINES))), np.empty(number)

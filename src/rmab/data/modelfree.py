@@ -169,7 +169,7 @@ class Halves:
         alone = np.stack([posterior(one, rng.gamma(ALONE * centre), centre) for one in counts]) - self.centre
         alone *= np.sqrt((self.visits + 1.0 + ALONE) / np.maximum(self.visits, 1.0))[..., np.newaxis]
         several = zip(counts, self.fits, strict=True)
-        rows = [drawn_rows(one, list(fit.strength), self.fit.tree, rng, known=True) for one, fit in several]
+        rows = [drawn_rows(one, list(fit.strength), self.fit.tree, rng) for one, fit in several]
         return self.under_plan(np.einsum("hgsay,gy->hgsa", alone, self.pays)), self.model(rows)
 
     def model(self, kernels: list[FloatArray]) -> float:

@@ -38,6 +38,7 @@ class Resampler:
         moves, states = fitted.log.transitions, len(fitted.log.state_names)
         self.tree, self.arms, self.shape = fitted.tree, len(fitted.log.arms), fitted.counts.shape
         self.strength, self.fitted = list(fitted.rows.strength), fitted.kernels
+        self.told = told_by(fitted.counts.astype(np.float64), self.strength, self.tree)
         kind = (moves.state * 2 + moves.action) * states + moves.after
         size = 2 * states * states
         both, self.times = np.unique(moves.arm * size + kind, return_counts=True)
@@ -60,19 +61,27 @@ class Resampler:
 
     def drawn(self, rng: np.random.Generator) -> FloatArray:
         """(G, S, 2, S) what the kernels may be."""
-        return drawn_rows(self.counts(rng.exponential(size=self.arms)), self.strength, self.tree, rng)
+        return drawn_rows(self.counts(rng.exponential(size=self.arms)), self.strength, self.tree, rng, self.told)
 
 
 def drawn_rows(
-    counts: FloatArray, strength: list[FloatArray], tree: Tree, rng: np.random.Generator, *, known: bool = False
+    counts: FloatArray,
+    strength: list[FloatArray],
+    tree: Tree,
+    rng: np.random.Generator,
+    seen: list[FloatArray] | None = None,
 ) -> FloatArray:
-    """(G, S, 2, S) kernels of weighted counts, with priors drawn, and their strengths, too, unless they are known."""
+    """(G, S, 2, S) kernels of weighted counts, with priors drawn.
+
+    Their strengths are drawn, too, where what was seen of every level, not weighted, is given; else they are as they are.
+    """
     told = told_by(counts, strength, tree)
     pooled, unseen = pooled_rows(told[0])
     whole = told[0] + rng.gamma(np.full(pooled.shape, 1.0 / counts.shape[1]))
     rows = np.where(unseen[..., np.newaxis], pooled, whole / whole.sum(axis=2, keepdims=True))[np.newaxis]
-    for own, parent, usual in zip(told[1:], tree.parents, strength, strict=True):
+    for level, (own, parent, m) in enumerate(zip(told[1:], tree.parents, strength, strict=True)):
         centre = rows[parent]
-        m = usual if known else drawn_strengths(own, centre, rng) if parent.size > 1 else np.zeros(own.shape[1:3])
+        if seen is not None and parent.size > 1:
+            m = drawn_strengths(seen[level + 1], centre, rng)  # noqa: PLW2901
         rows = posterior(own, rng.gamma(m[..., np.newaxis] * centre), centre)
     return rows[tree.nodes[-1]] if tree.nodes else rows
