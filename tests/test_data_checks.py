@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import chi2_contingency
+from scipy.stats import chi2, chi2_contingency
 
 import rmab
 from logs import HEADER, mothers, read, table
@@ -103,6 +103,33 @@ def test_the_test_of_homogeneity_is_that_of_scipy() -> None:
     assert (ours.statistic, ours.freedom, ours.p) == pytest.approx((expected.statistic, expected.dof, expected.pvalue))
     two = homogeneity(np.repeat([0, 1], 2000), np.tile(part, 2), np.tile(outcome, 2))
     assert (two.statistic, two.freedom) == pytest.approx((2 * expected.statistic, 2 * expected.dof))
+
+
+def test_few_records_are_judged_by_permutation_and_false_alarms_stay_rare() -> None:
+    """Sparse tables: by chi-square G would raise the alarm far too often."""
+    rng, ours, plain = np.random.default_rng(0), [], []
+    for _ in range(200):
+        part, outcome = rng.integers(0, 5, 400), rng.integers(0, 2, 400)
+        test = homogeneity(rng.integers(0, 6, 400), part, outcome)
+        ours.append(test.p)
+        plain.append(chi2.sf(test.statistic, test.freedom))
+    few = np.array(plain) < 0.1  # those are found by lot
+    assert 0.02 < np.mean(np.array(ours) < 0.05) < 0.08
+    assert np.array_equal(np.array(ours)[~few], np.array(plain)[~few])
+    assert np.mean(np.array(ours)[few] - np.array(plain)[few]) > 0.002
+    one = homogeneity(np.zeros(400, dtype=int), np.repeat([0, 1], 200), np.repeat([0, 1, 0], [150, 100, 150]))
+    assert one.p == pytest.approx(1 / 300)
+    assert one.verdict == "problem"
+
+
+def test_forecasts_of_few_records_are_off_by_their_own_error() -> None:
+    rng, p = np.random.default_rng(0), []
+    for _ in range(200):
+        share = rng.beta(8, 12)  # estimated by 20 records, of which 8 came
+        others = rng.beta(8, 12, (30, 1)) * np.ones(400)
+        p.append(calibration_error(np.full(400, 0.4), (rng.random(400) < share).astype(float), others)[2])
+    assert np.mean(np.array(p) < 0.01) < 0.06
+    assert np.mean(np.array(p) < 0.5) == pytest.approx(0.5, abs=0.15)
 
 
 def test_calibration_is_off_by_what_forecasts_are_off() -> None:

@@ -19,7 +19,7 @@ from rmab.data.shrinkage import shrunk
 from rmab.data.significance import FEW, FINE, PROBLEM, SURE, WATCH, Test, by_lot, calibration_error, homogeneity
 
 HELD_OUT = 0.2  # of the periods, for calibration
-REDRAWN = 30  # models as likely as the one that forecasts
+REDRAWN = 60  # models as likely as the one that forecasts
 OFF, FAR_OFF = 0.03, 0.08  # calibration errors that matter
 
 

@@ -97,7 +97,7 @@ def homogeneity(row: IntArray, part: IntArray, outcome: IntArray, least: int = 1
 def by_lot(test: Test, statistic: Callable[[IntArray], float], row: IntArray, outcome: IntArray) -> Test:
     """Return a test with its p by permutation of the outcomes (M,) within rows (M,), where records are few and it matters.
 
-    G of sparse tables is larger than chi-square says (Agresti 2013, Section 3.2.3); permutations are exact.
+    G of sparse tables is not chi-square, and often larger (Agresti 2013, Section 3.2.3); permutations are exact.
     """
     if test.freedom == 0 or test.p > MAYBE or row.size > SPARSE:
         return test
@@ -118,8 +118,10 @@ def calibration_error(said: FloatArray, came: FloatArray, others: FloatArray | N
     """
     order = np.argsort(said, kind="stable")
     bins = np.array_split(order, int(np.clip(said.size // FEW, 1, BINS)))
-    gaps = np.array([(said[one].mean() - came[one].mean()) ** 2 for one in bins])
-    luck = np.array([max((said[one] * (1 - said[one])).sum(), 1e-9) / one.size**2 for one in bins])
-    if others is not None:
-        luck += np.array([others[:, one].mean(axis=1).var(ddof=1) for one in bins])
-    return float(np.sqrt(gaps.mean())), float(np.sqrt(luck.mean())), float(chi2.sf((gaps / luck).sum(), len(bins)))
+    gaps = np.array([said[one].mean() - came[one].mean() for one in bins])
+    luck = np.diag([max(float((said[one] * (1 - said[one])).sum()), 1e-9) / one.size**2 for one in bins])
+    if others is not None:  # errors of the estimate are common to several bins
+        means = np.stack([others[:, one].mean(axis=1) for one in bins])
+        luck = luck + np.atleast_2d(np.cov(means))
+    statistic = float(gaps @ np.linalg.solve(luck, gaps))
+    return float(np.sqrt((gaps**2).mean())), float(np.sqrt(np.diag(luck).mean())), float(chi2.sf(statistic, len(bins)))
