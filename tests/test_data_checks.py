@@ -117,7 +117,7 @@ def test_few_records_are_judged_by_permutation_and_false_alarms_stay_rare() -> N
     assert 0.02 < np.mean(np.array(ours) < 0.05) < 0.08
     assert np.array_equal(np.array(ours)[~few], np.array(plain)[~few])
     assert np.mean(np.array(ours)[few] - np.array(plain)[few]) > 0.002
-    one = homogeneity(np.zeros(400, dtype=int), np.repeat([0, 1], 200), np.repeat([0, 1, 0], [150, 100, 150]))
+    one = homogeneity(np.zeros(400, dtype=int), np.repeat([0, 1], 200), np.repeat([0, 1], [300, 100]))
     assert one.p == pytest.approx(1 / 300)
     assert one.verdict == "problem"
 

@@ -87,6 +87,16 @@ def test_of_equals_who_has_waited_longest_goes_first() -> None:
     assert order.tolist() == [2, 1, 3, 0]
 
 
+def test_a_tie_at_the_end_of_the_list_is_told() -> None:
+    fitted = mothers(200, 20, groups=())
+    alike = np.flatnonzero(fitted.standing.belief[:, 1] == 1.0)
+    index = weekly_list(fitted, 3).index
+    assert np.ptp(index[alike]) == 0
+    told = weekly_list(fitted, 3).notes
+    assert f"the last 3 places went to some of {alike.size} alike: who has waited longest, then by lot" in told
+    assert not any("alike" in one for one in weekly_list(fitted, alike.size).notes)
+
+
 def test_the_list_is_written_as_a_spreadsheet(calls: WeeklyList, tmp_path: Path) -> None:
     calls.save(tmp_path / "next.csv", upcoming=3)
     read_back = pyarrow.csv.read_csv(tmp_path / "next.csv")

@@ -53,6 +53,8 @@ class ModelFree:
         The smallest propensity of a choice that the plan makes.
     effective : float
         How many equally weighted records the weighted ones are worth.
+    records : int
+        How many there are.
     words : str
         All this in a sentence.
     """
@@ -68,6 +70,7 @@ class ModelFree:
     overlap: float
     least: float
     effective: float
+    records: int
     words: str
 
     @property
@@ -89,7 +92,7 @@ def model_free(fit: Fit, budget: int, horizon: int, *, seed: int = 0) -> ModelFr
     gap = draws[:, 0] - draws[:, 1]
     gap_low, gap_high = (value - model + float(one) for one in interval(gap - gap.mean()))
     numbers = (value, low, high, halves.logged, model, gap_low, gap_high, halves.overlap, halves.least, halves.effective)
-    found = ModelFree("", *numbers, words="")
+    found = ModelFree("", *numbers, records=int(halves.size.sum()), words="")
     return replace(found, words=_said(fit, found))
 
 
@@ -208,7 +211,7 @@ def rule_of(fit: Fit, budget: int, horizon: int) -> FloatArray:
 def _refused(why: str, halves: Halves) -> ModelFree:
     nan = float("nan")
     words = f"No check without the model: {why}. A random share in the lists to come would make one possible."
-    return ModelFree(why, *(nan,) * 7, halves.overlap, halves.least, halves.effective, words)
+    return ModelFree(why, *(nan,) * 7, halves.overlap, halves.least, halves.effective, int(halves.size.sum()), words)
 
 
 def _said(fit: Fit, found: ModelFree) -> str:
@@ -221,8 +224,11 @@ def _said(fit: Fit, found: ModelFree) -> str:
 
     what = f"were {unit} the {per} after" if unit else f"was the average of the {per} after"
     verdict = "which agrees" if found.agrees else "which does not agree"
+    least = f"{100 * found.least:.2g}%"
     return (
         f"Without the model: where the log happened to do what the plan would have done, {form(found.value)} "
         f"({form(found.low)} to {form(found.high)}) {what}; the model says {form(found.model)}, {verdict}. In the log it "
-        f"was {form(found.logged)}."
+        f"was {form(found.logged)}. (These records are worth {found.effective:,.0f} of {found.records:,}; the rarest of the "
+        f"plan's choices was made in {least} of its cases; {found.overlap:.0%} of the plan's {fit.log.word}s are where the "
+        "log shows some.)"
     )
