@@ -80,3 +80,13 @@ def test_random_clusters_are_found_as_well_as_by_one_who_knew_their_kernels(numb
         assert adjusted_rand(known, kind) > 0.95  # so they are separable
         assert adjusted_rand(labels, kind) > max(0.9, adjusted_rand(known, kind) - 0.03)
         assert adjusted_rand(labels, others) > 0.98
+
+
+def test_a_state_that_nobody_was_seen_leaving_does_not_break_clusters() -> None:
+    counts = drawn(2, 60, 40, 2, 0)[0]
+    wide = np.zeros((60, 3, 2, 3))
+    wide[:, :2, :, :2] = counts
+    with np.errstate(all="raise", under="ignore"):
+        found = best_mixture(wide, 0)
+    assert np.isfinite(found.likelihood)
+    assert np.array_equal(found.share.argmax(axis=1), best_mixture(counts, 0).share.argmax(axis=1))

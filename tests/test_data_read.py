@@ -49,6 +49,14 @@ def test_other_encodings_are_told_by_line_and_read_when_named(tmp_path: Path) ->
         read(path, encoding="klingon")
 
 
+def test_ragged_lines_of_another_encoding_are_told_without_noise(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes("id,week,state,called\nA,1,ok,no\nZoë,1,ok,no,more\n".encode("cp1252"))
+    assert faults(read, path)[0].startswith("line 3: not in UTF-8")
+    assert faults(read, path, encoding="cp1252") == ["line 3: 5 fields, the header has 4"]
+    assert capfd.readouterr() == ("", "")
+
+
 def test_quoted_fields_may_hold_delimiters_and_lines(tmp_path: Path) -> None:
     path = csv(tmp_path, '"a, b",1,"o""k",yes,"two\nlines"', '"a, b",2,x,perhaps,""', header="id,week,state,called,note")
     assert faults(read, path) == [

@@ -114,7 +114,7 @@ def _dealt(
 
     def rows(n: int) -> FloatArray:
         table = flat[n].reshape(-1, size) + PRIOR * centre.reshape(-1, size)
-        return np.asarray(np.log(table / table.sum(axis=1, keepdims=True)).reshape(-1))
+        return np.asarray(np.log(np.maximum(table / table.sum(axis=1, keepdims=True), 1e-300)).reshape(-1))
 
     chosen = [rows(int(rng.choice(len(flat), p=_odds(flat.sum(axis=1)))))]
     for _ in range(number - 1):

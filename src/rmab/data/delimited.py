@@ -27,6 +27,7 @@ class CsvText:
     def __init__(self, path: Path, content: bytes) -> None:
         self.path, self.content = path, content
         self._refuse_nothings()
+        self._refuse_letters()
         told = re.match(rb"sep=[^\r\n]\r?\n", content)  # a line of Excel's that names the delimiter
         begin = told.end() if told else 0
         first = self._header_end(begin)
@@ -90,7 +91,6 @@ class CsvText:
                 pa.BufferReader(self.body), read_options=read, parse_options=parse, convert_options=convert
             )
         except pa.ArrowInvalid as error:
-            self._refuse_letters()
             raise FileError(f"{self.path}: not readable as CSV ({error!s:.200})") from error
 
     def _refuse_nothings(self) -> None:
@@ -103,15 +103,13 @@ class CsvText:
 
     def _refuse_letters(self) -> None:
         """Raise LogError with the lines that are not UTF-8; do nothing if all are."""
-        bad = []
-        for number, line in enumerate(self.content.split(b"\n"), start=1):
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                bad.append(number)
-        if bad:
-            hint = "not in UTF-8; save the file as 'CSV UTF-8', or say its encoding: often encoding='cp1252' (--encoding)"
-            raise LogError(str(self.path), [Fault(hint, tuple(bad))])
+        try:
+            if self.content.isascii() or self.content.decode():
+                return
+        except UnicodeDecodeError:
+            bad = [number for number, line in enumerate(self.content.split(b"\n"), start=1) if not _readable(line)]
+        hint = "not in UTF-8; save the file as 'CSV UTF-8', or say its encoding: often encoding='cp1252' (--encoding)"
+        raise LogError(str(self.path), [Fault(hint, tuple(bad))])
 
     def _refuse_ragged(self) -> None:
         """Raise LogError with the lines that have more or fewer fields than the header."""
@@ -150,3 +148,11 @@ class CsvText:
 
 def _fields(head: str, delimiter: str) -> int:
     return len(next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), []))
+
+
+def _readable(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
