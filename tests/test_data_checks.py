@@ -196,3 +196,16 @@ def test_arms_that_hang_together_make_intervals_wider() -> None:
     alike = played(lambda w, n, b, s, a: 0.3 + 0.25 * a, often, arms=60)
     widths = [one.high - one.low for fitted in (apart, alike) for one in effects_of(fitted, replicates=200)]
     assert widths[0] > 1.2 * widths[1]
+
+
+def test_few_arms_are_told_and_their_intervals_are_those_of_their_records() -> None:
+    fitted = played(plain, often, arms=1, weeks=300)
+    one = effects_of(fitted, replicates=400)[0]
+    visits = fitted.counts[0].sum(axis=2)
+    share = fitted.counts[0, :, :, 1] / visits
+    error = np.sqrt(((visits.sum(axis=1) / visits.sum())[:, np.newaxis] ** 2 * share * (1 - share) / visits).sum())
+    assert one.high - one.low == pytest.approx(2 * 1.96 * error, rel=0.2)
+    check = found(fitted)["what is known"]
+    assert check.verdict == "problem"
+    assert check.words.startswith("only 1 arm of which anything is known")
+    assert "too few to part them into halves" in rmab.data.evaluate(fitted, 1, replicates=40).model_free.refused

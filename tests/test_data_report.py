@@ -60,6 +60,19 @@ def test_nothing_in_a_figure_lies_outside_of_it() -> None:
         assert edge.y0 <= box.y0 < box.y1 <= edge.y1, text
 
 
+def test_groups_that_are_not_shown_are_counted() -> None:
+    fitted = mothers(120, 20, groups=("age",))
+    calls, found = weekly_list(fitted, 12), evaluate(fitted, 12, horizon=4, replicates=40)
+    effects, reached = effects_of(fitted, replicates=40), reach_of(calls)
+    several = (
+        [replace(reached[0], group=f"group {k}") for k in range(50)],
+        [replace(effects[0], group=f"group {k}") for k in range(50)],
+    )
+    page = render_programme(fitted, calls, found, checks_of(fitted, replicates=40), several[1], several[0])
+    assert "The first 40 of 50 groups, by calls that each gets." in page
+    assert "The first 40 of 50 groups, by their effect." in page
+
+
 def test_reach_adds_up_to_the_budget() -> None:
     calls = weekly_list(mothers(300, 30), 30)
     reached = reach_of(calls)

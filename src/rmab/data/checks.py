@@ -14,7 +14,7 @@ from rmab.data.effects import Effect, effects_of
 from rmab.data.faults import listed
 from rmab.data.fit import Fit
 from rmab.data.log import Log, Transitions
-from rmab.data.resampling import Resampler
+from rmab.data.resampling import FEW_ARMS, Resampler
 from rmab.data.shrinkage import shrunk
 from rmab.data.significance import FEW, FINE, PROBLEM, SURE, WATCH, Test, by_lot, calibration_error, homogeneity
 
@@ -82,6 +82,10 @@ def _visits(fit: Fit) -> Check:
     never = [f"'{log.state_names[s]}' {words[a]}" for s, a in np.argwhere(fit.rows.unseen)]
     if never:
         return Check(name, float(visits.min()), PROBLEM, f"nothing is known of {listed(never)}: never seen in any group")
+    arms = int(np.unique(log.transitions.arm).size)
+    if arms < FEW_ARMS:
+        said = f"only {many(arms, 'arm')} of which anything is known: how arms differ cannot be told; intervals leave it out"
+        return Check(name, float(arms), PROBLEM, said)
     little = [
         f"{fit.cells[g]} in '{log.state_names[s]}' {words[a]} ({visits[g, s, a]})" for g, s, a in np.argwhere(visits < FEW)
     ]

@@ -5,8 +5,8 @@ within the error of estimation. So arms are weighted at random, the model is fit
 drawn (`resampling.py`): each replicate is a world that the log allows. The plan is played in each, and so are its rivals.
 How far the differences lie from their mean, the middle 95% of them, is the interval around the estimate.
 
-Not around their mean: random weights add noise, which the model of a replicate takes for differences between groups, and
-that favours the plan. The estimate itself has no such bias, because it is shrunk (docs/log.md has the study of both).
+The estimate may err in two ways that nearly cancel: a plan looks better in the model that it was made for than it is, and
+groups that are shrunk look more alike than they are. Corrections that were tried did not help (studies/log_optimism.py).
 
 In each world a plan is made anew as well. What it earns more than ours is what better knowledge would be worth.
 """

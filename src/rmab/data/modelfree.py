@@ -144,6 +144,8 @@ class Halves:
 
     def refusal(self, word: str) -> str:
         """Return why there can be no check; nothing where there can."""
+        if self.resampler.few:
+            return f"there are only {self.resampler.known} arms with records, too few to part them into halves"
         if self.acts <= 0:
             return f"the plan would have made no {word} in the states of the log"
         if self.overlap < 1 - GROUPS_LOST:

@@ -4,8 +4,9 @@ Arms are the independent units of a log: records of one arm hang together. So ev
 number, and the model is fitted to the weighted records: the Bayesian bootstrap over arms (Rubin 1981). The prior of the
 shrinkage is drawn, too, as records of its own (gamma numbers whose mean is its strength times its centre): else groups
 that borrow most of what is known of them would look far too sure. Its strength m is drawn from the marginal likelihood of
-the weighted counts, with a prior that is uniform in the standard deviation between groups, 1 / sqrt(m) (Gelman 2006):
-where groups are few, the most likely strength is often infinite, and tells nothing of those that are nearly as likely.
+the counts as they are (random weights would add noise, which looks like differences between groups), with a prior that is
+uniform in the standard deviation between groups, 1 / sqrt(m) (Gelman 2006): where groups are few, the most likely strength is often infinite, and tells nothing of those that are nearly as likely. Of
+fewer than ten arms nobody can tell how they differ: transitions are then weighted one by one, as if arms were alike.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from rmab.data.shrinkage import Tree, drawn_strengths, pooled_rows, posterior, t
 
 ALONE = 2.0  # visits that a prior is worth where a group stands on its own records
 LEVEL = 0.95  # of all intervals
+FEW_ARMS = 10  # arms with records, below which weights of arms would show next to nothing
 LEAST_DRAWS = 40  # below which the smallest and the largest lie too close for 95%
 
 
@@ -42,11 +44,24 @@ class Resampler:
         kind = (moves.state * 2 + moves.action) * states + moves.after
         size = 2 * states * states
         both, self.times = np.unique(moves.arm * size + kind, return_counts=True)
+        self.known = int(np.unique(both // size).size)
         self.arm, self.place = both // size, fitted.cell_of[both // size] * size + both % size
 
     def counts(self, weights: FloatArray) -> FloatArray:
         """(G, S, 2, S) the transitions, every arm (N,) weighted."""
         found = np.bincount(self.place, weights=self.times * weights[self.arm], minlength=int(np.prod(self.shape)))
+        return np.asarray(found.reshape(self.shape), dtype=np.float64)
+
+    @property
+    def few(self) -> bool:
+        """Whether arms are too few to tell how much they differ."""
+        return self.known < FEW_ARMS
+
+    def weighted(self, rng: np.random.Generator) -> FloatArray:
+        """(G, S, 2, S) the transitions, every arm weighted at random; where arms are few, every transition."""
+        if not self.few:
+            return self.counts(rng.exponential(size=self.arms))
+        found = np.bincount(self.place, weights=rng.gamma(self.times), minlength=int(np.prod(self.shape)))
         return np.asarray(found.reshape(self.shape), dtype=np.float64)
 
     def alone(self, rng: np.random.Generator | None = None) -> FloatArray:
@@ -56,12 +71,12 @@ class Resampler:
         """
         if rng is None:
             return posterior(self.counts(np.ones(self.arms)), ALONE * self.fitted, self.fitted)
-        counts = self.counts(rng.exponential(size=self.arms))
+        counts = self.weighted(rng)
         return posterior(counts, rng.gamma(ALONE * self.fitted), self.fitted)
 
     def drawn(self, rng: np.random.Generator) -> FloatArray:
         """(G, S, 2, S) what the kernels may be."""
-        return drawn_rows(self.counts(rng.exponential(size=self.arms)), self.strength, self.tree, rng, self.told)
+        return drawn_rows(self.weighted(rng), self.strength, self.tree, rng, self.told)
 
 
 def drawn_rows(

@@ -89,6 +89,8 @@ def render_programme(
         never=_never(reached),
         effects=_effects(effects),
         unseen=_unseen(effects),
+        group_count=len(reached),
+        known_count=len(effects) - len(_unseen(effects)),
         effect_what=effects[0].what,
         in_points=effects[0].in_points,
         doubts=[one for one in checks if one.verdict != FINE],
