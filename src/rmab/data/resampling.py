@@ -5,8 +5,9 @@ number, and the model is fitted to the weighted records: the Bayesian bootstrap 
 shrinkage is drawn, too, as records of its own (gamma numbers whose mean is its strength times its centre): else groups
 that borrow most of what is known of them would look far too sure. Its strength m is drawn from the marginal likelihood of
 the counts as they are (random weights would add noise, which looks like differences between groups), with a prior that is
-uniform in the standard deviation between groups, 1 / sqrt(m) (Gelman 2006): where groups are few, the most likely strength is often infinite, and tells nothing of those that are nearly as likely. Of
-fewer than ten arms nobody can tell how they differ: transitions are then weighted one by one, as if arms were alike.
+uniform in the standard deviation between groups, 1 / sqrt(m) (Gelman 2006): where groups are few, the most likely strength
+is often infinite, and tells nothing of those that are nearly as likely. Of fewer than ten arms nobody can tell how they
+differ: transitions are then weighted one by one, as if arms were alike.
 """
 
 from __future__ import annotations
