@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -129,19 +130,19 @@ class MirrorDescent(Learner):
         """Return the plan in force: as it is kept, or made anew."""
         if self._parts.step.stored:
             return Stepped(state.arrays["mass"], int(state.arrays["iterations"]))
-        sets = self._sets(pools, state.of("refresh"), state.arrays["sets.counts"], state.episode)
-        plan = self._again(state, pools, sets)
-        return replace(plan, iterations=int(state.arrays["iterations"]))
+        known = (state.of("refresh"), state.arrays["sets.counts"], state.episode)
+        plan = self._parts.step.last(state.of("step"), pools, partial(self._sets, pools, *known))
+        return replace(check_plan(self._parts.step, pools, plan), iterations=int(state.arrays["iterations"]))
 
     def _again(self, state: State, pools: Pools, sets: TransitionSets) -> Stepped:
         return check_plan(self._parts.step, pools, self._parts.step.again(state.of("step"), pools, sets))
 
     def _executed(self, state: State, pools: Pools, plan: Stepped) -> Plan:
         """Return the policy of a plan, its looks included."""
-        policy = self._policy(pools, plan)
+        policy, rest = self._policy(pools, plan), (plan.mass, pools.block_of, plan.iterations, plan.visits)
+        del plan  # its shares are in the policy, and may be large
         prices, luck = self._parts.step.prices(state.of("step")), (state.seed, state.episode)
-        policy = self._parts.looks.added(state.of("looks"), policy, pools, prices, luck)
-        return Plan(policy, plan.mass, pools.block_of, plan.iterations, plan.visits)
+        return Plan(self._parts.looks.added(state.of("looks"), policy, pools, prices, luck), *rest)
 
     def _policy(self, pools: Pools, plan: Stepped) -> Policy:
         execute = self._parts.execute.drawing() if plan.drawn else self._parts.execute

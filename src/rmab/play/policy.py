@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -94,19 +94,33 @@ class IndexPolicy:
     def __init__(self, table: ArrayLike, budget: ArrayLike, *, rule: Rule = "fill", rounding: Rounding = "top") -> None:
         try:
             given = as_floats(table, "table")
-            if given.ndim not in (2, 3) or 0 in given.shape:
-                raise PolicyError(f"table must have shape (N, H, S) or (N, S), got {given.shape}")
+        except ModelError as error:
+            raise PolicyError(str(error)) from error
+        if given.ndim not in (2, 3) or 0 in given.shape:
+            raise PolicyError(f"table must have shape (N, H, S) or (N, S), got {given.shape}")
+        self._keep(_steps_first(given), budget, rule, rounding)
+
+    @classmethod
+    def of_steps(cls, table: FloatArray, budget: ArrayLike, *, rule: Rule = "fill", rounding: Rounding = "top") -> Self:
+        """Return the policy of a table with steps first, (H, N, S), which it takes over: without a copy, and read-only."""
+        made = cls.__new__(cls)
+        made._keep(frozen(table).transpose(1, 0, 2), budget, rule, rounding)
+        return made
+
+    def _keep(self, table: FloatArray, budget: ArrayLike, rule: Rule, rounding: Rounding) -> None:
+        """Check everything, and keep it."""
+        try:
             several = as_floats(budget, "budget") if is_list(budget) else budget
-            steps = given.shape[1] if given.ndim == 3 else np.size(several)
-            limit = checked_limits(several, len(given), steps)
+            steps = table.shape[1] if table.ndim == 3 else np.size(several)
+            limit = checked_limits(several, len(table), steps)
         except ModelError as error:
             raise PolicyError(str(error)) from error
         if not isinstance(rule, str) or rule not in get_args(Rule):
             raise PolicyError(f"rule must be 'fill', 'at-most' or 'auto', got {rule!r:.40}")
         if not isinstance(rounding, str) or rounding not in ("top", "dependent"):
             raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r:.40}")
-        _check_values(given, rounding)
-        object.__setattr__(self, "table", _steps_first(given))
+        _check_values(table, rounding)
+        object.__setattr__(self, "table", table)
         object.__setattr__(self, "budget", limit)
         object.__setattr__(self, "rule", rule)
         object.__setattr__(self, "rounding", rounding)
@@ -239,9 +253,9 @@ def check_place(h: int, states: IntArray, arms: int, steps: int | None, most: in
 
 
 def _check_values(table: FloatArray, rounding: Rounding) -> None:
-    bad = ~np.isfinite(table) if rounding == "top" else ~((table >= 0) & (table <= 1))
-    if bad.any():
-        where = tuple(int(i) for i in np.argwhere(bad)[0])
+    fine = np.isfinite(table) if rounding == "top" else (table >= 0) & (table <= 1)
+    if not fine.all():
+        where = tuple(int(i) for i in np.argwhere(~fine)[0])
         names = ("arm", "step", "state") if table.ndim == 3 else ("arm", "state")
         place = ", ".join(f"{name} {i}" for name, i in zip(names, where, strict=True))
         need = "a finite index" if rounding == "top" else "a probability in [0, 1]"

@@ -64,7 +64,9 @@ def check_plan(part: Part, pools: Pools, plan: Stepped) -> Stepped:
         _require(
             part, not getattr(part, "stored", True), "plans must have a mass, as this kind of step is declared to store it"
         )
-        share = plan.shares
+        if plan.share is None:
+            return plan
+        share = plan.share
         _require(part, share.shape == shape[:3], f"the shares are {share.shape}, not {shape[:3]}")
         fine = bool(((share >= -ROUNDING) & (share <= 1 + ROUNDING)).all())
         _require(part, fine, "a share is not within [0, 1]")

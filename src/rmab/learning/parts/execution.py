@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
 from rmab.common.arrays import FloatArray
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Part
@@ -35,7 +37,7 @@ class TopB(Execution):
 
     def policy(self, pools: Pools, share: FloatArray) -> Policy:
         """Return the index policy of the shares."""
-        return IndexPolicy(share[pools.block_of], pools.view.budget, rule=self.rule)
+        return IndexPolicy.of_steps(_of_arms(pools, share), pools.view.budget, rule=self.rule)
 
     def drawing(self) -> Execution:
         """Return dependent rounding, with the same rule."""
@@ -50,8 +52,16 @@ class DependentRounding(Execution):
 
     def policy(self, pools: Pools, share: FloatArray) -> Policy:
         """Return the policy that draws."""
-        return IndexPolicy(share[pools.block_of], pools.view.budget, rule=self.rule, rounding="dependent")
+        return IndexPolicy.of_steps(_of_arms(pools, share), pools.view.budget, rule=self.rule, rounding="dependent")
 
     def drawing(self) -> Execution:
         """Return itself."""
         return self
+
+
+def _of_arms(pools: Pools, share: FloatArray) -> FloatArray:
+    """(H, N, S) the share of every arm, from that of its block (C, H, S): laid out as policies are, in one copy."""
+    table = np.empty((share.shape[1], pools.block_of.size, share.shape[2]))
+    for h, step in enumerate(table):
+        np.take(share[:, h], pools.block_of, axis=0, out=step)
+    return table

@@ -75,9 +75,9 @@ class Looks(Part):
             return policy
         steps = _cheapest(budgets, prices, arms.size, rng)
         drawn = policy.rounding == "dependent"
-        table = np.array(policy.table)
-        table[arms, steps] = 1.0 if drawn else FIRST
-        return IndexPolicy(table, policy.budget, rule=policy.rule, rounding=policy.rounding)
+        table = np.array(policy.by_step(budgets.size), order="C")
+        table[steps, arms] = 1.0 if drawn else FIRST
+        return IndexPolicy.of_steps(table, policy.budget, rule=policy.rule, rounding=policy.rounding)
 
 
 def _of_arms(pools: Pools, rows: BoolArray) -> BoolArray:

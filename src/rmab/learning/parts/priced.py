@@ -21,7 +21,7 @@ from rmab.learning.kept import Declared, Kept
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Episode
 from rmab.learning.parts.rewards import Estimate
-from rmab.learning.parts.steps import Step, Stepped
+from rmab.learning.parts.steps import MadeSets, Step, Stepped
 from rmab.learning.pools import Pools
 from rmab.learning.state import Memory
 from rmab.model.time import by_phase, cells
@@ -37,6 +37,7 @@ TRIALS = 3  # softer plans that are tried where one cannot be certified
 RECENT = 0.9  # what is left of what was believed, and came true, after an episode
 TRIAL = 2  # episodes before forecasts are judged
 HUGE = 1e15  # sums beyond are no numbers of a learner
+SMALL = 100_000  # shares of a plan that is kept as it is; larger ones are made anew from their prices
 
 TRUST = "least part of the gain believed in that must come true for forecasts to be trusted; 0: always"
 FORECAST, PAST = "forecast", "past"  # the two plans: with what is expected, and with the mean of what was
@@ -81,7 +82,8 @@ class Priced(Step):
             several[f"{name}.curvature"] = Kept((horizon, horizon), optional=True)
         sums = {name: Kept((), "f", -HUGE, HUGE) for name in ("believed", "realised")}
         tables = {name: Kept(pairs, "f", -HUGE, HUGE) for name in ("lead", "likely", "mean")}
-        return {**several, **sums, **tables, "trusted": Kept((), "b")}
+        share = Kept((pools.weights.size, horizon, pools.view.states), "f", 0, 1, optional=True)
+        return {**several, **sums, **tables, "trusted": Kept((), "b"), "share": share}
 
     def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
         """Plan as if everything paid the most."""
@@ -117,12 +119,12 @@ class Priced(Step):
 
     def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
         """Plan with the last forecast, or the past, at the beta that it had."""
-        name = FORECAST if memory["trusted"] else PAST
-        prices, steps = memory[f"{name}.prices"], pools.view.horizon
-        known = (memory[f"{name}.reward"], float(memory[f"{name}.beta"]), Warm(prices[-steps:]))
-        plan = _solved(pools, sets, *known)
-        visits = partial(_visits, pools, plan)
-        return Stepped(share=plan.share, iterations=plan.passes, drawn=not memory["trusted"], visits=visits)
+        plan = _again(memory, pools, sets)
+        return _in_force(memory, pools, sets, plan.share, plan.passes)
+
+    def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> Stepped:
+        """Return the last plan: as it was kept, or made again."""
+        return _in_force(memory, pools, sets, memory["share"]) if "share" in memory else self.again(memory, pools, sets())
 
     def prices(self, memory: Memory) -> FloatArray | None:
         """(H,) what an activation is worth at each step of the last plan."""
@@ -147,7 +149,25 @@ class Priced(Step):
 
 def _stepped(found: Found, memory: Memory, passes: int | None = None, *, drawn: bool = False) -> Stepped:
     plan = found.plan
-    return Stepped(None, plan.passes if passes is None else passes, memory, plan.share, drawn)
+    kept = {**memory, "share": plan.share} if plan.plans.nodes <= SMALL else memory
+    return Stepped(None, plan.passes if passes is None else passes, kept, kept.get("share"), drawn)
+
+
+def _in_force(memory: Memory, pools: Pools, sets: TransitionSets | MadeSets, share: FloatArray, passes: int = 0) -> Stepped:
+    """Return the plan of this share; visits are asked for rarely, and nothing is kept for them until then."""
+    return Stepped(None, passes, {}, share, not memory["trusted"], partial(_visited, memory, pools, sets))
+
+
+def _visited(memory: Memory, pools: Pools, sets: TransitionSets | MadeSets) -> FloatArray:
+    """(C * K, S, 2) the visits of the plan in force."""
+    return _visits(pools, _again(memory, pools, sets if isinstance(sets, TransitionSets) else sets()))
+
+
+def _again(memory: Memory, pools: Pools, sets: TransitionSets) -> Solved:
+    """Return the plan in force, made from its prices; for the steps that are left, where they are fewer."""
+    name = FORECAST if memory["trusted"] else PAST
+    warm = Warm(memory[f"{name}.prices"][-pools.view.horizon :])
+    return _solved(pools, sets, memory[f"{name}.reward"], float(memory[f"{name}.beta"]), warm)
 
 
 def _solved(pools: Pools, sets: TransitionSets, reward: FloatArray, beta: float, warm: Warm | None) -> Solved:

@@ -33,10 +33,12 @@ STEEP = 300.0  # exponents beyond are always centred, lest exp overflow
 PART = 0.1  # of what the plan gains may be lost to entropy
 LEAST, GREATEST, GROWTH, TRIALS = 10.0, 500.0, 4.0, 3  # beta: first, greatest; per trial and episode; trials per episode
 
+MadeSets = Callable[[], TransitionSets]  # makes the sets of every block when they are asked for
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stepped:
-    """A plan, and what the step keeps. It has a mass, or a share.
+    """A plan, and what the step keeps. It has a mass; or a share, unless `last` is to make it from the memory.
 
     Parameters
     ----------
@@ -97,6 +99,10 @@ class Step(Part, ABC):
         Given are the memory and the sets of every block; what the plan would keep is dropped.
         """
         raise ModelError(f"{type(self).__name__} plans for the start, budget and horizon of the view only")
+
+    def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> Stepped:
+        """Return the plan that `begin` or `move` made last, where it is not stored; override where the memory has it."""
+        return self.again(memory, pools, sets())
 
     def prices(self, memory: Memory) -> FloatArray | None:  # noqa: ARG002
         """Override where it is known: (H,) what an activation is worth at each step."""

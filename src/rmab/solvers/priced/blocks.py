@@ -8,15 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import Element, FloatArray, IntArray, ReadOnly, frozen, sealed
+from rmab.common.arrays import Element, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_tolerance
+from rmab.common.forks import cached_property
 from rmab.common.memory import check_memory
-from rmab.common.threads import chunks_of, each
 from rmab.errors import ModelError
-from rmab.solvers.priced.compiled.passes import node_values, occupy, tally
+from rmab.solvers.priced.compiled.passes import node_values, occupy
 from rmab.solvers.priced.compiled.program import Program
+from rmab.solvers.priced.plans import Plans
 from rmab.solvers.priced.program import make_program, of_blocks, units_of
-from rmab.solvers.priced.search import PIECE, Search
+from rmab.solvers.priced.search import Search
 from rmab.solvers.units import Units
 
 FAINTEST = 1e-10  # what rewards of the last step must count at least: prices of later ones would be rounding
@@ -40,8 +41,6 @@ class Priced(ReadOnly):
         What one more activation at each step would be worth.
     use : (H,) float array
         The arms that are active at each step, on average: no more than the budget, up to rounding (a part of 1e-9).
-    share : (C, H, S) float array
-        For each block, the part of the mass in a state that is activated at a step; in states that are never visited, too.
     beta : float
         The inverse temperature.
     passes, curvatures : int
@@ -55,6 +54,8 @@ class Priced(ReadOnly):
         What was planned.
     discounts : (H,) float array
         What the rewards of every step count.
+    plans : Plans
+        The shares, as the solver has them.
     """
 
     value: float
@@ -62,7 +63,6 @@ class Priced(ReadOnly):
     gap: float
     prices: FloatArray
     use: FloatArray
-    share: FloatArray
     beta: float
     passes: int
     curvatures: int
@@ -70,18 +70,34 @@ class Priced(ReadOnly):
     units: Units
     program: Program
     discounts: FloatArray
+    plans: Plans
 
     def __repr__(self) -> str:
         numbers = f"value {self.value:.6g}, bound {self.bound:.6g}, gap {self.gap:.0e}, {self.prices.size} steps"
         return f"{type(self).__name__}({numbers}, {self.passes} passes)"
 
+    @cached_property
+    def share(self) -> FloatArray:
+        """(C, H, S) the part of a block's mass in a state that is activated at a step; in states never visited, too."""
+        return frozen(self.plans.by_block(*self._point))
+
+    @property
+    def _point(self) -> tuple[float, FloatArray]:
+        """Beta in units of the rewards, and the prices that go with it (H,)."""
+        return self.beta * self.units.scale, self.beta * self.prices
+
+    @property
+    def _sizes(self) -> tuple[int, int, int]:
+        """Blocks, steps and states."""
+        return self.plans.blocks, self.prices.size, self.program.start.shape[1]
+
     @property
     def values(self) -> FloatArray:
         """(C, H, S) the softened value of every state from each step on, prices paid; built on demand."""
-        (blocks, horizon, states), program = self.share.shape, self.program
+        (blocks, horizon, states), program = self._sizes, self.program
         batches, _, lanes = program.start.shape
         nodes = np.empty((batches, horizon, states * lanes))
-        node_values(program, self.beta * self.units.scale, self.beta * self.prices, nodes)
+        node_values(program, *self._point, nodes)
         values = of_blocks(nodes, program, blocks)
         values /= self.beta
         least = self.units.least.reshape(blocks, -1)[:, program.phase_of]
@@ -97,26 +113,18 @@ class Priced(ReadOnly):
 
         They are discounted, and all arms of a block count. blind: under the blind policy instead.
         """
-        blocks, _, states = self.share.shape
-        program, size = self.program, len(self.program.reward) // len(self.program.start)
-        table, share = np.empty((blocks * size, states, 2)), np.empty((0, 0, 0)) if blind else self.share
-
-        def part(first: int, last: int) -> None:
-            tally(program, first, last, sealed(share), table)
-
-        each(chunks_of(blocks, max(1, PIECE // self.share[0].size)), part)
-        return table
+        return self.plans.visits(*self._point, blind=blind)
 
     @property
     def mass(self) -> FloatArray:
         """(C, H, S, 2) the mass of each block in a state under an action at a step, discounted; built on demand."""
-        blocks, _, states = self.share.shape
+        blocks, _, states = self._sizes
         start = self.program.start.transpose(0, 2, 1).reshape(-1, states)[:blocks]
         return self._occupancy(np.arange(blocks), np.ascontiguousarray(start))
 
     def _occupancy(self, block_of: IntArray, start: FloatArray) -> FloatArray:
         """(N, H, S, 2) the occupancy of arms of these blocks (N,), from these masses (N, S)."""
-        _, horizon, states = self.share.shape
+        _, horizon, states = self._sizes
         check_memory(f"the occupancy of {len(start)} arms and {horizon} steps", 16.0 * len(start) * horizon * states)
         occupancy = np.empty((len(start), horizon, states, 2))
         occupy(self.program, block_of, start, self.share, occupancy)
@@ -220,19 +228,19 @@ def solved(
         steep = f"beta: {inverse:.3g} times {units.scale:.3g}, the range of the rewards,"
         raise ModelError(f"{steep} is too steep to compute with; the limit is {STEEPEST:.0e}")
     program = make_program(kernels, kernel_of, units.reward, start, budget, phase_of)
+    del kernels  # they are in the program, and may be large
     search = Search(program, blocks, budget * discounts)  # masses are discounted, and so is what they may use
     prices = None if prices is None else prices / units.scale
     point, matrix = search.solve(eta, wanted, prices, None if curvature is None else curvature / inverse)
     phi, _, missing = search.standing(point)
     bound, value = phi / eta, (phi - missing) / eta
     earned, most = (units.whole(one, start.sum(axis=1), phase_of, discounts) for one in (value, bound))
-    share = of_blocks(search.share, program, blocks)
     use = point.use / np.maximum(discounts, 1e-300)
-    answer = (earned, most, units.gap(bound, value), point.prices / inverse, use, share, inverse)
-    for array in answer[3:6]:
+    answer = (earned, most, units.gap(bound, value), point.prices / inverse, use, inverse)
+    for array in answer[3:5]:
         frozen(array)
     curvature = None if matrix is None else frozen(matrix * inverse)
-    return Priced(*answer, search.passes, search.curvatures, curvature, units, program, discounts)
+    return Priced(*answer, search.passes, search.curvatures, curvature, units, program, discounts, search.plans)
 
 
 def _begun(warm: Priced | Warm | ArrayLike | None, horizon: int) -> tuple[FloatArray | None, FloatArray | None]:

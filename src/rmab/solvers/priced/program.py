@@ -57,7 +57,7 @@ def make_program(
 
 
 def of_blocks(table: FloatArray, program: Program, blocks: int) -> FloatArray:
-    """(C, H, S) a table of nodes (M, H, S*L), block by block."""
-    batches, states, lanes = program.start.shape
-    apart = table.reshape(batches, -1, states, lanes).transpose(0, 3, 1, 2)
-    return np.ascontiguousarray(apart.reshape(batches * lanes, -1, states)[:blocks])
+    """(C, H, S) a table of the nodes of some batches (., H, S*L), block by block."""
+    _, states, lanes = program.start.shape
+    apart = table.reshape(*table.shape[:2], states, lanes).transpose(0, 3, 1, 2)
+    return np.ascontiguousarray(apart.reshape(-1, table.shape[1], states)[:blocks])

@@ -23,12 +23,11 @@ from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.threads import chunks_of, each
 from rmab.errors import SolverError
 from rmab.solvers.priced.compiled.curvature import curve
-from rmab.solvers.priced.compiled.passes import evaluate
 from rmab.solvers.priced.compiled.program import Program
 from rmab.solvers.priced.compiled.quadratic import learn
 from rmab.solvers.priced.compiled.steps import judge, propose, standing
+from rmab.solvers.priced.plans import PIECE, Plans
 
-PIECE = 100_000  # nodes per piece of work: fixed, so that sums do not depend on the number of threads
 SAMPLE, PART = 512, 8  # blocks that the exact matrix is made of: as many as this, or one in so many
 ROUNDING = 1e-9  # part of a budget by which plans may exceed it: the gap counts it; less, where they are nearly blind
 SPARE = 1e-4  # most of a budget that is left unused on purpose; less, where plans are nearly blind whatever the prices
@@ -53,16 +52,15 @@ class Point(NamedTuple):
 
 
 class Search:
-    """The search for one programme with this budget (H,). Its `share` (M,H,S*L) is that of the last evaluation."""
+    """The search for one programme with this budget (H,). Its `plans` are those of the last evaluation."""
 
     def __init__(self, program: Program, blocks: int, budget: FloatArray) -> None:
-        batches, states, lanes = program.start.shape
+        batches, _, lanes = program.start.shape
         self.program, self.budget, self.blocks = program, budget, blocks
         self.total = float(program.start.sum())
         self.open = (budget > 0) & (budget < self.total)  # the steps that need a price
         self.least = LEAST * np.maximum(budget, 1e-300)
-        self.share, self.loose_of = np.empty((batches, budget.size, states * lanes)), np.empty((batches, lanes))
-        self.chunks = chunks_of(batches, max(1, PIECE // self.share[0].size))
+        self.plans, self.loose_of = Plans(program, blocks), np.empty((batches, lanes))
         self.passes = self.curvatures = 0
         self.gap = np.inf  # the least that a feasible point had
 
@@ -167,10 +165,9 @@ class Search:
         self.passes += 1
 
         def part(first: int, last: int) -> tuple[float, FloatArray, FloatArray]:
-            used, loose = np.empty_like(prices), np.empty_like(prices)
-            return evaluate(self.program, first, last, eta, prices, self.share, self.loose_of, used, loose), used, loose
+            return self.plans.evaluate(first, last, eta, prices, self.loose_of)[:3]
 
-        parts = each(self.chunks, part)
+        parts = each(self.plans.pieces, part)
         if len(parts) == 1:
             return Point(eta, prices, *parts[0])
         value, used, loose = zip(*parts, strict=True)
@@ -180,12 +177,14 @@ class Search:
         """(H, H) the second derivatives of phi at the point that was evaluated last, perhaps from a sample of the blocks."""
         self.curvatures += 1
         sample, weight = self.sampled()
-        horizon, size = self.budget.size, max(64, PIECE // (10 * self.share[0, :, 0].size * self.program.start.shape[1]))
+        _, states, lanes = self.program.start.shape
+        horizon, size = self.budget.size, max(64, PIECE // (10 * self.budget.size * states))
 
         def part(first: int, last: int) -> tuple[FloatArray, FloatArray]:
             hessian, spread = np.empty((horizon, horizon)), np.empty(horizon)
             some = (sample[first:last], weight[first:last], CERTAIN * self.total, FAINT)
-            curve(self.program, *some, self.share, hessian, spread)
+            share = self.plans.of(sample[first] // lanes, sample[last - 1] // lanes + 1, point.eta, point.prices)
+            curve(self.program, *some, *share, hessian, spread)
             return hessian, spread
 
         parts = each(chunks_of(sample.size, size), part)

@@ -10,7 +10,7 @@ advantage, in every state, visited or not. What is left is a smooth convex funct
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -148,4 +148,5 @@ def soften(
     blocks = Blocks.of(problem, checked_table(problem, reward, "soften"))
     sizes = (np.arange(len(blocks.kernels)), blocks.reward, blocks.start, problem.budgets.astype(np.float64))
     answer = solved(blocks.kernels, *sizes, blocks.phase_of, problem.discounts, beta, warm, tolerance)
-    return Softened(**vars(answer), problem=problem, blocks=blocks)
+    own = {one.name: getattr(answer, one.name) for one in fields(answer)}
+    return Softened(**own, problem=problem, blocks=blocks)

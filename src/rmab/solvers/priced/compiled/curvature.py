@@ -114,13 +114,15 @@ def curve(
     certain: float,
     faint: float,
     share: FloatArray,
+    base: int,
     hessian: FloatArray,
     spread: FloatArray,
 ) -> None:
     """Write the second derivatives of the value of some blocks, times their weight, into hessian (H,H), upper half.
 
-    Place H - 1 - h stands for the scaled price of step h. share (M,H,S*L) is that of the point. Choices by which less mass
-    than `certain` could go either way are left out, and so are derivatives that are `faint`. spread (H,): the mass of these
+    Place H - 1 - h stands for the scaled price of step h. share (.,H,S*L) is that of the point, from batch `base` on.
+    Choices by which less mass than `certain` could go either way are left out, and so are derivatives that are `faint`.
+    spread (H,): the mass of these
     blocks that could go either way at every step, times their weight.
     """
     begins, columns, chances = program.begins, program.columns, program.chances
@@ -134,11 +136,12 @@ def curve(
     spread[:] = 0.0
     for k in range(sample.size):
         m, lane = sample[k] // lanes, sample[k] % lanes
+        plan = share[m - base]
         for s in range(states):
             mass[0, s] = start[m, s, lane]
         for h in range(horizon - 1):
             row = (m * phases + phase_of[h]) * states * 2
-            follow(begins, columns, chances, row, lane, lanes, share[m, h], mass[h], mass[h + 1])
+            follow(begins, columns, chances, row, lane, lanes, plan[h], mass[h], mass[h + 1])
         low = 0
         for h in range(horizon - 1, -1, -1):
             own, filled = horizon - 1 - h, 0  # the derivatives at h + 1 fill the places below `own`
@@ -146,7 +149,7 @@ def curve(
             for s in range(states):
                 for j in range(low, own + 1):
                     here[s, j] = 0.0
-                now, part = mass[h, s], share[m, h, s * lanes + lane]
+                now, part = mass[h, s], plan[h, s * lanes + lane]
                 if now == 0.0:
                     continue
                 here[s, own] = -part

@@ -62,14 +62,15 @@ def evaluate(
     eta: float,
     prices: FloatArray,
     share: FloatArray,
+    base: int,
     loose_of: FloatArray,
     used: FloatArray,
     loose: FloatArray,
 ) -> float:
     """Make the plans of the batches from first to last at scaled prices (H,): return their value, what they pay deducted.
 
-    Writes share (M,H,S*L), and at every step (H,): used, the active mass, and loose, the mass that could go either way.
-    loose_of (M,L) has the same of every block, summed over the steps.
+    Writes share (.,H,S*L), whose first batch is `base`; and at every step (H,): used, the active mass, and loose, the mass
+    that could go either way. loose_of (M,L) has the same of every block, summed over the steps.
     """
     begins, columns, chances = program.begins, program.columns, program.chances
     phase_of, blind = program.phase_of, program.blind
@@ -79,14 +80,15 @@ def evaluate(
     ahead, here, busy, spread = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     work, total, none, value = np.empty((5, size)), np.zeros((2, horizon, size)), np.empty((0, 0)), 0.0
     for m in range(first, last):
-        backward(program, m, eta, prices, work, share[m], here, none)
+        plan = share[m - base]
+        backward(program, m, eta, prices, work, plan, here, none)
         for i in range(size):
             value += start[m, i] * here[i]
             here[i] = start[m, i]
             spread[i] = 0.0
         for h in range(horizon):
             for i in range(size):
-                part = share[m, h, i]
+                part = plan[h, i]
                 busy[i] = here[i] * part
                 here[i] -= busy[i]
                 total[0, h, i] += busy[i]
@@ -142,10 +144,10 @@ def occupy(program: Program, block_of: IntArray, start: FloatArray, share: Float
 
 
 @compiled
-def tally(program: Program, first: int, last: int, share: FloatArray, visits: FloatArray) -> None:
-    """Write the visits (C*K,S,2) of the cells of blocks from first to last, by their share (C,H,S); blind ones without it.
+def tally(program: Program, first: int, last: int, share: FloatArray, base: int, visits: FloatArray) -> None:
+    """Write the visits (C*K,S,2) of the cells of blocks from first to last, by their share (.,H,S*L); blind without it.
 
-    They are weighted as the masses of the start are, and discounted as the kernels are.
+    The first batch of share is `base`. They are weighted as the masses of the start are, and discounted as the kernels are.
     """
     begins, columns, chances = program.begins, program.columns, program.chances
     batches, states, lanes = program.start.shape
@@ -162,7 +164,7 @@ def tally(program: Program, first: int, last: int, share: FloatArray, visits: Fl
             for s in range(states):
                 if here[s] == 0.0:
                     continue
-                busy = here[s] * (share[n, h, s] if share.size > 0 else program.blind[h])
+                busy = here[s] * (share[m - base, h, s * lanes + lane] if share.size > 0 else program.blind[h])
                 for a in range(2):
                     part = busy if a == 1 else here[s] - busy
                     visits[cell, s, a] += part
