@@ -102,11 +102,18 @@ class Evaluation:
 
     def sentences(self) -> list[str]:
         """Return what it shows, in plain sentences."""
+        logged = f"going on as in the log ({self.used['as logged']:,.0f} {self.word}s a {self.period_word})"
         words = {
             "nothing": f"than without any {self.word}",
             "rotation": "than by rotation",
             "random": "than by drawing names at random",
-            "as logged": f"than by going on as in the log ({self.used['as logged']:,.0f} {self.word}s a {self.period_word})",
+            "as logged": f"than by {logged}",
+        }
+        versus = {
+            "nothing": f"to making no {self.word}",
+            "rotation": "to rotation",
+            "random": "to drawing names at random",
+            "as logged": f"to {logged}",
         }
         told = []
         for name in ("rotation", "nothing", "random", "as logged"):
@@ -117,7 +124,7 @@ class Evaluation:
             elif one.high < 0:
                 told.append(f"{value} fewer {self.unit} ({high} to {low} fewer) {words[name]}.")
             else:
-                told.append(f"No sure difference in {self.unit} ({self.said(one, signed=True)}) {words[name]}.")
+                told.append(f"No sure difference in {self.unit} {versus[name]}: {self.said(one, signed=True)}.")
         more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.2g}"
         told.append(f"Knowing the groups for sure would bring {more} more {self.unit} on top, on average.")
         return [*told, self.model_free.words]

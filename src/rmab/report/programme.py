@@ -73,6 +73,8 @@ def render_programme(
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=(folder / "report.css").read_text("utf-8") + (folder / "programme.css").read_text("utf-8"),
         word=log.word,
+        places=_many(found.budget, log.word),
+        ahead=_many(found.horizon, log.periods.unit),
         a_word=log.a_word,
         unit=found.unit,
         per=log.periods.unit,
@@ -103,15 +105,24 @@ def render_programme(
     )
 
 
+def _many(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
 def headline(fit: Fit, calls: WeeklyList, found: Evaluation) -> list[str]:
     """Return three plain sentences: against rotation, against nothing, and the list."""
     word, per = fit.log.word, fit.log.periods.unit
-    plan = f"With {found.budget:,} {word}s a {per}, the plan brings over the next {found.horizon} {per}s"
-    told = [f"{plan}: {found.sentences()[0]}", found.sentences()[1]]
-    gain = found.benefits["nothing"].value / max(found.budget * found.horizon, 1)
-    size = int(calls.active.sum())
-    told.append(f"One {word} brings {gain:.2g} {found.unit} on average. The list for {calls.label} has {size:,} names.")
-    return told
+    over, alone = found.sentences()[:2]
+    plan = f"With {_many(found.budget, word)} a {per}, over the next {_many(found.horizon, per)}"
+    sure = found.benefits["rotation"].low > 0
+    told = [f"{plan}, the plan brings {over}" if sure else f"{plan}: {over[0].lower()}{over[1:]}", alone]
+    gain = found.benefits["nothing"]
+    each = (
+        f"One {word} brings {gain.value / (found.budget * found.horizon):.2g} {found.unit} on average. "
+        if gain.low > 0
+        else ""
+    )
+    return [*told, f"{each}The list for {calls.label} has {_many(int(calls.active.sum()), 'name')}."]
 
 
 def _scale(low: float, high: float) -> tuple[float, float]:
@@ -198,6 +209,6 @@ def _never(reached: list[Reach]) -> dict[str, Any]:
     count, arms = sum(one.never * one.arms for one in reached), sum(one.arms for one in reached)
     return {
         "count": f"{count:,.0f}",
-        "part": f"{count / max(arms, 1):.0%}",
+        "part": f"{round(count) / max(arms, 1):.0%}",
         "groups": [f"{one.group} ({one.arms:,})" for one in reached if one.never > SELDOM],
     }
