@@ -1,6 +1,7 @@
 """Does a plan look better in the model that it was made for than it is, and can that be corrected?
 
     python studies/log_optimism.py --repetitions 60
+    python studies/log_optimism.py --repetitions 60 --arms 150 --weeks 20 --budget 8
 
 Made-up logs, of which the truth is known. What the estimate of the plan's benefit over rotation misses the truth by, as it
 is, and after two corrections:
@@ -27,20 +28,20 @@ from rmab.data.resampling import Resampler
 from rmab.data.shrinkage import shrunk
 from rmab.data.values import World
 
-ARMS, WEEKS, BUDGET, HORIZON = 600, 40, 30, 26
+HORIZON = 26
 WORK, LESS = 1_000_000, 200_000  # arm-periods that are simulated for a value, and for one of many
 DRAWS, SPLITS = 15, 8
 
 
-def repetition(number: int) -> dict[str, float]:
+def repetition(number: int, options: argparse.Namespace) -> dict[str, float]:
     """Return the errors of one log."""
-    made: dict[str, Any] = {"arms": ARMS, "seed": 90_000 + number}
+    made: dict[str, Any] = {"arms": options.arms, "seed": 90_000 + number}
     columns = {"arm": "id", "period": "week", "state": "state", "action": "called"}
-    table = rmab.data.example_log("mothers", weeks=WEEKS, **made)
+    table = rmab.data.example_log("mothers", weeks=options.weeks, **made)
     log = rmab.data.read_log(table, **columns, groups=["age", "district"], states=["lapsed", "wavering", "engaged"])
     fitted = rmab.data.fit(log, reward={"engaged": 1})
     truth = rmab.data.example_truth("mothers", **made).kernels[[int(one[1:]) - 1 for one in log.arms]]
-    world, kernels = World.of(fitted, BUDGET, HORIZON), np.asarray(fitted.kernels)
+    world, kernels = World.of(fitted, options.budget, HORIZON), np.asarray(fitted.kernels)
     single = replace(world, group=np.arange(len(truth)), reward=world.pays, rate=world.rate[world.group])
     mean = np.stack([truth[fitted.cell_of == g].mean(axis=0) for g in range(len(kernels))])
     found = {}
@@ -83,9 +84,12 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=60)
-    several = []
-    for number in range(parser.parse_args().repetitions):
-        several.append(repetition(number))
+    parser.add_argument("--arms", type=int, default=600)
+    parser.add_argument("--weeks", type=int, default=40)
+    parser.add_argument("--budget", type=int, default=30)
+    options, several = parser.parse_args(), []
+    for number in range(options.repetitions):
+        several.append(repetition(number, options))
         print(f"{number + 1} done", flush=True)  # noqa: T201
     print("| estimate of the benefit over rotation | mean error | its spread |\n|---|---:|---:|")  # noqa: T201
     for name in ("as it is", "parametric bootstrap", "cross-fitting", "plan of one who knew"):
