@@ -10,7 +10,7 @@ from episodes import ended, view_of
 from rmab.learning import Forecast, Observed, Pools
 
 RATES = (1.0, 0.9, 0.7, 0.0)
-FADING, SHRINK, UNSURE = 0.95, 4.0, 0.3
+FADING, SHRINK, UNSURE = 0.98, 4.0, 0.3
 
 
 class Twin:
@@ -22,8 +22,12 @@ class Twin:
         self.forecast: dict[Any, float] = {}
         self.off: dict[Any, list[float]] = {}
 
-    def predictions(self, pair: Any) -> list[float]:
+    def predictions(self, pair: Any, hope: float | None = None) -> list[float]:
         own = [faded([v for _, v in self.seen[pair]], rate) for rate in self.rates]
+        if not self.levels or (pair not in self.strength and hope is None):
+            return own + own  # nothing is known of a level, or of the pair's part in it
+        if pair not in self.strength:
+            return own + [hope] * len(own)
         level = [faded([v for _, v in self.levels], rate) for rate in self.rates]
         return own + [min(max(self.profile[pair] * one, 0.0), 1.0) for one in level]
 
@@ -37,7 +41,7 @@ class Twin:
         shaped = [pair for pair in values if pair in self.strength]
         norm = sum(self.profile[pair] ** 2 for pair in shaped)
         level = sum(values[pair] * self.profile[pair] for pair in shaped) / norm if norm > 1e-6 else None
-        if level is None and not self.levels:
+        if level is None and not self.levels and max(values.values()) > 0.05:
             level = 1.0
         if level is not None:
             self.levels.append((episode, level))
@@ -47,8 +51,6 @@ class Twin:
                 pairs = self.strength.setdefault(pair, [])
                 pairs.append((level, value))
                 self.profile[pair] = sum(k * v for k, v in pairs) / sum(k * k for k, _ in pairs)
-            else:
-                self.profile.setdefault(pair, 0.0)
 
 
 def faded(values: list[float], rate: float) -> float:
@@ -67,15 +69,24 @@ def look_ahead(twins: list[Twin], episode: int, optimism: float) -> list[dict[An
     noisiest = max([s.min() for s, n in zip(scores, checks, strict=True) if n], default=UNSURE**2)
     found = []
     for one, score, n in zip(twins, scores, checks, strict=True):
-        weight = np.exp(-0.5 * min(n + SHRINK, 30) * (score / max(score.min(), 1e-12) - 1))
+        weight = np.exp(-0.5 * min(n + SHRINK, 60) * (score / max(score.min(), 1e-12) - 1))
         weight /= weight.sum()
         noise = (n * score.min() + SHRINK * noisiest) / (n + SHRINK)
-        row = {}
-        for pair, values in one.seen.items():
-            guess = float(weight @ one.predictions(pair))
-            ages = [episode - values[-1][0]] * 4 + [episode - one.levels[-1][0]] * 4
+        row: dict[Any, tuple[float, float]] = {}
+        telling = [pair for pair in one.seen if not one.levels or pair in one.strength]
+        hope = 1.0
+        for pair in telling + [pair for pair in one.seen if pair not in telling]:
+            values = one.seen[pair]
+            if len(row) == len(telling):
+                mean = float(np.mean([likely for likely, _ in row.values()])) if row else 0.0
+                hope = mean + (1 - mean) / (len(telling) + 1)
+            guess = float(weight @ one.predictions(pair, hope))
+            past = one.levels if one.levels else values
+            ages = [episode - values[-1][0]] * 4 + [episode - past[-1][0]] * 4
             numbers = [sum(r**k if k else 1 for k in range(len(values))) for r in RATES]
-            numbers += [sum(r**k if k else 1 for k in range(len(one.levels))) for r in RATES]
+            numbers += [sum(r**k if k else 1 for k in range(len(past))) for r in RATES]
+            if one.levels and pair not in one.strength:
+                ages[4:] = [0] * 4  # a hope needs no optimism
             doubts = [
                 (optimism**2 * np.log(episode + 3) / m + (1 - r) ** 2 * age) * (age > 0)
                 for m, r, age in zip(numbers, RATES * 2, ages, strict=True)
@@ -103,7 +114,7 @@ def test_forecasts_are_those_of_the_twin(seed: int) -> None:
     memory: Any = part.begin(pools)
     base = rng.uniform(0.1, 0.6, size=(3, 2, 2))
     for t in range(25):
-        factor = np.array([rng.uniform(0.5, 1.5), 1.5 if t % 7 < 4 else 0.3, 0.0 if 8 < t < 12 else 1.0])
+        factor = np.array([rng.uniform(0.5, 1.5), 1.5 if t % 7 < 4 else 0.3, 0.0 if t < 3 or 8 < t < 12 else 1.0])
         values = np.where(rng.random(base.shape) < 0.6, base * factor[:, None, None], np.nan)
         values[0] *= rng.uniform(0.8, 1.2, size=(2, 2))
         estimate = part.learn(memory, ended(pools, told(pools, values), t))
@@ -144,6 +155,18 @@ def test_noise_is_averaged_and_regimes_are_followed() -> None:
     regimes = np.repeat(rng.random((8, 2, 2)), 10, axis=0)
     late = forecast(regimes, everything).reshape(8, 10, 2, 2)[:, 4:]
     np.testing.assert_allclose(late, np.repeat(regimes[::10][:, np.newaxis], 6, axis=1), atol=0.02)
+
+
+def test_a_pair_that_was_seen_only_when_nothing_was_paid_is_hoped_for() -> None:
+    """All pairs of an arm pay 0 on some days. One that was there on such days alone must not be given up."""
+    days = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0])
+    rewards = days[:, np.newaxis, np.newaxis] * np.array([[0.1, 0.2], [0.3, 0.9]])
+    seen = lambda t: np.array([[True, True], [True, days[t] == 0]])  # noqa: E731
+    found = forecast(rewards, seen)
+    assert found[-1, 1, 1] > 0.2  # it was seen three times, and paid 0 each time
+    assert forecast(rewards, seen, together=False)[-1, 1, 1] < 0.01
+    nothing = forecast(np.zeros((8, 2, 2)), everything)
+    assert nothing[-1].max() == 0.0  # an arm that never paid is not hoped for
 
 
 def test_one_pair_tells_about_the_others_of_an_arm_that_moves_as_one() -> None:

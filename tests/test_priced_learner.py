@@ -133,7 +133,7 @@ def looking(part: Looks, memory: Any, seed: int = 0, **changes: Any) -> Any:
 
 
 def test_looks_are_made_at_the_cheapest_step() -> None:
-    memory = {"unseen": np.array([0, 3, 1, 9]), "calm": np.array(20)}
+    memory = {"unseen": np.array([0, 3, 1, 9]), "calm": np.array(20), "steps": np.array(1)}
     table = looking(Looks(most=0.2), memory).table  # two of ten activations; unseen for two episodes are due
     np.testing.assert_array_equal(table[1, :, 0], [0.5, 0.5, 0.5, 2.0, 0.5])
     np.testing.assert_array_equal(table[3, :, 0], [0.5, 0.5, 0.5, 2.0, 0.5])
@@ -143,6 +143,20 @@ def test_looks_are_made_at_the_cheapest_step() -> None:
     assert (only[:3] == 0.5).all()
     assert looking(Looks(every=0), {}).table.max() == 0.5
     assert looking(Looks(every=0.5), {**memory, "unseen": np.zeros(4, dtype=np.int64)}).table.max() == 0.5
+
+
+def test_looks_last_until_activation_has_led_where_it_leads() -> None:
+    """An active arm moves up a chain of two states: with certainty, with probability .1, or never."""
+    memory = {"unseen": np.array([0, 3, 1, 9]), "calm": np.array(5), "steps": np.array(3)}
+    table = looking(Looks(most=0.3), memory).table  # three of ten activations are one look
+    np.testing.assert_array_equal(table[3, :, 0], [0.5, 2.0, 2.0, 2.0, 0.5])
+    assert (table[:3] == 0.5).all()
+    part, pools = Looks(), Pools.of(view_of(3, 2, 20))
+    for up, steps in ((10, 2), (1, 6), (0, 1)):  # .9^k is at most .5 above .9^19, first at k = 5
+        counts = np.zeros((3, 2, 2, 2), dtype=np.int64)
+        counts[0, 0, 1], counts[1, 1, 1, 1] = (10 - up, up), 7
+        end = ended(pools, told(pools, np.full((3, 2, 2), np.nan)), 0, counts=counts)
+        assert part.learn(part.begin(pools), end, Estimate(np.zeros((3, 2, 2))))["steps"] == steps
 
 
 def test_looks_are_frequent_again_after_a_surprise() -> None:
@@ -164,7 +178,7 @@ def test_looks_grow_as_the_logarithm_of_t() -> None:
     reward = np.zeros((400, 3, 1, 2))
     reward[:, :2, 0, 1] = 1.0
     game = rmab.Task.from_rewards(problem, reward, low=0, high=1)
-    run = rmab.run(game, "ucmd")
+    run = rmab.run(game, Ucmd(looks=Looks(most=0.2)))
     lost = game.problem.budget * 4 - run.reward
     assert (lost[:20] > 0).sum() >= 8
     assert (lost[200:] > 0).sum() <= 12

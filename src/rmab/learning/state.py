@@ -51,6 +51,7 @@ class State(ReadOnly):
     seed: int
     episode: int
     arrays: Arrays
+    _parted: Mapping[str, Memory] | None = field(default=None, init=False, compare=False)  # arrays by part, once asked for
     _trusted: bool = field(default=False, init=False, compare=False)  # whether its learner made it here, or has checked it
 
     def __post_init__(self) -> None:
@@ -67,7 +68,7 @@ class State(ReadOnly):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         kept = {name: frozen(array) for name, array in state["arrays"].items()}
-        super().__setstate__({**state, "arrays": kept, "_trusted": False})
+        super().__setstate__({**state, "arrays": kept, "_trusted": False, "_parted": None})
 
     def __repr__(self) -> str:
         return f"State({self.learner.partition(' ')[0]}, episode {self.episode}, {len(self.arrays)} arrays)"
@@ -86,7 +87,14 @@ class State(ReadOnly):
 
     def of(self, part: str) -> Memory:
         """Return the arrays of one part, by the names that it gave them."""
-        return {name[len(part) + 1 :]: array for name, array in self.arrays.items() if name.startswith(f"{part}.")}
+        if self._parted is None:
+            parted: dict[str, dict[str, NDArray[Any]]] = {}
+            for name, array in self.arrays.items():
+                owner, dot, own = name.partition(".")
+                if dot:
+                    parted.setdefault(owner, {})[own] = array
+            object.__setattr__(self, "_parted", parted)
+        return dict((self._parted or {}).get(part, {}))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to one `.npz` file, atomically."""

@@ -24,6 +24,7 @@ from rmab.play.compiled.selection import select
 
 Rule = Literal["fill", "at-most", "auto"]
 Rounding = Literal["top", "dependent"]
+LARGE = 1_000_000  # numbers of a table that is worked on step by step, so that nothing else is as large
 FREE = 1e-6  # of the largest index: what is less than this below 0 may be 0, as plans are certified to no more
 
 
@@ -253,13 +254,17 @@ def check_place(h: int, states: IntArray, arms: int, steps: int | None, most: in
 
 
 def _check_values(table: FloatArray, rounding: Rounding) -> None:
-    fine = np.isfinite(table) if rounding == "top" else (table >= 0) & (table <= 1)
-    if not fine.all():
-        where = tuple(int(i) for i in np.argwhere(~fine)[0])
+    parts = table.transpose(1, 0, 2) if table.ndim == 3 and table.size > LARGE else table[np.newaxis]
+    if not all(_fine(part, rounding).all() for part in parts):
+        where = tuple(int(i) for i in np.argwhere(~_fine(table, rounding))[0])
         names = ("arm", "step", "state") if table.ndim == 3 else ("arm", "state")
         place = ", ".join(f"{name} {i}" for name, i in zip(names, where, strict=True))
         need = "a finite index" if rounding == "top" else "a probability in [0, 1]"
         raise PolicyError(f"table: {place} needs {need}, got {table[where]}")
+
+
+def _fine(table: FloatArray, rounding: Rounding) -> BoolArray:
+    return np.isfinite(table) if rounding == "top" else (table >= 0) & (table <= 1)
 
 
 def _steps_first(table: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ DIM = 1e-6  # what known profiles must add up to, squared, to tell a level from
 LOW = 0.05  # of a level that tells about a profile
 LEAST = 1e-12  # squared errors below are none
 CLEARLY = 2.0  # times the squared error of pairs by themselves that shows that they do not move as one
-SURE = 30.0  # checks that weigh on the choice of a prediction, at most
+SURE = 60.0  # checks that weigh on the choice of a prediction, at most
 PLAIN = 0.02  # differences below are no surprise, whatever was predicted
 
 
@@ -50,6 +50,15 @@ def number_of(times: int, rate: float) -> float:
     return float(times) if rate == 1.0 else (1.0 - rate**times) / (1.0 - rate)
 
 
+@compiled_inline
+def _least(errors: FloatArray, first: int, last: int, r: int) -> float:
+    """Return the least error of some predictions in row r."""
+    least = errors[first, r]
+    for k in range(first + 1, last):
+        least = min(least, errors[k, r])
+    return least
+
+
 @compiled
 def take_in(
     memory: Memory,
@@ -70,14 +79,14 @@ def take_in(
     several, together = rates.size, memory.errors.shape[0] > rates.size
     squares = np.empty(memory.errors.shape[0])
     for r in range(rows):
-        known, far, dots, norms, any_seen = 0, 0, 0.0, 0.0, False
+        known, far, dots, norms, most = 0, 0, 0.0, 0.0, 0.0
         squares[:] = 0.0
         for s in range(states):
             for a in range(2):
                 if not seen[r, s, a]:
                     continue
-                any_seen = True
                 value, times = values[r, s, a], memory.times[r, s, a]
+                most = max(most, value)
                 if memory.strength[r, s, a] > 0.0:
                     dots += value * memory.profile[r, s, a]
                     norms += memory.profile[r, s, a] ** 2
@@ -93,16 +102,19 @@ def take_in(
                 if together:
                     for k in range(several):
                         guess = min(max(memory.profile[r, s, a] * memory.level[k, r], 0.0), 1.0)
+                        if memory.strength[r, s, a] == 0.0:  # seen at times when nothing was paid: no profile is known
+                            guess = memory.means[k, r, s, a]
                         squares[several + k] += (value - guess) ** 2
         if known > 0:
             for k in range(squares.size):
                 memory.errors[k, r] = fading * memory.errors[k, r] + squares[k] / known
             memory.checks[r] = fading * memory.checks[r] + 1.0
         surprised[r] = 2 * far > known > 0
-        moves_as_one = together and memory.errors[several:, r].min() <= CLEARLY * memory.errors[:several, r].min()
+        own = _least(memory.errors, 0, several, r)
+        moves_as_one = together and _least(memory.errors, several, 2 * several, r) <= CLEARLY * own
         level = dots / norms if norms > DIM else -1.0
-        if level < 0.0 and any_seen and memory.leveled[r] == 0:
-            level = 1.0  # what is first seen of a row says what its level is measured in
+        if level < 0.0 and most > LOW and memory.leveled[r] == 0:
+            level = 1.0  # what is first paid of a row says what its level is measured in
         if level >= 0.0:
             memory.leveled[r] += 1
             memory.level_when[r] = episode
@@ -147,9 +159,12 @@ def _weigh(memory: Memory, r: int, common: FloatArray, shrink: float, weight: Fl
 
 @compiled_inline
 def _predict(
-    memory: Memory, r: int, s: int, a: int, episode: int, rates: FloatArray, optimism: float, weight: FloatArray
+    memory: Memory, r: int, s: int, a: int, episode: int, rates: FloatArray, optimism: float, weight: FloatArray, hope: float
 ) -> tuple[float, float]:
     """Return the forecast of a pair that is known, and how uncertain it is, in units of its squared error.
+
+    A pair that was seen only at times when its row paid nothing has no profile: it is hoped for, as if it had never been
+    seen. A row that never paid has no level, and its pairs are predicted by themselves.
 
     What was seen in this episode is certain. Otherwise means are the less certain the fewer they are of; and where an old
     value predicts well only because it is recent, it is the less certain the longer ago it was seen. The process of a
@@ -157,8 +172,11 @@ def _predict(
     """
     several, guess, doubt = rates.size, 0.0, 0.0
     for k in range(weight.size):
-        rate, own = rates[k % several], k < several
-        told = memory.means[k, r, s, a] if own else memory.profile[r, s, a] * memory.level[k - several, r]
+        rate, own = rates[k % several], k < several or memory.leveled[r] == 0
+        if not own and memory.strength[r, s, a] == 0.0:
+            guess += weight[k] * hope
+            continue
+        told = memory.means[k % several, r, s, a] if own else memory.profile[r, s, a] * memory.level[k - several, r]
         guess += weight[k] * min(max(told, 0.0), 1.0)
         age = episode - (memory.when[r, s, a] if own else memory.level_when[r])
         if age > 0:
@@ -186,6 +204,7 @@ def look_ahead(
     together count with those of a row. unsure: the error before the first check.
     """
     experts, rows = memory.errors.shape
+    together = experts > rates.size
     checks, noisiest = memory.checks.sum(), 0.0
     weight, common = np.empty(experts), np.full(experts, unsure * unsure)
     for k in range(experts):
@@ -199,21 +218,24 @@ def look_ahead(
         # A row that was checked little may be as noisy as any: so it is tried again.
         noise = (memory.checks[r] * best + shrink * noisiest) / (memory.checks[r] + shrink)
         memory.spread[r] = np.sqrt(noise)
-        known, mean = 0, 0.0
-        for s in range(zero.shape[1]):
-            for a in range(2):
-                if zero[r, s, a] or memory.times[r, s, a] == 0:
-                    continue
-                guess, doubt = _predict(memory, r, s, a, episode, rates, optimism, weight)
-                trials = number_of(memory.times[r, s, a] - 1, fading)
-                error = (trials * memory.pair_errors[r, s, a] + noise) / (trials + 1.0)
-                memory.likely[r, s, a] = guess
-                ahead[r, s, a] = min(guess + np.sqrt(error * doubt) / shared_by[r], 1.0)
-                known, mean = known + 1, mean + guess
-        mean = mean / known if known > 0 else 0.0
-        for s in range(zero.shape[1]):
-            for a in range(2):
-                if not zero[r, s, a] and memory.times[r, s, a] == 0:
-                    # The chance that one more is the best of all: the more are known, the less is hoped for.
-                    memory.likely[r, s, a] = mean + (1.0 - mean) / (known + 1.0)
-                    ahead[r, s, a] = memory.likely[r, s, a]
+        known, mean, hope, alone = 0, 0.0, 1.0, not together or memory.leveled[r] == 0
+        for turn in range(2):  # first the pairs that tell about their row, then those about which it tells
+            for s in range(zero.shape[1]):
+                for a in range(2):
+                    told = memory.times[r, s, a] > 0 and (alone or memory.strength[r, s, a] > 0.0)
+                    if zero[r, s, a] or told != (turn == 0):
+                        continue
+                    if memory.times[r, s, a] == 0:
+                        memory.likely[r, s, a] = ahead[r, s, a] = hope
+                        continue
+                    guess, doubt = _predict(memory, r, s, a, episode, rates, optimism, weight, hope)
+                    trials = number_of(memory.times[r, s, a] - 1, fading)
+                    error = (trials * memory.pair_errors[r, s, a] + noise) / (trials + 1.0)
+                    memory.likely[r, s, a] = guess
+                    ahead[r, s, a] = min(guess + np.sqrt(error * doubt) / shared_by[r], 1.0)
+                    if told:
+                        known, mean = known + 1, mean + guess
+            if turn == 0:
+                mean = mean / known if known > 0 else 0.0
+                # The chance that one more is the best of all: the more are known, the less is hoped for.
+                hope = mean + (1.0 - mean) / (known + 1.0)

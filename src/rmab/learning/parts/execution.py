@@ -10,7 +10,7 @@ from rmab.common.arrays import FloatArray
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Part
 from rmab.learning.pools import Pools
-from rmab.play.policy import IndexPolicy, Policy, Rule
+from rmab.play.policy import LARGE, IndexPolicy, Policy, Rule
 
 RULE = "always activate the full budget (fill), or leave arms of index 0 (at-most) or below (auto) passive"
 
@@ -61,6 +61,8 @@ class DependentRounding(Execution):
 
 def _of_arms(pools: Pools, share: FloatArray) -> FloatArray:
     """(H, N, S) the share of every arm, from that of its block (C, H, S): laid out as policies are, in one copy."""
+    if share.size <= LARGE:
+        return np.array(share[pools.block_of].transpose(1, 0, 2), order="C")
     table = np.empty((share.shape[1], pools.block_of.size, share.shape[2]))
     for h, step in enumerate(table):
         np.take(share[:, h], pools.block_of, axis=0, out=step)

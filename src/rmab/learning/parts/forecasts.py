@@ -16,7 +16,7 @@ from rmab.learning.parts.rewards import Estimate, Rewards
 from rmab.learning.pools import Pools
 from rmab.learning.state import Memory
 
-FADING = 0.95  # what is left of the weight of a squared error after the next one
+FADING = 0.98  # what is left of the weight of a squared error after the next one
 SHRINK = 4.0  # checks of all rows together that count with those of a row
 UNSURE = 0.3  # how far predictions are off, before the first one could be checked
 HIGHEST = 1e6  # of a level: what a row pays, in units of what it paid when it was first seen

@@ -15,6 +15,7 @@ from rmab.play.policy import IndexPolicy, Policy
 
 KEY = 8  # of the stream that they draw from
 FIRST = 2.0  # an index above all shares
+SETTLED = 0.5  # part of the arms that need not be where the others are
 CHEAP = 0.1  # part of the steps, the cheapest ones, in which looks are made
 
 
@@ -22,17 +23,21 @@ CHEAP = 0.1  # part of the steps, the cheapest ones, in which looks are made
 class Looks(Part):
     """Activate every arm now and then, to see what it pays: a rule without which a plan never learns that it was wrong.
 
-    An arm is due when its pay for being active was not revealed during the last `every` * t episodes, t the episodes since
-    the last surprise: often at first and after a change, ever more rarely while nothing happens, so that the number of looks
-    grows as the logarithm of T. Due arms are activated once, at one of the steps at which the plan's prices say that an
-    activation is worth least. Looks take no more than the part `most` of all activations; those of longest ago come first.
+    An arm is due when its pay for being active was not revealed during the last `every` * sqrt(k) * t episodes: k the steps
+    that a look takes, t the episodes since the last surprise. So looks are frequent at first and after a change, and ever
+    rarer while nothing happens: their number grows as the logarithm of T.
+
+    A due arm is activated for k steps on end, up to one at which the plan's prices say that activations are worth least. It
+    takes k steps until half of the arms that are always active are where activation leads: what a chain pays at its far end
+    is not seen in one step. Looks take the part `most` of all activations at most, on average; those of longest ago come
+    first.
     """
 
     anywhere = True
     every: float = option(
         default=0.1, ge=0, le=1e6, help="how long an arm may be unseen, as a part of the calm; 0: no looks"
     )
-    most: float = option(default=0.04, ge=0, le=1, help="part of all activations that may be looks")
+    most: float = option(default=0.025, ge=0, le=1, help="part of all activations that may be looks")
 
     @property
     def draws(self) -> bool:  # type: ignore[override]  # an attribute of other parts
@@ -43,11 +48,11 @@ class Looks(Part):
         """Return for how many episodes each arm was not seen, and how long nothing has surprised."""
         if self.every == 0:
             return {}
-        return {"unseen": np.zeros(pools.view.arms, dtype=np.int64), "calm": np.array(0)}
+        return {"unseen": np.zeros(pools.view.arms, dtype=np.int64), "calm": np.array(0), "steps": np.array(1)}
 
     def kept(self, pools: Pools) -> Declared:
         """Declare them."""
-        return {"unseen": whole(pools.view.arms), "calm": whole()} if self.every else {}
+        return {"unseen": whole(pools.view.arms), "calm": whole(), "steps": whole()} if self.every else {}
 
     def learn(self, memory: Memory, episode: Episode, estimate: Estimate) -> Memory:
         """Note who was seen, and whether an arm that had not been surprised."""
@@ -58,7 +63,8 @@ class Looks(Part):
         seen = _of_arms(pools, paid.max(axis=1))
         surprised = None if estimate.surprised is None else _of_arms(pools, estimate.surprised)
         new = surprised is not None and bool((surprised & (memory["unseen"] > 0)).any())
-        return {"unseen": np.where(seen, 0, memory["unseen"] + 1), "calm": np.array(0 if new else memory["calm"] + 1)}
+        calm, unseen = np.array(0 if new else memory["calm"] + 1), np.where(seen, 0, memory["unseen"] + 1)
+        return {"unseen": unseen, "calm": calm, "steps": np.array(_steps_to_settle(pools, episode.counts))}
 
     def added(
         self, memory: Memory, policy: Policy, pools: Pools, prices: FloatArray | None, luck: tuple[int, int]
@@ -68,16 +74,32 @@ class Looks(Part):
             return policy
         rng = np.random.default_rng((KEY, *luck))
         budgets = pools.view.budgets
-        due = np.flatnonzero(memory["unseen"] >= max(1.0, self.every * float(memory["calm"])))
+        length = int(memory["steps"])
+        due = np.flatnonzero(memory["unseen"] >= max(1.0, self.every * float(memory["calm"]) * np.sqrt(length)))
         oldest = np.argsort(-(memory["unseen"][due] + rng.random(due.size)))
-        arms = due[oldest][: int(np.ceil(self.most * float(budgets.sum())))]
+        arms = due[oldest][: int(self.most * float(budgets.sum()) / length + rng.random())]
         if arms.size == 0:
             return policy
         steps = _cheapest(budgets, prices, arms.size, rng)
         drawn = policy.rounding == "dependent"
         table = np.array(policy.by_step(budgets.size), order="C")
-        table[steps, arms] = 1.0 if drawn else FIRST
+        for more in range(length):
+            table[np.maximum(steps - more, 0), arms] = 1.0 if drawn else FIRST
         return IndexPolicy.of_steps(table, policy.budget, rule=policy.rule, rounding=policy.rounding)
+
+
+def _steps_to_settle(pools: Pools, counts: IntArray) -> int:
+    """Return how many steps it takes until half of the arms that are always active are where they are at the end.
+
+    All arms are taken together, with what was counted (G, S, 2, S); states from which nobody was activated are not left.
+    """
+    moves = counts[:, :, 1].sum(axis=0) + 1e-9 * np.eye(pools.view.states)
+    moves = moves / moves.sum(axis=1, keepdims=True)
+    here = pools.weights @ pools.begins / pools.weights.sum()
+    end, steps = here @ np.linalg.matrix_power(moves, pools.view.horizon - 1), 1
+    while 0.5 * np.abs(here - end).sum() > SETTLED and steps < pools.view.horizon:
+        here, steps = here @ moves, steps + 1
+    return steps
 
 
 def _of_arms(pools: Pools, rows: BoolArray) -> BoolArray:

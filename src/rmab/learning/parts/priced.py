@@ -124,7 +124,8 @@ class Priced(Step):
 
     def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> Stepped:
         """Return the last plan: as it was kept, or made again."""
-        return _in_force(memory, pools, sets, memory["share"]) if "share" in memory else self.again(memory, pools, sets())
+        share = memory["share"] if "share" in memory else _again(memory, pools, sets()).share
+        return _in_force(memory, pools, sets, share)
 
     def prices(self, memory: Memory) -> FloatArray | None:
         """(H,) what an activation is worth at each step of the last plan."""
