@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 
-.PHONY: help demo docs planners pictures pages test test-lowest lint boundscheck fuzz coverage bench clean
+.PHONY: help demo programme docs planners pictures pages test test-lowest lint boundscheck fuzz coverage bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -21,6 +21,13 @@ demo: $(READY) ## the paper's CPAP study with few rounds, its report, and what i
 	@echo "The first run compiles for a minute or two; then 8 rounds of 4 learners are played. Ctrl-C stops, make demo goes on."
 	@$(BIN)/rmab study run paper-cpap --rounds 8 --out out/paper-cpap
 	@$(BIN)/rmab study report out/paper-cpap
+
+programme: $(READY) ## from a made-up log to next week's list, with the report for a manager (a minute)
+	@mkdir -p out/programme
+	@$(BIN)/rmab example-log out/programme/log.csv
+	@$(BIN)/rmab fit out/programme/log.csv --arm id --period week --state state --action called --group age,district \
+		--reward engaged=1 --budget 100 --out out/programme/model.npz --report out/programme/fit.html
+	@$(BIN)/rmab list out/programme/model.npz --budget 100 --csv out/programme/next-week.csv
 
 planners: $(READY) ## plan the CPAP case study with every planner: a table and a picture
 	@$(BIN)/python examples/planners.py

@@ -2,6 +2,7 @@
 
     python studies/log_coverage.py --out out/coverage --repetitions 200
     python studies/log_coverage.py --out out/coverage-spread --repetitions 200 --spread 0.3
+    python studies/log_coverage.py --out out/coverage-small --repetitions 200 --arms 150 --weeks 20 --budget 8
 
 Every repetition draws a programme and its log, fits it, evaluates the plan with its intervals, and then plays the very
 same plan and its rivals with the true kernels of every arm. One line of JSON for each is kept in the folder: the same
@@ -18,11 +19,13 @@ from typing import Any
 import numpy as np
 
 import rmab
+from rmab.data import evaluation
 from rmab.data.evaluation import BASELINES
-from rmab.data.modelfree import rule_of
+from rmab.data.modelfree import Halves
 from rmab.data.values import World
 
 STATES = ["lapsed", "wavering", "engaged"]
+evaluation.REPLAN = False  # what a plan would earn that knew the world takes most of the time, and no interval needs it
 
 
 def repetition(number: int, options: argparse.Namespace) -> dict[str, Any]:
@@ -42,7 +45,8 @@ def repetition(number: int, options: argparse.Namespace) -> dict[str, Any]:
     kept["effects"] = effects(fitted, truth, options.replicates)
     if not found.model_free.refused:
         free = found.model_free
-        kept["model free"] = {"low": free.low, "high": free.high, "truth": true_rule_value(fitted, truth, options)}
+        kept["model free"] = {"value": free.value, "low": free.low, "high": free.high, "agrees": free.agrees}
+        kept["model free"]["truth"] = true_rule_value(fitted, truth, options, number)
     return kept
 
 
@@ -56,26 +60,30 @@ def true_benefits(fitted: Any, truth: np.ndarray, options: argparse.Namespace, n
 
 
 def effects(fitted: Any, truth: np.ndarray, replicates: int) -> dict[str, float]:
-    """Return the part of groups whose effect lies in its interval, and of those with fewer than 50 actions seen."""
-    inside, small = [], []
+    """Return how many groups have their effect in its interval, also of those with fewer than 50 actions seen."""
+    inside, small, widths = [], [], []
     visits = fitted.counts.sum(axis=(2, 3)).astype(float)
     for g, one in enumerate(rmab.data.effects_of(fitted, replicates=replicates)):
+        if not math.isfinite(one.value):
+            continue  # no action was seen in this group
         kernels = truth[fitted.cell_of == g].mean(axis=0)
         rise = (kernels[:, 1] - kernels[:, 0])[:, fitted.pay.goal]
-        weight = visits[g] / visits[g].sum() if visits[g].sum() else np.full(3, 1 / 3)
-        hit = one.low <= float(weight @ rise) <= one.high
+        hit = one.low <= float(visits[g] @ rise / visits[g].sum()) <= one.high
         inside.append(hit)
+        widths.append(one.high - one.low)
         if one.seen < 50:
             small.append(hit)
-    return {"all": float(np.mean(inside)), "groups": len(inside), "small": int(np.sum(small)), "small groups": len(small)}
+    found = {"all": int(np.sum(inside)), "groups": len(inside), "small": int(np.sum(small)), "small groups": len(small)}
+    return {**found, "width": float(np.mean(widths))}
 
 
-def true_rule_value(fitted: Any, truth: np.ndarray, options: argparse.Namespace) -> float:
-    """Return what the records of the log would really have brought under the plan's rule."""
-    moves = fitted.log.transitions
-    wanted = rule_of(fitted, options.budget, options.horizon)[fitted.cell_of[moves.arm], moves.state]
+def true_rule_value(fitted: Any, truth: np.ndarray, options: argparse.Namespace, number: int) -> float:
+    """Return what the records of the log would really have brought under the plans that the check was made of."""
+    halves, moves = Halves(fitted, options.budget, options.horizon, number), fitted.log.transitions
+    place = (halves.half[moves.arm], fitted.cell_of[moves.arm], moves.state)
+    wanted, told = halves.wanted[place], halves.told[place]
     ahead = truth[moves.arm, moves.state][:, :, fitted.pay.goal]
-    return float(((1 - wanted) * ahead[:, 0] + wanted * ahead[:, 1]).mean())
+    return float(((1 - wanted) * ahead[:, 0] + wanted * ahead[:, 1])[told].mean())
 
 
 def summary(lines: list[dict[str, Any]]) -> str:
@@ -93,15 +101,21 @@ def summary(lines: list[dict[str, Any]]) -> str:
         rows.append(
             f"| the plan over {name} | {len(found)} | {100 * hit:.1f}% | {width:.0f} | {bias} | {error.std(ddof=1):.0f} |"
         )
-    groups = sum(one["effects"]["groups"] for one in lines)
-    hits = sum(one["effects"]["all"] * one["effects"]["groups"] for one in lines)
-    rows.append(f"| the effect in a group | {groups} | {100 * hits / groups:.1f}% | | | |")
-    few, small = sum(one["effects"]["small groups"] for one in lines), sum(one["effects"]["small"] for one in lines)
+    groups, hits = (sum(one["effects"][key] for one in lines) for key in ("groups", "all"))
+    width = 100 * np.mean([one["effects"]["width"] for one in lines])
+    rows.append(f"| the effect in a group | {groups} | {100 * hits / groups:.1f}% | {width:.0f} points | | |")
+    few, small = (sum(one["effects"][key] for one in lines) for key in ("small groups", "small"))
     rows.append(f"| ... of fewer than 50 actions | {few} | {100 * small / max(few, 1):.1f}% | | | |")
     free = [one["model free"] for one in lines if "model free" in one]
     if free:
         hit = np.mean([one["low"] <= one["truth"] <= one["high"] for one in free])
-        rows.append(f"| the check without a model | {len(free)} | {100 * hit:.1f}% | | | |")
+        width = 100 * np.mean([one["high"] - one["low"] for one in free])
+        error = 100 * np.array([one["value"] - one["truth"] for one in free])
+        bias = f"{error.mean():+.2f} ± {1.96 * error.std(ddof=1) / math.sqrt(len(error)):.2f}"
+        sizes = f"{width:.1f} points | {bias} | {error.std(ddof=1):.2f}"
+        rows.append(f"| the check without a model | {len(free)} | {100 * hit:.1f}% | {sizes} |")
+        agreed = 100 * np.mean([one["agrees"] for one in free])
+        rows.append(f"\nThe model agrees with the check without it in {agreed:.0f}% of {len(free)} repetitions.")
     return "\n".join(rows)
 
 
@@ -111,7 +125,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="begin with this one: to share the work between machines")
-    parser.add_argument("--replicates", type=int, default=100)
+    parser.add_argument("--replicates", type=int, default=80)
     parser.add_argument("--arms", type=int, default=600)
     parser.add_argument("--weeks", type=int, default=40)
     parser.add_argument("--budget", type=int, default=30)
@@ -126,7 +140,7 @@ def main() -> None:
     settings.write_text(json.dumps(own) + "\n")
     lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
     done = {one["repetition"] for one in lines}
-    for number in range(options.first, options.repetitions):
+    for number in range(options.first, options.first + options.repetitions):
         if number not in done:
             lines.append(repetition(number, options))
             with results.open("a") as stream:

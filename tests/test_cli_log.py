@@ -99,7 +99,7 @@ def test_a_single_fault_is_one_line(tmp_path: Path) -> None:
 
 def test_an_evaluation_with_its_report(model: Path) -> None:
     page = model.with_name("plan.html")
-    outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "6", "--replicates", "20", "--report", str(page))
+    outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "6", "--replicates", "40", "--report", str(page))
     assert outcome.exit_code == 0, outcome.stderr
     assert "than by rotation" in outcome.stdout
     assert "Who gets a call" in page.read_text()
@@ -107,7 +107,7 @@ def test_an_evaluation_with_its_report(model: Path) -> None:
 
 
 def test_numbers_for_programs(model: Path) -> None:
-    outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "4", "--replicates", "20", "--json")
+    outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "4", "--replicates", "40", "--json")
     fields = json.loads(outcome.stdout)
     assert set(fields["benefits"]) == {"nothing", "rotation", "random", "as logged"}
     again = call("fit", str(model.with_name("log.csv")), *COLUMNS, "--json", "--states", "lapsed,wavering,engaged")
@@ -133,3 +133,17 @@ def test_options_are_checked_before_any_work(tmp_path: Path) -> None:
         assert outcome.exit_code == BAD_INPUT
         assert said in outcome.stderr
     assert "cannot be read" in call("fit", "missing.csv", *COLUMNS).stderr
+
+
+def test_where_no_call_was_ever_made_a_report_is_refused_after_what_is_known(tmp_path: Path) -> None:
+    log = csv(tmp_path, *(f"a{n},{week},{'xy'[n * week % 2]},no" for n in range(15) for week in range(10)))
+    files = ("--out", str(tmp_path / "m.npz"), "--report", str(tmp_path / "fit.html"))
+    outcome = call("fit", str(log), *COLUMNS, "--reward", "y=1", *files)
+    assert outcome.exit_code == BAD_INPUT
+    assert "nothing is known of 'x' with a call" in outcome.stdout
+    assert "what a call brings cannot be told" in outcome.stderr
+    assert not (tmp_path / "fit.html").exists()
+    outcome = call("list", str(tmp_path / "m.npz"), "--budget", "5")
+    assert "0 of 5 places are used: a call is not known to help anybody else." in outcome.stdout
+    drawn = call("list", str(tmp_path / "m.npz"), "--budget", "5", "--random-share", "1", "--json")
+    assert [one["by"] for one in json.loads(drawn.stdout)["rows"]] == ["lot"] * 5

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import rmab
-from logs import mothers, read, table
+from logs import HEADER, mothers, read, table
 from rmab.data import Evaluation, Fit, evaluate
-from rmab.data.modelfree import model_free, rule_of
+from rmab.data.modelfree import Halves, halved, model_free, rule_of
 from rmab.data.resampling import Resampler
+from rmab.data.shrinkage import shrunk
 from rmab.data.values import World
 
 
@@ -85,8 +86,8 @@ def test_more_records_make_narrower_intervals(found: Evaluation) -> None:
 
 def test_progress_is_told(fitted: Fit) -> None:
     told: list[tuple[int, int]] = []
-    evaluate(fitted, 5, horizon=3, replicates=20, progress=lambda done, whole: told.append((done, whole)))
-    assert told == [(k, 20) for k in range(1, 21)]
+    evaluate(fitted, 5, horizon=3, replicates=40, progress=lambda done, whole: told.append((done, whole)))
+    assert told == [(k, 40) for k in range(1, 41)]
 
 
 @pytest.mark.parametrize(
@@ -123,39 +124,75 @@ def test_the_check_without_a_model_agrees_with_it_where_the_log_allows_it() -> N
     fitted = mothers(1500, 40, seed=1)
     free = model_free(fitted, 80, 26)
     assert free.refused == ""
-    assert free.low < free.model < free.high
+    assert free.agrees
+    assert free.low < free.value < free.high
+    assert free.gap_low < free.value - free.model < free.gap_high
     assert free.overlap == 1.0
     assert free.effective > 1000
     assert "which agrees" in free.words
 
 
-def test_its_weights_are_one_over_what_the_log_did() -> None:
-    fitted = mothers(300, 30, groups=())
-    moves, rule = fitted.log.transitions, rule_of(fitted, 25, 26)[0]
+def test_its_weights_are_one_over_what_the_log_did_and_its_plans_are_those_of_the_other_half() -> None:
+    """Record by record, and half by half: a plan is never checked in the records that it was made from."""
+    fitted = mothers(300, 30, groups=("age",))
+    half, moves = halved(fitted.cell_of, 0), fitted.log.transitions
     free = model_free(fitted, 25, 26)
-    total = weight_sum = 0.0
-    for s, a, y in zip(moves.state, moves.action, moves.after, strict=True):
-        chance = moves.action[moves.state == s].mean()
-        weight = rule[s] / chance if a else (1 - rule[s]) / (1 - chance)
-        total, weight_sum = total + weight * (y == 2), weight_sum + weight
+    total = weight_sum = said = 0.0
+    for h in (0, 1):
+        counts, theirs = np.zeros(fitted.counts.shape), half[moves.arm] != h
+        np.add.at(
+            counts, tuple(one[theirs] for one in (fitted.cell_of[moves.arm], moves.state, moves.action, moves.after)), 1
+        )
+        other = shrunk(counts, fitted.tree)
+        rule = rule_of(replace(fitted, rows=other), 25, 26)
+        mine = half[moves.arm] == h
+        cell = fitted.cell_of[moves.arm]
+        for n, s, a, y in np.column_stack([moves.arm, moves.state, moves.action, moves.after])[mine]:
+            g = fitted.cell_of[n]
+            chance = moves.action[mine & (cell == g) & (moves.state == s)].mean()
+            weight = rule[g, s] / chance if a else (1 - rule[g, s]) / (1 - chance)
+            total, weight_sum = total + weight * (y == 2), weight_sum + weight
+            said += (1 - rule[g, s]) * other.kernels[g, s, 0, 2] + rule[g, s] * other.kernels[g, s, 1, 2]
     assert free.value == pytest.approx(total / weight_sum)
+    assert free.model == pytest.approx(said / moves.arm.size)
+
+
+def test_halves_are_halves_of_every_group() -> None:
+    cell_of = np.repeat([0, 1, 2, 3], [1, 7, 40, 3])
+    half = halved(cell_of, 3)
+    for g, size in enumerate((1, 7, 40, 3)):
+        assert size // 2 <= half[cell_of == g].sum() <= -(-size // 2)
+    assert (half == halved(cell_of, 3)).all()
+    assert (half != halved(cell_of, 4)).any()
+
+
+def spotty(rate: float) -> Fit:
+    """A log in which calls help alike everywhere, and the south was called with this probability."""
+    rng, rows = np.random.default_rng(0), []
+    for n in range(200):
+        state, region = int(rng.integers(2)), "north" if n % 4 == 0 else "south"
+        for week in range(30):
+            called = int(rng.random() < (0.3 if region == "north" else rate))
+            rows.append((f"n{n}", week, f"s{state}", called, region))
+            state = int(rng.random() < 0.15 + 0.3 * state + 0.4 * called)
+    return rmab.data.fit(read(table(*rows, names=f"{HEADER},region"), groups=["region"]), reward={"s1": 1})
 
 
 def test_it_is_refused_where_the_log_never_did_what_the_plan_would() -> None:
-    rng, rows = np.random.default_rng(0), []
-    for n in range(150):
-        state = int(rng.integers(3))
-        for week in range(30):
-            called = int(rng.random() < (0.0 if state == 0 else 0.2))
-            rows.append((f"n{n}", week, f"s{state}", called))
-            up = [0.1, 0.2 + 0.05 * called, 0.6][state]
-            state = int(rng.choice(3, p=[0.7 - up / 2, 0.3 - up / 2, up]))
-    fitted = rmab.data.fit(read(table(*rows)), reward={"s2": 1})
-    blind = replace(fitted, rows=replace(fitted.rows, kernels=np.array(fitted.kernels)))
-    blind.rows.kernels[0, 0, 1] = [0.0, 0.0, 1.0]  # a model that believes in what was never seen
-    free = model_free(blind, 30, 10)
+    free = model_free(spotty(0.0), 60, 10)
     assert "where the log hardly ever made one" in free.refused
     assert np.isnan(free.value)
     assert free.overlap < 0.8
     assert free.words.startswith("No check without the model: ")
-    assert "No check without the model" in evaluate(blind, 30, horizon=10, replicates=20).sentences()[-1]
+    assert "No check without the model" in evaluate(spotty(0.0), 60, horizon=10, replicates=40).sentences()[-1]
+    assert model_free(spotty(0.3), 60, 10).refused == ""
+
+
+def test_what_a_model_promises_is_held_against_the_records() -> None:
+    halves = Halves(spotty(0.3), 60, 10, 0)
+    value, model = halves.values()
+    assert abs(value - model) < 0.03
+    promised = [np.array(one.kernels) for one in halves.fits]
+    for kernels in promised:
+        kernels[:, :, 1] = [0.05, 0.95]
+    assert halves.model(promised) > value + 0.05

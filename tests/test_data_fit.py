@@ -8,8 +8,6 @@ from scipy.special import gammaln
 import rmab
 from logs import HEADER, mothers, read, table
 from rmab.data import Fit
-from rmab.data.clusters import best_mixture, mixture
-from rmab.data.counting import by_arm
 from rmab.data.shrinkage import Tree, drawn_strengths, pooled_rows, shrunk, strengths
 
 
@@ -150,7 +148,12 @@ def test_what_was_never_seen_is_said_and_no_effect_is_invented() -> None:
     assert "no call was ever seen in 'x': nothing is known here; it is taken to change nothing" in told
     calls = rmab.data.weekly_list(fitted, 3)
     assert not calls.active.any()
-    assert calls.notes == ("0 of 3 places are used: a call is not expected to help anybody else",)
+    assert calls.notes == (
+        "0 of 3 places are used: a call is not known to help anybody else",
+        "what a call changes in 'x', 'y' was never seen, and is taken to be nothing",
+    )
+    with pytest.raises(rmab.ModelError, match="what a call brings cannot be told"):
+        rmab.data.evaluate(fitted, 3)
     with pytest.raises(rmab.ModelError, match="which state is good"):
         rmab.data.fit(read(table(*rows)))
     stuck = rmab.data.fit(read(table(("a", 1, "x", 1), ("a", 2, "y", 0)), states=["x", "y", "z"]))
@@ -165,55 +168,6 @@ def test_rows_of_pooled_kernels_are_distributions_whatever_was_seen() -> None:
         rows, unseen = pooled_rows(counts.astype(float))
         assert np.allclose(rows.sum(axis=2), 1)
         assert np.array_equal(unseen, counts.sum(axis=2) == 0)
-
-
-# --- clusters
-
-
-def separable(arms: int, weeks: int, rng: np.random.Generator) -> tuple[rmab.data.Log, np.ndarray]:
-    kernels = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.1, 0.9], [0.9, 0.1]], [[0.5, 0.5], [0.95, 0.05]]])
-    kind, rows = rng.integers(0, 3, arms), []
-    for n in range(arms):
-        state = int(rng.integers(2))
-        for week in range(weeks):
-            rows.append((f"n{n}", week, f"s{state}", int(rng.random() < 0.2)))
-            state = int(rng.random() < kernels[kind[n], state, 1])
-    return read(table(*rows)), kind
-
-
-def adjusted_rand(one: np.ndarray, other: np.ndarray) -> float:
-    """Hubert & Arabie 1985."""
-    cross = np.zeros((one.max() + 1, other.max() + 1))
-    np.add.at(cross, (one, other), 1)
-    pairs = lambda x: (x * (x - 1) / 2).sum()  # noqa: E731
-    both, rows, columns = pairs(cross), pairs(cross.sum(axis=1)), pairs(cross.sum(axis=0))
-    expected = rows * columns / pairs(np.array([one.size]))
-    return float((both - expected) / ((rows + columns) / 2 - expected))
-
-
-def test_clusters_are_recovered_counted_by_bic_and_stable_by_seed() -> None:
-    log, kind = separable(150, 60, np.random.default_rng(0))
-    fitted = rmab.data.fit(log, reward={"s1": 1}, clusters="auto", seed=4)
-    assert len(fitted.cells) == 3
-    assert adjusted_rand(fitted.cell_of, kind) > 0.9
-    assert np.array_equal(rmab.data.fit(log, reward={"s1": 1}, clusters="auto", seed=4).cell_of, fitted.cell_of)
-    other = rmab.data.fit(log, reward={"s1": 1}, clusters="auto", seed=5)
-    assert adjusted_rand(other.cell_of, fitted.cell_of) == 1.0
-    assert np.array_equal(other.cell_of, fitted.cell_of)  # named by size, not by luck
-
-
-def test_arms_alike_are_one_cluster() -> None:
-    counts = by_arm(mothers(200, 30, groups=()).log).astype(float)
-    assert best_mixture(counts, 0).count == 1
-
-
-def test_em_never_lowers_the_likelihood_of_more_clusters() -> None:
-    log, _ = separable(60, 30, np.random.default_rng(1))
-    counts = by_arm(log).astype(float)
-    values = [mixture(counts, k, 0).likelihood for k in (1, 2, 3)]
-    assert values == sorted(values)
-    with pytest.raises(rmab.ModelError, match="clusters must be"):
-        rmab.data.fit(log, reward={"s1": 1}, clusters=0)
 
 
 # --- rewards

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from browser import Browser, browser
 from logs import mothers
-from rmab.data import checks_of, effects_of, evaluate, weekly_list
+from rmab.data import Effect, checks_of, effects_of, evaluate, weekly_list
 from rmab.data.reach import reach_of
+from rmab.report import programme_figures
 from rmab.report.programme import render_programme, write_programme_report
 
 NASTY = '<script>alert("x")</script> & $x$'
@@ -18,7 +20,7 @@ NASTY = '<script>alert("x")</script> & $x$'
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     fitted = mothers(300, 30)
-    calls, found = weekly_list(fitted, 30), evaluate(fitted, 30, horizon=12, replicates=20)
+    calls, found = weekly_list(fitted, 30), evaluate(fitted, 30, horizon=12, replicates=40)
     folder = tmp_path_factory.mktemp("report")
     return write_programme_report(fitted, calls, found, checks_of(fitted, replicates=40), folder / "plan.html")
 
@@ -37,11 +39,38 @@ def test_it_comes_with_its_figures_as_png(written: tuple[Path, ...]) -> None:
 def test_it_says_what_a_manager_wants_to_know(written: tuple[Path, ...]) -> None:
     page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", written[0].read_text()))
     for words in (
-        "weeks engaged", "than by rotation", "than without any call", "Who is reached, and who never is",
+        "weeks engaged", "than by rotation", "For each in the programme",
+        "Rise that the plan uses", "than without any call", "Who is reached, and who never is",
         "get no call at all", "Where a call works", "What the data cannot tell", "The list for 2024-W30", "1st of 300",
     ):  # fmt: skip
         assert words in page, words
     assert not re.search(r"\bO1\b|Term|nan|None|StrictUndefined", page)
+
+
+def test_nothing_in_a_figure_lies_outside_of_it() -> None:
+    one = Effect(
+        "a group with a very long name, of many words " * 3, 10, 5, 0.1, -0.1, 0.3, 0.2, f"the chance of {NASTY}", True
+    )
+    figure = programme_figures._effects([one, replace(one, group="b")])
+    figure.draw_without_rendering()
+    axes, edge = figure.axes[0], figure.bbox
+    for text in (axes.xaxis.label, *axes.get_yticklabels()):
+        box = text.get_window_extent()
+        assert edge.x0 <= box.x0 < box.x1 <= edge.x1, text
+        assert edge.y0 <= box.y0 < box.y1 <= edge.y1, text
+
+
+def test_groups_that_are_not_shown_are_counted() -> None:
+    fitted = mothers(120, 20, groups=("age",))
+    calls, found = weekly_list(fitted, 12), evaluate(fitted, 12, horizon=4, replicates=40)
+    effects, reached = effects_of(fitted, replicates=40), reach_of(calls)
+    several = (
+        [replace(reached[0], group=f"group {k}") for k in range(50)],
+        [replace(effects[0], group=f"group {k}") for k in range(50)],
+    )
+    page = render_programme(fitted, calls, found, checks_of(fitted, replicates=40), several[1], several[0])
+    assert "The first 40 of 50 groups, by calls that each gets." in page
+    assert "The first 40 of 50 groups, by their effect." in page
 
 
 def test_reach_adds_up_to_the_budget() -> None:
@@ -53,13 +82,11 @@ def test_reach_adds_up_to_the_budget() -> None:
 
 
 def test_names_from_the_log_cannot_become_code() -> None:
-    from dataclasses import replace
-
     fitted = mothers(60, 15, groups=("age",))
     nasty = replace(fitted, cells=(NASTY, *fitted.cells[1:]), log=replace(fitted.log, arms=(NASTY, *fitted.log.arms[1:])))
-    calls, found = weekly_list(nasty, 60), evaluate(nasty, 10, horizon=4, replicates=20)
+    calls, found = weekly_list(nasty, 60), evaluate(nasty, 10, horizon=4, replicates=40)
     page = render_programme(
-        nasty, calls, found, checks_of(nasty, replicates=20), effects_of(nasty, replicates=20), reach_of(calls)
+        nasty, calls, found, checks_of(nasty, replicates=40), effects_of(nasty, replicates=40), reach_of(calls)
     )
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--budget", type=whole_number(min=1), help="How many can be acted on; default: as many as in the log.")
 @click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to look ahead.")
-@click.option("--replicates", type=whole_number(min=20), default=200, show_default=True, help="Draws behind the intervals.")
+@click.option("--replicates", type=whole_number(min=40), default=200, show_default=True, help="Draws behind the intervals.")
 @click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Of draws and simulations.")
 @click.option("--report", type=click.Path(path_type=Path), callback=checked_file(".html"), help="Write a report.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
@@ -41,14 +41,12 @@ def evaluate(
     fitted = Fit.load(model)
     with alone_on_stdout(machine):
         found = evaluated(fitted, budget, horizon=horizon, replicates=replicates, seed=seed)
-    if report is not None:
-        reported(fitted, budget, report, seed=seed, found=found)
     if machine:
         print_json(found.fields())
-        return
-    _print_evaluation(found)
+    else:
+        _print_evaluation(found)
     if report is not None:
-        say(f"The report is in {report}.")
+        reported(fitted, budget, report, seed=seed, found=found, quiet=machine)
 
 
 def evaluated(fitted: "Fit", budget: int | None, **options: Any) -> "Evaluation":
@@ -67,16 +65,20 @@ def reported(
     seed: int,
     checks: "list[Check] | None" = None,
     found: "Evaluation | None" = None,
+    quiet: bool = False,
 ) -> None:
-    """Write the report of a fit to a path, and its figures beside it."""
+    """Write the report of a fit to a path, and its figures beside it; say where they are, unless quiet."""
     from rmab.data.checks import checks_of
     from rmab.data.weekly import weekly_list
     from rmab.report.programme import write_programme_report
 
-    outcome = found or evaluated(fitted, budget, seed=seed)
-    known = checks or checks_of(fitted, seed=seed)
-    calls = weekly_list(fitted, outcome.budget, horizon=outcome.horizon, seed=seed)
-    write_programme_report(fitted, calls, outcome, known, path)
+    with alone_on_stdout(quiet):
+        outcome = found or evaluated(fitted, budget, seed=seed)
+        known = checks or checks_of(fitted, seed=seed)
+        calls = weekly_list(fitted, outcome.budget, horizon=outcome.horizon, seed=seed)
+        written = write_programme_report(fitted, calls, outcome, known, path)
+    if not quiet:
+        say(f"The report is in {written[0]}, its figures are in {written[-1].parent}.")
 
 
 def _print_evaluation(found: "Evaluation") -> None:

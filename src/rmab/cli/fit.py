@@ -109,7 +109,7 @@ def fit(
     """
     from rmab.data.checks import checks_of
     from rmab.data.fit import fit as fitted_to
-    from rmab.data.log import read_log
+    from rmab.data.reading import read_log
 
     with alone_on_stdout(machine), waiting(f"reading {log}") as told:
         read = read_log(log, groups=groups, reward=reward_column, **columns)
@@ -119,18 +119,17 @@ def fit(
         checks = checks_of(model, seed=seed)
         if out is not None:
             model.save(out)
+    if machine:
+        print_json(_fields(model, checks))
+    else:
+        _print_fit(log, model)
+        _print_checks(checks)
+    if out is not None and not machine:
+        say(f"The model is in {out}.")
     if report is not None:
         from rmab.cli.evaluate import reported
 
-        reported(model, budget, report, seed=seed, checks=checks)
-    if machine:
-        print_json(_fields(model, checks))
-        return
-    _print_fit(log, model)
-    _print_checks(checks)
-    for path, what in ((out, "The model"), (report, "The report")):
-        if path is not None:
-            say(f"{what} is in {path}.")
+        reported(model, budget, report, seed=seed, checks=checks, quiet=machine)
 
 
 def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
@@ -166,7 +165,7 @@ def _print_fit(path: Path, model: "Fit") -> None:
     heads = ("group", "state", "seen without", f"{goal} next", f"seen with {word}", f"{goal} next with {word}")
     notes = [f"{len(rows) - SHOWN} more rows: --json prints all."] if len(rows) > SHOWN else []
     print_table(
-        f"What a {word} changes: the chance of '{goal}' in the next {log.periods.unit}",
+        f"What {log.a_word} changes: the chance of '{goal}' in the next {log.periods.unit}",
         heads,
         rows[:SHOWN],
         left=2,

@@ -13,7 +13,8 @@ from rmab.data.effects import Effect, effects_of
 from rmab.data.evaluation import Evaluation, evaluate
 from rmab.data.example import Truth, example_log, example_truth
 from rmab.data.fit import Fit, fit
-from rmab.data.log import Log, read_log
+from rmab.data.log import Log
+from rmab.data.reading import read_log
 from rmab.data.weekly import WeeklyList, weekly_list
 
 __all__ = [

@@ -1,19 +1,12 @@
-"""What a careful statistician asks of a log before its model is believed: each answer a number, with a verdict in words.
-
-Tests of homogeneity compare counts within like rows (group, state, action) by the likelihood ratio G (Anderson & Goodman
-1957 for Markov chains). With many records everything is significant, so a verdict also needs an effect that matters: the
-root of the excess of G over its degrees of freedom, per record, which is about how far (in relative terms) probabilities
-differ.
-"""
+"""What a careful statistician asks of a log before its model is believed: each answer a number, with a verdict in words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import chi2
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.arrays import IntArray
 from rmab.common.checks import as_integer, expect
 from rmab.common.words import many
 from rmab.data.counting import counted
@@ -21,14 +14,13 @@ from rmab.data.effects import Effect, effects_of
 from rmab.data.faults import listed
 from rmab.data.fit import Fit
 from rmab.data.log import Log, Transitions
+from rmab.data.resampling import FEW_ARMS, Resampler
 from rmab.data.shrinkage import shrunk
+from rmab.data.significance import FEW, FINE, PROBLEM, SURE, WATCH, Test, by_lot, calibration_error, homogeneity
 
-FINE, WATCH, PROBLEM = "fine", "watch", "problem"
-SURE, MATTERS, MUCH = 0.01, 0.1, 0.25  # p below which a difference is real; effects that matter, and that matter much
-FEW = 20  # visits below which little is known
 HELD_OUT = 0.2  # of the periods, for calibration
+REDRAWN = 60  # models as likely as the one that forecasts
 OFF, FAR_OFF = 0.03, 0.08  # calibration errors that matter
-BINS = 10
 
 
 @dataclass(frozen=True)
@@ -79,17 +71,21 @@ def checks_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
     ['watch', 'fine', 'fine', 'fine']
     """
     expect(fit, Fit, "fit")
-    found = [_visits(fit), _missing(fit.log), _order(fit), _change(fit), _why(fit), _calibration(fit)]
+    found = [_visits(fit), _missing(fit.log), _order(fit), _change(fit), _why(fit), _calibration(fit, seed)]
     return [*found, _effects(fit, effects_of(fit, replicates=as_integer(replicates, "replicates"), seed=seed))]
 
 
 def _visits(fit: Fit) -> Check:
     visits, log = fit.counts.sum(axis=3), fit.log
     name = "what is known"
-    words = ("without a " + log.word, "with a " + log.word)
+    words = (f"without {log.a_word}", f"with {log.a_word}")
     never = [f"'{log.state_names[s]}' {words[a]}" for s, a in np.argwhere(fit.rows.unseen)]
     if never:
         return Check(name, float(visits.min()), PROBLEM, f"nothing is known of {listed(never)}: never seen in any group")
+    arms = int(np.unique(log.transitions.arm).size)
+    if arms < FEW_ARMS:
+        said = f"only {many(arms, 'arm')} of which anything is known: how arms differ cannot be told; intervals leave it out"
+        return Check(name, float(arms), PROBLEM, said)
     little = [
         f"{fit.cells[g]} in '{log.state_names[s]}' {words[a]} ({visits[g, s, a]})" for g, s, a in np.argwhere(visits < FEW)
     ]
@@ -100,62 +96,6 @@ def _visits(fit: Fit) -> Check:
         said += f"lean on larger groups: {listed(little, 4)}"
         return Check(name, float(visits.min()), PROBLEM if share > 0.5 else WATCH, said)
     return Check(name, float(visits.min()), FINE, f"every group, state and action was seen; {least}")
-
-
-@dataclass(frozen=True)
-class Test:
-    """A likelihood ratio test: G, degrees of freedom, records, p and effect."""
-
-    statistic: float
-    freedom: int
-    records: int
-
-    @property
-    def p(self) -> float:
-        """The chance of so large a statistic, if nothing differed."""
-        return float(chi2.sf(self.statistic, self.freedom)) if self.freedom else 1.0
-
-    @property
-    def effect(self) -> float:
-        """About how far probabilities differ beyond chance, in relative terms."""
-        return float(np.sqrt(max(self.statistic - self.freedom, 0.0) / max(self.records, 1)))
-
-    @property
-    def verdict(self) -> str:
-        """Fine unless the difference is real and matters."""
-        if self.p >= SURE or self.effect < MATTERS:
-            return FINE
-        return PROBLEM if self.effect >= MUCH else WATCH
-
-    @property
-    def numbers(self) -> str:
-        """The numbers in words."""
-        p = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
-        return f"{p}, effect {self.effect:.2f}"
-
-
-def homogeneity(row: IntArray, part: IntArray, outcome: IntArray, least: int = 10) -> Test:
-    """Test whether outcomes (M,) of a row (M,) are alike in all its parts (M,); parts of few records are left out."""
-    if row.size == 0:
-        return Test(0.0, 0, 0)
-    wide = int(outcome.max()) + 1
-    _, where = np.unique(np.column_stack([row, part]), axis=0, return_inverse=True)
-    where = where.reshape(-1)
-    table = np.bincount(where * wide + outcome, minlength=(int(where.max()) + 1) * wide).reshape(-1, wide).astype(np.float64)
-    row_of = np.zeros(len(table), dtype=np.int64)
-    row_of[where] = row
-    kept = table.sum(axis=1) >= least
-    table, row_of = table[kept], np.unique(row_of[kept], return_inverse=True)[1].reshape(-1)
-    if not len(table):
-        return Test(0.0, 0, 0)
-    whole = np.zeros((int(row_of.max()) + 1, wide))
-    np.add.at(whole, row_of, table)
-    expected = table.sum(axis=1, keepdims=True) * (whole / whole.sum(axis=1, keepdims=True))[row_of]
-    seen = table > 0
-    statistic = 2.0 * float((table[seen] * np.log(table[seen] / expected[seen])).sum())
-    parts = np.bincount(row_of)
-    freedom = int(((parts - 1) * ((whole > 0).sum(axis=1) - 1)).sum())
-    return Test(statistic, freedom, int(table[parts[row_of] > 1].sum()))
 
 
 def _row(fit: Fit, moves: Transitions) -> IntArray:
@@ -204,7 +144,7 @@ def _why(fit: Fit) -> Check:
             name,
             np.nan,
             PROBLEM,
-            f"a {word} was always or never made in every state ({by_state}): its effect cannot be seen",
+            f"{log.a_word} was always or never made in every state ({by_state}): its effect cannot be seen",
         )
     tests = {
         "the half of the log": homogeneity(row, (moves.period >= log.periods.count // 2).astype(np.int64), moves.action),
@@ -226,12 +166,15 @@ def _by_arm(row: IntArray, moves: Transitions) -> Test:
     size = int(row.max()) + 1
     number = np.bincount(row, minlength=size)
     rate = np.bincount(row, weights=moves.action, minlength=size) / np.maximum(number, 1)
-    excess = np.bincount(moves.arm, weights=moves.action - rate[row])
     chance = np.bincount(moves.arm, weights=(rate * (1 - rate))[row])
     sure = chance > 0.5
-    statistic = float((excess[sure] ** 2 / chance[sure]).sum())
-    records = float((rate * (1 - rate))[row].sum())
-    return Test(statistic, int(sure.sum()), max(int(records), 1))
+
+    def statistic(action: IntArray) -> float:
+        excess = np.bincount(moves.arm, weights=action - rate[row])
+        return float((excess[sure] ** 2 / chance[sure]).sum())
+
+    test = Test(statistic(moves.action), int(sure.sum()), max(int((rate * (1 - rate))[row].sum()), 1))
+    return by_lot(test, statistic, row, np.asarray(moves.action))
 
 
 def _missing(log: Log) -> Check:
@@ -257,7 +200,7 @@ def _missing(log: Log) -> Check:
     return Check(name, share, verdict, f"{said}, whatever the state")
 
 
-def _calibration(fit: Fit) -> Check:
+def _calibration(fit: Fit, seed: int) -> Check:
     """Fit the first periods, predict the last: what was said to happen in p of the cases should happen in p of them."""
     name, log = "predictions", fit.log
     cut = int(np.floor((1 - HELD_OUT) * log.periods.count))
@@ -265,51 +208,45 @@ def _calibration(fit: Fit) -> Check:
     early, late = moves.period + 1 < cut, moves.period >= cut
     if early.sum() < FEW or late.sum() < FEW:
         return Check(name, np.nan, WATCH, "cannot be told: the log is too short to hold periods out")
-    counts = counted(log.until(cut), fit.cell_of, len(fit.cells)).astype(np.float64)
-    rows = shrunk(counts, fit.tree).kernels
-    held = moves.where(late)
-    said = rows[fit.cell_of[held.arm], held.state, held.action]  # (M, S)
-    error, noise, p = calibration_error(said[:, fit.pay.goal], (held.after == fit.pay.goal).astype(np.float64))
+    counts = counted(log.until(cut), fit.cell_of, len(fit.cells))
+    before = replace(fit, log=log.until(cut), counts=counts, rows=shrunk(counts.astype(np.float64), fit.tree))
+    held, rng, resampler = moves.where(late), np.random.default_rng((seed, 7)), Resampler(before)
+    place = (fit.cell_of[held.arm], held.state, held.action, fit.pay.goal)
+    others = np.stack([resampler.drawn(rng)[place] for _ in range(REDRAWN)])
+    came = (held.after == fit.pay.goal).astype(np.float64)
+    error, noise, p = calibration_error(np.asarray(before.kernels[place]), came, others)
     beyond = float(np.sqrt(max(error**2 - noise**2, 0.0)))
     verdict = FINE if beyond < OFF or p >= SURE else WATCH if beyond < FAR_OFF else PROBLEM
     last = many(log.periods.count - cut, log.periods.unit)
-    words = f"of the last {last}, from those before: chances were off by {100 * beyond:.1f} points beyond luck (p = {p:.2g})"
+    off = "chances were right, but for luck" if p >= SURE else f"chances were off by {100 * beyond:.1f} points beyond luck"
+    words = f"of the last {last}, from those before: {off} (p = {p:.2g})"
     return Check(name, beyond, verdict, f"{words} ({late.sum():,} records)")
-
-
-def calibration_error(said: FloatArray, came: FloatArray) -> tuple[float, float, float]:
-    """Return how far forecasts are from frequencies, bin by bin, what luck alone makes of that, and the chance of so much.
-
-    The first two are root mean squares over bins of like forecasts; the third is the p of their chi-square test.
-    """
-    order = np.argsort(said, kind="stable")
-    bins = np.array_split(order, int(np.clip(said.size // FEW, 1, BINS)))
-    gaps = np.array([(said[one].mean() - came[one].mean()) ** 2 for one in bins])
-    luck = np.array([max((said[one] * (1 - said[one])).sum(), 1e-9) / one.size**2 for one in bins])
-    return float(np.sqrt(gaps.mean())), float(np.sqrt(luck.mean())), float(chi2.sf((gaps / luck).sum(), len(bins)))
 
 
 def _effects(fit: Fit, found: list[Effect]) -> Check:
     word = fit.log.word
     known = [one for one in found if np.isfinite(one.value)]
-    name = f"effect of a {word}"
+    name = f"effect of {fit.log.a_word}"
     if not known:
         return Check(name, np.nan, PROBLEM, "cannot be told in any group")
     sure, harm = [one for one in known if one.low > 0], [one for one in known if one.high < 0]
     weight = np.array([one.arms for one in known], dtype=np.float64)
     mean = float(weight @ np.array([one.value for one in known]) / weight.sum())
     best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
-    said = f"{known[0].what} rises by {_points(mean, known[0])} on average"
+    said = f"{known[0].what} {'rises' if mean >= 0 else 'falls'} by {_points(abs(mean), known[0])} on average"
     if len(known) > 1:
         said += f"; most in {best.group} ({_range(best)}), least in {least.group} ({_range(least)})"
     else:
         said += f" ({_points(best.low, best)} to {_points(best.high, best)})"
-    unsure = len(known) - len(sure) - len(harm)
+    unsure, blind = len(known) - len(sure) - len(harm), len(found) - len(known)
     if unsure:
-        said += f"; in {unsure} of {len(known)} groups it may be nothing"
+        said += f"; in {unsure} of {len(known)} groups it may be nothing" if len(known) > 1 else "; it may be nothing"
     if harm:
         said += f"; it seems to harm in {listed([one.group for one in harm])}"
-    return Check(name, mean, FINE if len(sure) == len(known) else PROBLEM if not sure else WATCH, said)
+        said += " (of 40 such groups, one by chance alone)" if len(known) > 1 else ""
+    if blind:
+        said += f"; in {many(blind, 'more group')} no {word} was seen beside its absence"
+    return Check(name, mean, FINE if len(sure) == len(found) else PROBLEM if not sure else WATCH, said)
 
 
 def _points(value: float, one: Effect) -> str:

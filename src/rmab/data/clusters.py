@@ -19,7 +19,9 @@ from rmab.data.log import Log
 from rmab.data.shrinkage import pooled_rows
 from rmab.errors import ModelError
 
-MOST, STARTS, PASSES, SETTLED = 8, 5, 300, 1e-7
+MOST = 12  # clusters that are tried
+STARTS, SHORT, KEPT = 20, 10, 4  # short climbs from random starts, their passes, and how many of them climb on
+PASSES, SETTLED = 500, 1e-7
 PRIOR = 2.0  # visits that the rows of all arms are worth
 
 
@@ -55,7 +57,8 @@ def clustered(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple
     rank = np.full(found.count, -1, dtype=np.int64)
     rank[order] = np.arange(len(order))
     sure = float(found.share.max(axis=1).mean())
-    chosen = "as many as BIC says" if clusters == "auto" else "as asked"
+    most = f"as many as BIC says, of {MOST} at most" if found.count == MOST else "as many as BIC says"
+    chosen = most if clusters == "auto" else "as asked"
     said = (
         f"{len(order)} clusters of arms by their behaviour, {chosen}; an arm belongs to its own with {sure:.0%} on average"
     )
@@ -77,28 +80,30 @@ def best_mixture(counts: FloatArray, seed: int) -> Mixture:
 
 
 def mixture(counts: FloatArray, number: int, seed: int) -> Mixture:
-    """Fit so many clusters to the counts (N, S, 2, S) of arms: the likeliest of several starts."""
-    fits = [_climbed(counts, number, np.random.default_rng((seed, number, k))) for k in range(STARTS if number > 1 else 1)]
-    return max(fits, key=lambda one: one.likelihood)
+    """Fit so many clusters to the counts (N, S, 2, S) of arms: the likeliest of several climbs.
+
+    Many short climbs, of which the best go on, find higher summits than a few long ones (Biernacki, Celeux & Govaert 2003).
+    """
+    flat, centre = counts.reshape(len(counts), -1), pooled_rows(counts.sum(axis=0))[0]
+    rngs = [np.random.default_rng((seed, number, k)) for k in range(STARTS if number > 1 else 1)]
+    dealt = (_dealt(flat, centre.reshape(-1), counts.shape[1:], number, rng) for rng in rngs)
+    begun = sorted((_climbed(flat, centre, one, SHORT) for one in dealt), key=lambda one: -one.likelihood)
+    return max((_climbed(flat, centre, one.share, PASSES) for one in begun[:KEPT]), key=lambda one: one.likelihood)
 
 
-def _climbed(counts: FloatArray, number: int, rng: np.random.Generator) -> Mixture:
-    """Climb by EM from a random start: arms are dealt to centres that lie apart."""
-    flat = counts.reshape(len(counts), -1)
-    centre = pooled_rows(counts.sum(axis=0))[0]
-    share = _dealt(flat, centre.reshape(-1), counts.shape[1:], number, rng)
+def _climbed(flat: FloatArray, centre: FloatArray, share: FloatArray, passes: int) -> Mixture:
+    """Climb by EM from the shares (N, K) of the arms, of which flat (N, S * 2 * S) are the counts."""
     last = -np.inf
-    for _ in range(PASSES):
+    for _ in range(passes):
         weights, kernels = _estimated(flat, share, centre)
         share, likelihood = _expected(flat, weights, kernels)
         if likelihood - last < SETTLED * abs(likelihood):
             break
         last = likelihood
-    states = counts.shape[1]
+    states, number = centre.shape[0], share.shape[1]
     free = number * states * 2 * (states - 1) + number - 1
-    return Mixture(
-        weights, kernels, share, likelihood, -2 * likelihood + free * np.log(max((flat.sum(axis=1) > 0).sum(), 2))
-    )
+    bic = -2 * likelihood + free * np.log(max((flat.sum(axis=1) > 0).sum(), 2))
+    return Mixture(weights, kernels, share, likelihood, bic)
 
 
 def _dealt(
@@ -109,7 +114,7 @@ def _dealt(
 
     def rows(n: int) -> FloatArray:
         table = flat[n].reshape(-1, size) + PRIOR * centre.reshape(-1, size)
-        return np.asarray(np.log(table / table.sum(axis=1, keepdims=True)).reshape(-1))
+        return np.asarray(np.log(np.maximum(table / table.sum(axis=1, keepdims=True), 1e-300)).reshape(-1))
 
     chosen = [rows(int(rng.choice(len(flat), p=_odds(flat.sum(axis=1)))))]
     for _ in range(number - 1):

@@ -76,7 +76,7 @@ def parse_arms(values: list[Any], codes: IntArray, column: str, faults: Faults) 
 
 def _is_id(value: Any) -> bool:
     if isinstance(value, float):
-        return value == value // 1
+        return value.is_integer()
     if isinstance(value, str):
         return "\0" not in value
     return isinstance(value, int) and not isinstance(value, bool)
@@ -107,6 +107,8 @@ def parse_states(
     """Return the names of the states, the state of every row (-1: not seen), and whether their order means something."""
     if isinstance(states, Mapping):
         return _cut(column, name, states, decimal, faults)
+    if states is None:
+        states = _ordered(column)
     values, codes = encoded(column)
     words = [UNKNOWN if str(one).casefold() in MISSING else _plain(one) for one in values]
     if states is not None:
@@ -116,8 +118,7 @@ def parse_states(
     if numeric:
         known.sort(key=lambda one: _number(one, decimal) or 0.0)
     if len(known) > MOST_STATES:
-        hint = "cut numbers into states with states={'low': 0, 'ok': 3.5}" if numeric else "is it the right column?"
-        faults.add(f"column {quoted(name)} has {len(known):,} different states ({listed(known, 3)}); {hint}")
+        faults.add(f"column {quoted(name)} has {len(known):,} different states, such as {_examples(known, decimal)}")
         return tuple(known), codes, numeric
     _look_alikes(known, words, codes, faults)
     place = {one: k for k, one in enumerate(known)}
@@ -125,11 +126,27 @@ def parse_states(
     return tuple(known), np.asarray(moved[codes]), numeric
 
 
+def _examples(known: list[str], decimal: str) -> str:
+    """Return some of very many states, and what to do about them."""
+    shown = listed([quoted(one) for one in known], 3)
+    commas = all(_number(one, ",") is not None for one in known)
+    if not commas and any(_number(one, decimal) is None for one in known):
+        return f"{shown}; is it the right column?"
+    comma = " and decimal=',' (--decimal ,)" if decimal == "." and any("," in one for one in known) else ""
+    return f"{shown}; cut numbers into states with states={{'low': 0, 'ok': 3.5}} (--states low=0,ok=3.5){comma}"
+
+
+def _ordered(column: Any) -> list[str] | None:
+    """Return the categories of a column that has an order of its own (an ordered Categorical of pandas), or None."""
+    if not (pa.types.is_dictionary(column.type) and column.type.ordered):
+        return None
+    joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return [_plain(one) for one in joined.dictionary.to_pylist()]
+
+
 def _plain(value: Any) -> str:
     """Return a state as text: 1.0 and 1 are one state, True is 'True'."""
-    if isinstance(value, float) and value == int(value):
-        return str(int(value))
-    return str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _number(text: str, decimal: str) -> float | None:
@@ -197,6 +214,10 @@ def _cut(
 def parse_numbers(column: Any, name: str, decimal: str, faults: Faults) -> FloatArray:
     """Return a column as numbers, NaN where it is empty."""
     joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_dictionary(joined.type):
+        joined = joined.dictionary_decode()
+    if pa.types.is_string_view(joined.type):
+        joined = joined.cast(pa.string())
     if (
         pa.types.is_boolean(joined.type)
         or pa.types.is_integer(joined.type)
@@ -223,7 +244,9 @@ def _from_text(column: Any, name: str, decimal: str, faults: Faults) -> FloatArr
         if found is not None:
             numbers[k] = found
         elif one.casefold() not in MISSING:
-            comma = "; where the decimal sign is a comma, say decimal=','" if decimal == "." and "," in one else ""
+            comma = (
+                "; where the decimal sign is a comma, say decimal=',' (--decimal ,)" if decimal == "." and "," in one else ""
+            )
             wrong.append((k, f"{quoted(one)} in column {quoted(name)} is not a number{comma}"))
     faults.add_each(codes, wrong)
     return np.asarray(numbers[codes])
@@ -241,7 +264,8 @@ def parse_group(
     """Return the values of a factor, and that of every arm (N,); an arm that has several is refused."""
     values, codes = encoded(column)
     words = [one.isoformat() if isinstance(one, date) else _plain(one) for one in values]
-    count = len(arms)
+    lacking = np.array([*(one.casefold() in MISSING for one in words), True])
+    codes, count = np.where(lacking[codes], -1, codes), len(arms)
     of_arm = np.full(count, -1, dtype=np.int64)
     seen = np.flatnonzero((codes >= 0) & (arm_of >= 0))
     backwards = seen[::-1]
@@ -255,8 +279,8 @@ def parse_group(
         np.where(np.isin(np.arange(codes.size), changed), arm_of, -1), list(zip(arm_of[first], said, strict=True))
     )
     if (of_arm < 0).any():
-        lacking = int((of_arm < 0).sum())
-        faults.note(f"{lacking:,} of {count:,} arms have no {quoted(name)}; they are the group {UNKNOWN}")
+        alone = int((of_arm < 0).sum())
+        faults.note(f"{alone:,} of {count:,} arms have no {quoted(name)}; they are the group {UNKNOWN}")
         of_arm, words = np.where(of_arm < 0, len(words), of_arm), [*words, UNKNOWN]
     order = sorted(range(len(words)), key=lambda k: words[k])
     rank = np.argsort(order)

@@ -9,15 +9,13 @@ import numpy as np
 from rmab.common.arrays import FloatArray
 from rmab.common.checks import as_integer
 from rmab.data.fit import Fit
-from rmab.data.resampling import Resampler
+from rmab.data.resampling import LEAST_DRAWS, Resampler, interval
 from rmab.errors import ModelError
-
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What an action changes in a group.
+    """What an action changes in a group, by the group's own records.
 
     Attributes
     ----------
@@ -27,8 +25,10 @@ class Effect:
         Arms in it, and actions that were seen with what came after.
     value, low, high : float
         By how much the chance of the best state in the next period rises (or what that period is expected to bring), on
-        average over the states in which the group was. NaN where nothing is known. The value is the model's, which borrows
-        from larger groups; the 95% interval is what the group's own records allow.
+        average over the states in which the group was, with its 95% interval. Both stand on the group's own records. NaN
+        where it was never seen both with and without an action.
+    model : float
+        The same by the model, which borrows from larger groups: what the plan uses.
     what : str
         What it is that rises.
     in_points : bool
@@ -41,6 +41,7 @@ class Effect:
     value: float
     low: float
     high: float
+    model: float
     what: str
     in_points: bool
 
@@ -63,8 +64,8 @@ def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect
         One for each of `fit.cells`.
     """
     number = as_integer(replicates, "replicates")
-    if number < 20:
-        raise ModelError(f"replicates must be at least 20, got {number}")
+    if number < LEAST_DRAWS:
+        raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
     visits = fit.counts.sum(axis=3).astype(np.float64)  # (G, S, 2)
     both = ~fit.rows.unseen.any(axis=1)
     weight = visits.sum(axis=2) * both
@@ -77,16 +78,26 @@ def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect
     worth = np.broadcast_to(worth, visits.shape[:2])
     resampler, rng = Resampler(fit), np.random.default_rng((as_integer(seed, "seed"), 2))
     draws = np.stack([_change(resampler.alone(rng), weight, worth) for _ in range(number)])
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    value = _change(fit.kernels, weight, worth)
-    low, high = np.minimum(low, value), np.maximum(high, value)
-    goal = fit.log.state_names[fit.pay.goal]
-    what = (
-        f"the chance of being {goal} next {fit.log.periods.unit}" if points else f"what next {fit.log.periods.unit} brings"
-    )
+    low, high = interval(draws)
+    value, model = (_change(one, weight, worth) for one in (resampler.alone(), fit.kernels))
+    seen = visits.sum(axis=1)  # (G, 2)
+    value, low, high = (np.where((seen > 0).all(axis=1), one, np.nan) for one in (value, low, high))
+    goal, unit = fit.log.state_names[fit.pay.goal], fit.log.periods.unit
+    what = f"the chance of being {goal} next {unit}" if points else f"what next {unit} brings"
     arms = np.bincount(fit.cell_of, minlength=len(fit.cells))
+    low, high = np.minimum(low, value), np.maximum(high, value)
     return [
-        Effect(name, int(arms[g]), int(visits[g, :, 1].sum()), float(value[g]), float(low[g]), float(high[g]), what, points)
+        Effect(
+            group=name,
+            arms=int(arms[g]),
+            seen=int(seen[g, 1]),
+            value=float(value[g]),
+            low=float(low[g]),
+            high=float(high[g]),
+            model=float(model[g]),
+            what=what,
+            in_points=points,
+        )
         for g, name in enumerate(fit.cells)
     ]
 

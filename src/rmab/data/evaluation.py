@@ -5,8 +5,8 @@ within the error of estimation. So arms are weighted at random, the model is fit
 drawn (`resampling.py`): each replicate is a world that the log allows. The plan is played in each, and so are its rivals.
 How far the differences lie from their mean, the middle 95% of them, is the interval around the estimate.
 
-Not around their mean: random weights add noise, which the model of a replicate takes for differences between groups, and
-that favours the plan. The estimate itself has no such bias, because it is shrunk (docs/log.md has the study of both).
+The estimate may err in two ways that nearly cancel: a plan looks better in the model that it was made for than it is, and
+groups that are shrunk look more alike than they are. Corrections that were tried did not help (studies/log_optimism.py).
 
 In each world a plan is made anew as well. What it earns more than ours is what better knowledge would be worth.
 """
@@ -25,14 +25,14 @@ from rmab.common.checks import as_integer, expect
 from rmab.common.cores import cores
 from rmab.data.fit import DEFAULT_HORIZON, Fit
 from rmab.data.modelfree import ModelFree, model_free
-from rmab.data.resampling import Resampler
+from rmab.data.resampling import LEAST_DRAWS, Resampler, interval
 from rmab.data.values import World
 from rmab.errors import ModelError
 from rmab.play.policy import IndexPolicy
 
 BASELINES = ("nothing", "rotation", "random", "as logged")
-LEVEL = 0.95
 WORK = 500_000  # arm-periods simulated in a replicate
+REPLAN = True  # in every replicate: what better knowledge would be worth; intervals do not depend on it
 Progress = Callable[[int, int], None]
 
 
@@ -90,32 +90,42 @@ class Evaluation:
 
     def said(self, one: Estimate, *, signed: bool = False) -> str:
         """Return '1,573 (1,310 to 1,840)'."""
-        width = one.high - one.low
-        digits = 0 if width >= 5 else 1 if width >= 0.5 else 2
-        form = f"{'+' if signed else ''},.{digits}f"
-        return f"{one.value:{form}} ({one.low:{form}} to {one.high:{form}})"
+        return "{} ({} to {})".format(*self._three(one, "+" if signed else ""))
+
+    @staticmethod
+    def _three(one: Estimate, sign: str = "") -> list[str]:
+        """Return the value and the ends with as many digits as the width of the interval deserves."""
+        width = max(one.high - one.low, abs(one.value) / 1000)
+        digits = int(np.clip(np.ceil(1 - np.log10(width)), 0, 9)) if width > 0 else 1
+        small = 0 < width < 1e-6
+        return [f"{x:{sign}.3g}" if small else f"{x:{sign},.{digits}f}" for x in (one.value, one.low, one.high)]
 
     def sentences(self) -> list[str]:
         """Return what it shows, in plain sentences."""
+        logged = f"going on as in the log ({self.used['as logged']:,.0f} {self.word}s a {self.period_word})"
         words = {
             "nothing": f"than without any {self.word}",
             "rotation": "than by rotation",
             "random": "than by drawing names at random",
-            "as logged": f"than by going on as in the log ({self.used['as logged']:,.0f} {self.word}s a {self.period_word})",
+            "as logged": f"than by {logged}",
+        }
+        versus = {
+            "nothing": f"to making no {self.word}",
+            "rotation": "to rotation",
+            "random": "to drawing names at random",
+            "as logged": f"to {logged}",
         }
         told = []
         for name in ("rotation", "nothing", "random", "as logged"):
             one = self.benefits[name]
-            value, low, high = (
-                f"{abs(x):,.0f}" if abs(one.value) >= 10 else f"{abs(x):,.1f}" for x in (one.value, one.low, one.high)
-            )
+            value, low, high = (x.lstrip("-") for x in self._three(one))
             if one.low > 0:
                 told.append(f"{value} more {self.unit} ({low} to {high}) {words[name]}.")
             elif one.high < 0:
                 told.append(f"{value} fewer {self.unit} ({high} to {low} fewer) {words[name]}.")
             else:
-                told.append(f"No sure difference in {self.unit} ({self.said(one, signed=True)}) {words[name]}.")
-        more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.1f}"
+                told.append(f"No sure difference in {self.unit} {versus[name]}: {self.said(one, signed=True)}.")
+        more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.2g}"
         told.append(f"Knowing the groups for sure would bring {more} more {self.unit} on top, on average.")
         return [*told, self.model_free.words]
 
@@ -151,7 +161,7 @@ def evaluate(
     horizon : int
         Periods to look ahead.
     replicates : int
-        Worlds that are drawn for the intervals, at least 20.
+        Worlds that are drawn for the intervals, at least 40.
     seed : int
         The same seed gives the same numbers, however many cores there are.
     progress : function, optional
@@ -162,12 +172,17 @@ def evaluate(
     Evaluation
         Values and benefits with 95% intervals, and a check without the model.
 
+    Raises
+    ------
+    ModelError
+        Where an argument is wrong, or the log never shows an action beside its absence.
+
     Examples
     --------
     >>> import rmab
     >>> table = rmab.data.example_log("mothers", arms=200, weeks=20)
     >>> log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", groups=["age"])
-    >>> found = rmab.data.evaluate(rmab.data.fit(log, reward={"engaged": 1}), budget=10, replicates=20)
+    >>> found = rmab.data.evaluate(rmab.data.fit(log, reward={"engaged": 1}), budget=10, replicates=40)
     >>> found.benefits["nothing"].value > 0
     True
     """
@@ -176,8 +191,13 @@ def evaluate(
     steps, number, key = as_integer(horizon, "horizon"), as_integer(replicates, "replicates"), as_integer(seed, "seed")
     if not 1 <= places <= fit.present.size or steps < 1:
         raise ModelError(f"budget must be in 1..{fit.present.size} and horizon at least 1, got {places} and {steps}")
-    if number < 20 or key < 0:
-        raise ModelError(f"replicates must be at least 20 and seed at least 0, got {number} and {key}")
+    if number < LEAST_DRAWS or key < 0:
+        raise ModelError(f"replicates must be at least {LEAST_DRAWS} and seed at least 0, got {number} and {key}")
+    if fit.rows.unseen.any(axis=1).all():
+        raise ModelError(
+            f"what {fit.log.a_word} brings cannot be told: the log has no state that was seen both with and without one; "
+            "a random share in the lists to come (random_share) would show it"
+        )
     world, cells = World.of(fit, places, steps), np.unique(fit.cell_of[fit.present])
     kernels = np.asarray(fit.kernels[cells])
     policy = world.policy(kernels)
@@ -210,7 +230,7 @@ def _rate(world: World) -> float:
 
 def _around(value: float, drawn: FloatArray) -> Estimate:
     """Return a value with the middle of how far draws (R,) lie from their mean."""
-    low, high = np.quantile(drawn - drawn.mean(), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = (float(one) for one in interval(drawn - drawn.mean()))
     return Estimate(float(value), float(value + min(low, 0.0)), float(value + max(high, 0.0)))
 
 
@@ -223,7 +243,7 @@ def _replicates(
     def one(r: int) -> tuple[int, list[float], float]:
         drawn = resampler.drawn(np.random.default_rng((key, 1, r)))[cells]
         earned = world.earned(policy, drawn, (key, 2, r), WORK)[0]
-        knowing = world.earned(world.policy(drawn), drawn, (key, 2, r), WORK)[0]
+        knowing = world.earned(world.policy(drawn), drawn, (key, 2, r), WORK)[0] if REPLAN else earned
         return r, [earned, *world.baselines(drawn).values()], knowing - earned
 
     draws, better = np.empty((number, 1 + len(BASELINES))), np.empty(number)

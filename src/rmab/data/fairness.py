@@ -95,8 +95,8 @@ def warnings_of(fit: Fit, found: tuple[Fairness, ...]) -> tuple[str, ...]:
     for one in found:
         share = 100 * one.cost / one.total if one.total > 0 else 0.0
         told.append(
-            f"{one.group} takes {one.places} of {one.of} {word}s and has {one.part:.0%} of the arms. By its part it would "
-            f"have {one.fair}, and the list would bring {one.cost:.3g} fewer {unit} ({share:.0f}% less). The price of that "
-            f"fairness: the last {word} that moves to others costs {one.price:.3g} {unit}"
+            f"{one.group} takes {one.places} of {one.of} {word}s and has {one.part:.0%} of the programme. By its part it "
+            f"would have {one.fair}, and the list would bring {one.cost:.3g} fewer {unit} ({share:.0f}% less). The price of "
+            f"that fairness: the last {word} that moves to others costs {one.price:.3g} {unit}"
         )
     return tuple(told)

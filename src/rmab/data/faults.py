@@ -13,7 +13,7 @@ from rmab.common.words import escaped
 from rmab.errors import LogError
 
 SHOWN = 5  # line numbers of one fault that are told
-MANY = 20  # values that are told one by one
+MANY, FIRST = 10, 5  # values that are told one by one, and of more than these so many
 LONGEST = 60  # characters of a value that are quoted
 
 
@@ -57,9 +57,10 @@ class Faults:
 
     def add_each(self, codes: IntArray, wrong: Sequence[tuple[int, str]]) -> None:
         """Add values that are wrong, each with the rows that have its code; those after the first few in one line."""
-        for k, what in wrong[:MANY]:
+        shown = MANY if len(wrong) <= MANY else FIRST
+        for k, what in wrong[:shown]:
             self.add(what, np.flatnonzero(codes == k))
-        if rest := wrong[MANY:]:
+        if rest := wrong[shown:]:
             those = np.flatnonzero(np.isin(codes, [k for k, _ in rest]))
             self.add(f"{len(rest):,} more values of this kind, such as: {rest[0][1]}", those)
 
@@ -76,9 +77,9 @@ class Faults:
         return Fault(what, tuple(int(one) for one in self.line_of(places)), self.unit)
 
     def stop(self) -> None:
-        """Raise LogError with all that is wrong, in the order of the lines; do nothing if nothing is."""
+        """Raise LogError with all that is wrong, in the order of the lines, then of the whole; do nothing if nothing is."""
         if self.wrong:
-            ordered: list[Fault] = sorted(self.wrong, key=lambda one: one.at[:1])
+            ordered: list[Fault] = sorted(self.wrong, key=lambda one: (not one.at, one.at[:1]))
             raise LogError(self.name, ordered)
 
 

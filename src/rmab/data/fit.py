@@ -191,7 +191,9 @@ def fit(
     if len(log.state_names) < 2:
         raise ModelError(f"the log has one state only, '{log.state_names[0]}': nothing can change")
     if log.transitions.arm.size == 0:
-        raise ModelError("the log shows no change: no arm has known states in two periods that follow each other")
+        known = (log.action >= 0).any()
+        what = "known states in two periods that follow each other, with the action between them" if known else ""
+        raise ModelError(f"the log shows no change: no arm has {what or 'a known action'}")
     notes: list[Fault] = []
     if clusters is None:
         tree, cell_of, levels = Tree.of(log.factor_of)
@@ -251,7 +253,7 @@ def _unseen(log: Log, unseen: BoolArray) -> list[str]:
         elif unseen[s, 1]:
             told.append(f"no {log.word} was ever seen in '{name}': nothing is known here; it is taken to change nothing")
         elif unseen[s, 0]:
-            told.append(f"'{name}' was never seen without a {log.word}: its effect is not known, and taken to be none")
+            told.append(f"'{name}' was never seen without {log.a_word}: its effect is not known, and taken to be none")
     return told
 
 

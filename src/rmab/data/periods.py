@@ -26,6 +26,7 @@ WHOLE = re.compile(r"[+-]?\d{1,15}(\.0+)?")
 UNITS = {"hour": 3600, "minute": 60, "second": 1}
 NAMED = ("week", "day", "month", "year", "hour", "round", "visit", "quarter", "shift")
 LATEST = date(9000, 1, 1).toordinal()
+ENDLESS = 100_000  # periods of which hardly any has a record: a slip, not a log
 EMPTY = 10  # steps without any record in all the log that are worth a note
 
 
@@ -158,14 +159,15 @@ def parse_periods(
     """Return the periods, and that of every row, from the different values and the code of each row; None if wrong."""
     moments = [_plausible(understood(one)) for one in values]
     kinds: Counter[str] = Counter()
-    wrong = []
+    wrong: list[tuple[int, str]] = []
     sizes = np.bincount(codes[codes >= 0], minlength=len(values))
     for k, one in enumerate(moments):
         if one.kind:
             kinds[one.kind] += int(sizes[k])
         else:
             why = f" ({one.why})" if one.why else ""
-            wrong.append((k, f"{quoted(values[k])} in column {quoted(column)} is no period{why}; {ACCEPTED}"))
+            hint = "" if wrong else f"; {ACCEPTED}"
+            wrong.append((k, f"{quoted(values[k])} in column {quoted(column)} is no period{why}{hint}"))
     faults.add_each(codes, wrong)
     if not kinds or len(kinds) > 1 or not all(one.kind for one in moments):
         _refuse_kinds(kinds, moments, values, codes, column, faults)
@@ -178,12 +180,19 @@ def parse_periods(
     usual = Counter(((at - at.min()) % step).tolist()).most_common(1)[0][0]
     off = np.flatnonzero((at - at.min() - usual) % step)
     length = f"{step} {_said(kind)}".strip()
-    faults.add_each(codes, [(int(k), f"{quoted(values[k])} does not fit the step of {length} between periods") for k in off])
+    hint = "; where the day does not matter, write the week (2024-W11) or the month" if kind in ("date", "time") else ""
+    what = f"does not fit the step of {length} between periods"
+    several = [(int(k), f"{quoted(values[k])} {what}{hint if k == off[0] else ''}") for k in off]
+    faults.add_each(codes, several)
     if off.size:
         return None
     first = int(at.min())
     found = Periods(kind, first, step, int((at.max() - first) // step) + 1, _unit(kind, step, column))
-    _note_holes(found, (np.unique(at) - first) // step, faults)
+    seen = np.unique((at - first) // step)
+    if found.count > ENDLESS and found.count > 100 * seen.size:
+        _refuse_far(found, seen, place, faults)
+        return None
+    _note_holes(found, seen, faults)
     return found, np.asarray((place - first) // step, dtype=np.int64)
 
 
@@ -265,6 +274,18 @@ def _unit(kind: str, step: int, column: str) -> str:
         return next((name for name, length in UNITS.items() if step % length == 0), "second")
     words = re.findall(r"[a-z]+", column.lower())
     return next((name for name in NAMED for word in words if word in (name, f"{name}s")), "period")
+
+
+def _refuse_far(found: Periods, seen: IntArray, place: IntArray, faults: Faults) -> None:
+    """Name the rows beyond the longest stretch without any record, where the fewer are."""
+    hole = int(np.diff(seen).argmax())
+    late = place > found.first + found.step * int(seen[hole])
+    few = late if late[place >= found.first].mean() < 0.5 else ~late & (place >= found.first)
+    length = f"{int(seen[hole + 1] - seen[hole]):,} {found.unit}s"
+    what = (
+        f"{found.label(int(seen[hole]))} and {found.label(int(seen[hole + 1]))} are {length} apart, with no record between"
+    )
+    faults.add(f"{what}; if that is a slip, correct it here", np.flatnonzero(few))
 
 
 def _note_holes(found: Periods, seen: IntArray, faults: Faults) -> None:

@@ -54,9 +54,10 @@ class Reasons:
         if now.state[n] < 0:
             return "never seen in any state"
         name, streak, before = log.state_names[now.state[n]], int(now.streak[n]), int(now.seen_before[n])
-        if before > 0:
-            ago = f"{before} {unit}{'' if before == 1 else 's'} ago"
-            return f"{name} when last seen {ago}"
+        if before > 1:
+            return f"{name} when last seen {before} {unit}s ago"
+        if before == 1:
+            return f"{name} for {streak} {unit}s until last {unit}" if streak > 1 else f"{name} last {unit}"
         return f"{name} for {streak} {unit}s" if streak > 1 else f"{name} since this {unit}" if self._new(n) else name
 
     def _new(self, n: int) -> bool:
@@ -72,7 +73,7 @@ class Reasons:
         cell, belief, unit = int(fitted.cell_of[n]), fitted.standing.belief[n], log.periods.unit
         likeliest = int(belief.argmax())
         if fitted.rows.unseen[likeliest, 1]:
-            return f"nothing is known of a {log.word} in this state"
+            return f"nothing is known of {log.a_word} in this state"
         ahead = belief @ fitted.kernels[cell].reshape(belief.size, -1)
         ahead = ahead.reshape(2, -1)  # the chance of every state in the next period, by action
         own = self.visits[cell, likeliest, 1]
@@ -80,11 +81,11 @@ class Reasons:
         if fitted.pay.unit.startswith(f"{unit}s "):
             goal = log.state_names[fitted.pay.goal]
             low, high = (float(one) for one in ahead[:, fitted.pay.goal])
-            return f"a {log.word} {_changes(low, high)} {goal} next {unit} {_percent(low, high)}{source}"
+            return f"{log.a_word} {_changes(low, high)} {goal} next {unit} {_percent(low, high)}{source}"
         worth = fitted.pay.table[cell, :, 0]
         low, high = (float(one @ worth) for one in ahead)
         verb = "raises" if high > low else "lowers"
-        return f"a {log.word} {verb} what next {unit} is expected to bring from {low:.3g} to {high:.3g}{source}"
+        return f"{log.a_word} {verb} what next {unit} is expected to bring from {low:.3g} to {high:.3g}{source}"
 
 
 def _changes(low: float, high: float) -> str:

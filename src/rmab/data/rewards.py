@@ -80,11 +80,11 @@ def _assumed(log: Log, counts: IntArray) -> Pay:
         if not both.any():
             raise ModelError(
                 f"which state is good? say it with reward={{'{log.state_names[-1]}': 1}}; the log does not show it: there "
-                f"is no state that was seen both with and without a {log.word}"
+                f"is no state that was seen both with and without {log.a_word}"
             )
         rows = pooled[both] / visits[both][..., np.newaxis]
         rise = (visits[both].sum(axis=1) @ (rows[:, 1] - rows[:, 0])) / visits[both].sum()
-        goal, why = int(rise.argmax()), f"a {log.word} makes it more likely"
+        goal, why = int(rise.argmax()), f"{log.a_word} makes it more likely"
     name = log.state_names[goal]
     worth = np.eye(len(log.state_names))[goal]
     told = f"no reward was given: a {log.periods.unit} in '{name}' is taken to be worth 1, because {why}; other states 0"

@@ -24,7 +24,7 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 
 WEAKEST, STRONGEST, RUNGS = -4.0, 20.0, 25  # of the strengths that are tried: powers of 2
 FAINT = 1e-100  # of a prior: ln G of what is much smaller is infinite
-ROUNDS, SETTLED = 5, 0.05  # of strengths and centres in turn, and when they have settled
+ROUNDS, SETTLED = 25, 0.05  # of strengths and centres in turn at most, and when they have settled
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,8 @@ def shrunk(counts: FloatArray, tree: Tree) -> Shrunk:
     rows = pooled[np.newaxis]
     for own, parent, m in zip(told[1:], tree.parents, strength, strict=True):
         rows = posterior(own, m[..., np.newaxis] * rows[parent], rows[parent])
-    rows = rows[tree.nodes[-1]] if tree.nodes else np.repeat(rows, len(counts), axis=0)
+    if tree.nodes:
+        rows = rows[tree.nodes[-1]]
     table = np.stack(strength) if strength else np.zeros((0, *pooled.shape[:2]))
     return Shrunk(frozen(rows / rows.sum(axis=3, keepdims=True)), frozen(pooled), frozen(table), frozen(unseen))
 

@@ -16,7 +16,8 @@ from rmab.data.fairness import Fairness, fairness_of, warnings_of
 from rmab.data.faults import listed, quoted
 from rmab.data.fit import DEFAULT_HORIZON, Fit
 from rmab.data.reasons import Reasons
-from rmab.data.selection import NOT, TIE, Cap, Choice, Wish, chosen, shuffled
+from rmab.data.remarks import notes_of
+from rmab.data.selection import NOT, Cap, Choice, Wish, chosen, shuffled
 from rmab.data.tables import write_table
 from rmab.errors import ModelError
 from rmab.solvers.fluid.fluid import Fluid, fluid
@@ -214,7 +215,7 @@ def weekly_list(
     rank[order] = np.arange(count)
     choice = chosen(index, order, waited, luck, wish)
     unfair = fairness_of(fit, index, order, choice, wish)
-    notes = tuple(_notes(fit, index, choice, wish)) + warnings_of(fit, unfair)
+    notes = tuple(notes_of(fit, index, choice, wish, asked=random_share > 0)) + warnings_of(fit, unfair)
     return WeeklyList(fit, places, fit.standing.label, frozen(index), frozen(rank), choice, unfair, plan, notes)
 
 
@@ -268,23 +269,3 @@ def _caps(fit: Fit, caps: Mapping[str, int]) -> tuple[Cap, ...]:
     if len({one.label for one in found}) < len(found):
         raise ModelError("caps: a group is named twice")
     return tuple(found)
-
-
-def _notes(fit: Fit, index: FloatArray, choice: Choice, wish: Wish) -> list[str]:
-    """Return what a reader of the list should know."""
-    word, unit, told = fit.log.word, fit.pay.unit, []
-    used = int((choice.why != NOT).sum())
-    if used < wish.budget:
-        helped = bool((index[choice.why == NOT] > TIE * max(float(np.abs(index).max()), 1e-300)).any())
-        why = "caps and must_not leave no more" if helped else f"a {word} is not expected to help anybody else"
-        told.append(f"{used} of {wish.budget} places are used: {why}")
-    if choice.overdue:
-        weeks = -(-choice.overdue // max(wish.budget - wish.lots, 1))
-        told.append(
-            f"floor: {choice.overdue:,} more are overdue; with this budget, everybody's turn comes within "
-            f"{many(weeks, fit.log.periods.unit)} from now"
-        )
-    for label, price in choice.prices.items():
-        if price > 0:
-            told.append(f"cap of {label}: one more place there would bring {price:.3g} more {unit}")
-    return told

@@ -14,11 +14,12 @@ import numpy as np
 
 import rmab
 from rmab.common.files import write_atomically
-from rmab.data.checks import FINE, Check
+from rmab.data.checks import Check
 from rmab.data.effects import Effect, effects_of
 from rmab.data.evaluation import Estimate, Evaluation
 from rmab.data.fit import Fit
 from rmab.data.reach import Reach, reach_of
+from rmab.data.significance import FINE
 from rmab.data.weekly import WeeklyList
 from rmab.errors import FileError, RmabError
 
@@ -72,6 +73,9 @@ def render_programme(
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=(folder / "report.css").read_text("utf-8") + (folder / "programme.css").read_text("utf-8"),
         word=log.word,
+        places=_many(found.budget, log.word),
+        ahead=_many(found.horizon, log.periods.unit),
+        a_word=log.a_word,
         unit=found.unit,
         per=log.periods.unit,
         label=calls.label,
@@ -82,9 +86,13 @@ def render_programme(
         headline=headline(fit, calls, found),
         warnings=calls.notes,
         benefits=_benefits(found),
+        ways=_ways(found),
         reached=_reached(reached, calls),
         never=_never(reached),
         effects=_effects(effects),
+        unseen=_unseen(effects),
+        group_count=len(reached),
+        known_count=len(effects) - len(_unseen(effects)),
         effect_what=effects[0].what,
         in_points=effects[0].in_points,
         doubts=[one for one in checks if one.verdict != FINE],
@@ -97,15 +105,24 @@ def render_programme(
     )
 
 
+def _many(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
 def headline(fit: Fit, calls: WeeklyList, found: Evaluation) -> list[str]:
     """Return three plain sentences: against rotation, against nothing, and the list."""
     word, per = fit.log.word, fit.log.periods.unit
-    plan = f"With {found.budget:,} {word}s a {per}, the plan brings over the next {found.horizon} {per}s"
-    told = [f"{plan}: {found.sentences()[0]}", found.sentences()[1]]
-    gain = found.benefits["nothing"].value / max(found.budget * found.horizon, 1)
-    size = int(calls.active.sum())
-    told.append(f"One {word} brings {gain:.2g} {found.unit} on average. The list for {calls.label} has {size:,} names.")
-    return told
+    over, alone = found.sentences()[:2]
+    plan = f"With {_many(found.budget, word)} a {per}, over the next {_many(found.horizon, per)}"
+    sure = found.benefits["rotation"].low > 0
+    told = [f"{plan}, the plan brings {over}" if sure else f"{plan}: {over[0].lower()}{over[1:]}", alone]
+    gain = found.benefits["nothing"]
+    each = (
+        f"One {word} brings {gain.value / (found.budget * found.horizon):.2g} {found.unit} on average. "
+        if gain.low > 0
+        else ""
+    )
+    return [*told, f"{each}The list for {calls.label} has {_many(int(calls.active.sum()), 'name')}."]
 
 
 def _scale(low: float, high: float) -> tuple[float, float]:
@@ -138,6 +155,16 @@ def _benefits(found: Evaluation) -> list[dict[str, Any]]:
     ]
 
 
+def _ways(found: Evaluation) -> list[dict[str, str]]:
+    """Return what the plan and its rivals bring in all, and for each in the programme."""
+    several = {"the plan": found.plan, **{AGAINST[name]: one for name, one in found.baselines.items()}}
+    used = [float(found.budget), *found.used.values()]
+    return [
+        {"name": name, "text": found.said(one), "each": f"{one.value / found.arms:.3g}", "used": f"{count:,.0f}"}
+        for (name, one), count in zip(several.items(), used, strict=True)
+    ]
+
+
 def _effects(effects: list[Effect]) -> list[dict[str, Any]]:
     known = [one for one in effects if np.isfinite(one.value)]
     if not known:
@@ -149,10 +176,16 @@ def _effects(effects: list[Effect]) -> list[dict[str, Any]]:
             "name": one.group,
             "text": f"{factor * one.value:{form}} ({factor * one.low:{form}} to {factor * one.high:{form}})",
             "seen": f"{one.seen:,}",
+            "model": f"{factor * one.model:{form}}",
             "track": _track(one, ends),
         }
         for one in sorted(known, key=lambda one: -one.value)[:GROUPS]
     ]
+
+
+def _unseen(effects: list[Effect]) -> list[str]:
+    """Return the groups of which no action, or nothing but actions, was seen."""
+    return [one.group for one in effects if not np.isfinite(one.value)]
 
 
 def _reached(reached: list[Reach], calls: WeeklyList) -> list[dict[str, Any]]:
@@ -176,6 +209,6 @@ def _never(reached: list[Reach]) -> dict[str, Any]:
     count, arms = sum(one.never * one.arms for one in reached), sum(one.arms for one in reached)
     return {
         "count": f"{count:,.0f}",
-        "part": f"{count / max(arms, 1):.0%}",
+        "part": f"{round(count) / max(arms, 1):.0%}",
         "groups": [f"{one.group} ({one.arms:,})" for one in reached if one.never > SELDOM],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from textwrap import wrap
 
 import matplotlib as mpl
 import numpy as np
@@ -46,20 +47,29 @@ def _axes(rows: int) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
+def _plain(text: str, width: int = 34) -> str:
+    """Return a text that matplotlib does not take for mathematics, in lines of so many letters."""
+    return "\n".join(wrap(text, width)[:3] or [""]).replace("$", r"\$")
+
+
+def _label(axes: Axes, text: str) -> None:
+    axes.set_xlabel(_plain(text, 62))
+
+
 def _whiskers(axes: Axes, names: list[str], several: list[Estimate] | list[Effect], factor: float) -> None:
     at = np.arange(len(names))[::-1]
     value, low, high = (factor * np.array([getattr(one, name) for one in several]) for name in ("value", "low", "high"))
     axes.hlines(at, low, high, color=BLUE, linewidth=2)
     axes.plot(value, at, "o", color=BLUE)
     axes.axvline(0, color=GREY, linewidth=0.8)
-    axes.set_yticks(at, [name.replace("$", r"\$") for name in names])
+    axes.set_yticks(at, [_plain(name) for name in names])
     axes.grid(axis="x", color="#e3e5e8")
 
 
 def _benefit(found: Evaluation) -> Figure:
     figure, axes = _axes(len(found.benefits))
     _whiskers(axes, [f"than {name}" for name in found.benefits], list(found.benefits.values()), 1.0)
-    axes.set_xlabel(f"more {found.unit} in {found.horizon} {found.period_word}s, 95% intervals".replace("$", r"\$"))
+    _label(axes, f"more {found.unit} in {found.horizon} {found.period_word}s, 95% intervals")
     return figure
 
 
@@ -68,9 +78,7 @@ def _effects(known: list[Effect]) -> Figure:
     figure, axes = _axes(len(shown))
     points = shown[0].in_points
     _whiskers(axes, [one.group for one in shown], shown, 100.0 if points else 1.0)
-    axes.set_xlabel(
-        (f"rise of {shown[0].what}" + (", percentage points" if points else "") + ", 95% intervals").replace("$", r"\$")
-    )
+    _label(axes, f"rise of {shown[0].what}{', in percentage points' if points else ''}, with 95% intervals")
     return figure
 
 
@@ -79,7 +87,7 @@ def _reach(found: Evaluation, reached: list[Reach]) -> Figure:
     figure, axes = _axes(len(shown))
     at = np.arange(len(shown))[::-1]
     axes.barh(at, [one.each for one in shown], color=ORANGE, height=0.6)
-    axes.set_yticks(at, [one.group.replace("$", r"\$") for one in shown])
-    axes.set_xlabel(f"{found.word}s that each gets in {found.horizon} {found.period_word}s, on average")
+    axes.set_yticks(at, [_plain(one.group) for one in shown])
+    _label(axes, f"{found.word}s that each gets in {found.horizon} {found.period_word}s, on average")
     axes.grid(axis="x", color="#e3e5e8")
     return figure
