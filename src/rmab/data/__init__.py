@@ -8,6 +8,10 @@
 docs/log.md is the guide.
 """
 
+from rmab.common.extras import require
+
+require("log", "rmab.data")
+
 from rmab.data.checks import Check, checks_of
 from rmab.data.effects import Effect, effects_of
 from rmab.data.evaluation import Evaluation, evaluate
