@@ -261,7 +261,7 @@ def forecast(paid: list[float | None], kind: str = "forecast") -> tuple[list[Any
 def test_a_constant_reward_is_forecast_without_optimism() -> None:
     estimates, _ = forecast([0.5, 0.5, 0.5, None, None])
     np.testing.assert_allclose(estimates[2].memory["errors"], 0.0, atol=1e-30)
-    np.testing.assert_allclose(estimates[2].memory["checks"], 1.95)
+    np.testing.assert_allclose(estimates[2].memory["checks"], 1.98)
     for estimate in estimates[2:]:
         assert estimate.ahead[0, 0, 1] == pytest.approx(0.5, rel=1e-14)
         assert estimate.gain[0, 0, 1] == pytest.approx(0.5, rel=1e-14)
