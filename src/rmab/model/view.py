@@ -148,7 +148,9 @@ class View(ReadOnly):
             changes["start"] = checked_start(start, self.real_states, self.states)
         phase_of = None if self.phase_of is None else self.phase_of[:steps]
         made = replace(self, **changes, phase_of=phase_of)
-        same = steps == self.horizon and np.array_equal(made.budgets, self.budgets) and np.array_equal(made.start, self.start)
+        same = (
+            steps == self.horizon and np.array_equal(made.budgets, self.budgets) and np.array_equal(made.start, self.start)
+        )
         return self if same else made
 
     def __repr__(self) -> str:
