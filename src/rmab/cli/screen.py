@@ -5,7 +5,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from errno import EPIPE
 from typing import IO, TYPE_CHECKING
 
@@ -156,7 +156,8 @@ def progress(description: str, *, in_lines: bool = False) -> Iterator[Callable[[
     Without a terminal there is no bar; with in_lines, a log then gets a line at every tenth.
     """
     description = escaped(description)
-    with _bar() as bar:
+    bar = _bar()
+    with nullcontext() if bar.disable else bar:  # before version 15, one that is disabled prints an empty line at its end
         task = bar.add_task(f"{description} (the first run compiles for a minute or two)", total=None)
         said = -1
 
