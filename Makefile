@@ -18,7 +18,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 demo: $(READY) ## the paper's CPAP study with few rounds, its report, and what it shows (a few minutes)
-	@echo "The first run compiles for a minute or two; then 8 rounds of 4 learners are played. Ctrl-C stops, make demo goes on."
+	@echo "The first run compiles for a minute or two; then 8 rounds of 6 learners are played. Ctrl-C stops, make demo goes on."
 	@$(BIN)/rmab study run paper-cpap --rounds 8 --out out/paper-cpap
 	@$(BIN)/rmab study report out/paper-cpap
 
