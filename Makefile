@@ -47,7 +47,7 @@ test: $(READY) lint ## lint, then every test
 
 LOWEST := .venv-lowest
 # Where other packages are called: compiled code, linear programs, files and tables, pages, environments, the command line.
-AT_LOWEST := $(patsubst %,tests/test_%.py,arrays cli data_fit data_read data_report feedback fluid gym install kernels options policy \
+AT_LOWEST := $(patsubst %,tests/test_%.py,arrays cli data_fit data_read data_report feedback fluid gym gym_actions install kernels options policy \
   problem report running simulate study_engines study_results study_spec)
 # Old packages warn of what newer ones will no longer do: that is none of our business here.
 test-lowest: $(LOWEST)/.ready ## what touches other packages, with the lowest versions of these that pyproject.toml admits

@@ -9,7 +9,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_integer, expect
 from rmab.errors import FeedbackError, ModelError
 from rmab.learning.kept import Declared, check_arrays
+from rmab.learning.naming import described, named, ours
 from rmab.learning.options import Configured
 from rmab.learning.state import Arrays, Changes, State
 from rmab.model.problem import Problem
@@ -137,7 +137,7 @@ class Learner(Configured, ABC):
     @property
     def signature(self) -> str:
         """Name and options in one line: states of one learner are not taken for those of another."""
-        if not _ours(self):
+        if not ours(self):
             return self._described()
         if "_signature" not in vars(self):  # nobody can change what we ship
             object.__setattr__(self, "_signature", self._described())
@@ -145,7 +145,7 @@ class Learner(Configured, ABC):
         return line
 
     def _described(self) -> str:
-        own = {} if type(self).__module__.startswith("rmab.") else {"class": _named(type(self))}
+        own = {} if type(self).__module__.startswith("rmab.") else {"class": named(type(self))}
         return f"{self.name} {json.dumps({**own, **self.options}, sort_keys=True, default=described)}"
 
     def begin(self, view: View, seed: int = 0) -> State:
@@ -271,30 +271,10 @@ class Learner(Configured, ABC):
             _trusted(state)
 
 
-def _ours(thing: Configured) -> bool:
-    """Return whether it and its parts are of this library, so that none can change once it is made."""
-    parts = (one for one in vars(thing).values() if isinstance(one, Configured))
-    return type(thing).__module__.startswith("rmab.") and all(map(_ours, parts))
-
-
 def _trusted(state: State) -> State:
     """Return the state, marked as made or checked by its learner in this process."""
     object.__setattr__(state, "_trusted", True)
     return state
-
-
-def described(value: object) -> str:
-    """Return a text for an option that is no plain value: the same in every process, another for another value."""
-    if isinstance(value, Configured):
-        own = ", ".join(f"{key}={json.dumps(one, default=described)}" for key, one in value.options.items())
-        return f"{_named(type(value))}({own})"
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype.str}{value.shape} {sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]}"
-    return _named(value) if isinstance(value, type) else f"{_named(type(value))} {value!r}".partition(" at 0x")[0]
-
-
-def _named(cls: type) -> str:
-    return cls.__qualname__ if cls.__module__.startswith("rmab.") else f"{cls.__module__}.{cls.__qualname__}"
 
 
 def stream(seed: int, key: int, episode: int = 0) -> np.random.Generator:

@@ -26,7 +26,7 @@ from rmab.learning import (
     TransitionSets,
     Ucmd,
 )
-from rmab.learning.base import described
+from rmab.learning.naming import described
 from rmab.learning.state import Memory
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
