@@ -100,7 +100,8 @@ def planned(learner: rmab.Learner, state: rmab.State, task: rmab.Task, luck: int
     asked = situation(luck, state.episode, task)
     if not asked:
         return learner.plan(state), {}
-    if not learner.anywhere:
+    elsewhere = state.view.situated(**asked) is not state.view  # what is asked for may be what the view says
+    if elsewhere and not learner.anywhere:
         require(refused(lambda: learner.plan(state, **asked), ModelError), "plans elsewhere, but says that it does not")
         return learner.plan(state), {}
     try:
