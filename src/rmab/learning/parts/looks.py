@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
@@ -95,11 +97,11 @@ def _steps_to_settle(pools: Pools, counts: IntArray) -> int:
     """
     moves = counts[:, :, 1].sum(axis=0) + 1e-9 * np.eye(pools.view.states)
     moves = moves / moves.sum(axis=1, keepdims=True)
-    here = pools.weights @ pools.begins / pools.weights.sum()
-    end, steps = here @ np.linalg.matrix_power(moves, pools.view.horizon - 1), 1
-    while 0.5 * np.abs(here - end).sum() > SETTLED and steps < pools.view.horizon:
-        here, steps = here @ moves, steps + 1
-    return steps
+    path = np.empty((pools.view.horizon, pools.view.states))
+    path[0] = pools.weights @ pools.begins / pools.weights.sum()
+    for here, after in itertools.pairwise(path):
+        np.dot(here, moves, out=after)
+    return int(np.argmax(0.5 * np.abs(path - path[-1]).sum(axis=1) <= SETTLED)) + 1
 
 
 def _of_arms(pools: Pools, rows: BoolArray) -> BoolArray:
