@@ -79,6 +79,7 @@ class SoftPath:
         blocks, states = start.shape
         horizon = budget.size
         self.free = bool(sets.rows.spare.any())
+        self.spare = sets.rows.spare if self.free else None
         chosen = horizon if self.free else len(sets.low) / blocks  # known kernels are kept by phase
         numbers = 8.0 * blocks * states * (6.0 * horizon + 2.0 * chosen * states) + 8.0 * (1.0 + horizon) ** 2
         check_memory(f"the fluid LP of {blocks} blocks, {states} states and {horizon} steps", numbers)
@@ -144,9 +145,9 @@ class SoftPath:
 
     def evaluate(self, eta: float, prices: FloatArray) -> tuple[float, FloatArray]:
         """Make the softened plans at these scaled prices (H,): return phi and its gradient in the open ones."""
-        plans, chosen = (self.values, self.share), (self.free, self.kernels)
-        soft_values(self.rows, self.unit_reward, eta, self.phase_of, prices, self.idle, *chosen, *plans)
-        follow(self.rows, self.phase_of, self.unit_start, *chosen, self.share, self.mass, self.used)
+        plans = (self.kernels, self.values, self.share)
+        soft_values(self.rows, self.unit_reward, eta, self.phase_of, prices, self.idle, self.spare, *plans)
+        follow(self.rows, self.phase_of, self.unit_start, self.free, self.kernels, self.share, self.mass, self.used)
         left = self.left(prices)
         phi = float((self.unit_start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + left.sum())
         return phi, self.limit - self.used[self.open] - left
@@ -157,7 +158,7 @@ class SoftPath:
 
     def curvature(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the Hessian of phi in the open prices, at the plans made last, and how its gradient changes with eta."""
-        plans = (self.idle, self.free, self.kernels, self.share, self.mass)
+        plans = (self.idle, self.spare, self.kernels, self.share, self.mass)
         curve(self.rows, self.unit_reward, self.phase_of, *plans, self.certain, self.hessian)
         place = self.budget.size - self.open
         half = self.hessian[np.ix_(place, place)]  # the places run backward: this is the lower half

@@ -102,7 +102,7 @@ def curve(
     reward: FloatArray,
     phase_of: IntArray,
     idle: BoolArray,
-    free: bool,
+    free: FloatArray | None,
     kernels: FloatArray,
     share: FloatArray,
     mass: FloatArray,
@@ -113,9 +113,10 @@ def curve(
 
     Place 0 stands for eta, place H - h for the scaled price of step h: a node's derivatives are then the first 1 + H - h.
     Derivatives of the values are carried backward, (S, 1+H) at a time; `share` and `mass` are those at the point. Choices
-    by which less mass than `certain` could go either way are left out.
+    by which less mass than `certain` could go either way are left out. free (C*K,S,2): what the rows have to spare; None
+    where no kernel is free to choose.
     """
-    spare, successors, counts = boxes.spare, boxes.successors, boxes.counts
+    successors, counts = boxes.successors, boxes.counts
     blocks, horizon, states = share.shape
     phases = reward.shape[0] // blocks
     ahead, here = np.zeros((states, 1 + horizon)), np.zeros((states, 1 + horizon))
@@ -129,7 +130,7 @@ def curve(
         for h in range(horizon - 1, -1, -1):
             own, filled = horizon - h, 0  # the derivatives at h + 1 fill the places below `own`
             cell = n * phases + phase_of[h]
-            chosen = n * horizon + h if free else cell
+            chosen = cell if free is None else n * horizon + h
             for s in range(states):
                 weight[s] = 0.0
             for s in range(states):
@@ -165,15 +166,15 @@ def curve(
                                 add_mean(
                                     kernels, successors, counts[cell, s, a], chosen, cell, s, a, taken, ahead, here, s, own
                                 )
-                if free and h + 1 < horizon:
-                    for a in range(1 if idle[h] else 2):
+                if free is not None:
+                    for a in range(0 if h + 1 == horizon else 1 if idle[h] else 2):
                         moved = m * (part if a == 1 else 1.0 - part)
-                        if moved > certain and spare[cell, s, a] > 0.0:
+                        if moved > certain and free[cell, s, a] > 0.0:
                             filled = add_choice(
                                 boxes, kernels, chosen, cell, s, a, moved, certain, ahead, weight, rows, scale, filled, own
                             )
             if filled > 0:
                 add_squares(hessian, rows, scale, filled, own + 1)
-            if free and h + 1 < horizon:
-                add_squares(hessian, ahead, weight, states, own)
+            if free is not None:
+                add_squares(hessian, ahead, weight, states, own if h + 1 < horizon else 0)
             ahead, here = here, ahead

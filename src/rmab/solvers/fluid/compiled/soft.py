@@ -140,6 +140,15 @@ def soft_row(
     return total
 
 
+@compiled_inline
+def known_row(rows: Rows, cell: int, s: int, a: int, values: FloatArray, n: int, h: int, total: float) -> float:
+    """Return the total plus the mean of values[n,h] after a row that leaves no choice."""
+    for k in range(rows.counts[cell, s, a]):
+        y = rows.successors[cell, s, a, k]
+        total += rows.low[cell, s, a, y] * values[n, h, y]
+    return total
+
+
 @compiled
 def soft_values(
     rows: Rows,
@@ -148,7 +157,7 @@ def soft_values(
     phase_of: IntArray,
     prices: FloatArray,
     idle: BoolArray,
-    free: bool,
+    free: FloatArray | None,
     kernels: FloatArray,
     values: FloatArray,
     share: FloatArray,
@@ -156,9 +165,9 @@ def soft_values(
     """Softened backward induction of all blocks at scaled prices (H,); nobody is active at the steps that are idle (H,).
 
     reward (C*K,S,2) by cell, phase_of (H,). Writes values (C,H+1,S) and the share (C,H,S) of each node's mass that is
-    activated; and the kernels (C*H,S,2,S), where they are free to choose.
+    activated; and the kernels (C*H,S,2,S), where they are free to choose: free (C*K,S,2) is what each row has to spare. None
+    where all are known: then the code for choices is not compiled.
     """
-    low, _, spare, successors, counts = rows
     blocks, horizon, states = share.shape
     order, middle, lifted = np.arange(states), np.nan, np.empty((2, states))
     phases = reward.shape[0] // blocks
@@ -167,7 +176,7 @@ def soft_values(
             values[n, horizon, s] = 0.0
         for h in range(horizon - 1, -1, -1):
             cell = n * phases + phase_of[h]
-            if free:
+            if free is not None:
                 rank(values, n, h + 1, order)
                 middle = lift(values, n, h + 1, order, lifted)
             for s in range(states):
@@ -176,12 +185,12 @@ def soft_values(
                     total = eta * reward[cell, s, a]
                     if h + 1 == horizon:
                         pass
-                    elif free and spare[cell, s, a] > 0.0:
+                    elif free is None:
+                        total = known_row(rows, cell, s, a, values, n, h + 1, total)
+                    elif free[cell, s, a] > 0.0:
                         total += soft_row(rows, cell, n, h, s, a, values, order, middle, lifted, kernels)
                     else:
-                        for k in range(counts[cell, s, a]):
-                            y = successors[cell, s, a, k]
-                            total += low[cell, s, a, y] * values[n, h + 1, y]
+                        total = known_row(rows, cell, s, a, values, n, h + 1, total)
                     if a == 0:
                         passive = total
                     else:
