@@ -79,7 +79,7 @@ def exponent(scaling: Scaling | None) -> str:
     if scaling.fit is None:
         return "none: not positive"
     fit = scaling.fit.exponent
-    return f"{fit.mean:.2f} ({fit.low:.2f} to {fit.high:.2f})" if np.isfinite(fit.low) else f"{fit.mean:.2f}"
+    return f"{fit.mean:z.2f} ({fit.low:z.2f} to {fit.high:z.2f})" if np.isfinite(fit.low) else f"{fit.mean:z.2f}"
 
 
 def milliseconds(cells: Iterable[Cell]) -> str:

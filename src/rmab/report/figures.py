@@ -220,7 +220,7 @@ def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
         lower = np.minimum(halves, 0.9 * means)[shown]
         style = styles.point(one.learner)
         if one.fit is not None and one.sure:
-            style["label"] += f" (exponent {one.fit.exponent.mean:.2f})"
+            style["label"] += f" (exponent {one.fit.exponent.mean:z.2f})"
             axes.plot(
                 one.sizes, one.fit.factor * one.sizes**one.fit.exponent.mean, "--", color=style["color"], linewidth=0.7
             )

@@ -129,7 +129,7 @@ def _among_families(one: Scaling, summary: Summary) -> str:
         return said
     if len(powers) == 1:
         return f"{said[:-1]}; no other of its {len(own)} families has an exponent with an interval."
-    ends = f"from {min(powers):.2f} to {max(powers):.2f}"
+    ends = f"from {min(powers):z.2f} to {max(powers):z.2f}"
     over = f"all {len(own)} families" if len(powers) == len(own) else f"the {len(powers)} of {len(own)} families with one"
     return f"{said[:-1]}; its exponents run {ends} over {over}."
 

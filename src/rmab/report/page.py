@@ -67,7 +67,7 @@ def _fitted(one: Scaling) -> str:
         return "no power: not positive" if one.sizes.size > 1 else "one size only"
     found = one.fit.exponent
     if math.isfinite(found.half):
-        return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"
+        return f"{found.mean:z.2f} ({found.low:z.2f} to {found.high:z.2f})"
     return "no interval (too near zero)" if found.count > 1 else "no interval (one round)"
 
 

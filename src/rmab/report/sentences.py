@@ -182,7 +182,7 @@ def scaling_words(one: Scaling, kind: str) -> str:
         why = "because there is one round only" if fitted.count < 2 else "because a mean is too near zero for its spread"
         return f"{one.group}: the {what} of {one.learner} has no exponent with an interval, {why} ({ends})."
     ends += _beside_theory(one)
-    sure = f"{letter}^{fitted.mean:.2f} (95%: {fitted.low:.2f} to {fitted.high:.2f})"
+    sure = f"{letter}^{fitted.mean:z.2f} (95%: {fitted.low:z.2f} to {fitted.high:z.2f})"
     if fitted.low <= 0 <= fitted.high:
         return f"{one.group}: the {what} of {one.learner} neither clearly grows nor falls, {sure}: {ends}."
     return f"{one.group}: the {what} of {one.learner} {'grows' if fitted.mean > 0 else 'falls'} as {sure}: {ends}."
