@@ -142,7 +142,7 @@ def comparison(found: Found, grown: Found, rounded: Found, single: Found) -> str
     return PAGE.format(
         first=first,
         unit=UNIT,
-        families="\n".join(f"## {family}\n\n{_family(found, family)}" for family in families),
+        families="\n".join(families),
         choice=choice,
         single=scalings(single),
         grown=grown.summary.study.rounds,
