@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from rmab.play.simulation import simulate_many as simulate_many
     from rmab.runs.comparators import Comparators as Comparators
     from rmab.runs.comparators import theory_curve as theory_curve
-    from rmab.runs.running import Run as Run
+    from rmab.runs.record import Run as Run
     from rmab.runs.running import run as run
     from rmab.solvers.fluid.fluid import Fluid as Fluid
     from rmab.solvers.fluid.fluid import fluid as fluid
@@ -113,7 +113,8 @@ _HOMES = {
     "model.adversaries": ("adversary",),
     "model.adversary": ("Adversary",),
     "model.rewards": ("RewardModel",),
-    "runs.running": ("Run", "run"),
+    "runs.record": ("Run",),
+    "runs.running": ("run",),
     "play.outcomes": ("Batch", "Trajectory"),
     "play.simulation": ("simulate", "simulate_many"),
     "families": ("Task", "load_task", "task", "tasks"),

@@ -12,7 +12,7 @@ from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, pr
 
 if TYPE_CHECKING:
     from rmab.model.view import FeedbackMode
-    from rmab.runs.running import Run
+    from rmab.runs.record import Run
 
 TABLES = (".parquet", ".csv")
 SOURCES = {

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from rmab.runs.comparators import theory_curve
-from rmab.runs.running import Run, run
+from rmab.runs.record import Run
+from rmab.runs.running import run
 from rmab.study.build import learner_of, task_of
 from rmab.study.origin import origin
 from rmab.study.shards import SCHEMA, encoded, with_provenance

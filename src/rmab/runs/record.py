@@ -1,0 +1,162 @@
+"""What a run leaves behind: rewards, plans and estimates, episode by episode, and the regret that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray, IntArray, ReadOnly
+from rmab.common.forks import cached_property
+from rmab.families import Task
+from rmab.learning.state import State
+from rmab.runs.comparators import Comparator, Comparators
+
+ROUNDING = 1e-9  # of what was earned: chance that loses less loses nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Run(ReadOnly):
+    """What happened in a run, episode by episode, as `run` returns it.
+
+    Attributes
+    ----------
+    task : Task
+        The task, with the feedback that the learner got.
+    learner : str
+        Name and options of the learner.
+    privileged : str
+        What the learner was given that no real programme has, full feedback included; empty if nothing.
+    seed : int
+        Seed of the run.
+    reward : ndarray, shape (T,)
+        What was earned.
+    activations, visited, iterations : ndarray of int, shape (T,)
+        Activations spent; pairs (n, s, a), in every phase, visited at least once so far; iterations of the solver behind the
+        plan.
+    seconds : ndarray, shape (T,)
+        Wall time of the whole episode.
+    rewards : ndarray, shape (T, N, S, 2), or (T, N, K, S, 2) with phases
+        What the adversary chose.
+    planned, believed : ndarray, shape (T,)
+        What the plan's occupancy earns under the true rewards, and under the learner's own estimates; NaN for learners
+        without occupancies.
+    estimates : ndarray, shape of rewards, or None
+        These estimates.
+    state : State
+        The learner's state after the last episode.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> run = rmab.run(rmab.task("cpap", episodes=3), "random")
+    >>> run.reward.shape, run.regret("O1").shape
+    ((3,), (3,))
+    """
+
+    task: Task
+    learner: str
+    privileged: str
+    seed: int
+    reward: FloatArray
+    activations: IntArray
+    visited: IntArray
+    iterations: IntArray
+    seconds: FloatArray
+    rewards: FloatArray
+    planned: FloatArray
+    believed: FloatArray
+    estimates: FloatArray | None
+    state: State
+
+    @cached_property
+    def comparators(self) -> Comparators:
+        """O1, O2 and O3 of the rewards that were chosen."""
+        return Comparators.of(self.task.problem, self.rewards)
+
+    def regret(self, to: Comparator = "O1") -> FloatArray:
+        """(T,) accumulated regret to a comparator, signed."""
+        return np.asarray(np.cumsum(self.comparators.per_episode(to) - self.reward))
+
+    def relative_regret(self, to: Comparator = "O1") -> float:
+        """Return the regret of the whole run as a part of what the comparator earns in all (its size)."""
+        total = float(self.comparators.per_episode(to).sum())
+        lost = total - float(self.reward.sum())
+        return lost / abs(total) if total else float(np.sign(lost)) * np.inf if lost else 0.0
+
+    def chance_gap(self, to: Comparator = "O1") -> float:
+        """Return what blind decisions lose to a comparator in the whole run, on average."""
+        return float((self.comparators.per_episode(to) - self.comparators.chance()).sum())
+
+    def share_of_chance(self, to: Comparator = "O1") -> float:
+        """Return the regret of the whole run as a share of the chance gap: 0 is the comparator, 1 is chance.
+
+        NaN where blind decisions lose nothing.
+        """
+        return part_of_gap(float(self.regret(to)[-1]), self.chance_gap(to), float(np.abs(self.reward).sum()))
+
+    def terms(self) -> FloatArray:
+        """(4, T) Term0..Term3 of every episode, which add up to its O1-regret (Xiong & Li 2024, regret decomposition).
+
+        Over-estimation, mirror descent, the estimator, and the index policy in the true model. NaN where the learner has no
+        occupancies or estimates.
+        """
+        if self.estimates is None:
+            return np.full((4, self.reward.size), np.nan)
+        bound = self.comparators.o1()
+        visits = self.comparators.visits
+        hoped = np.tensordot(self.estimates, visits, axes=visits.ndim)
+        return np.stack([bound - hoped, hoped - self.believed, self.believed - self.planned, self.planned - self.reward])
+
+    def to_table(self, comparators: Sequence[Comparator] = ("O1", "O2", "O3")) -> dict[str, FloatArray | IntArray]:
+        """Return columns (T,) by name: what happened, what O1 (`bound`) and chance earn on average, regret to each
+        comparator (accumulated), and the four terms.
+        """
+        columns: dict[str, FloatArray | IntArray] = {
+            "episode": np.arange(self.reward.size),
+            "reward": self.reward,
+            "bound": self.comparators.o1(),
+            "chance": self.comparators.chance(),
+            "activations": self.activations,
+            "visited": self.visited,
+            "iterations": self.iterations,
+            "seconds": self.seconds,
+        }
+        columns |= {f"regret_{which}": self.regret(which) for which in comparators}
+        return columns | {f"term{k}": row for k, row in enumerate(self.terms())}
+
+    def summary(self) -> dict[str, Any]:
+        """Return the run in a few numbers: totals over all episodes, NaN where the learner has no terms."""
+        problem, learner = self.task.problem, self.learner.partition(" ")[0]
+        comparators: tuple[Comparator, ...] = ("O1", "O2", "O3")
+        slots = int(problem.budgets.sum()) * self.reward.size
+        return {
+            "task": self.task.name,
+            "learner": learner,
+            "feedback": self.task.feedback,
+            "privileged": self.privileged,
+            "adversary": self.task.stronger,
+            "seed": self.seed,
+            "episodes": self.reward.size,
+            "reward": float(self.reward.sum()),
+            "regret": {to: float(self.regret(to)[-1]) for to in comparators},
+            "relative_regret": {to: self.relative_regret(to) for to in comparators},
+            "share_of_chance": {to: self.share_of_chance(to) for to in comparators},
+            "terms": {f"Term{k}": float(term.sum()) for k, term in enumerate(self.terms())},
+            "budget_use": float(self.activations.sum()) / slots if slots else 0.0,
+            "seconds": float(self.seconds.sum()),
+        }
+
+    def __repr__(self) -> str:
+        learner, earned = self.learner.partition(" ")[0], float(self.reward.sum())
+        told = f", privileged: {self.privileged}" if self.privileged else ""
+        told += f", adversary: {self.task.stronger}" if self.task.stronger else ""
+        who = f"{learner} on {self.task.name}, seed {self.seed}"
+        return f"Run({who}, {self.reward.size} episodes, reward {earned:.6g}{told})"
+
+
+def part_of_gap(lost: float, gap: float, size: float) -> float:
+    """Return what was lost as a part of what chance loses; NaN where that is nothing beside rewards of this size."""
+    return lost / gap if gap > ROUNDING * size and gap > 0 else float("nan")
