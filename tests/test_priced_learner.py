@@ -95,6 +95,22 @@ def test_the_rule_for_beta_is_free_of_scale(scale: float) -> None:
     assert earned - plan.value == pytest.approx(0.1 * (earned - blind), rel=0.02)
 
 
+@pytest.mark.parametrize("paid", ["arm", "everybody", "almost nothing"])
+def test_where_decisions_change_nothing_beta_is_not_led_by_rounding(paid: str) -> None:
+    rng = np.random.default_rng(5)
+    kernels = rng.dirichlet(np.ones(2), size=(10, 2, 2))
+    reward = {"arm": rng.random((10, 1, 1)), "everybody": np.array(1.0), "almost nothing": 1e-310 * rng.random((10, 2, 2))}
+    rewards = np.broadcast_to(reward[paid], (60, 10, 2, 2))
+    task = rmab.Task.from_rewards(rmab.Problem(rmab.Arms(kernels), 0, 3, 7), rewards, low=0, high=1)
+    learner, least = Ucmd(), np.inf
+    state = learner.begin(task.view())
+    for t in range(60):
+        episode = rmab.simulate(task.problem, learner.plan(state).policy, task.reward(t), np.random.default_rng((0, t)))
+        state = learner.learn(state, rmab.Feedback.reveal(task.view(), t, episode, task.reward(t)))
+        least = min(least, float(state.arrays["step.forecast.fitting"]))
+    assert least >= 10
+
+
 def test_confidence_sets_choose_hopeful_kernels() -> None:
     game = rmab.task("cpap@noisy", arms=4, budget=2, horizon=6, episodes=4, seed=2)
     hopeful, plain = (rmab.run(game, Ucmd(sets=sets, looks=Looks(every=0))) for sets in (Kl(), Estimated()))

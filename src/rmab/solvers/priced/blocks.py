@@ -22,6 +22,7 @@ from rmab.solvers.units import Units
 
 FAINTEST = 1e-10  # what rewards of the last step must count at least: prices of later ones would be rounding
 STEEPEST = 1e10  # beta times the range of the rewards, beyond which exponents have few digits left
+FLATTEST = 1e-200  # ... and below which they have none
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,9 +225,10 @@ def solved(
     kernel_of, phase_of = _writable(kernel_of), _writable(phase_of)
     units = units_of(kernels, kernel_of, reward, start, phase_of)
     eta = inverse * units.scale
-    if not eta <= STEEPEST:
-        steep = f"beta: {inverse:.3g} times {units.scale:.3g}, the range of the rewards,"
-        raise ModelError(f"{steep} is too steep to compute with; the limit is {STEEPEST:.0e}")
+    if not FLATTEST <= eta <= STEEPEST:
+        how, limit = ("steep", STEEPEST) if eta > STEEPEST else ("flat", FLATTEST)
+        given = f"beta: {inverse:.3g} times {units.scale:.3g}, the range of the rewards,"
+        raise ModelError(f"{given} is too {how} to compute with; the limit is {limit:.0e}")
     program = make_program(kernels, kernel_of, units.reward, start, budget, phase_of)
     del kernels  # they are in the program, and may be large
     search = Search(program, blocks, budget * discounts)  # masses are discounted, and so is what they may use

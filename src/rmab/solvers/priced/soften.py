@@ -109,7 +109,7 @@ def soften(
     reward : (N, S, 2) or (N, K, S, 2) array
         Reward of each arm, state and action; in each phase, where it depends on the time.
     beta : float
-        The inverse temperature, per unit of reward; times the range of the rewards at most 1e10.
+        The inverse temperature, per unit of reward; times the range of the rewards from 1e-200 to 1e10.
     warm : Softened or (H,) array, optional
         An earlier plan for similar rewards, or its prices: where to begin. Of one with more steps the last ones count, as
         when the rest of an episode is planned again. It changes how long it takes, not what comes out.
