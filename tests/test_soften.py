@@ -70,6 +70,25 @@ def test_shares_and_values_follow_the_formulas() -> None:
     assert float((case.start * ahead).sum() + case.budget @ plan.prices) == pytest.approx(plan.bound, rel=1e-12)
 
 
+def test_states_that_nobody_can_come_to_are_planned_for_as_all_others() -> None:
+    """Backward induction at the prices of the answer says what is done in every state."""
+    kernels = np.zeros((4, 3, 2, 3))
+    kernels[:, 0, :, 0] = kernels[:, 1, 0, 2] = kernels[:, 2, 0, 1] = kernels[:, 1, 1, 1] = kernels[:, 2, 1, 0] = 1.0
+    reward = np.random.default_rng(0).normal(size=(4, 3, 2))
+    reward[0, 2, 1], reward[1, 2, 1] = 1e140, -1e140  # nobody gets these
+    plan = rmab.soften(rmab.Problem(rmab.Arms(kernels), 0, [1, 2, 0, 3], 4), reward, beta=2)
+    ahead = np.zeros((4, 3))
+    for h in range(3, -1, -1):
+        worth = reward + np.einsum("nsay,ny->nsa", kernels, ahead) - [0, plan.prices[h]]
+        rate = [1, 2, 0, 3][h] / 4
+        share = rate / (rate + (1 - rate) * np.exp(np.clip(2 * (worth[..., 0] - worth[..., 1]), -700, 700)))
+        np.testing.assert_allclose(plan.shares[:, h], share, atol=1e-9)
+        ahead = (np.logaddexp(np.log(1 - rate) + 2 * worth[..., 0], np.log(max(rate, 1e-300)) + 2 * worth[..., 1])) / 2
+        ahead = worth[..., 0] if rate == 0 else ahead
+        np.testing.assert_allclose(plan.values[plan.blocks.block_of, h][2:], ahead[2:], atol=1e-9)
+    assert 0 <= plan.gap <= 1e-6
+
+
 @pytest.mark.parametrize("eta", [0.3, 4.0, 60.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_gradient_and_curvature_against_differences(seed: int, eta: float) -> None:

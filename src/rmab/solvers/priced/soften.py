@@ -147,6 +147,6 @@ def soften(
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "soften"))
     sizes = (np.arange(len(blocks.kernels)), blocks.reward, blocks.start, problem.budgets.astype(np.float64))
-    answer = solved(blocks.kernels, *sizes, blocks.phase_of, problem.discounts, beta, warm, tolerance)
+    answer = solved(blocks.kernels, *sizes, blocks.phase_of, problem.discounts, beta, warm, tolerance, everywhere=True)
     own = {one.name: getattr(answer, one.name) for one in fields(answer)}
     return Softened(**own, problem=problem, blocks=blocks)
