@@ -43,6 +43,14 @@ def test_kernels_are_frequencies_with_a_share_of_everybody() -> None:
     np.testing.assert_allclose(many.sum(axis=3), 1.0)
 
 
+def test_a_prior_so_small_that_rows_are_no_distributions_is_refused() -> None:
+    with pytest.raises(rmab.ModelError, match="prior: Input should be greater than or equal to"):
+        Estimated(prior=5e-324)
+    pools = Pools.of(view_of(2, 3, 4))
+    rows = Estimated(prior=1e-12).around(pools, np.zeros(pools.support.shape, dtype=np.int64), 0).low.sum(axis=3)
+    np.testing.assert_allclose(rows, 1.0, rtol=1e-12)
+
+
 def told(pools: Pools, paid: Any) -> Observed:
     return Observed(np.zeros(pools.support.shape, dtype=np.int64), np.asarray(paid, dtype=float), np.ones(pools.zero.shape))
 

@@ -169,6 +169,9 @@ def _visited(memory: Memory, pools: Pools, sets: TransitionSets | MadeSets) -> F
 def _again(memory: Memory, pools: Pools, sets: TransitionSets) -> Solved:
     """Return the plan in force, made from its prices; for the steps that are left, where they are fewer."""
     name = FORECAST if memory["trusted"] else PAST
+    for own in ("prices", "reward", "beta"):
+        if f"{name}.{own}" not in memory:  # the past is kept only as long as forecasts are not trusted
+            raise ModelError(f"state: step.{name}.{own} is missing")
     warm = Warm(memory[f"{name}.prices"][-pools.view.horizon :])
     return _solved(pools, sets, memory[f"{name}.reward"], float(memory[f"{name}.beta"]), warm)
 
