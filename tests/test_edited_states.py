@@ -96,3 +96,19 @@ def test_a_state_is_checked_once_and_again_in_another_process() -> None:
     assert not copy._trusted
     learner.plan(copy)
     assert copy._trusted
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"looks.steps": np.array(0)}, "looks.steps is 0, outside [1, 3]"),
+        ({"looks.steps": np.array(4)}, "looks.steps is 4, outside [1, 3]"),
+        ({"step.trusted": np.array(False)}, "step.past.prices is missing"),
+    ],
+)
+def test_what_ucmd_keeps_must_fit_together(changes: dict[str, Any], line: str) -> None:
+    learner, state = played("ucmd", {})
+    assert state.arrays["step.trusted"]
+    with pytest.raises(ModelError) as error:
+        learner.plan(replace(state, arrays={**state.arrays, **changes}), budget=0)
+    assert str(error.value) == f"state: {line}"

@@ -43,6 +43,14 @@ def test_kernels_are_frequencies_with_a_share_of_everybody() -> None:
     np.testing.assert_allclose(many.sum(axis=3), 1.0)
 
 
+def test_a_prior_so_small_that_rows_are_no_distributions_is_refused() -> None:
+    with pytest.raises(rmab.ModelError, match="prior: Input should be greater than or equal to"):
+        Estimated(prior=5e-324)
+    pools = Pools.of(view_of(2, 3, 4))
+    rows = Estimated(prior=1e-12).around(pools, np.zeros(pools.support.shape, dtype=np.int64), 0).low.sum(axis=3)
+    np.testing.assert_allclose(rows, 1.0, rtol=1e-12)
+
+
 def told(pools: Pools, paid: Any) -> Observed:
     return Observed(np.zeros(pools.support.shape, dtype=np.int64), np.asarray(paid, dtype=float), np.ones(pools.zero.shape))
 
@@ -93,6 +101,22 @@ def test_the_rule_for_beta_is_free_of_scale(scale: float) -> None:
     plan = soften_blocks(sets.low, reward, start, np.full(6, 2.0), beta)
     earned, blind = ((plan.visits(blind=one) * reward).sum() for one in (False, True))
     assert earned - plan.value == pytest.approx(0.1 * (earned - blind), rel=0.02)
+
+
+@pytest.mark.parametrize("paid", ["arm", "everybody", "almost nothing"])
+def test_where_decisions_change_nothing_beta_is_not_led_by_rounding(paid: str) -> None:
+    rng = np.random.default_rng(5)
+    kernels = rng.dirichlet(np.ones(2), size=(10, 2, 2))
+    reward = {"arm": rng.random((10, 1, 1)), "everybody": np.array(1.0), "almost nothing": 1e-310 * rng.random((10, 2, 2))}
+    rewards = np.broadcast_to(reward[paid], (60, 10, 2, 2))
+    task = rmab.Task.from_rewards(rmab.Problem(rmab.Arms(kernels), 0, 3, 7), rewards, low=0, high=1)
+    learner, least = Ucmd(), np.inf
+    state = learner.begin(task.view())
+    for t in range(60):
+        episode = rmab.simulate(task.problem, learner.plan(state).policy, task.reward(t), np.random.default_rng((0, t)))
+        state = learner.learn(state, rmab.Feedback.reveal(task.view(), t, episode, task.reward(t)))
+        least = min(least, float(state.arrays["step.forecast.fitting"]))
+    assert least >= 10
 
 
 def test_confidence_sets_choose_hopeful_kernels() -> None:

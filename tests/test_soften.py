@@ -70,6 +70,25 @@ def test_shares_and_values_follow_the_formulas() -> None:
     assert float((case.start * ahead).sum() + case.budget @ plan.prices) == pytest.approx(plan.bound, rel=1e-12)
 
 
+def test_states_that_nobody_can_come_to_are_planned_for_as_all_others() -> None:
+    """Backward induction at the prices of the answer says what is done in every state."""
+    kernels = np.zeros((4, 3, 2, 3))
+    kernels[:, 0, :, 0] = kernels[:, 1, 0, 2] = kernels[:, 2, 0, 1] = kernels[:, 1, 1, 1] = kernels[:, 2, 1, 0] = 1.0
+    reward = np.random.default_rng(0).normal(size=(4, 3, 2))
+    reward[0, 2, 1], reward[1, 2, 1] = 1e140, -1e140  # nobody gets these
+    plan = rmab.soften(rmab.Problem(rmab.Arms(kernels), 0, [1, 2, 0, 3], 4), reward, beta=2)
+    ahead = np.zeros((4, 3))
+    for h in range(3, -1, -1):
+        worth = reward + np.einsum("nsay,ny->nsa", kernels, ahead) - [0, plan.prices[h]]
+        rate = [1, 2, 0, 3][h] / 4
+        share = rate / (rate + (1 - rate) * np.exp(np.clip(2 * (worth[..., 0] - worth[..., 1]), -700, 700)))
+        np.testing.assert_allclose(plan.shares[:, h], share, atol=1e-9)
+        ahead = (np.logaddexp(np.log(1 - rate) + 2 * worth[..., 0], np.log(max(rate, 1e-300)) + 2 * worth[..., 1])) / 2
+        ahead = worth[..., 0] if rate == 0 else ahead
+        np.testing.assert_allclose(plan.values[plan.blocks.block_of, h][2:], ahead[2:], atol=1e-9)
+    assert 0 <= plan.gap <= 1e-6
+
+
 @pytest.mark.parametrize("eta", [0.3, 4.0, 60.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_gradient_and_curvature_against_differences(seed: int, eta: float) -> None:
@@ -147,6 +166,38 @@ def test_becomes_blind_as_beta_vanishes() -> None:
     np.testing.assert_allclose(plan.share, 0.4, atol=2e-3)
 
 
+@pytest.mark.parametrize("beta", [1e-6, 1e-12, 1e-16, 1e-30, 1e-190])
+def test_prices_have_a_limit_as_beta_vanishes(beta: float) -> None:
+    """It is what one more activation of the blind policy is worth: the mean advantage at that step."""
+    for seed in range(12):
+        problem, reward = random_problem(seed, 7, 3, 6, 2)
+        paid = reward + np.array([0.0, 1.0])
+        plan = rmab.soften(problem, paid, beta, tolerance=1e-12)
+        blind, mass = 2 / 7, problem.start_masses
+        ahead, worth = np.zeros((7, 3)), []
+        for _ in range(6):
+            each = paid + np.einsum("nsay,ny->nsa", problem.arms.kernels, ahead)
+            worth.append(each[..., 1] - each[..., 0])
+            ahead = (1 - blind) * each[..., 0] + blind * each[..., 1]
+        for h, gain in enumerate(reversed(worth)):
+            assert plan.prices[h] == pytest.approx((mass * gain).sum() / 7, abs=3e-4)
+            rows = (1 - blind) * problem.arms.kernels[:, :, 0] + blind * problem.arms.kernels[:, :, 1]
+            mass = np.einsum("ns,nsy->ny", mass, rows)
+        assert plan.value == pytest.approx((problem.start_masses * ahead).sum(), abs=1e-4)
+        np.testing.assert_allclose(plan.use, 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [6, 16, 26, 42, 59])
+def test_rewards_that_differ_by_rounding_alone(seed: int) -> None:
+    """0.1 + 0.2 is not 0.3: nothing is at stake, and the plan is blind."""
+    problem, _ = random_problem(seed, 11, 3, 8, 3)
+    reward = np.where(np.random.default_rng(seed).random((11, 3, 2)) < 0.5, 0.3, 0.1 + 0.2)
+    for beta in (1e-3, 1e-2, 1.0, 1e2, 1e3):
+        plan = rmab.soften(problem, reward, beta)
+        np.testing.assert_allclose(plan.share, 3 / 11, rtol=1e-9)
+        assert plan.value == pytest.approx(0.3 * 8 * 11, rel=1e-14)
+
+
 def test_occupancy_and_mass_are_flows() -> None:
     arms = rmab.Arms.identical(np.random.default_rng(0).dirichlet(np.ones(3), size=(3, 2)), 6)
     problem = rmab.Problem(arms, [0, 0, 1, 1, 2, 2], [2, 0, 6, 1], 4)
@@ -170,6 +221,7 @@ def test_occupancy_and_mass_are_flows() -> None:
         ({"beta": float("nan")}, "beta must be a positive number"),
         ({"beta": "hot"}, "beta must be a positive number, got 'hot'"),
         ({"beta": 1e12}, "is too steep to compute with; the limit is 1e"),
+        ({"beta": 1e-300}, "is too flat to compute with; the limit is 1e-200"),
         ({"tolerance": 0}, "tolerance must be a positive number"),
         ({"warm": [0.1]}, "warm must be an earlier plan, or prices"),
         ({"warm": [0.1, -1, 0]}, "warm: prices must be 0 or more"),

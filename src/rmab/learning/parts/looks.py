@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.learning.kept import Declared, whole
+from rmab.learning.kept import Declared, Kept, whole
 from rmab.learning.options import configured, option
 from rmab.learning.parts.base import Episode, Part
 from rmab.learning.parts.rewards import Estimate
@@ -54,7 +54,8 @@ class Looks(Part):
 
     def kept(self, pools: Pools) -> Declared:
         """Declare them."""
-        return {"unseen": whole(pools.view.arms), "calm": whole(), "steps": whole()} if self.every else {}
+        steps = Kept((), "i", 1, pools.view.horizon)
+        return {"unseen": whole(pools.view.arms), "calm": whole(), "steps": steps} if self.every else {}
 
     def learn(self, memory: Memory, episode: Episode, estimate: Estimate) -> Memory:
         """Note who was seen, and whether an arm that had not been surprised."""

@@ -36,6 +36,8 @@ TOLERANCE = 1e-4  # certified gap of a plan
 TRIALS = 3  # softer plans that are tried where one cannot be certified
 RECENT = 0.9  # what is left of what was believed, and came true, after an episode
 TRIAL = 2  # episodes before forecasts are judged
+ROUNDING = 1e-12  # gains below this part of what is earned are none
+NOTHING = 1e-100  # rewards below are 0
 HUGE = 1e15  # sums beyond are no numbers of a learner
 SMALL = 100_000  # shares of a plan that is kept as it is; larger ones are made anew from their prices
 
@@ -167,6 +169,9 @@ def _visited(memory: Memory, pools: Pools, sets: TransitionSets | MadeSets) -> F
 def _again(memory: Memory, pools: Pools, sets: TransitionSets) -> Solved:
     """Return the plan in force, made from its prices; for the steps that are left, where they are fewer."""
     name = FORECAST if memory["trusted"] else PAST
+    for own in ("prices", "reward", "beta"):
+        if f"{name}.{own}" not in memory:  # the past is kept only as long as forecasts are not trusted
+            raise ModelError(f"state: step.{name}.{own} is missing")
     warm = Warm(memory[f"{name}.prices"][-pools.view.horizon :])
     return _solved(pools, sets, memory[f"{name}.reward"], float(memory[f"{name}.beta"]), warm)
 
@@ -181,6 +186,7 @@ def _solved(pools: Pools, sets: TransitionSets, reward: FloatArray, beta: float,
     check_memory(sizes, 16.0 * blocks * view.horizon * view.states)
     start = pools.begins * pools.weights[:, np.newaxis]
     pays, phase_of, budget = reward[pools.payoff], view.steps, view.budgets.astype(np.float64)
+    pays[np.abs(pays) < NOTHING] = 0.0
     kernels = sets.low
     if not sets.single:
         path = SoftPath(sets, pays, start, budget, phase_of)
@@ -200,12 +206,13 @@ def _gained(pools: Pools, plan: Solved, reward: FloatArray, part: float) -> tupl
     """Return what the plan visits more often than blind decisions do (R, S, 2), and the beta that fits.
 
     That is the one at which entropy costs `part` of what is gained. Gain and entropy are those over choosing at random
-    within the budget, under the plan's own kernels. Infinite where nothing is gained.
+    within the budget, under the plan's own kernels. Infinite where nothing is gained, but for rounding.
     """
     visits = [pools.of_cells(_visits(pools, plan, blind=blind)) for blind in (False, True)]
     lead = visits[0] - visits[1]
-    gain, cost = float((lead * reward).sum()), float((visits[0] * reward).sum()) - plan.value
-    return lead, plan.beta * cost / (part * gain) if gain > 0 else np.inf
+    earned, gain = float((visits[0] * reward).sum()), float((lead * reward).sum())
+    cost = earned - plan.value
+    return lead, plan.beta * cost / (part * gain) if gain > ROUNDING * abs(earned) else np.inf
 
 
 def _visits(pools: Pools, plan: Solved, *, blind: bool = False) -> FloatArray:

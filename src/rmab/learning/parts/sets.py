@@ -71,7 +71,7 @@ class Estimated(Sets):
     """
 
     confident = False
-    prior: float = option(default=1.0, gt=0, le=1e6, help="transitions of all groups that count with those of one")
+    prior: float = option(default=1.0, ge=1e-12, le=1e6, help="transitions of all groups that count with those of one")
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
         """Return sets that hold one kernel each."""

@@ -22,6 +22,7 @@ from rmab.solvers.units import Units
 
 FAINTEST = 1e-10  # what rewards of the last step must count at least: prices of later ones would be rounding
 STEEPEST = 1e10  # beta times the range of the rewards, beyond which exponents have few digits left
+FLATTEST = 1e-200  # ... and below which they have none
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,10 @@ class Priced(ReadOnly):
 
     @cached_property
     def share(self) -> FloatArray:
-        """(C, H, S) the part of a block's mass in a state that is activated at a step; in states never visited, too."""
+        """(C, H, S) the part of a block's mass in a state that is activated at a step; in states never visited, too.
+
+        In states that nobody can come to, `soften_blocks` takes all rewards for the least, `rmab.soften` for what they are.
+        """
         return frozen(self.plans.by_block(*self._point))
 
     @property
@@ -210,8 +214,10 @@ def solved(
     beta: float,
     warm: Priced | Warm | ArrayLike | None,
     tolerance: float,
+    *,
+    everywhere: bool = False,
 ) -> Priced:
-    """Solve what fits; arrays may be read-only."""
+    """Solve what fits; arrays may be read-only. everywhere: plan in states that nobody can come to as in all others."""
     inverse, wanted = as_tolerance(beta, "beta"), as_tolerance(tolerance, "tolerance")
     if discounts[-1] < FAINTEST:
         few = int(np.argmax(discounts < FAINTEST))
@@ -222,11 +228,12 @@ def solved(
     check_memory(f"the priced step of {blocks} blocks, {states} states and {horizon} steps", numbers)
     kernels, start = _writable(kernels), _writable(start)
     kernel_of, phase_of = _writable(kernel_of), _writable(phase_of)
-    units = units_of(kernels, kernel_of, reward, start, phase_of)
+    units = units_of(kernels, kernel_of, reward, start, phase_of, everywhere=everywhere)
     eta = inverse * units.scale
-    if not eta <= STEEPEST:
-        steep = f"beta: {inverse:.3g} times {units.scale:.3g}, the range of the rewards,"
-        raise ModelError(f"{steep} is too steep to compute with; the limit is {STEEPEST:.0e}")
+    if not FLATTEST <= eta <= STEEPEST:
+        how, limit = ("steep", STEEPEST) if eta > STEEPEST else ("flat", FLATTEST)
+        given = f"beta: {inverse:.3g} times {units.scale:.3g}, the range of the rewards,"
+        raise ModelError(f"{given} is too {how} to compute with; the limit is {limit:.0e}")
     program = make_program(kernels, kernel_of, units.reward, start, budget, phase_of)
     del kernels  # they are in the program, and may be large
     search = Search(program, blocks, budget * discounts)  # masses are discounted, and so is what they may use

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
@@ -11,6 +13,7 @@ from rmab.solvers.units import Units
 WIDE, NARROW, NODES = 64, 8, 1024  # lanes of a batch: most, least, and the nodes that it should not exceed by much
 WASTE = 4.0  # how many times what is possible for a block the rows of its batch may hold
 MOST = 0.99  # the highest rate of the blind policy
+HIGHEST = 1e100  # of rewards in states that nobody comes to, in units of what is at stake
 
 
 def blind_rates(budget: FloatArray, total: float) -> FloatArray:
@@ -22,11 +25,27 @@ def blind_rates(budget: FloatArray, total: float) -> FloatArray:
     return np.asarray(np.minimum(budget / total, MOST))
 
 
-def units_of(kernels: FloatArray, kernel_of: IntArray, reward: FloatArray, start: FloatArray, phase_of: IntArray) -> Units:
-    """Return the rewards in units of what is at stake, in the states that can be reached."""
+def units_of(
+    kernels: FloatArray,
+    kernel_of: IntArray,
+    reward: FloatArray,
+    start: FloatArray,
+    phase_of: IntArray,
+    *,
+    everywhere: bool = False,
+) -> Units:
+    """Return the rewards in units of what is at stake in the states that can be reached.
+
+    everywhere: with the rewards of the other states, in the same units; they are 0 otherwise.
+    """
     reached = np.empty(reward.shape[:2], dtype=bool)
     reach(kernels, kernel_of, start, phase_of, reached)
-    return Units.of(reward, reached)
+    units = Units.of(reward, reached)
+    if not everywhere or reached.all():
+        return units
+    with np.errstate(over="ignore"):
+        others = np.clip((reward - units.least[:, np.newaxis, np.newaxis]) / units.scale, -HIGHEST, HIGHEST)
+    return replace(units, reward=np.where(reached[..., np.newaxis], units.reward, others))
 
 
 def make_program(

@@ -9,6 +9,9 @@ It costs several passes; where there are many blocks it is that of a sample, sca
 The search aims at a little less than the budget, as little as the tolerance allows. So it ends with plans that are feasible
 as they are, and what is proven is the slack that they leave times its price: the gap of weak duality is exactly that.
 
+Where eta is so small that rounding hides what prices do, they are those of a larger one, at which they are the same but for
+that one's size: plans are blind up to eta, and prices are what one more activation of a blind policy is worth.
+
 Cold, or where a start is too far off, prices are followed from a high temperature to that asked for. They are nearly a
 straight line in the temperature, so each rung of this ladder predicts the next.
 """
@@ -38,6 +41,7 @@ FAINT, CERTAIN = 1e-2, 1e-13  # derivatives, and parts of all mass, that the exa
 LEAST = 1e-10  # curvature relative to the budget that may be rounding
 WARM, PATIENCE, LAST = 30, 120, 500  # passes allowed from given prices, on a rung of the ladder, and on the last
 FIRST, LONGER, SHORTEST = 1.0, 4.0, 1.2  # eta at which the ladder begins, and factors from rung to rung
+FADED = 1e-9  # eta below which prices are those of this one
 ROUGH = 0.5  # how close scaled prices must come on the way
 
 
@@ -72,15 +76,30 @@ class Search:
         prices (H,), not scaled, and a matrix in scaled prices: where to begin; the matrix is written to. None is returned
         where none was given, and none was needed.
         """
+        if eta < FADED:
+            return self.fade(eta, tolerance, prices), None
         if prices is not None:
             found = self.descend(eta, eta * np.where(self.open, prices, 0.0), matrix, tolerance, WARM)
             if found is not None:
                 return found
         found = self.climb(eta, tolerance)
         if found is None:
-            reached = f"the gap is {self.gap:.2e}" if self.gap < np.inf else "no plan was found within the budget"
-            raise SolverError(f"priced step: {reached}, not proven to the tolerance {tolerance:.2e}")
+            raise self.unproven(tolerance)
         return found
+
+    def fade(self, eta: float, tolerance: float, prices: FloatArray | None) -> Point:
+        """Return the plans at a very small eta, at the prices of a larger one, proven to the tolerance."""
+        near, _ = self.solve(FADED, tolerance, prices)
+        self.gap = np.inf
+        point = self.at(eta, near.prices * (eta / FADED))
+        if self.allowed(point, tolerance) >= 0.0:
+            raise self.unproven(tolerance)
+        return point
+
+    def unproven(self, tolerance: float) -> SolverError:
+        """Return what is raised where the tolerance cannot be had."""
+        reached = f"the gap is {self.gap:.2e}" if self.gap < np.inf else "no plan was found within the budget"
+        return SolverError(f"priced step: {reached}, not proven to the tolerance {tolerance:.2e}")
 
     def climb(self, eta: float, tolerance: float) -> tuple[Point, FloatArray | None] | None:
         """Follow the prices from a high temperature to eta; None where they are lost."""
@@ -144,14 +163,17 @@ class Search:
             return 0.0
         phi, excess, missing = self.standing(point)
         most = max(abs(phi), point.eta)
-        if excess > ROUNDING * min(point.eta, 1.0):
+        if excess > ROUNDING * (min(point.eta, 1.0) if point.eta >= FADED else 1.0):
             return tolerance * most
         self.gap = min(self.gap, missing / most)
         return -1.0 if missing <= tolerance * most else tolerance * most
 
     def standing(self, point: Point) -> tuple[float, float, float]:
         """Return phi, the part by which a budget is exceeded, and how far a plan within it is from the best, at most."""
-        return standing(self.budget, self.program.blind, self.total, point.prices, point.value, point.use)
+        phi, excess, missing = standing(self.budget, self.program.blind, self.total, point.prices, point.value, point.use)
+        if point.eta < FADED:  # a budget is exceeded by rounding alone, which is no mass that could be taken away
+            missing = abs(float(point.prices @ (self.budget - point.use)))
+        return phi, excess, missing
 
     def propose(
         self, matrix: FloatArray, point: Point, worth: float, radius: float, aim: FloatArray, step: FloatArray

@@ -109,7 +109,7 @@ def soften(
     reward : (N, S, 2) or (N, K, S, 2) array
         Reward of each arm, state and action; in each phase, where it depends on the time.
     beta : float
-        The inverse temperature, per unit of reward; times the range of the rewards at most 1e10.
+        The inverse temperature, per unit of reward; times the range of the rewards from 1e-200 to 1e10.
     warm : Softened or (H,) array, optional
         An earlier plan for similar rewards, or its prices: where to begin. Of one with more steps the last ones count, as
         when the rest of an episode is planned again. It changes how long it takes, not what comes out.
@@ -147,6 +147,6 @@ def soften(
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "soften"))
     sizes = (np.arange(len(blocks.kernels)), blocks.reward, blocks.start, problem.budgets.astype(np.float64))
-    answer = solved(blocks.kernels, *sizes, blocks.phase_of, problem.discounts, beta, warm, tolerance)
+    answer = solved(blocks.kernels, *sizes, blocks.phase_of, problem.discounts, beta, warm, tolerance, everywhere=True)
     own = {one.name: getattr(answer, one.name) for one in fields(answer)}
     return Softened(**own, problem=problem, blocks=blocks)
