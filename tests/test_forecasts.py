@@ -10,7 +10,8 @@ from episodes import ended, view_of
 from rmab.learning import Forecast, Observed, Pools
 
 RATES = (1.0, 0.9, 0.7, 0.0)
-FADING, SHRINK, UNSURE = 0.98, 4.0, 0.3
+FADING, SHRINK, UNSURE, STEADY, PROVEN = 0.98, 4.0, 0.3, 2.0, 7.0
+FORGETS = np.array(RATES * 2) < 1
 
 
 class Twin:
@@ -69,8 +70,11 @@ def look_ahead(twins: list[Twin], episode: int, optimism: float) -> list[dict[An
     noisiest = max([s.min() for s, n in zip(scores, checks, strict=True) if n], default=UNSURE**2)
     found = []
     for one, score, n in zip(twins, scores, checks, strict=True):
-        weight = np.exp(-0.5 * min(n + SHRINK, 60) * (score / max(score.min(), 1e-12) - 1))
+        weight = np.exp(-0.5 * min(n + SHRINK, 60) * (score / max(score.min(), 1e-12) - 1) - STEADY * FORGETS)
         weight /= weight.sum()
+        proven = weight * np.exp(-PROVEN * FORGETS)
+        proven /= proven.sum()
+        moving = proven[FORGETS].sum() / weight[FORGETS].sum()  # what is left of the weight of those that forget
         noise = (n * score.min() + SHRINK * noisiest) / (n + SHRINK)
         row: dict[Any, tuple[float, float]] = {}
         telling = [pair for pair in one.seen if not one.levels or pair in one.strength]
@@ -88,7 +92,7 @@ def look_ahead(twins: list[Twin], episode: int, optimism: float) -> list[dict[An
             if one.levels and pair not in one.strength:
                 ages[4:] = [0] * 4  # a hope needs no optimism
             doubts = [
-                (optimism**2 * np.log(episode + 3) / m + (1 - r) ** 2 * age) * (age > 0)
+                (optimism**2 * np.log(episode + 3) / m + moving * (1 - r) ** 2 * age) * (age > 0)
                 for m, r, age in zip(numbers, RATES * 2, ages, strict=True)
             ]
             off = one.off.get(pair, [])

@@ -17,6 +17,8 @@ LOW = 0.05  # of a level that tells about a profile
 LEAST = 1e-12  # squared errors below are none
 CLEARLY = 2.0  # times the squared error of pairs by themselves that shows that they do not move as one
 SURE = 60.0  # checks that weigh on the choice of a prediction, at most
+STEADY = 2.0  # powers of e by which it is likelier at first that nothing changes: predictions that forget must earn it
+PROVEN = 7.0  # more of them, for the age of what was seen to make it uncertain
 PLAIN = 0.02  # differences below are no surprise, whatever was predicted
 
 
@@ -143,18 +145,33 @@ def _see(memory: Memory, r: int, s: int, a: int, value: float, level: float, epi
 
 
 @compiled_inline
-def _weigh(memory: Memory, r: int, common: FloatArray, shrink: float, weight: FloatArray) -> float:
-    """Write the weights of all predictions in row r, by their errors there and in all rows; return the least mean error."""
+def _weigh(memory: Memory, r: int, rates: FloatArray, common: FloatArray, shrink: float, weight: FloatArray) -> float:
+    """Write the weights of all predictions in row r, by their errors there and in all rows; return the least mean error.
+
+    Those that forget begin with less: where nothing changes they are nearly as good, and make plans restless.
+    """
     best, trials, total = np.inf, memory.checks[r] + shrink, 0.0
     for k in range(weight.size):
         weight[k] = (memory.errors[k, r] + shrink * common[k]) / trials
         best = min(best, weight[k])
     for k in range(weight.size):
         weight[k] = np.exp(-0.5 * min(trials, SURE) * (weight[k] / max(best, LEAST) - 1.0))
+        if rates[k % rates.size] < 1.0:
+            weight[k] *= np.exp(-STEADY)
         total += weight[k]
     for k in range(weight.size):
         weight[k] /= total
     return best
+
+
+@compiled_inline
+def _moving(rates: FloatArray, weight: FloatArray) -> float:
+    """Return by how much the weights of predictions that forget shrink, where it must be proven that values move."""
+    steady, rest = 0.0, np.exp(-PROVEN)
+    for k in range(weight.size):
+        if rates[k % rates.size] == 1.0:
+            steady += weight[k]
+    return rest / (steady + rest * (1.0 - steady))
 
 
 @compiled_inline
@@ -166,11 +183,13 @@ def _predict(
     A pair that was seen only at times when its row paid nothing has no profile: it is hoped for, as if it had never been
     seen. A row that never paid has no level, and its pairs are predicted by themselves.
 
-    What was seen in this episode is certain. Otherwise means are the less certain the fewer they are of; and where an old
-    value predicts well only because it is recent, it is the less certain the longer ago it was seen. The process of a
-    local level, for which forgetting at a rate is best, moves by (1 - rate) errors of prediction from episode to episode.
+    What was seen in this episode is certain. Otherwise means are the less certain the fewer they are of; and where it is
+    proven that an old value predicts well only because it is recent, it is the less certain the longer ago it was seen. The
+    process of a local level, for which forgetting at a rate is best, moves by (1 - rate) errors of prediction from episode
+    to episode.
     """
     several, guess, doubt = rates.size, 0.0, 0.0
+    moving = _moving(rates, weight)
     for k in range(weight.size):
         rate, own = rates[k % several], k < several or memory.leveled[r] == 0
         if not own and memory.strength[r, s, a] == 0.0:
@@ -181,7 +200,7 @@ def _predict(
         age = episode - (memory.when[r, s, a] if own else memory.level_when[r])
         if age > 0:
             seldom = number_of(memory.times[r, s, a] if own else memory.leveled[r], rate)
-            doubt += weight[k] * (optimism**2 * np.log(episode + 3.0) / seldom + (1.0 - rate) ** 2 * age)
+            doubt += weight[k] * (optimism**2 * np.log(episode + 3.0) / seldom + moving * (1.0 - rate) ** 2 * age)
     return guess, doubt
 
 
@@ -212,9 +231,9 @@ def look_ahead(
             common[k] = memory.errors[k].sum() / checks
     for r in range(rows):
         if memory.checks[r] > 0.0 or checks == 0.0:
-            noisiest = max(noisiest, _weigh(memory, r, common, shrink, weight))
+            noisiest = max(noisiest, _weigh(memory, r, rates, common, shrink, weight))
     for r in range(rows):
-        best = _weigh(memory, r, common, shrink, weight)
+        best = _weigh(memory, r, rates, common, shrink, weight)
         # A row that was checked little may be as noisy as any: so it is tried again.
         noise = (memory.checks[r] * best + shrink * noisiest) / (memory.checks[r] + shrink)
         memory.spread[r] = np.sqrt(noise)
@@ -226,7 +245,7 @@ def look_ahead(
                     if zero[r, s, a] or told != (turn == 0):
                         continue
                     if memory.times[r, s, a] == 0:
-                        memory.likely[r, s, a] = ahead[r, s, a] = hope
+                        memory.likely[r, s, a], ahead[r, s, a] = mean, hope  # what is hoped for is not expected
                         continue
                     guess, doubt = _predict(memory, r, s, a, episode, rates, optimism, weight, hope)
                     trials = number_of(memory.times[r, s, a] - 1, fading)

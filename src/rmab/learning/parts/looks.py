@@ -18,6 +18,7 @@ from rmab.play.policy import IndexPolicy, Policy
 KEY = 8  # of the stream that they draw from
 FIRST = 2.0  # an index above all shares
 SETTLED = 0.5  # part of the arms that need not be where the others are
+ENOUGH = 0.25  # part of where activation leads that must have been seen of an arm, where it may pay at all
 CHEAP = 0.1  # part of the steps, the cheapest ones, in which looks are made
 
 
@@ -62,12 +63,13 @@ class Looks(Part):
         if self.every == 0:
             return {}
         pools = episode.pools
+        end, steps = _led_to(pools, episode.counts)
         paid = ~np.isnan(episode.observed.values[..., 1]) & ~pools.zero[..., 1]
-        seen = _of_arms(pools, paid.max(axis=1))
+        seen = _of_arms(pools, (paid @ end >= ENOUGH * (~pools.zero[..., 1] @ end)) & paid.max(axis=1))
         surprised = None if estimate.surprised is None else _of_arms(pools, estimate.surprised)
         new = surprised is not None and bool((surprised & (memory["unseen"] > 0)).any())
         calm, unseen = np.array(0 if new else memory["calm"] + 1), np.where(seen, 0, memory["unseen"] + 1)
-        return {"unseen": unseen, "calm": calm, "steps": np.array(_steps_to_settle(pools, episode.counts))}
+        return {"unseen": unseen, "calm": calm, "steps": np.array(steps)}
 
     def added(
         self, memory: Memory, policy: Policy, pools: Pools, prices: FloatArray | None, luck: tuple[int, int]
@@ -91,8 +93,8 @@ class Looks(Part):
         return IndexPolicy.of_steps(table, policy.budget, rule=policy.rule, rounding=policy.rounding)
 
 
-def _steps_to_settle(pools: Pools, counts: IntArray) -> int:
-    """Return how many steps it takes until half of the arms that are always active are where they are at the end.
+def _led_to(pools: Pools, counts: IntArray) -> tuple[FloatArray, int]:
+    """Return where arms are at the end (S,) that are always active, and in how many steps half of them are there.
 
     All arms are taken together, with what was counted (G, S, 2, S); states from which nobody was activated are not left.
     """
@@ -102,7 +104,7 @@ def _steps_to_settle(pools: Pools, counts: IntArray) -> int:
     path[0] = pools.weights @ pools.begins / pools.weights.sum()
     for here, after in itertools.pairwise(path):
         np.dot(here, moves, out=after)
-    return int(np.argmax(0.5 * np.abs(path - path[-1]).sum(axis=1) <= SETTLED)) + 1
+    return path[-1], int(np.argmax(0.5 * np.abs(path - path[-1]).sum(axis=1) <= SETTLED)) + 1
 
 
 def _of_arms(pools: Pools, rows: BoolArray) -> BoolArray:
