@@ -7,6 +7,7 @@ import pytest
 
 import rmab
 from episodes import ended, tiny, view_of
+from rmab.families.swim import kernels
 from rmab.learning import Estimate, Estimated, Kl, Looks, Observed, Pools, Priced, Revealed, TopB, Ucmd
 from rmab.learning.parts.priced import FORECAST, PAST
 from rmab.solvers.priced.blocks import soften_blocks
@@ -243,3 +244,31 @@ def _feedback(order: np.ndarray) -> tuple[Any, Any, Any]:
 
     visits = literal.pair_visits(STATES, ACTIONS, 2)
     return STATES[:, order], ACTIONS[:, order], np.where(visits > 0, REWARD, np.nan)[order]
+
+
+def lost(game: rmab.Task, seed: int, begin: int = 0) -> float:
+    """Return the part of O1 that `ucmd` lost from an episode on."""
+    run = rmab.run(game, "ucmd", seed=seed)
+    bound = run.comparators.o1()[begin:].sum()
+    return float((bound - run.reward[begin:].sum()) / bound)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", [200, 204])
+def test_what_chains_pay_at_their_far_ends_is_found(seed: int) -> None:
+    """Eight states, and every arm pays something else at the end: who was touched at the near end has not been seen."""
+    rng = np.random.default_rng(seed)
+    moves, rewards = kernels(8, rng.uniform(0.5, 0.7, 8), 0.4), np.zeros((120, 8, 8, 2))
+    rewards[:, :, -1, 1] = rng.uniform(0.2, 1.0, 8)
+    game = rmab.Task.from_rewards(rmab.Problem(rmab.Arms(moves), 0, 2, 40), rewards, low=0, high=1)
+    assert lost(game, seed, begin=80) < 0.05
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", [200, 203])
+def test_a_range_far_wider_than_pay_costs_little(seed: int) -> None:
+    """Pay is a thousandth of what was declared: what is hoped for in vain must not cost the forecasts their trust."""
+    rng = np.random.default_rng(seed)
+    moves, rewards = rng.dirichlet(np.ones(3), (10, 3, 2)), np.zeros((60, 10, 3, 2))
+    rewards[..., 1] = 1e-3 * rng.uniform(size=(10, 3)) * rng.uniform(0.8, 1.2, (60, 10, 3))
+    assert lost(rmab.Task.from_rewards(rmab.Problem(rmab.Arms(moves), 0, 3, 20), rewards, low=0, high=1), seed) < 0.1

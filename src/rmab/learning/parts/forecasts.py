@@ -37,8 +37,10 @@ class Forecast(Rewards):
     Optimism about pairs that were not seen in the last episode is in units of the errors that forecasts of the pair have
     shown, or of the noisiest row where it was checked little: so no arm is given up for one bad day. It fades with the
     number of times that a pair was seen where the past predicts, and grows with the time since where only the present does.
-    What one arm reveals serves all that are paid alike: they share the optimism. Pairs that were never seen are taken for
-    the mean of what is known of their row, and a part 1 / (1 + number known) of what is missing to the most.
+    What one arm reveals serves all that are paid alike: they share the optimism. Pairs that were never seen are expected to
+    pay the mean of what is known of their row; hoped for is a part 1 / (1 + number known) of what is missing to the most.
+    Predictions that forget begin with less weight, and what was seen long ago is doubted only where it is proven that values
+    move: so plans are calm where nothing changes.
 
     Examples
     --------

@@ -28,7 +28,8 @@ class Looks(Part):
 
     An arm is due when its pay for being active was not revealed during the last `every` * sqrt(k) * t episodes: k the steps
     that a look takes, t the episodes since the last surprise. So looks are frequent at first and after a change, and ever
-    rarer while nothing happens: their number grows as the logarithm of T.
+    rarer while nothing happens: their number grows as the logarithm of T. What counts is pay in the states where activation
+    leads: who was touched at the near end of a chain has not been seen.
 
     A due arm is activated for k steps on end, up to one at which the plan's prices say that activations are worth least. It
     takes k steps until half of the arms that are always active are where activation leads: what a chain pays at its far end
