@@ -176,8 +176,8 @@ average; the highest indices do not. What the choice costs and buys, in regret t
 
 The rivals that were made for Markov decision processes, on one (`two-way`): a single arm of 2 states and 2 steps, which may
 always be active (rule `at-most`). Regret to O2 and the exponent of T that fits it; T enters the rates of the theory.
-`dilated-po` at the rate of its theory is slowest, and loses more than chance up to T = 800: its bound is vacuous before 16.6 H^3
-episodes, 133 here. At a faster rate it learns as quickly as any of them.
+`dilated-po` at the rate of its theory is slowest, and loses more than chance up to T = 800: its bound is vacuous before 16.6
+H^3 episodes, 133 here. At a faster rate it learns as quickly as any of them.
 
 {single}
 ![One decision process](images/single.png)
