@@ -87,6 +87,13 @@ def test_every_page_has_its_studies_and_marks(pages: dict[str, Any]) -> None:
             assert f"<!-- made: {mark} -->" in (DOCS / f"{name}.md").read_text(), mark
 
 
+def test_every_learner_of_the_studies_has_a_row_in_the_learning_tables() -> None:
+    page = (DOCS / "learning_tables.md").read_text()
+    for study in ("learning-table", "ucmd-parts"):
+        for learner in BUILTIN[study].learners:
+            assert f"| {learner.label} |" in page, learner.label
+
+
 def test_tuning_is_one_protocol_for_all(pages: dict[str, Any]) -> None:
     import tuning  # type: ignore[import-not-found]
 
