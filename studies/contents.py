@@ -108,7 +108,8 @@ def learning(found: Found, exchanged: Found) -> str:
     first = exchanged.summary.learners[0]
     table = regrets(exchanged.summary.learners, still, others, "O1", first)
     more = ANSWERS + regrets(exchanged.summary.learners, answers, others, "O1", first) if answers else ""
-    sections.append(f"## Parts of `ucmd`, exchanged one by one (cpap)\n\nCompared with the first row.\n\n{table}\n{more}")
+    said = "Compared with the first row. The last columns are of cpap-adherence."
+    sections.append(f"## Parts of `ucmd`, exchanged one by one (cpap)\n\n{said}\n\n{table}\n{more}")
     return "\n".join(["# Learning tables\n", UNIT, *sections, made_by(found, exchanged)])
 
 
