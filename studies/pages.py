@@ -5,11 +5,13 @@ python studies/pages.py growth reproduction    these pages only
 python studies/pages.py --list                 how far all studies are, and how long they take
 python studies/pages.py --tiny --out tmp/tiny --docs tmp/docs      the whole chain at toy size, to try it
 
-A study that was stopped continues where it was. At full size all of it is some 25 hours of computing, half of them for
+Toy numbers need folders of their own, so that they never stand in docs/ for real ones. A study that was stopped continues
+where it was. At full size all of it is some 25 hours of computing, half of them for
 paper-deadline: half a day on two cores that are free. `--list` says how much is left, from the runs that are there.
 """
 
 import argparse
+import math
 import shutil
 import sys
 from collections.abc import Callable
@@ -23,6 +25,7 @@ from tables import Found
 from tuning import presets, tuning
 
 from rmab.common.files import write_atomically
+from rmab.errors import ModelError, RmabError
 from rmab.families import declared_options
 from rmab.report import write_report
 from rmab.study import BUILTIN, LocalEngine, Results, Study, changes_since, run_study
@@ -91,8 +94,8 @@ def shrunk(study: Study) -> Study:
     return Study.model_validate({**study.model_dump(), "tasks": tasks, "rounds": 2 if study.kind == "growth" else 1})
 
 
-def played(name: str, folder: Path, *, tiny: bool, workers: int, rounds: int | None) -> None:
-    """Run what is missing of a study."""
+def played(name: str, folder: Path, *, tiny: bool, workers: int, rounds: int | None) -> bool:
+    """Run what is missing of a study; return whether all of it is there."""
     study = study_of(name, tiny=tiny)
     study = study if rounds is None else study.with_rounds(min(rounds, study.rounds))
     if changed := changes_since(study, folder).library:
@@ -107,6 +110,7 @@ def played(name: str, folder: Path, *, tiny: bool, workers: int, rounds: int | N
     for failure in done.failures[:3]:
         SAY.print(f"{name}: {failure}")
     SAY.print(f"{name}: {done.finished} of {done.total} runs")
+    return bool(done.complete)
 
 
 def left(name: str, folder: Path, *, tiny: bool) -> tuple[int, int, float, float]:
@@ -131,11 +135,15 @@ def left(name: str, folder: Path, *, tiny: bool) -> tuple[int, int, float, float
 
 def written(name: str, page: Page, out: Path, docs: Path) -> None:
     """Write a page and its figures from the folders of its studies."""
-    there = [study for study in page.studies if (out / study / "study.json").exists()]
-    if page.whole is not None and there != list(page.studies):
+    found = {}
+    for study in (one for one in page.studies if (out / one / "study.json").exists()):
+        try:
+            found[study] = Found.of(out / study)
+        except ModelError as error:  # nothing is finished yet
+            SAY.print(f"{name}: {error}")
+    if page.whole is not None and list(found) != list(page.studies):
         SAY.print(f"{name}: not written, as some of its studies have not been run ({', '.join(page.studies)})")
         return
-    found = {study: Found.of(out / study) for study in there}
     path = docs / f"{name}.md"
     if page.whole is not None:
         text = page.whole(*found.values())
@@ -164,8 +172,8 @@ def replaced(text: str, mark: str, part: str) -> str:
     return f"{head}{begin}\n{part}\n{closing}{tail}"
 
 
-def main() -> None:
-    """Run the studies of the pages that were asked for, and write these."""
+def main() -> str | None:
+    """Run the studies of the pages that were asked for, and write these; return what went wrong, in one line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", metavar="page", help=f"of {', '.join(PAGES)}; all by default")
     parser.add_argument("--out", type=Path, default=ROOT / "results", help="where the folders of the studies are")
@@ -181,15 +189,33 @@ def main() -> None:
         parser.error(f"there is no page {unknown[0]!r}, but {', '.join(PAGES)}")
     wanted = {name: PAGES[name] for name in args.pages or PAGES}
     studies = list(dict.fromkeys(one for page in wanted.values() for one in page.studies))
+    if unknown := [one for one in args.studies or () if one not in studies]:
+        parser.error(f"there is no study {unknown[0]!r} behind these pages, but {', '.join(studies)}")
+    if args.tiny and not args.list and args.docs.resolve() == (ROOT / "docs").resolve():
+        parser.error("--tiny needs --docs: toy numbers do not go into docs/")
+    if args.tiny and args.out.resolve() == (ROOT / "results").resolve():
+        parser.error("--tiny needs --out: its studies have the names of the real ones")
+    if missing := [one for one, page in wanted.items() if page.parts and not (args.docs / f"{one}.md").exists()]:
+        parser.error(f"{args.docs / missing[0]}.md: there is no such file, and only parts of it are made; copy docs/ first")
+    if args.workers < 1 or (args.rounds is not None and args.rounds < 1):
+        parser.error("--workers and --rounds must be at least 1")
     if args.list:
         for name in studies:
             finished, total, hours, rest = left(name, args.out / name, tiny=args.tiny)
-            SAY.print(f"{name:15} {finished:6} of {total:6} runs, {hours:6.1f} hours of computing, {rest:6.1f} left")
-        return
-    for name in (one for one in studies if not args.write and one in (args.studies or studies)):
-        played(name, args.out / name, tiny=args.tiny, workers=args.workers, rounds=args.rounds)
-    for name, page in wanted.items():
-        written(name, page, args.out, args.docs)
+            ahead = f"{rest:6.1f} left" if math.isfinite(rest) else "how many are left is not known yet"
+            SAY.print(f"{name:15} {finished:6} of {total:6} runs, {hours:6.1f} hours of computing, {ahead}")
+        return None
+    whole = True
+    try:
+        for name in (one for one in studies if not args.write and one in (args.studies or studies)):
+            whole &= played(name, args.out / name, tiny=args.tiny, workers=args.workers, rounds=args.rounds)
+        for name, page in wanted.items():
+            written(name, page, args.out, args.docs)
+    except (RmabError, OSError) as error:
+        return f"Error: {error}"
+    except KeyboardInterrupt:
+        return "stopped; the same command continues"
+    return None if whole else "some runs failed: the same command tries them again"
 
 
 if __name__ == "__main__":

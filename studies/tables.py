@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from rmab.common.words import many
+from rmab.report.cells import Page
 from rmab.report.numbers import number
 from rmab.report.statistics import Interval, Paired, holm, interval, paired
 from rmab.report.summary import COLUMNS, Cell, Scaling, Summary, summarise
-from rmab.study import Results
+from rmab.study import Results, TaskSpec
 
 Cells = dict[tuple[str, str], Cell]  # by task and learner
 LEVEL = "°"  # marks what cannot be told apart
@@ -38,6 +39,12 @@ class Found:
         return {(cell.task, cell.learner): cell for page in self.summary.pages for cell in page.cells}
 
     @property
+    def pages(self) -> list[tuple[Page, TaskSpec]]:
+        """All pages, each with the task of the study that it is about."""
+        tasks = {task.label: task for task in self.summary.study.tasks}
+        return [(page, tasks[page.task]) for page in self.summary.pages]
+
+    @property
     def name(self) -> str:
         """The study's name."""
         return self.summary.study.name
@@ -51,7 +58,8 @@ def made_by(*found: Found) -> str:
         lines.append(f"`{one.name}` ({one.summary.finished} of {one.summary.expected} runs, {hours:.1f} hours of computing)")
         versions |= {f"rmab {run.get('version')}, revision {str(run.get('revision'))[:10]}" for run in one.runs}
     mixed = "" if len(versions) == 1 else " **These are several versions: run the studies again.**"
-    return f"Made by `make pages` of the studies {', '.join(lines)}, with {'; '.join(sorted(versions))}.{mixed}\n"
+    what = "study" if len(lines) == 1 else "studies"
+    return f"Made by `make pages` of the {what} {', '.join(lines)}, with {'; '.join(sorted(versions))}.{mixed}\n"
 
 
 def rows(head: list[str], lines: list[list[str]], left: int) -> str:
@@ -64,12 +72,12 @@ def per_cent(found: Interval) -> str:
     """Return a mean with the half width of its 95% interval, in per cent; a single round has no interval."""
     if not np.isfinite(found.mean):
         return "-"
-    return f"{100 * found.mean:.1f} ± {100 * found.half:.1f}" if found.count > 1 else f"{100 * found.mean:.1f}"
+    return f"{100 * found.mean:z.1f} ± {100 * found.half:.1f}" if found.count > 1 else f"{100 * found.mean:z.1f}"
 
 
 def amount(found: Interval) -> str:
-    """Return a mean reward with the half width of its interval."""
-    return f"{found.mean:,.0f} ± {found.half:,.0f}" if found.count > 1 else f"{found.mean:,.0f}"
+    """Return a mean of rewards or regrets with the half width of its interval."""
+    return f"{found.mean:z,.0f} ± {found.half:,.0f}" if found.count > 1 else f"{found.mean:z,.0f}"
 
 
 def exponent(scaling: Scaling | None) -> str:
@@ -97,16 +105,29 @@ def by_fifths(cell: Cell) -> str:
 
 
 def told_from(cells: Cells, base: str) -> dict[tuple[str, str], Paired]:
-    """Compare what every learner without privileges earned with the base, in the same rounds, corrected by Holm for all."""
+    """Compare what every learner earned with the base, in the same rounds, corrected by Holm for all.
+
+    Learners with privileges are left out, unless the base has the same ones: a yardstick is no rival.
+    """
+    fair = {
+        key: cell
+        for key, cell in cells.items()
+        if (other := cells.get((key[0], base))) is not None and cell.privileged in ("", other.privileged)
+    }
+    return told_by(fair, dict.fromkeys((label for _, label in fair), base))
+
+
+def told_by(cells: Cells, bases: dict[str, str]) -> dict[tuple[str, str], Paired]:
+    """Compare every learner with its own base, by label, on every task; corrected by Holm for all."""
     keys, pairs = [], []
     for (task, learner), cell in cells.items():
-        other = cells.get((task, base))
-        if learner == base or cell.privileged or other is None:
+        other = cells.get((task, bases.get(learner, learner)))
+        if other is None or other is cell:
             continue
         _, left, right = np.intersect1d(cell.rounds, other.rounds, return_indices=True)
         if left.size:
             keys.append((task, learner))
-            pairs.append(paired(learner, base, cell.totals[left], other.totals[right]))
+            pairs.append(paired(learner, other.learner, cell.totals[left], other.totals[right]))
     return dict(zip(keys, holm(pairs), strict=True))
 
 
@@ -133,8 +154,7 @@ def regrets(learners: list[str], tasks: list[str], cells: Cells, to: str, base: 
         if all(cell.adaptive for (task, _), cell in cells.items() if task in tasks)
         else f"regret to {to}, % of chance's"
     )
-    heads = [task.partition("@")[2] or task for task in tasks]
-    return rows([what, *heads, "rounds", "ms / episode"], lines, 1)
+    return rows([what, *heads_of(tasks), "rounds", "ms / episode"], lines, 1)
 
 
 def differences(learners: list[str], tasks: list[str], cells: Cells, base: str = "ucmd") -> str:
@@ -142,19 +162,23 @@ def differences(learners: list[str], tasks: list[str], cells: Cells, base: str =
     told = told_from({key: cell for key, cell in cells.items() if key[0] in tasks}, base)
     lines = []
     for label in (one for one in learners if any((task, one) in told for task in tasks)):
-        line = [label]
-        for task in tasks:
-            pair, one, other = told.get((task, label)), cells.get((task, label)), cells.get((task, base))
-            if pair is None or one is None or other is None:
-                line.append("")
-                continue
-            _, left, right = np.intersect1d(one.rounds, other.rounds, return_indices=True)
-            apart = interval(one.parts_of_chance("O1")[left] - other.parts_of_chance("O1")[right])
-            line.append(per_cent(apart) + ("" if pair.told else LEVEL))
-        lines.append(line)
-    return rows(
-        [f"points of the chance gap above `{base}`'s", *(task.partition("@")[2] or task for task in tasks)], lines, 1
-    )
+        lines.append([label, *(apart(told.get((task, label)), task, cells) for task in tasks)])
+    return rows([f"points of the chance gap above `{base}`'s", *heads_of(tasks)], lines, 1)
+
+
+def apart(pair: Paired | None, task: str, cells: Cells, to: str = "O1") -> str:
+    """Return by how many points of the chance gap the first of a pair loses more than the second in the same rounds."""
+    if pair is None:
+        return ""
+    one, other = cells[task, pair.first], cells[task, pair.second]
+    _, left, right = np.intersect1d(one.rounds, other.rounds, return_indices=True)
+    more = interval(one.parts_of_chance(to)[left] - other.parts_of_chance(to)[right])
+    return per_cent(more) + ("" if pair.told else LEVEL)
+
+
+def heads_of(tasks: Iterable[str]) -> list[str]:
+    """Return the heads of columns: the adversaries, or the tasks where these have none."""
+    return [task.partition("@")[2] or task for task in tasks]
 
 
 def sorted_out(tasks: Iterable[str], cells: Cells) -> tuple[list[str], list[str]]:

@@ -77,6 +77,45 @@ def test_parts_of_a_page_are_put_between_their_marks(pages: dict[str, Any]) -> N
         pages["replaced"](text, "two", "new")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nosuch"], "there is no page 'nosuch'"),
+        (["growth", "--studies", "nosuch"], "there is no study 'nosuch' behind these pages, but growth"),
+        (["growth", "--tiny"], "--tiny needs --docs"),
+        (["growth", "--tiny", "--docs", "made"], "--tiny needs --out"),
+        (["growth", "--rounds", "0"], "must be at least 1"),
+        (["growth", "--workers", "0"], "must be at least 1"),
+        (["reproduction", "--docs", "made"], "there is no such file, and only parts of it are made"),
+    ],
+)
+def test_bad_arguments_are_told_before_anything_is_run(
+    pages: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["pages.py", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        pages["main"]()
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_study_without_a_finished_run_is_no_reason_to_fail(
+    tmp_path: Path, pages: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    played(tmp_path, "growth", 1, ["cpap@ramp"], [{"name": "random"}])
+    for shard in (tmp_path / "growth" / "runs").iterdir():
+        shard.unlink()
+    pages["written"]("growth", pages["PAGES"]["growth"], tmp_path, tmp_path)
+    assert "growth: study growth: no run is finished" in capsys.readouterr().out
+    assert not (tmp_path / "growth.md").exists()
+
+
 def test_every_page_has_its_studies_and_marks(pages: dict[str, Any]) -> None:
     for name, page in pages["PAGES"].items():
         for study in page.studies:
@@ -116,7 +155,61 @@ def test_who_is_told_apart_is_corrected_for_the_whole_table(pages: dict[str, Any
     better |= {("one", "near"): cell("near", list(5 + luck[::-1]), task="one")}
     better |= {("one", "far"): cell("far", list(3 + luck), task="one")}
     better |= {("one", "told"): cell("told", list(3 + luck), task="one", privileged="knows")}
+    better |= {("one", "as told"): cell("as told", list(2 + luck), task="one", privileged="knows")}
+    assert {key[1]: pair.told for key, pair in tables.told_from(better, "told").items()} == {
+        "ucmd": True,
+        "near": True,
+        "far": False,
+        "as told": True,  # it has the same privilege
+    }
     found = tables.told_from(better, "ucmd")
     assert {key[1]: pair.told for key, pair in found.items()} == {"near": False, "far": True}
     assert tables.standing(better["one", "near"], "O1", found["one", "near"]).endswith(tables.LEVEL)
     assert not tables.standing(better["one", "far"], "O1", found["one", "far"]).endswith(tables.LEVEL)
+
+
+def test_what_rounding_costs_is_told_learner_by_learner(tmp_path: Path, pages: dict[str, Any]) -> None:
+    import contents  # type: ignore[import-not-found]
+    import tables
+
+    two = [{"name": "uc-o-reps", "label": one, "options": {"rounding": one}} for one in ("dependent", "top")]
+    games = [{"name": "turns", "options": {"episodes": 40}}]
+    study = small_study(4, name="rounding", tasks=games, learners=[*two, {"name": "random"}])
+    run_study(study, tmp_path / "rounding", engine=Inline())
+    table = contents.rounding(tables.Found.of(tmp_path / "rounding"))
+    first, second = table.split("\n\n")
+    assert "| random |" in first
+    (line,) = second.strip().splitlines()[2:]
+    assert line.startswith("| dependent | -")  # in turns the highest indices are always late
+    assert not line.endswith(f"{tables.LEVEL} |")
+
+
+def test_tuning_tells_learners_of_one_privilege_apart_and_knows_its_preset(tmp_path: Path, pages: dict[str, Any]) -> None:
+    import contents
+    import tables
+
+    points = [{"name": "uc-o-reps", "label": f"uc-o-reps: rate {rate:g}", "options": {"rate": rate}} for rate in (1.0, 64.0)]
+    games = [{"name": "greener", "options": {"episodes": 60}}]
+    run_study(small_study(3, name="tuning", tasks=games, learners=points), tmp_path / "tuning", engine=Inline())
+    found = tables.Found.of(tmp_path / "tuning")
+    page = contents.tuning(found, {"uc-o-reps": {"rate": 64.0, "other": 1.0}})
+    assert "Preset: rate 64, other 1. Told apart from the theory's on greener." in page
+    assert "Not the best point" not in page
+    assert "**Not the best point, which is rate 64.**" in contents.tuning(found, {"uc-o-reps": {"rate": 8.0}})
+
+
+def test_growth_has_intervals_and_marks(tmp_path: Path, pages: dict[str, Any]) -> None:
+    import contents
+    import tables
+
+    tasks = [{"name": "greener", "label": f"T = {size}", "options": {"episodes": size}} for size in (10, 40)]
+    learners = [{"name": "ucmd"}, {"name": "random"}, {"name": "random", "label": "again"}]
+    study = small_study(3, name="growth", kind="growth", tasks=tasks, learners=learners)
+    run_study(study, tmp_path / "growth", engine=Inline())
+    table = contents.scalings(tables.Found.of(tmp_path / "growth"), "random")
+    again, ucmd = ([line for line in table.splitlines() if f"| {name} |" in line] for name in ("again", "ucmd"))
+    assert again[0].count(" ± ") == 2
+    assert again[0].count(tables.LEVEL) == 2
+    assert not ucmd[0].rpartition(" ± ")[2].count(tables.LEVEL)
+    assert "cannot be told apart from `random`" in table
+    assert tables.LEVEL not in contents.scalings(tables.Found.of(tmp_path / "growth"))
