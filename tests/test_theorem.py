@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rmab
+from rmab.common.arrays import FloatArray
 from rmab.families.counterexamples import WORST
 from rmab.learning import (
     Active,
@@ -19,6 +20,8 @@ from rmab.learning import (
     Ucmd,
 )
 from rmab.learning.base import Learner
+from rmab.planners.joint import joint_visits
+from rmab.play.policy import Rounding
 from rmab.runs.comparators import theory_curve
 
 
@@ -47,7 +50,10 @@ def test_the_printed_bound_is_crossed() -> None:
     measured = [lost("greener", "ucmd-armab", episodes) for episodes in (50, 200)]
     np.testing.assert_allclose(measured, per_step, atol=0.015)
     many = np.arange(1, 5001)
-    printed = theory_curve(rmab.task("greener", episodes=5000).view()) / many / 5
+    curve = theory_curve(rmab.task("greener", episodes=5000).view())
+    terms = 2 * 5 * np.sqrt(np.log(2)), 5 * np.sqrt(2 * 2 * np.log(4 * 2 * 2 * 400 / 0.05)), np.sqrt(2 * 2 * 5)
+    assert curve[399] == pytest.approx(sum(terms) * np.sqrt(400))  # N = 2, S = 1, A = 2, B = 1, H = 5
+    printed = curve / many / 5
     assert (np.diff(printed) < 0).all()
     assert 1500 < many[printed < per_step][0] < 1800
 
@@ -83,6 +89,42 @@ def test_the_highest_indices_are_always_late() -> None:
 def test_rivals_with_a_guarantee_draw(name: str) -> None:
     assert abs(lost("turns", name, 200)) < 0.1
     assert lost("turns", rmab.learner(name, rounding="top"), 200) > 0.2
+
+
+def executed(problem: rmab.Problem, reward: FloatArray, rounding: Rounding) -> rmab.Batch:
+    """Return what the best plan earns whose shares are executed one way or the other, over 20,000 episodes."""
+    plan = rmab.fluid(problem, reward).occupancy
+    mass = plan.sum(axis=3)
+    share = np.divide(plan[..., 1], mass, out=np.zeros(mass.shape), where=mass > 1e-12)
+    policy = rmab.IndexPolicy(share.clip(0, 1), problem.budget, rounding=rounding)
+    return rmab.simulate_many(problem, policy, reward, np.random.default_rng(0), 20_000)
+
+
+def test_dependent_rounding_cannot_do_what_a_plan_says_that_keeps_the_budget_on_average() -> None:
+    """Two arms that are good (they pay 1) a quarter of the time, and fair (1/2) otherwise; one may be active.
+
+    The plan activates the good always and the fair a third of the time. Where one of two is good, 1 + 1/3 is scaled down to
+    1: a quarter of the time the fair one is active, and 1/2 is lost, at 2 * 1/4 * 3/4 of all steps. The highest indices lose
+    nothing to the best policy here.
+    """
+    problem = rmab.Problem(rmab.Arms.identical(np.tile(np.eye(2)[:, np.newaxis], (1, 2, 1)), 2), [[0.25, 0.75]] * 2, 1, 1)
+    reward = np.tile([[0.0, 1.0], [0.0, 0.5]], (2, 1, 1))
+    best = float((joint_visits(problem, reward) * reward).sum())
+    assert best == pytest.approx(7 / 16 + 9 / 32)
+    top, drawn = executed(problem, reward, "top"), executed(problem, reward, "dependent")
+    assert abs(best - top.mean) < 4 * top.stderr
+    assert abs(best - 3 / 64 - drawn.mean) < 4 * drawn.stderr
+
+
+def test_no_execution_keeps_what_the_best_plan_promises() -> None:
+    """The instance of the decomposition: the plan is exact, and both ways to execute it lose to the best policy for ever."""
+    game = rmab.task("cpap@noisy", arms=4, budget=2, horizon=10, episodes=200)
+    reward = np.mean([game.reward(t) for t in range(200)], axis=0)
+    best = float((joint_visits(game.problem, reward) * reward).sum())
+    lost = {rounding: best - executed(game.problem, reward, rounding).mean for rounding in ("top", "dependent")}
+    assert best == pytest.approx(34.47, abs=0.01)
+    assert lost["top"] == pytest.approx(0.49, abs=0.07)  # a standard error is 0.017
+    assert lost["dependent"] == pytest.approx(1.35, abs=0.07)
 
 
 def test_counterexamples_bring_their_own_rewards() -> None:

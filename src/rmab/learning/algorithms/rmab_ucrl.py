@@ -11,8 +11,8 @@ version `stationary`; docs/tuning.md).
 
 Rewards: the sample mean of all that was seen (`mean`, the default), which is how Xiong & Li (2024, Section 4.3) describe
 the estimator of this rival; or min(mean + delta, 1), as the extended LP of 2022 has it in our reading (`optimistic`). A pair
-that nobody saw has 1. Where delta is large it hides every difference: on deadline scheduling min(mean + delta, 1) is 1 for
-nearly all pairs for a hundred episodes.
+that nobody saw has 1; with a window also one that nobody saw in it. Where delta is large it hides every difference: on
+deadline scheduling min(mean + delta, 1) is 1 for nearly all pairs for a hundred episodes.
 
 The index of a state without mass is not defined as published, nor who goes first among like indices. Stationary masses are
 in few states, and most indices are 0 or 1, so both matter; to draw lots would be a handicap that its paper does not ask for.

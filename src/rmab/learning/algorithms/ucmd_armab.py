@@ -5,11 +5,12 @@ start state at step 0, and a floor of 1e-12 under the last plan.
 
 The paper's model has passive rewards of zero, and its estimator none the less estimates them: delta where an arm was
 passive, 1 where it never was. Under its name the learner does just that (`zeros="estimated"`). It wastes what is known, so
-that it is also there with the declared zeros put in (`zeros="declared"`), the better learner: docs/reproduction.md has both.
+that it is also there with the declared zeros put in (`zeros="declared"`). Neither is always better: docs/reproduction.md and
+docs/growth.md have both.
 With full feedback the true rewards take the estimator's place, and it is `uc-o-reps` but for the sets.
 
 Its regret theorem (Section 5.1) does not hold as stated, for two reasons, each enough by itself: see the families `greener`
-and `turns`, `examples/theorem.py`, and docs/reproduction.md.
+and `turns`, the study `theorem`, and docs/reproduction.md.
 """
 
 from __future__ import annotations
