@@ -7,8 +7,10 @@ and commits to the index that it then finds.
 Knowledge: nothing of the kernels; Hoeffding boxes around the empirical ones. Feedback: bandit. Hard budget: the LP's holds
 on average; the B highest indices are activated. The index is chi, the share of a state's mass that is active; `weighted` is
 chi times the reward of being active, which the paper's name for it suggests (our reading). Where a state has no mass, and
-among like indices, the plan's own advantage decides (`extended_lp.finite_plan`). Theory: kernels and rewards
-within delta; tuned: within 0.3 delta (studies/tuning.py, held-out seeds, version `online`; docs/tuning.md).
+among like indices, the plan's own advantage decides (`extended_lp.finite_plan`). Rewards: min(mean + delta, 1), as the
+extended LP of the paper has it in our reading, or the sample mean (`rewards="mean"`), which is how Xiong & Li (2024, Section
+4.3) describe it in the same words as `rmab-ucrl`; on CPAP that is far better (docs/comparison.md has both). Theory: kernels
+and rewards within delta; tuned: within 0.3 delta (studies/tuning.py, held-out seeds, version `online`; docs/tuning.md).
 """
 
 from __future__ import annotations
