@@ -68,6 +68,6 @@ def test_a_step_that_is_no_number_is_an_error_and_no_warning(monkeypatch: pytest
     program = random_instance(0, (2, 4, 3)).program
     state = DualNewton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
     monkeypatch.setattr(DualNewton, "newton_step", lambda _, __: (np.full(4, np.inf), -1.0))
-    state.used, state.step[:] = state.budget + [1, -1, 1, -1], 0.0  # what is expected of the step is inf - inf
+    state.used, state.step[:] = state.budget + np.array([1, -1, 1, -1]), 0.0  # what is expected of the step is inf - inf
     with pytest.raises(SolverError, match="the line search failed"):
         state.improve()
