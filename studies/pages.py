@@ -54,7 +54,7 @@ PAGES: dict[str, Page] = {
     "tuning": Page(("tuning",), lambda found: contents.tuning(found, presets())),
     "learning_tables": Page(("learning-table", "ucmd-parts"), contents.learning),
     "comparison": Page(
-        ("rivals", "rivals-growth", "rounding", "single"),
+        ("rivals", "rivals-growth", "rounding", "single", "rivals-long"),
         contents.comparison,
         figures=(("single", "growth-two-way", "single"),),
     ),

@@ -296,6 +296,6 @@ def test_arms_of_groups_are_those_of_arms() -> None:
     assert np.array_equal(made.kernels, kernels[groups])
     assert np.array_equal(made.group_of, groups)
     assert made.state_names == ("a", "b", "c")
-    for wrong in ([0, 1, 2], [0, 1, 2, 4], [[0, 1, 2, 3]]):
+    for wrong in ([0, 1, 2], [0, 1, 2, 4], [[0, 1, 2, 3]], [0.5, 1.2, 2, 3.9]):
         with pytest.raises(rmab.ModelError, match="groups must be numbers"):
             rmab.Arms.of_groups(kernels, wrong)

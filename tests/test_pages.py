@@ -55,6 +55,7 @@ def test_the_comparison(tmp_path: Path, pages: dict[str, Any]) -> None:
     learners = [{"name": "ucmd"}, {"name": "uc-whittle", "label": "uc-whittle, theory"}, {"name": "random"}]
     played(tmp_path, "rivals", 2, ["cpap@ramp", "swim@noisy"], learners)
     played(tmp_path, "rounding", 2, ["cpap@ramp"], learners)
+    played(tmp_path, "rivals-long", 2, ["cpap@ramp"], learners)
     for name in ("rivals-growth", "single"):
         tasks = [{"name": "cpap", "label": f"T = {size}", "options": {**TINY, "episodes": size}} for size in (2, 4)]
         study = small_study(2, name=name, kind="growth", tasks=tasks, learners=learners)
@@ -62,7 +63,8 @@ def test_the_comparison(tmp_path: Path, pages: dict[str, Any]) -> None:
     pages["written"]("comparison", pages["PAGES"]["comparison"], tmp_path, tmp_path)
     page = (tmp_path / "comparison.md").read_text()
     heads = [line for line in page.splitlines() if line.startswith("## ")]
-    assert heads == ["## cpap", "## swim", "## Dependent rounding, or the highest indices", "## One decision process"]
+    studies = ["## Dependent rounding, or the highest indices", "## 400 episodes", "## One decision process"]
+    assert heads == ["## cpap", "## swim", *studies]
     assert page.count("| regret to O1, % of chance's | ramp |") == 1
     first = page.partition("\n\n| learner | paper |")[2].partition("\n\n")[0]
     assert first.count("| `uc-whittle`, theory | Wang et al. 2023 * |") == 1

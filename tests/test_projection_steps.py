@@ -62,3 +62,12 @@ def test_other_starts_help_where_the_first_has_no_step_at_all(monkeypatch: pytes
     monkeypatch.setattr(DualNewton, "improve", stuck)
     assert not faults(instance, instance.solve())
     assert len(calls) > 1
+
+
+def test_a_step_that_is_no_number_is_an_error_and_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = random_instance(0, (2, 4, 3)).program
+    state = DualNewton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
+    monkeypatch.setattr(DualNewton, "newton_step", lambda _, __: (np.full(4, np.inf), -1.0))
+    state.used, state.step[:] = state.budget + np.array([1, -1, 1, -1]), 0.0  # what is expected of the step is inf - inf
+    with pytest.raises(SolverError, match="the line search failed"):
+        state.improve()

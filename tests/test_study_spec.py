@@ -245,10 +245,10 @@ class TestIds:
 
 
 class TestBuiltIn:
-    def test_there_are_twelve(self) -> None:
+    def test_there_are_thirteen(self) -> None:
         assert set(BUILTIN) == set(builtin_names()) == {
-            "paper-cpap", "paper-deadline", "learning-table", "ucmd-parts",
-            "asymptotic", "growth", "rivals", "rivals-growth", "theorem", "decomposition", "rounding", "single",
+            "paper-cpap", "paper-deadline", "learning-table", "ucmd-parts", "single",
+            "asymptotic", "growth", "rivals", "rivals-growth", "rivals-long", "theorem", "decomposition", "rounding",
         }  # fmt: skip
 
     @pytest.mark.parametrize("name", builtin_names())

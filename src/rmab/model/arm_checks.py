@@ -127,3 +127,20 @@ def checked_sizes(sizes: ArrayLike | None, kernels: FloatArray) -> IntArray | No
             s, a, y = np.argwhere(entered > 0)[0][-3:]
             raise ModelError(f"sizes: arm {n} has {size} states but moves from {s} to {y + size} under action {a}")
     return frozen(given.astype(np.int64))
+
+
+def check_groups_agree(
+    kernels: FloatArray, groups: IntArray, first: IntArray, support: BoolArray | None, sizes: IntArray | None
+) -> None:
+    """Raise ModelError where an arm differs from the first of its group (G,)."""
+    for n in np.flatnonzero(first[groups] != np.arange(len(kernels))):
+        m = first[groups[n]]
+        pair = f"group {groups[n]}: arms {m} and {n} differ"
+        if not np.array_equal(kernels[n], kernels[m]):
+            at = tuple(np.argwhere(kernels[n] != kernels[m])[0])
+            where = place((n, *at), _phases(kernels)).partition(", ")[2]
+            raise ModelError(f"{pair} at {where}: {kernels[m][at]:.12g} and {kernels[n][at]:.12g}")
+        if support is not None and not np.array_equal(support[n], support[m]):
+            raise ModelError(f"{pair} in their support")
+        if sizes is not None and sizes[n] != sizes[m]:
+            raise ModelError(f"{pair} in size: {sizes[m]} and {sizes[n]}")

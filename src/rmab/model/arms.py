@@ -15,8 +15,15 @@ from rmab.common.forks import cached_property
 from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
-from rmab.model.arm_checks import checked_groups, checked_names, checked_rows, checked_sizes, checked_support
-from rmab.model.time import bare, check_phases, place
+from rmab.model.arm_checks import (
+    check_groups_agree,
+    checked_groups,
+    checked_names,
+    checked_rows,
+    checked_sizes,
+    checked_support,
+)
+from rmab.model.time import bare, check_phases
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +95,8 @@ class Arms:
             support=checked_support(support, table),
             sizes=checked_sizes(sizes, table),
         )
-        self._check_groups_agree()
+        if self.groups is not None:
+            check_groups_agree(table, self.groups, self.representatives, self.support, self.sizes)
 
     def _set(self, **fields: object) -> None:
         for name, value in fields.items():
@@ -160,10 +168,10 @@ class Arms:
         an arm.
         """
         single = cls(kernels, state_names=state_names)
-        of_arm = as_floats(groups, "groups").astype(np.int64)
+        of_arm = as_floats(groups, "groups")
         if of_arm.ndim != 1 or not np.array_equal(np.unique(of_arm), np.arange(single.count)):
             raise ModelError(f"groups must be numbers 0..{single.count - 1}, one per arm, each of them used")
-        return _rebuilt_arms(single.kernels, frozen(of_arm), single.state_names, None, None)
+        return _rebuilt_arms(single.kernels, frozen(of_arm.astype(np.int64)), single.state_names, None, None)
 
     def repeated(self, times: int) -> Arms:
         """Return arms with `times` copies of each: copies of arm n follow each other and share its group."""
@@ -237,23 +245,6 @@ class Arms:
         # Rounding must not leave a gap below 1, nor let a u beyond the last sum reach an impossible state.
         sums[sums >= sums[..., -1:]] = 1.0
         return frozen(sums)
-
-    def _check_groups_agree(self) -> None:
-        if self.groups is None:
-            return
-        first = self.representatives[self.groups]
-        for n in np.flatnonzero(first != np.arange(self.count)):
-            m = first[n]
-            pair = f"group {self.groups[n]}: arms {m} and {n} differ"
-            if not np.array_equal(self.kernels[n], self.kernels[m]):
-                at = tuple(np.argwhere(self.kernels[n] != self.kernels[m])[0])
-                here, there = self.kernels[m][at], self.kernels[n][at]
-                where = place((n, *at), self.phases).partition(", ")[2]
-                raise ModelError(f"{pair} at {where}: {here:.12g} and {there:.12g}")
-            if self.support is not None and not np.array_equal(self.support[n], self.support[m]):
-                raise ModelError(f"{pair} in their support")
-            if self.sizes is not None and self.sizes[n] != self.sizes[m]:
-                raise ModelError(f"{pair} in size: {self.sizes[m]} and {self.sizes[n]}")
 
     def __eq__(self, other: object) -> bool:
         """Return whether all fields are equal, entry by entry."""

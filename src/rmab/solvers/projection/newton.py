@@ -114,13 +114,14 @@ class DualNewton:
         while length > shortest:
             v[:, :-1] = self.v[:, :-1] + length * self.step
             prices = np.maximum(self.prices + length * price_step, 0.0)
-            value, used, flow = self.evaluate(v, prices, gradient)  # inf where the step was far too long
-            expected = length * slope_v + float(slack @ (prices - self.prices))
-            noise = 1e-14 * (abs(self.value) + abs(value) + float(np.abs(v[:, 0]).max()))
-            if np.isfinite(value) and value <= self.value + ARMIJO * expected + noise:
-                self.v, self.prices, self.gradient = v, prices, gradient
-                self.value, self.used, self.flow = value, used, flow
-                return length
+            value, used, flow = self.evaluate(v, prices, gradient)
+            if np.isfinite(value):  # inf where the step was far too long
+                expected = length * slope_v + float(slack @ (prices - self.prices))
+                noise = 1e-14 * (abs(self.value) + abs(value) + float(np.abs(v[:, 0]).max()))
+                if value <= self.value + ARMIJO * expected + noise:
+                    self.v, self.prices, self.gradient = v, prices, gradient
+                    self.value, self.used, self.flow = value, used, flow
+                    return length
             length *= 0.5
         raise SolverError(f"projection: the line search failed at residual {self.residual:.2e}")
 
