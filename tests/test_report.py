@@ -18,10 +18,11 @@ from report_data import cell, page
 from rmab.errors import FileError, ModelError, RmabError
 from rmab.report import Report, write_report
 from rmab.report.charts import downsampled, payload
-from rmab.report.figures import draw
+from rmab.report.figures import _scaling, _Styles, draw
 from rmab.report.headlines import headline
 from rmab.report.numbers import number, percent, share, spread
-from rmab.report.page import render
+from rmab.report.page import _row, render
+from rmab.report.scalings import Scaling
 from rmab.report.sentences import coverage, page_words, scaling_words
 from rmab.report.statistics import Interval, interval
 from rmab.report.summary import COLUMNS, Summary, summarise
@@ -123,7 +124,34 @@ def test_negative_regret_is_explained_and_zero_is_not_claimed() -> None:
     half = page_words(page(cell("one", [8.0, 8.1, 8.2], chance=5.0)))[0]  # chance loses 5, not 10
     assert half.startswith("one lost 38.0% of what blind decisions lose to O1")
     nothing = page_words(page(cell("one", [8.0, 8.1, 8.2], chance=10.0)))[0]
-    assert "has no percentage: blind decisions lose nothing" in nothing
+    assert "has no percentage: blind decisions lose nothing to O1" in nothing
+    once = cell("one", [8.0, 8.1, 8.2])
+    once.columns["chance"][1] = 10.0 - 1e-12  # up to rounding
+    assert np.isnan(once.parts_of_chance("O1")).tolist() == [False, True, False]
+    assert "has no percentage: blind decisions lose nothing in some rounds to O1" in page_words(page(once))[0]
+
+
+def test_who_cannot_be_drawn_is_named_in_the_legend() -> None:
+    """A logarithmic axis has no place for a regret that is never positive, which may be the best result of all."""
+    sizes = np.array([10.0, 20.0])
+    members = [
+        Scaling("task", "one", sizes, np.full((2, 2), 3.0), None),
+        Scaling("task", "two", sizes, -np.ones((2, 2)), None),
+    ]
+    found = Summary(
+        Study(name="x", rounds=2, tasks=[{"name": "cpap"}], learners=[{"name": "one"}, {"name": "two"}]), (), (), 0, 0
+    )
+    styles = _Styles(replace(found, pages=(page(cell("one", [1.0]), cell("two", [2.0])),)))
+    (legend,) = _scaling(members, "growth", styles).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["one", "two: never positive"]
+
+
+def test_the_time_of_an_episode_is_that_of_the_median_one() -> None:
+    """The first one compiles, which takes seconds."""
+    slow = cell("one", [8.0, 9.0])
+    columns = {**slow.columns, "seconds": np.array([[7.0, 0.1, 0.3], [9.0, 0.2, 0.4]])}
+    found = replace(slow, columns=columns).seconds
+    assert (found.mean, found.count) == (pytest.approx(0.35), 2)
 
 
 def test_rewards_are_compared_where_the_adversary_answers_to_play() -> None:
@@ -132,6 +160,8 @@ def test_rewards_are_compared_where_the_adversary_answers_to_play() -> None:
     assert any("compare rewards, not regrets" in line for line in said)
     assert not any("of what blind decisions lose" in line for line in said)
     assert any(line.startswith("one earned") for line in said)
+    row = _row(page(*cells), cells[1])
+    assert (row["of_chance"], row["relative"]) == ("-", ["-"] * 3)
 
 
 def test_the_theorem_is_held_against_the_paper_s_learner_only() -> None:

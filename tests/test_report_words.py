@@ -53,6 +53,8 @@ def test_one_learner_and_a_yardstick_are_not_compared() -> None:
     assert said[0] == "2 tasks with one learner without privileges each: there is nothing to compare."
     assert said[1].startswith(f"The regret of ucmd to {O1}, runs from 19.5% ")
     assert " on calm to 39.5% " in said[1]
+    foe = page(cell("ucmd", [5.0, 5.1], task="foe", adaptive=True))
+    assert headline(summary(pages[0], foe))[1].startswith(f"The regret of ucmd to {O1}, is 19.5% ")
     alone = [page(cell("oracle", [9.0, 9.1], task=task, privileged="knows all")) for task in ("calm", "hard")]
     assert headline(summary(*alone))[0] == "2 tasks with one learner each: there is nothing to compare."
 

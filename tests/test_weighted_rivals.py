@@ -253,6 +253,24 @@ def test_known_rewards_are_not_weighted() -> None:
     hand = np.zeros((3, 3, 2))
     hand[0, 0, 0] = 0.4 / 0.5  # it paid 1, which is 0.6
     np.testing.assert_allclose(losses[..., 1], hand, rtol=1e-14)
+    alike = weighted_losses(pools, seen, visits, weights, alike=True)
+    np.testing.assert_array_equal(alike[..., 1], losses[..., 1])
+    assert alike[0, 1, 1, 0] == pytest.approx(0.6 / 0.5)  # passive, and there: weighed like all others
+    assert np.count_nonzero(alike[..., 0]) == 1
+
+
+@pytest.mark.parametrize(("name", "exact"), [("uob-reps", False), ("shifted-uc-o-reps", True)])
+def test_who_takes_declared_zeros_as_they_are(name: str, exact: bool) -> None:
+    """Where zeros are weighed like all losses, it makes no difference that they were declared: every visit reveals them."""
+    problem = rmab.Problem(rmab.Arms(np.full((2, 2, 2, 2), 0.5)), 0, 1, 3)
+    paid = np.zeros((4, 2, 2, 2))
+    paid[..., 1] = [[0.9, 0.2], [0.5, 0.4]]
+    plans = []
+    for declared in (True, False):
+        task = rmab.Task.from_rewards(problem, paid, low=0, high=1, passive_zero=declared)
+        learner = rmab.learner(name)
+        plans.append(learner.plan(rmab.run(task, learner).state).occupancy)
+    assert np.allclose(*plans, rtol=0, atol=1e-9) is not exact
 
 
 # ---------------------------------------------------------------- 4. dilated-po

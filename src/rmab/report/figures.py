@@ -210,15 +210,19 @@ def _sources(page: Page, styles: _Styles) -> Figure:
 
 
 def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
-    """Draw means with intervals on logarithmic axes, and the fitted powers; values <= 0 are left out."""
+    """Draw means with intervals on logarithmic axes, and the fitted powers; values <= 0 are left out.
+
+    Learners who are left out altogether are named in the legend: theirs may be the best results of all.
+    """
     figure, axes = _axes()
+    hidden: list[str] = []
     for one in members:
         means, halves = np.array([m.mean for m in one.means]), np.nan_to_num([m.half for m in one.means])
-        shown = means > 0
+        shown, style = means > 0, styles.point(one.learner)
         if not shown.any():
+            hidden.append(f"{style['label']}: never positive")
             continue
         lower = np.minimum(halves, 0.9 * means)[shown]
-        style = styles.point(one.learner)
         if one.fit is not None and one.sure:
             style["label"] += f" (exponent {one.fit.exponent.mean:z.2f})"
             axes.plot(
@@ -238,7 +242,9 @@ def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
     axes.minorticks_off()
     drawn = len(axes.get_legend_handles_labels()[1])
     if drawn:
-        _legend(axes, drawn, below=True)
+        for label in hidden:
+            axes.errorbar([], [], linestyle="", label=label)
+        _legend(axes, drawn + len(hidden), below=True)
     else:
         axes.text(0.5, 0.5, "no mean is positive", transform=axes.transAxes, ha="center")
     return figure

@@ -95,10 +95,10 @@ def _extremes(summary: Summary, leader: str) -> list[str]:
     if not found:
         return []
     (low, calm), (high, hard) = found[0], found[-1]
-    ends = f"{share(low)} on {calm} to {share(high)} on {hard}"
+    ends = f"runs from {share(low)} on {calm} to {share(high)} on {hard}" if len(found) > 1 else f"is {share(low)} on {calm}"
     sure = " (95% intervals in brackets)" if math.isfinite(low.half) or math.isfinite(high.half) else ""
     note = "; negative is more than any fixed policy can earn on average" if low.high < -ROUNDING else ""
-    return [f"The regret of {leader} to {O1}, runs from {ends} of what blind decisions lose to it{sure}{note}."]
+    return [f"The regret of {leader} to {O1}, {ends} of what blind decisions lose to it{sure}{note}."]
 
 
 def _scaling_headline(summary: Summary) -> list[str]:

@@ -128,8 +128,8 @@ def _row(page: Page, cell: Cell) -> dict[str, Any]:
         "mark": _mark(page, cell),
         "rounds": cell.rounds.size,
         "reward": spread(interval(cell.totals)),
-        "of_chance": share(cell.of_chance("O1")),
-        "relative": [share(cell.relative(to)) for to in COMPARATORS],
+        "of_chance": "-" if cell.adaptive else share(cell.of_chance("O1")),  # regrets of different rewards
+        "relative": ["-" if cell.adaptive else share(cell.relative(to)) for to in COMPARATORS],
         "behind": _behind(pair),
         "seconds": _milliseconds(cell.seconds),
     }

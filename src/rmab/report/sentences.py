@@ -83,7 +83,8 @@ def regret_words(page: Page) -> list[str]:
 def _lost(cell: Cell, found: Interval) -> str:
     bound = O1
     if not math.isfinite(found.mean):
-        return f"The regret of {cell.learner} to O1 has no percentage: blind decisions lose nothing to {bound}."
+        where = "" if np.isnan(cell.parts_of_chance("O1")).all() else " in some rounds"
+        return f"The regret of {cell.learner} to O1 has no percentage: blind decisions lose nothing{where} to {bound}."
     if abs(found.mean) < ROUNDING and not found.half >= ROUNDING:  # one round has no half
         return f"{cell.learner} earned as much as {bound}."
     if math.isfinite(found.half) and found.low <= 0 <= found.high:
