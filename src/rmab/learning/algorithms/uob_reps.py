@@ -11,7 +11,7 @@ never seen to lose, and all take turns: the plan does not settle in the long run
 u is the visits of the executed policy in simulated episodes, times what the upper bound of a state is in units of its
 empirical occupancy.
 Parameters: eta = gamma = sqrt(ln(S H^2 A / epsilon) / (T S A)) (the paper's, in our reading). Tuned: 16 eta
-(studies/tuning_rivals.py, docs/tuning.md).
+(studies/tuning.py, held-out seeds; docs/tuning.md).
 Cost: one backward induction per visited node. With S = 120 and H = 100 (deadline, one block) an episode takes about 8 s,
 nine tenths of it in Comp-UOB; cpap takes a twentieth of a second.
 """
