@@ -39,7 +39,7 @@ TABLE = (
     ("uc-whittle", "Wang et al. 2023 *", "RMAB", "stochastic", "", "hard", "optimistic Whittle index", ""),
     ("thompson", "Jung & Tewari 2019 *", "RMAB", "stochastic", "", "hard", "posterior sampling", ""),
     ("q-whittle", "Avrachenkov & Borkar 2022 *", "RMAB", "stochastic", "", "hard", "Q-learning", ""),
-    ("ucmd", "this library *", "RMAB", "adversarial", "bandit", "hard", "index, dual averaging", ""),
+    ("ucmd", "this library *", "RMAB", "adversarial", "bandit", "hard", "index, forecasts and prices", ""),
 )
 UNIT = f"""Regret is in per cent of the chance gap, which is what blind decisions lose to the comparator in the same round: 0
 is the comparator, 100 is chance, negative is better than any fixed policy. Means and 95% intervals over rounds. {LEVEL}

@@ -44,9 +44,13 @@ class Entry(NamedTuple):
 
 
 LEARNERS: dict[str, Entry] = {
-    "ucmd": Entry(Ucmd, "recommended: forecasts of the rewards, KL sets, dual averaging, nothing to tune", NamedUcmd),
+    "ucmd": Entry(
+        Ucmd, "recommended: forecasts of the rewards, estimated kernels, a step in the prices, nothing to tune", NamedUcmd
+    ),
     "ucmd-armab": Entry(UcmdArmab, "the paper's Algorithm 2 to the letter (Xiong & Li, ICML 2024)"),
-    "rmab-ucrl": Entry(RmabUcrl, "its rival: mean rewards with optimism, extended LP (Xiong, Wang & Li, NeurIPS 2022)"),
+    "rmab-ucrl": Entry(
+        RmabUcrl, "its rival: mean rewards, optimistic kernels, extended LP (Xiong, Wang & Li, NeurIPS 2022)"
+    ),
     "restless-ucb": Entry(RestlessUcb, "explore, one optimistic instance, commit (Wang, Huang & Lui, NeurIPS 2020)"),
     "r2mab-ucb": Entry(R2mabUcb, "extended LP over the steps of an episode (Xiong, Li & Singh, AAAI 2022)"),
     "colored-ucrl2": Entry(
