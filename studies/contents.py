@@ -44,7 +44,7 @@ TABLE = (
 UNIT = f"""Regret is in per cent of the chance gap, which is what blind decisions lose to the comparator in the same round: 0
 is the comparator, 100 is chance, negative is better than any fixed policy. Means and 95% intervals over rounds. {LEVEL}
 marks learners that cannot be told apart from `ucmd` by what they earned in the same rounds (paired t-test, 5%, Holm's
-correction for the whole table).
+correction for the whole table); privileged ones are not compared.
 """
 ANSWERS = """Adversaries that answer to play pay every learner by other rules, so that regrets cannot be compared: what was
 earned can, and more is better.

@@ -118,6 +118,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
     assert "did you mean 'ucmd-armab'?" in refused("run", "cpap", "ucmd-armb")
     assert "did you mean 'epsilon'?" in refused("run", "cpap", "ucmd", "-o", "epsilo=1")
     assert "did you mean 'arms'?" in refused("run", "cpap", "ucmd", "-t", "arm=2")
+    assert "task greener brings its own rewards: leave out @noisy" in refused("run", "greener@noisy", "ucmd")
     far = refused("learners", "zzzzz")
     assert "did you mean" not in far
     assert "`rmab learners` lists them" in far
@@ -197,6 +198,14 @@ def test_a_run_that_cannot_be_saved_after_all_is_printed(
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder in which nobody can make a file")
+def test_where_chance_loses_nothing_regret_has_no_percentage_of_it() -> None:
+    """In turns every fixed policy earns what chance earns; one episode is one."""
+    shown = call("run", "turns", "random", "--episodes", 2).stdout
+    assert "- %" not in shown
+    assert ", 2 episodes, " in shown
+    assert ", 1 episode, " in call("run", "greener", "random", "--episodes", 1).stdout
+
+
 def test_a_place_that_cannot_be_written_is_refused_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def played(*_: object, **__: object) -> None:
         pytest.fail("it was played")

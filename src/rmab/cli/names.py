@@ -33,7 +33,11 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic in newer relea
         if Path(value).suffix in self.files or (self.own and ":" in value):
             return value
         known = list(self.known())
-        if value not in known:
+        family, at, _ = value.partition("@")
+        alone = (
+            bool(at) and family in known and not any(name.startswith(f"{family}@") for name in known)
+        )  # `rmab.task` says why
+        if value not in known and not alone:
             also = f"; the name of a file must end in {' or '.join(self.files)}" if self.files else ""
             own = "; one of your own is given as module:name" if self.own else ""
             hint = f"{nearest(value, known)} `{self.listed_by}` lists them{also}{own}"

@@ -1,6 +1,7 @@
 """`rmab run`: one learner plays one task."""
 
 import io
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,21 +136,23 @@ def run(
 
 
 def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:
+    from rmab.common.words import many
     from rmab.model.time import said
 
     episodes, problem = summary["episodes"], played.task.problem
     size = abs(summary["reward"])
     rows = [("reward", *_both(summary["reward"], episodes, size), "", "")]
     for to, regret in summary["regret"].items():
-        parts = [f"{number(100 * summary[unit][to], '+.1f', of=100)} %" for unit in ("share_of_chance", "relative_regret")]
-        rows.append((f"regret to {to}, {COMPARATORS[to]}", *_both(regret, episodes, size), parts[0], parts[1]))
+        share, part = (_percent(summary[unit][to]) for unit in ("share_of_chance", "relative_regret"))
+        rows.append((f"regret to {to}, {COMPARATORS[to]}", *_both(regret, episodes, size), share, part))
         for term, value in summary["terms"].items() if to == "O1" else ():
             rows.append((f"  {term}, {SOURCES[term]}", *_both(value, episodes, size), "", ""))
     used = played.activations
-    share = f"{100 * summary['budget_use']:.1f} %"
-    rows.append(("activations", number(used.sum(), ",.0f"), number(used.mean()), "", share))
+    spent = f"{100 * summary['budget_use']:.1f} %"
+    rows.append(("activations", number(used.sum(), ",.0f"), number(used.mean()), "", spent))
     rows.append(("seconds", number(summary["seconds"], ",.2f"), number(summary["seconds"] / episodes, ",.3f"), "", ""))
-    sizes = f"{problem.arms.count} arms, budget {said(problem.budget)}, {problem.horizon} steps, {episodes} episodes"
+    sizes = f"{many(problem.arms.count, 'arm')}, budget {said(problem.budget)}, {many(problem.horizon, 'step')}"
+    sizes += f", {many(episodes, 'episode')}"
     title = f"{summary['learner']} on {summary['task']}: {sizes}, {summary['feedback']} feedback, seed {summary['seed']}"
     notes = ["Term0 to Term3 add up to the regret to O1; % is of what the comparator earns, or of the budget.", OF_CHANCE]
     if played.task.adversary.adaptive:
@@ -161,6 +164,11 @@ def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:
     if save is not None:
         notes.append(f"saved: {save}")
     print_table(title, ("", "in all", "per episode", "of chance", "%"), rows, notes=notes)
+
+
+def _percent(part: float) -> str:
+    """Return a signed part in per cent; a dash where it has none, as what blind decisions lose may be nothing."""
+    return f"{number(100 * part, '+.1f', of=100)} %" if math.isfinite(part) else "-"
 
 
 def _both(value: float, episodes: int, size: float) -> tuple[str, str]:
