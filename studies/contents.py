@@ -205,9 +205,10 @@ true kernels: both are privileged.
 
 The guarantees of `uc-o-reps`, `ucpd` and `pdgd-ops` are for policies that do what the plan says. Dependent rounding does, on
 average and as far as the hard budget allows; the highest indices do not. So it is their default, and it has a price: at the
-rates of the theory a plan leans to the better arms by little, which the highest indices execute in full. What the choice
-costs and buys, in regret to O3, and as the difference in the same rounds ({mark}: cannot be told apart, paired t-test, 5%,
-Holm's correction for the whole table):
+rates of the theory a plan leans to the better arms by little, which the highest indices execute in full; and the plans of
+`ucpd` and `pdgd-ops`, which price the budget, still exceed it by far after 50 episodes, so that little is left of them when
+they are scaled down. What the choice costs and buys, in regret to O3, and as the difference in the same rounds ({mark}: cannot
+be told apart, paired t-test, 5%, Holm's correction for the whole table):
 
 {choice}
 ## 400 episodes

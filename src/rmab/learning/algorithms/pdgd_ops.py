@@ -8,7 +8,9 @@ property. We project by divergence after mixing in 1 / T of the uniform occupanc
 needs no solver of quadratic programmes: this is a substitute, and its rate is ours.
 Hard budget: given the prices every arm is by itself, and the plan may exceed the budget; arms are activated by dependent
 rounding of its shares, scaled down to the budget (`rounding="top"`: the B highest indices, without a guarantee).
-`violation(state)` is the plan's own average excess.
+`violation(state)` is the plan's own average excess. Where it is large, shares that are scaled down say little: after 50
+episodes of cpap the theory's plan wants 19 of 20 arms active where 10 may be, and drawing from it is nearly blind, while the
+highest indices are near the bound (docs/comparison.md has both).
 Parameters: eta_p = sqrt(ln(S^2 A) / T) / G, G the largest |r - price| so far (ours); eta_d = 1 / (H sqrt(T ln(T^2 /
 epsilon))) and prices within [0, T^(1/4)] (the paper's, in our reading: its rates are the least sure of all rivals here).
 Tuned: 64 eta_p and 1000 eta_d (studies/tuning.py, held-out seeds; docs/tuning.md).

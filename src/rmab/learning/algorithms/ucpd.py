@@ -7,7 +7,9 @@ Here g_h is the part of the arms that is active at step h, and c_h = B / N; loss
 too.
 Hard budget: given the queues every arm is by itself, and the plan may exceed the budget; arms are activated by dependent
 rounding of its shares, scaled down to the budget (`rounding="top"`: the B highest indices, without a guarantee).
-`violation(state)` is the plan's own average excess.
+`violation(state)` is the plan's own average excess. Where it is large, shares that are scaled down say little: after 50
+episodes of cpap the theory's plan wants 18 of 20 arms active where 10 may be, and drawing from it is nearly blind, while the
+highest indices are near the bound (docs/comparison.md has both).
 Parameters: V = H sqrt(T), alpha = H T, lambda = 1 / T (the paper's, in our reading; that means over arms are taken is
 ours). Queues are slow: the plan keeps the budget when T is far above 16 H^2. Tuned: 0.01 V and 0.0003 alpha, so that queues
 count for far more (studies/tuning.py, held-out seeds; docs/tuning.md).
