@@ -211,12 +211,12 @@ def tuning(found: Found, presets: dict[str, dict[str, float]]) -> str:
             shown = [per_cent(cells[task, label].of_chance("O1")) if (task, label) in cells else "" for task in tasks]
             lines.append([label.partition(": ")[2], f"{100 * scores[label]:.1f}", *shown])
         theory = labels[0]
-        told = told_from({key: cell for key, cell in cells.items() if key[1] in labels and not cell.privileged}, theory)
+        told = told_from({key: cell for key, cell in cells.items() if key[1] in labels}, theory, privileged=True)
         best = min(scores, key=lambda one: scores[one]) if scores else theory
         apart = [task.partition("@")[2] for task in tasks if (task, best) in told and told[task, best].told]
         said = f"Told apart from the theory's on {', '.join(apart)}." if apart else "Not told apart from the theory's."
         said = said if best != theory else "The theory's own is best."
-        have = ", ".join(f"{key} {value:g}" for key, value in preset.items()) or "none"
+        have = ", ".join(f"{key} {value:g}" for key, value in preset.items()) or "none, it stays as it is in the paper"
         if preset and have != best.partition(": ")[2]:
             said += f" **Not the best point, which is {best.partition(': ')[2]}.**"
         head = ["options", "mean", *(task.partition("@")[2] for task in tasks)]

@@ -96,12 +96,15 @@ def by_fifths(cell: Cell) -> str:
     return ", ".join(f"{100 * one / whole:.0f}" if whole > 0 else "-" for one, whole in parts)
 
 
-def told_from(cells: Cells, base: str) -> dict[tuple[str, str], Paired]:
-    """Compare what every learner without privileges earned with the base, in the same rounds, corrected by Holm for all."""
+def told_from(cells: Cells, base: str, *, privileged: bool = False) -> dict[tuple[str, str], Paired]:
+    """Compare what every learner earned with the base, in the same rounds, corrected by Holm for all.
+
+    Learners with privileges are left out, unless all of them have the same ones.
+    """
     keys, pairs = [], []
     for (task, learner), cell in cells.items():
         other = cells.get((task, base))
-        if learner == base or cell.privileged or other is None:
+        if learner == base or (cell.privileged and not privileged) or other is None:
             continue
         _, left, right = np.intersect1d(cell.rounds, other.rounds, return_indices=True)
         if left.size:

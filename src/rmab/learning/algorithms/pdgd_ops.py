@@ -11,7 +11,7 @@ rounding of its shares, scaled down to the budget (`rounding="top"`: the B highe
 `violation(state)` is the plan's own average excess.
 Parameters: eta_p = sqrt(ln(S^2 A) / T) / G, G the largest |r - price| so far (ours); eta_d = 1 / (H sqrt(T ln(T^2 /
 epsilon))) and prices within [0, T^(1/4)] (the paper's, in our reading: its rates are the least sure of all rivals here).
-Tuned: 64 eta_p and 1000 eta_d (studies/tuning_rivals.py, docs/tuning.md).
+Tuned: 64 eta_p and 1000 eta_d (docs/tuning.md).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ the plan's shares, which every arm keeps on average, as the regret bound takes f
 indices (rule `fill`). With the B highest indices instead (`rounding="top"`) a plan that leans to one arm by a hair activates
 it always: where rewards alternate, it is an episode behind for ever (family `turns`).
 Parameters: eta = sqrt(ln(S^2 A) / T), the minimiser of the regret bound (the constant of the paper in our reading). Tuned:
-64 eta (studies/tuning_rivals.py, docs/tuning.md).
+64 eta (docs/tuning.md).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ rounding of its shares, scaled down to the budget (`rounding="top"`: the B highe
 `violation(state)` is the plan's own average excess.
 Parameters: V = H sqrt(T), alpha = H T, lambda = 1 / T (the paper's, in our reading; that means over arms are taken is
 ours). Queues are slow: the plan keeps the budget when T is far above 16 H^2. Tuned: 0.01 V and 0.0003 alpha, so that queues
-count for far more (studies/tuning_rivals.py, docs/tuning.md).
+count for far more (docs/tuning.md).
 """
 
 from __future__ import annotations
