@@ -207,8 +207,8 @@ The guarantees of `uc-o-reps`, `ucpd` and `pdgd-ops` are for policies that do wh
 average and as far as the hard budget allows; the highest indices do not. So it is their default, and it has a price: at the
 rates of the theory a plan leans to the better arms by little, which the highest indices execute in full; and the plans of
 `ucpd` and `pdgd-ops`, which price the budget, still exceed it by far after 50 episodes, so that little is left of them when
-they are scaled down. What the choice costs and buys, in regret to O3, and as the difference in the same rounds ({mark}: cannot
-be told apart, paired t-test, 5%, Holm's correction for the whole table):
+they are scaled down. What the choice costs and buys, in regret to O3, and as the difference in the same rounds ({mark}:
+cannot be told apart, paired t-test, 5%, Holm's correction for the whole table):
 
 {choice}
 ## 400 episodes
@@ -248,7 +248,7 @@ def tuning(found: Found, presets: dict[str, dict[str, float]]) -> str:
         clear = heads_of(task for task in tasks if (task, best) in told and told[task, best].told)
         said = f"Told apart from the theory's on {', '.join(clear)}." if clear else "Not told apart from the theory's."
         said = said if best != theory else "The theory's own is best."
-        have = ", ".join(f"{key} {value:g}" for key, value in preset.items()) or "none"
+        have = ", ".join(f"{key} {value:g}" for key, value in preset.items()) or "none, it stays as it is in the paper"
         options = next(one.options for one in found.summary.study.learners if one.label == best)
         if preset and not (options and all(preset.get(key) == value for key, value in options.items())):
             said += f" **Not the best point, which is {best.partition(': ')[2]}.**"

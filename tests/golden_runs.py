@@ -28,10 +28,11 @@ LEARNERS: list[tuple[str, dict[str, Any]]] = [
     *[("rmab-ucrl", {"version": name}) for name in ("stationary", "finite", "window", "generator")],
     ("restless-ucb", {"preset": "tuned"}),
     *[("r2mab-ucb", {"version": name}) for name in ("online", "generator")],
-    ("r2mab-ucb", {"version": "explore", "index": "weighted", "preset": "tuned"}),
+    ("r2mab-ucb", {"version": "explore", "index": "weighted", "optimism": 0.3}),
     ("colored-ucrl2", {}),
     *[(name, {}) for name in ("uc-whittle", "thompson", "q-whittle", "uc-o-reps", "shifted-uc-o-reps", "uob-reps")],
-    *[(name, {"preset": "tuned"}) for name in ("dilated-po", "ucpd", "pdgd-ops")],
+    ("dilated-po", {"rate": 0.3, "gamma": 0.01, "bonus": 0.001}),
+    *[(name, {"preset": "tuned"}) for name in ("ucpd", "pdgd-ops")],
     ("random", {}),
     ("oracle", {"index": "occupancy", "rounding": "dependent"}),
 ]

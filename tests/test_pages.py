@@ -147,6 +147,18 @@ def test_tuning_is_one_protocol_for_all(pages: dict[str, Any]) -> None:
         assert all(value == 1.0 for value in points[0].values()), name  # the theory's comes first
 
 
+def test_points_of_a_privileged_learner_are_told_apart_too(tmp_path: Path, pages: dict[str, Any]) -> None:
+    rates = [{"name": "uc-o-reps", "label": f"uc-o-reps: rate {rate:g}", "options": {"rate": rate}} for rate in (1.0, 64.0)]
+    game = {"name": "cpap@ramp", "options": {"arms": 4, "budget": 2, "horizon": 10, "episodes": 20}}
+    run_study(small_study(4, name="tuning", tasks=[game], learners=rates), tmp_path / "tuning", engine=Inline())
+    page = pages["contents"].tuning(pages["Found"].of(tmp_path / "tuning"), {"uc-o-reps": {"rate": 64.0}})
+    assert "Preset: rate 64. Told apart from the theory's on ramp." in page
+
+
+def test_presets_are_the_points_that_won() -> None:
+    assert "Not the best point" not in (DOCS / "tuning.md").read_text()
+
+
 def test_who_is_told_apart_is_corrected_for_the_whole_table(pages: dict[str, Any]) -> None:
     import tables  # type: ignore[import-not-found]
 

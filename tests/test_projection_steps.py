@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+import rmab
 from instances import faults, random_instance
 from rmab.errors import SolverError
 from rmab.solvers.projection.compiled.dual import mean_masses
-from rmab.solvers.projection.newton import DualNewton
+from rmab.solvers.projection.newton import ENDLESS, DualNewton, _price_step
 
 
 def test_masses_in_the_hessian_are_those_that_solve_a_node_by_itself() -> None:
@@ -71,3 +72,20 @@ def test_a_step_that_is_no_number_is_an_error_and_no_warning(monkeypatch: pytest
     state.used, state.step[:] = state.budget + np.array([1, -1, 1, -1]), 0.0  # what is expected of the step is inf - inf
     with pytest.raises(SolverError, match="the line search failed"):
         state.improve()
+
+
+def test_prices_that_nothing_responds_to_do_not_run_away() -> None:
+    """A system of rank one but for rounding: by itself its step is endless."""
+    matrix = np.ones((6, 6)) + np.diag(1e-17 * np.arange(6.0))
+    step = _price_step(matrix, 1e-7 * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]), 1.0)
+    assert np.abs(step).max() <= ENDLESS
+    sound = np.diag([2.0, 1.0, 4.0])
+    np.testing.assert_allclose(_price_step(sound, np.array([2.0, 3.0, 2.0]), 4.0), [1.0, 3.0, 0.5], rtol=1e-14)
+
+
+@pytest.mark.compiled
+def test_a_steep_plan_whose_prices_are_lost_in_rounding_is_found() -> None:
+    """References over 19 orders of magnitude, and active masses that fill the budget to 1e-9."""
+    seed, sizes = 2765259680529440, {"arms": 4, "budget": 2, "horizon": 50, "episodes": 50}
+    played = rmab.run(rmab.task("cpap@switching", seed=seed, **sizes), rmab.learner("uc-o-reps", rate=64.0), seed)
+    assert np.isfinite(played.rewards).all()

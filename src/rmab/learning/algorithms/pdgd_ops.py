@@ -13,7 +13,7 @@ episodes of cpap the theory's plan wants 19 of 20 arms active where 10 may be, a
 highest indices are near the bound (docs/comparison.md has both).
 Parameters: eta_p = sqrt(ln(S^2 A) / T) / G, G the largest |r - price| so far (ours); eta_d = 1 / (H sqrt(T ln(T^2 /
 epsilon))) and prices within [0, T^(1/4)] (the paper's, in our reading: its rates are the least sure of all rivals here).
-Tuned: 64 eta_p and 1000 eta_d (studies/tuning.py, held-out seeds; docs/tuning.md).
+Tuned: 64 eta_p and 1000 eta_d (docs/tuning.md).
 """
 
 from __future__ import annotations

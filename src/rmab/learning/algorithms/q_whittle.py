@@ -21,8 +21,8 @@ is above 1. Relative value iteration alone mends that; moving at every N-th step
 60 episodes come within 0.1 of the indices there, and within 0.25 on `restart`, in the right order.
 
 Knowledge: nothing, no model is kept. Feedback: bandit; a pair whose reward is not shown teaches nothing, so prices do not
-move where those of passive pairs never are. Hard budget: as published. Tuned: exploration 0.3 of 0.1, which was found for
-the discounted version that this was before, and has not been tuned again (docs/tuning.md).
+move where those of passive pairs never are. Hard budget: as published. Tuned: ten times the rate of Q, which follows
+rewards that change (docs/tuning.md).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class QWhittle(Learner):
 
     name = "q-whittle"
     paper = "Avrachenkov & Borkar, Automatica 2022"
-    TUNED = {"fast": 1.0, "slow": 1.0, "exploration": 0.3}
+    TUNED = {"fast": 10.0, "exploration": 1.0}
     preset: Preset = option(default="theory", help=PRESET)
     fast: float | None = option(default=None, ge=1e-12, le=1e4, help="the rate of Q, in units of 0.1 at first")
     slow: float | None = option(default=None, ge=1e-12, le=1e4, help="the rate of the indices, in units of 1 at first")

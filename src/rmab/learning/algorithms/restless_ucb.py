@@ -9,7 +9,7 @@ all seen, under a hard budget of B: the horizon is T H steps; m = (T H)^(2/3) is
 also ends after T^(2/3) episodes, and rad is that of each pair's own visits; a row moves rad of its mass from the states of
 lowest to those of highest mean reward; the oracle is the Lagrangian index of the fluid LP, of which the B highest are
 active. Tuned: exploration of 0.15 T^(2/3) episodes, rad 0: no optimism is left, it is plain explore-then-commit
-(studies/tuning.py, held-out seeds; docs/tuning.md).
+(docs/tuning.md).
 """
 
 from __future__ import annotations

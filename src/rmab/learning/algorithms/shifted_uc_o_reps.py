@@ -13,8 +13,7 @@ never seen to lose, and all take turns: the plan does not settle in the long run
 q is the visits of the executed policy in simulated episodes, times what the plan's mass of a state is in units of its
 empirical occupancy; no less than alpha / (S A), which the analysis counts on.
 Parameters: alpha = T^(-1/4), the published rate without its constant, which would be above 1 here, and eta = sqrt(ln(S^2 A)
-alpha / (S A T)), which balances the bound (both in our reading). Tuned: 64 eta (studies/tuning.py, held-out seeds;
-docs/tuning.md).
+alpha / (S A T)), which balances the bound (both in our reading). Tuned: 64 eta (docs/tuning.md).
 """
 
 from __future__ import annotations

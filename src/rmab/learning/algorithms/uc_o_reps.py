@@ -8,7 +8,7 @@ than the budget in the states at hand and are scaled down; free slots go to the 
 highest indices instead (`rounding="top"`) a plan that leans to one arm by a hair activates it always: where rewards
 alternate, it is an episode behind for ever (family `turns`); where the best policy stays the same, it is far better.
 Parameters: eta = sqrt(ln(S^2 A) / T), the minimiser of the regret bound (the constant of the paper in our reading). Tuned:
-64 eta (studies/tuning.py, held-out seeds; docs/tuning.md).
+64 eta (docs/tuning.md).
 """
 
 from __future__ import annotations

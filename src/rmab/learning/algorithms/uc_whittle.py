@@ -6,8 +6,8 @@ Whittle index of these kernels; the next price is the B-th largest index, averag
 
 Knowledge: nothing of the kernels; L1 balls of radius sqrt(2 S ln(2 S A N t^4 / epsilon) / m). Feedback: bandit. The paper
 knows the rewards; ours are running means, 1 where nothing was seen. Hard budget: as published, the B highest indices are
-activated. The discount, which the paper leaves open, is 1 - 1/H. Tuned: 1, the theory's own radius won (studies/tuning.py,
-held-out seeds; docs/tuning.md).
+activated. The discount, which the paper leaves open, is 1 - 1/H. Tuned: the theory's own radius won
+(docs/tuning.md).
 """
 
 from __future__ import annotations

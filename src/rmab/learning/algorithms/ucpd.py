@@ -12,7 +12,7 @@ episodes of cpap the theory's plan wants 18 of 20 arms active where 10 may be, a
 highest indices are near the bound (docs/comparison.md has both).
 Parameters: V = H sqrt(T), alpha = H T, lambda = 1 / T (the paper's, in our reading; that means over arms are taken is
 ours). Queues are slow: the plan keeps the budget when T is far above 16 H^2. Tuned: 0.01 V and 0.0003 alpha, so that queues
-count for far more (studies/tuning.py, held-out seeds; docs/tuning.md).
+count for far more (docs/tuning.md).
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ With the B highest indices instead (`rounding="top"`) an arm that is left out is
 never seen to lose, and all take turns: the plan does not settle in the long run. An arm's visits then depend on the others:
 u is the visits of the executed policy in simulated episodes, times what the upper bound of a state is in units of its
 empirical occupancy.
-Parameters: eta = gamma = sqrt(ln(S H^2 A / epsilon) / (T S A)) (the paper's, in our reading). Tuned: 16 eta
-(studies/tuning.py, held-out seeds; docs/tuning.md).
+Parameters: eta = gamma = sqrt(ln(S H^2 A / epsilon) / (T S A)) (the paper's, in our reading). Tuned: 8 eta and
+0.03 gamma (docs/tuning.md).
 Cost: one backward induction per visited node. With S = 120 and H = 100 (deadline, one block) an episode takes about 8 s,
 nine tenths of it in Comp-UOB; cpap takes a twentieth of a second.
 """
@@ -67,7 +67,7 @@ class UobReps(MirrorDescent):
 
     name = "uob-reps"
     paper = "Jin, Jin, Luo, Sra & Yu, ICML 2020"
-    TUNED = {"rate": 16.0, "gamma": 1.0}
+    TUNED = {"rate": 8.0, "gamma": 0.03}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     rounding: Rounding = option(default="dependent", help=ROUNDING)

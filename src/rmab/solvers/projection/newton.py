@@ -23,6 +23,8 @@ CLOSE, LOOSE = 1e-3, 0.1  # share of the uniform distribution in the marginals t
 ARMIJO = 1e-4
 WEAK = 1e-6  # a price whose diagonal entry falls below this part of itself is eliminated after all nodes
 FARTHEST = 50.0  # most by which logarithms of masses change in one step: the model of second order fails beyond
+RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # parts of the largest active mass, for steps that are
+ENDLESS = 1e6  # longer than this
 COOLEST, HOTTER, SLOWEST = 1 / 64, 2.0, 1.02  # the first power of the reference, and factors from one to the next
 ROUGH, PATIENCE = 1e-5, 60  # residual that is asked for on the way, and steps from one power to the next
 
@@ -162,12 +164,26 @@ class DualNewton:
             return price_step, direction_joint(self.program, self.sparse, self.gradient, slack, column, *steps)
         if columns:
             used = (self.program.weights @ mass[..., 1].sum(axis=2))[free]
-            step = schur[0, 1:] - slack[free]
-            solve_positive(np.diag(used) - schur[1:, 1:], step, np.full(columns, 1e-15 * float(used.max()) + 1e-300))
-            price_step[free] = step
+            price_step[free] = _price_step(np.diag(used) - schur[1:, 1:], schur[0, 1:] - slack[free], float(used.max()))
         point = (primal, self.gradient, column, self.factors, price_step, self.step)
         slopes = self.each(lambda first, last: direction(self.program, self.sparse, first, last, *point))
         return price_step, float(sum(slopes))
+
+
+def _price_step(matrix: FloatArray, target: FloatArray, largest: float) -> FloatArray:
+    """Solve for the step of the free prices; largest is the most active mass of a step.
+
+    Where plans hardly respond to prices any more, what is left of their diagonal is rounding, and the step has no bound:
+    then the least ridge is added with which it has one.
+    """
+    least, diagonal = np.full(target.size, 1e-15 * largest + 1e-300), np.arange(target.size)
+    for ridge in RIDGES:
+        step, own = target.copy(), matrix.copy()
+        own[diagonal, diagonal] += ridge * largest
+        solve_positive(own, step, least)
+        if np.abs(step).max() <= ENDLESS:  # not where it is no number
+            break
+    return step
 
 
 def _total(tables: list[FloatArray]) -> FloatArray:
