@@ -6,8 +6,8 @@ python studies/pages.py --list                 how far all studies are, and how 
 python studies/pages.py --tiny --out tmp/tiny --docs tmp/docs      the whole chain at toy size, to try it
 
 Toy numbers need folders of their own, so that they never stand in docs/ for real ones. A study that was stopped continues
-where it was. At full size all of it is some 25 hours of computing, half of them for
-paper-deadline: half a day on two cores that are free. `--list` says how much is left, from the runs that are there.
+where it was. At full size all of it is some 13 hours of computing, a third of them for paper-deadline: seven hours on two
+cores that are free. `--list` says how much is left, from the runs that are there.
 """
 
 import argparse

@@ -63,7 +63,12 @@ def test_the_comparison(tmp_path: Path, pages: dict[str, Any]) -> None:
     pages["written"]("comparison", pages["PAGES"]["comparison"], tmp_path, tmp_path)
     page = (tmp_path / "comparison.md").read_text()
     heads = [line for line in page.splitlines() if line.startswith("## ")]
-    studies = ["## Dependent rounding, or the highest indices", "## 400 episodes", "## One decision process"]
+    studies = [
+        "## What this shows",
+        "## Dependent rounding, or the highest indices",
+        "## 400 episodes",
+        "## One decision process",
+    ]
     assert heads == ["## cpap", "## swim", *studies]
     assert page.count("| regret to O1, % of chance's | ramp |") == 1
     first = page.partition("\n\n| learner | paper |")[2].partition("\n\n")[0]
