@@ -206,8 +206,8 @@ true kernels: both are privileged.
 - On the ramp, on noisy and on iid rewards of cpap, learners that average what they saw (`rmab-ucrl` and `r2mab-ucb` with
   sample means, `uc-whittle`, `thompson`) cannot be told apart from `ucmd`. Mean plus width costs the first two 16 and 23
   points on the ramp and on noisy rewards.
-- Where rewards switch, drift, are mixed or change late, `ucmd` is clearly ahead of all that see only what they visit, on both
-  families. Those who never forget do not follow; optimism that never ends follows a little, and so does a fast rate
+- Where rewards switch, drift, are mixed or change late, `ucmd` is clearly ahead of all that see only what they visit. Those
+  who never forget do not follow; optimism that never ends follows a little, and so does a fast rate
   (`q-whittle`, tuned).
 - `ucmd` is behind on the ramp of `swim` (`restless-ucb`, tuned) and against `adaptive`, where those who hope for means plus
   width earn 1 to 2% more. Where rewards alternate, `thompson`, `q-whittle` and `restless-ucb` lose less on average, but
@@ -217,8 +217,8 @@ true kernels: both are privileged.
   more, the flatter the plan.
 - On `swim` the paper's learner to the letter is worse than chance. With declared zeros, which is the whole difference, it
   comes close to `ucmd` on the ramp: what costs is to estimate what passive arms pay.
-- There `rmab-ucrl` loses more with a generator than without. It has 200 samples of every pair for ever, so that its sets stay
-  0.4 wide, and hopes that arms which are left alone swim by themselves. With 2,000 samples it loses 5 to 16% on the ramp,
+- There `rmab-ucrl` loses more with a generator than without. It has 200 samples of every pair for ever, so that its sets
+  stay 0.4 wide, and hopes that arms which are left alone swim by themselves. With 2,000 samples it loses 5 to 16% on the ramp,
   with 20,000 1 to 2% (three seeds).
 
 ## Dependent rounding, or the highest indices
