@@ -218,8 +218,8 @@ true kernels: both are privileged.
 - On `swim` the paper's learner to the letter is worse than chance. With declared zeros, which is the whole difference, it
   comes close to `ucmd` on the ramp: what costs is to estimate what passive arms pay.
 - There `rmab-ucrl` loses more with a generator than without. It has 200 samples of every pair for ever, so that its sets
-  stay 0.4 wide, and hopes that arms which are left alone swim by themselves. With 2,000 samples it loses 5 to 16% on the ramp,
-  with 20,000 1 to 2% (three seeds).
+  stay 0.4 wide, and hopes that arms which are left alone swim by themselves. With 2,000 samples it loses 5 to 16% on the
+  ramp, with 20,000 1 to 2% (three seeds).
 
 ## Dependent rounding, or the highest indices
 
