@@ -34,9 +34,8 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic in newer relea
             return value
         known = list(self.known())
         family, at, _ = value.partition("@")
-        alone = (
-            bool(at) and family in known and not any(name.startswith(f"{family}@") for name in known)
-        )  # `rmab.task` says why
+        # A task that brings its own rewards takes no adversary: `rmab.task` says so better than "unknown".
+        alone = bool(at) and family in known and not any(name.startswith(f"{family}@") for name in known)
         if value not in known and not alone:
             also = f"; the name of a file must end in {' or '.join(self.files)}" if self.files else ""
             own = "; one of your own is given as module:name" if self.own else ""

@@ -23,8 +23,8 @@ CLOSE, LOOSE = 1e-3, 0.1  # share of the uniform distribution in the marginals t
 ARMIJO = 1e-4
 WEAK = 1e-6  # a price whose diagonal entry falls below this part of itself is eliminated after all nodes
 FARTHEST = 50.0  # most by which logarithms of masses change in one step: the model of second order fails beyond
-RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # parts of the largest active mass, for steps that are
-ENDLESS = 1e6  # longer than this
+ENDLESS = 1e6  # a step of the prices that is longer is made of rounding
+RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # what to try against it, in parts of the largest active mass
 COOLEST, HOTTER, SLOWEST = 1 / 64, 2.0, 1.02  # the first power of the reference, and factors from one to the next
 ROUGH, PATIENCE = 1e-5, 60  # residual that is asked for on the way, and steps from one power to the next
 
@@ -117,7 +117,7 @@ class DualNewton:
             v[:, :-1] = self.v[:, :-1] + length * self.step
             prices = np.maximum(self.prices + length * price_step, 0.0)
             value, used, flow = self.evaluate(v, prices, gradient)
-            if np.isfinite(value):  # inf where the step was far too long
+            if np.isfinite(value):  # not where the step was far too long
                 expected = length * slope_v + float(slack @ (prices - self.prices))
                 noise = 1e-14 * (abs(self.value) + abs(value) + float(np.abs(v[:, 0]).max()))
                 if value <= self.value + ARMIJO * expected + noise:
