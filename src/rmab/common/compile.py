@@ -59,6 +59,11 @@ def compiled_contracting(function: Function) -> Function:
     return _jit(function, fastmath={"contract"})
 
 
+def compiled_in_any_order(function: Function) -> Function:
+    """Compile as `compiled_contracting` does, and let sums be taken in any order, several terms at a time."""
+    return _jit(function, fastmath={"contract", "reassoc"})
+
+
 def compiled_contracting_inline(function: Function) -> Function:
     """Compile as `compiled_contracting` does, and inline it where it is called."""
     return _jit(function, fastmath={"contract"}, forceinline=True)

@@ -152,7 +152,8 @@ class Active(Step):
         pools = episode.pools
         exponent, own = self.exponent(memory, episode, pools.by_block(estimate.gain))
         share = self.uniform_share(pools.view)
-        mixed = (1.0 - share) * memory["flow"] + share / (pools.view.states**2 * 2)
+        flow = memory["flow"]
+        mixed = flow if share == 0.0 else (1.0 - share) * flow + share / (pools.view.states**2 * 2)
         if self.centred or exponent.max() > STEEP:
             exponent = np.maximum(exponent - exponent.max(axis=(2, 3), keepdims=True), -DEEPEST)
         reference = np.maximum(mixed, FLOOR) * np.exp(exponent)[..., np.newaxis]

@@ -10,10 +10,9 @@ from rmab.common.threads import chunks_of, each
 from rmab.errors import SolverError
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import solve_positive
-from rmab.solvers.projection.compiled.assembly import SMALL
 from rmab.solvers.projection.compiled.curvature import curvature, direction, direction_joint
 from rmab.solvers.projection.compiled.dual import NEGLIGIBLE, dual, fit_step, mean_masses, open_step, opening
-from rmab.solvers.projection.compiled.program import Factors, Primal, Program
+from rmab.solvers.projection.compiled.program import FEW_STATES, Factors, Primal, Program
 from rmab.solvers.projection.compiled.sparse import sparse_arms
 
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
@@ -42,7 +41,7 @@ class DualNewton:
         self.gradient = np.empty((arms, horizon, states))
         self.sparse = sparse_arms(program)
         size = states + self.sparse.joint
-        link = np.empty((arms, horizon, states, states) if states <= SMALL else (0, 0, 0, 0))
+        link = np.empty((arms, horizon, states, states) if states <= FEW_STATES else (0, 0, 0, 0))
         leave, enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
         self.factors = Factors(np.empty((arms, horizon, size, size)), link, leave, enter)
         constant, mass, phi, sigma, self.mean = (np.zeros((arms, horizon, states, 2)) for _ in range(5))

@@ -8,7 +8,6 @@ from rmab.common.compile import compiled
 from rmab.solvers.compiled.linear import GROUP, add_squares
 from rmab.solvers.projection.compiled.program import Factors, Primal, Program
 
-SMALL = 12  # states up to which blocks are added up entry by entry, and blocks between steps are kept for all steps
 BUFFER = 64  # dense rows that are collected before they are added to a block together
 LEAST = 1e-280  # pivot of a node without any mass
 ROUNDING = 1e-15  # what is left of a diagonal entry below this part of it is rounding, and must not be divided by
@@ -197,7 +196,14 @@ def fill_link(program: Program, n: int, h: int, primal: Primal, link: FloatArray
     for s in range(states):
         for y in range(states):
             link[s, y] = 0.0
+        if not program.reach[n, h, s]:
+            continue
         for a in range(1 if program.idle[h] else 2):
-            for k in range(program.counts[cell, s, a] if program.reach[n, h, s] else 0):
+            m, count = mass[n, h, s, a], program.counts[cell, s, a]
+            if count == states:
+                for y in range(states):
+                    link[s, y] -= m * kernel[n, h, s, a, y]
+                continue
+            for k in range(count):
                 y = program.successors[cell, s, a, k]
-                link[s, y] -= mass[n, h, s, a] * kernel[n, h, s, a, y]
+                link[s, y] -= m * kernel[n, h, s, a, y]

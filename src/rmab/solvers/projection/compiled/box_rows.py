@@ -3,12 +3,32 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.common.arrays import FloatArray
-from rmab.common.compile import compiled
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.common.compile import compiled, compiled_inline
 
 SMALL = 1e-200  # where the products w exp(v) of a row sum to less, or
 TINY = 1e-290  # one of them is less, the row is solved in logarithms
 HALVINGS = 80
+
+
+@compiled_inline
+def ahead(v: FloatArray, reach: BoolArray, n: int, h: int, expv: FloatArray) -> float:
+    """Fill expv (S,) = exp(v[n,h+1] - shift), and return the shift: the largest v of a state that can be reached.
+
+    States out of reach count with at most 1: they are next states of rows that carry no mass, which want some kernel too.
+    """
+    states = expv.size
+    if h + 1 == reach.shape[1]:
+        for y in range(states):
+            expv[y] = 1.0
+        return 0.0
+    shift = -np.inf
+    for y in range(states):
+        if reach[n, h + 1, y]:
+            shift = max(shift, v[n, h + 1, y])
+    for y in range(states):
+        expv[y] = np.exp(min(v[n, h + 1, y] - shift, 0.0))
+    return shift
 
 
 @compiled

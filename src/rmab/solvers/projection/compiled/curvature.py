@@ -8,7 +8,7 @@ Arms whose rows have few successors are factored in another way (sparse.py).
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.compile import compiled
+from rmab.common.compile import compiled, compiled_in_any_order
 from rmab.solvers.compiled.linear import (
     add_squares,
     back_solve,
@@ -17,17 +17,17 @@ from rmab.solvers.compiled.linear import (
     forward_vector,
     subtract_products,
 )
+from rmab.solvers.projection.compiled.alike import assemble_alike
 from rmab.solvers.projection.compiled.assembly import (
     BUFFER,
     LEAST,
     ROUNDING,
-    SMALL,
     assemble_small,
     assemble_step,
     fill_link,
 )
 from rmab.solvers.projection.compiled.prices import couple_prices, invert_blocks
-from rmab.solvers.projection.compiled.program import Factors, Primal, Program
+from rmab.solvers.projection.compiled.program import FEW_STATES, Factors, Primal, Program
 from rmab.solvers.projection.compiled.sparse import Sparse, eliminate_sparse, solve_sparse
 
 
@@ -52,7 +52,7 @@ def curvature(
     """
     upper, link, leave, enter = factors
     weights, horizon, states = program.weights, program.reach.shape[1], program.reach.shape[2]
-    small = states <= SMALL
+    small = states <= FEW_STATES
     if small:
         assemble_small(program, first, last, primal, factors)
     # Two ways to the Schur complement, by their cost: Y'Y, or the semiseparable inverse where the horizon is long.
@@ -84,7 +84,7 @@ def curvature(
             before = width
             if wide > 0 and column[h] >= 0:
                 width += 1
-            if not small:
+            if not small and not assemble_alike(program, n, h, primal, upper, leave, enter):
                 assemble_step(program, n, h, primal, factors, rows, scale)
             for s in range(states):
                 now[s, 0] = gradient[n, h, s]
@@ -134,7 +134,7 @@ def solve_back(upper: FloatArray, link: FloatArray, n: int, own: int, target: Fl
         back_solve(upper[n, h], target[h], states)
 
 
-@compiled
+@compiled_in_any_order
 def solve_large(program: Program, n: int, primal: Primal, upper: FloatArray, target: FloatArray) -> None:
     """Overwrite target (H,S) with the solution of U'U x = target for arm n, without its links: they are U^-T E, with E the
     Hessian's own blocks between steps, made of mass and kernel.
@@ -151,8 +151,12 @@ def solve_large(program: Program, n: int, primal: Primal, upper: FloatArray, tar
         cell = n * program.phases + program.phase[h]
         for s in range(states):
             for a in range(1 if program.idle[h] else 2):
-                flow = mass[n, h, s, a] * part[s]
-                for k in range(program.counts[cell, s, a] if program.reach[n, h, s] else 0):
+                flow, count = mass[n, h, s, a] * part[s], program.counts[cell, s, a] if program.reach[n, h, s] else 0
+                if count == states:
+                    for y in range(states):
+                        target[h + 1, y] += flow * kernel[n, h, s, a, y]
+                    continue
+                for k in range(count):
                     y = program.successors[cell, s, a, k]
                     target[h + 1, y] += flow * kernel[n, h, s, a, y]
     for h in range(horizon - 1, -1, -1):
@@ -160,8 +164,11 @@ def solve_large(program: Program, n: int, primal: Primal, upper: FloatArray, tar
         cell = n * program.phases + program.phase[h]
         for s in range(states if h + 1 < horizon else 0):
             for a in range(1 if program.idle[h] else 2):
-                total = 0.0
-                for k in range(program.counts[cell, s, a] if program.reach[n, h, s] else 0):
+                total, count = 0.0, program.counts[cell, s, a] if program.reach[n, h, s] else 0
+                full = count == states
+                for y in range(states if full else 0):
+                    total += kernel[n, h, s, a, y] * target[h + 1, y]
+                for k in range(0 if full else count):
                     y = program.successors[cell, s, a, k]
                     total += kernel[n, h, s, a, y] * target[h + 1, y]
                 part[s] += mass[n, h, s, a] * total
@@ -193,14 +200,14 @@ def direction(
                 step[n, h, s] = -gradient[n, h, s] - leave[n, h, s] * price_step[h]
                 if h > 0:
                     step[n, h, s] -= enter[n, h - 1, s] * price_step[h - 1]
-            if states <= SMALL:
+            if states <= FEW_STATES:
                 if h > 0:
                     for r in range(states):
                         a = step[n, h - 1, r]
                         for s in range(states):
                             step[n, h, s] -= link[n, h - 1, r, s] * a
                 forward_vector(upper[n, h], step[n, h], states)
-        if states <= SMALL:
+        if states <= FEW_STATES:
             solve_back(upper, link, n, n, step[n])
         elif sparse.begin[n, 0] < sparse.begin[n, states]:
             solve_sparse(sparse, n, column, factors, step[n])

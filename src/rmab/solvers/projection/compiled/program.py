@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 
+FEW_STATES = 12  # up to so many, rows and blocks are worked on entry by entry, and blocks between steps are all kept
+
 
 class Program(NamedTuple):
     """What is projected onto what.
@@ -54,7 +56,7 @@ class Primal(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """Every arm's factored Hessian, upper and (up to SMALL states) link (N,H,S,S), and its coupling to the prices.
+    """Every arm's factored Hessian, upper and (up to FEW_STATES) link (N,H,S,S), and its coupling to the prices.
 
     Price h is coupled to the nodes of step h by leave (N,H,S), and to those of step h+1 by enter (N,H,S).
     """

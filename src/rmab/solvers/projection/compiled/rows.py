@@ -18,11 +18,12 @@ half of it for balls.
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray
+from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled, compiled_inline
 from rmab.solvers.projection.compiled.ball_rows import ball_row
-from rmab.solvers.projection.compiled.box_rows import SMALL, box_row
-from rmab.solvers.projection.compiled.program import Primal, Program
+from rmab.solvers.projection.compiled.box_rows import SMALL, ahead, box_row
+from rmab.solvers.projection.compiled.full_rows import full_row
+from rmab.solvers.projection.compiled.program import FEW_STATES, Primal, Program
 
 
 @compiled_inline
@@ -54,6 +55,10 @@ def nearest_row(
     if radius is not None:  # decided when it is compiled: None and an array are different types
         size = radius[cell, s, a]
         return ball_row(reference, low, size, successors, count, n, cell, h, s, a, v, expv, shift, kernel, q, least)
+    if count == expv.size > FEW_STATES:
+        phi, sigma = full_row(reference, low, high, n, cell, h, s, a, v, expv, shift, kernel, constant, q)
+        if sigma >= 0.0:
+            return phi, sigma
     return box_row(
         reference, low, high, successors, count, n, cell, h, s, a, v, expv, shift, kernel, constant, q, least, most
     )
@@ -84,26 +89,6 @@ def any_row(
         kernel[n, h, s, a, y] = low[cell, s, a, y] + part * (high[cell, s, a, y] - low[cell, s, a, y])
 
 
-@compiled_inline
-def ahead(v: FloatArray, reach: BoolArray, n: int, h: int, expv: FloatArray) -> float:
-    """Fill expv (S,) = exp(v[n,h+1] - shift), and return the shift: the largest v of a state that can be reached.
-
-    States out of reach count with at most 1: they are next states of rows that carry no mass, which want some kernel too.
-    """
-    states = expv.size
-    if h + 1 == reach.shape[1]:
-        for y in range(states):
-            expv[y] = 1.0
-        return 0.0
-    shift = -np.inf
-    for y in range(states):
-        if reach[n, h + 1, y]:
-            shift = max(shift, v[n, h + 1, y])
-    for y in range(states):
-        expv[y] = np.exp(min(v[n, h + 1, y] - shift, 0.0))
-    return shift
-
-
 @compiled
 def same_rows(program: Program, first: int, last: int, v: FloatArray, primal: Primal) -> None:
     """Solve the rows of arms first..last-1 whose pinned entries are those of the last time, as the kernel tells.
@@ -122,6 +107,8 @@ def same_rows(program: Program, first: int, last: int, v: FloatArray, primal: Pr
                 if not reach[n, h, s]:
                     continue
                 for a in range(1 if idle[h] else 2):
+                    if counts[cell, s, a] == states > FEW_STATES:  # `same_full_rows` has them
+                        continue
                     total, pinned, loose, tilt, known, free = 0.0, 0.0, 0.0, 0.0, True, 0
                     for k in range(counts[cell, s, a]):
                         y = successors[cell, s, a, k]

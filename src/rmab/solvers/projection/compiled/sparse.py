@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 from rmab.solvers.compiled.linear import GROUP, invert, subtract_eight, subtract_products
-from rmab.solvers.projection.compiled.assembly import BUFFER, LEAST, ROUNDING, SMALL, assemble_step
-from rmab.solvers.projection.compiled.program import Factors, Primal, Program
+from rmab.solvers.projection.compiled.assembly import BUFFER, LEAST, ROUNDING, assemble_step
+from rmab.solvers.projection.compiled.program import FEW_STATES, Factors, Primal, Program
 
 FEW = 4  # an arm is sparse where one pair of states in so many, or fewer, can follow one another
 LONG = 3  # a row of E with one state in so many, or more, is as good as dense
@@ -40,7 +40,7 @@ def sparse_arms(program: Program) -> Sparse:
     """Find the arms that are sparse, in all phases taken together; the values are yet to be written."""
     arms, horizon, states = program.reach.shape
     begin = np.zeros((arms, states + 1), dtype=np.int64)
-    if states <= SMALL:
+    if states <= FEW_STATES:
         return Sparse(begin, np.empty(0, dtype=np.uint32), np.empty((horizon, 0)), False)
     allowed = np.empty(program.successors.shape, dtype=np.bool_)
     np.put_along_axis(
