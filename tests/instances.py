@@ -110,6 +110,29 @@ def random_instance(
     return Instance(table, kernel, None, start, limit, np.full(kernel.shape[:3], radius), weights)
 
 
+def alike_instance(seed: int, shape: tuple[int, int, int], own: int = 1, **options: Any) -> Instance:
+    """Return an instance whose rows are multiples of one distribution at each step, but for `own` entries, or fewer.
+
+    Of these some are held by their bounds, some are not. All other transitions may have any probability.
+    """
+    arms, horizon, states = shape
+    rng = np.random.default_rng([seed, 2])
+    made = random_instance(seed, shape, spread=0.0, **options)
+    shared = np.exp(rng.normal(size=(arms, horizon, 1, 1, states)))
+    table = shared * np.exp(rng.normal(size=(arms, horizon, states, 2, 1))) / (2 * states**2)
+    low, high = np.zeros((arms, states, 2, states)), np.ones((arms, states, 2, states))
+    for n, s, a in np.ndindex(arms, states, 2):
+        for y in rng.choice(states, size=rng.integers(own + 1), replace=False):
+            kind = rng.integers(3)
+            if kind == 0:
+                low[n, s, a, y] = rng.uniform(0.1, 0.9) / max(own, 1)
+            elif kind == 1:
+                high[n, s, a, y] = 0.3 / states
+            else:
+                table[n, :, s, a, y] *= np.exp(rng.normal(size=horizon))
+    return made.but(reference=table, low=low, high=high)
+
+
 def timed_instance(
     seed: int,
     shape: tuple[int, int, int] = (2, 4, 3),

@@ -6,7 +6,7 @@ The only tests that reach into the solver: they hold its state, `DualNewton`, at
 import numpy as np
 import pytest
 
-from instances import Instance, random_instance, timed_instance
+from instances import Instance, alike_instance, random_instance, timed_instance
 from reference import projection_dual
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.solvers.projection.newton import DualNewton
@@ -37,6 +37,9 @@ KINDS = {
     "one step": random_instance(8, (3, 1, 3)),
     "many states": random_instance(9, (1, 3, 14), width=0.1),
     "many states, zeros": random_instance(10, (1, 3, 14), width=0.2, support=0.5),
+    "many states, known": random_instance(28, (1, 3, 14), width=0.0),
+    "many states, alike": alike_instance(29, (1, 3, 14), weights=[2.5]),
+    "many states, alike, idle": alike_instance(30, (2, 4, 17), own=2, budget=[0.3, 0.0, 0.5, 0.1]),
     "ball": random_instance(11, (2, 4, 3), radius=0.3, weights=[1.0, 2.5]),
     "small ball": random_instance(12, (2, 4, 3), radius=0.01),
     "ball of radius 0": random_instance(13, (2, 4, 3), radius=0.0),
