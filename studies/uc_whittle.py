@@ -1,0 +1,111 @@
+"""UCWhittle as its authors' published program plays it, beside ours, on their synthetic domain: a table out.
+
+    python studies/uc_whittle.py [--rounds 30]
+
+The domain is `good-bad` with its default sizes (8 arms, budget 3, 20 steps, 30 episodes), which are the program's. Before
+every step it takes the interval est ± sqrt(2 S ln(2 S A N k^4 / .001) / m) for the chance of a good next state (k counts
+episodes, m visits; 1/2 ± 1 where there are none), one kernel of these intervals, and the Whittle indices of that kernel at
+discount .9. Two of its versions need no solver:
+
+    value      the kernel that promises most. Values rise with the chance of a good state, so that all of these are as large
+               as may be: the quadratic program of the original has this solution.
+    extreme    as large as may be for active arms, as small as may be for passive ones.
+
+As published, what an arm did is counted for both of its states, under the action of the arm whose number is the state's
+(read on GitHub, lily-x/online-rmab, revision 8ddae30, in 2026). "Mended" counts the state that it was in, and its action.
+"""
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from tables import amount
+
+import rmab
+from rmab.common.arrays import FloatArray, IntArray
+from rmab.report.statistics import holm, interval, paired
+
+DISCOUNT, DELTA = 0.9, 1e-3
+Chosen = Callable[[FloatArray, FloatArray], FloatArray]  # the chance (N,S,2) of a good state, from the ends of intervals
+
+
+def value(_: FloatArray, high: FloatArray) -> FloatArray:
+    """Take the largest chances, in order: neither being active nor having been good may harm."""
+    passive = np.minimum(high[..., 0], high[..., 1])
+    both = np.stack([passive, high[..., 1]], axis=2)
+    return np.stack([np.minimum(both[:, 0], both[:, 1]), both[:, 1]], axis=1)
+
+
+def extreme(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Take the largest chances where active, the smallest where passive."""
+    return np.stack([low[..., 0], high[..., 1]], axis=2)
+
+
+def intervals(good: IntArray, visits: IntArray, episode: int) -> tuple[FloatArray, FloatArray]:
+    """Return both ends (N,S,2), given how many of the visits (N,S,2) a good state followed."""
+    arms, states, actions = visits.shape
+    log = np.log(2 * states * actions * arms * (episode + 1) ** 4 / DELTA)
+    middle = np.where(visits > 0, good / np.maximum(visits, 1), 0.5)
+    wide = np.where(visits > 0, np.minimum(np.sqrt(2 * states * log / np.maximum(visits, 1)), 1.0), 1.0)
+    return np.maximum(middle - wide, 0.0), np.minimum(middle + wide, 1.0)
+
+
+def played(task: rmab.Task, seed: int, chosen: Chosen, *, mended: bool) -> float:
+    """Return what the program earns in all episodes: an arm that is good pays 1 at every step."""
+    rng, kernels = np.random.default_rng([seed, 7]), task.problem.arms.kernels
+    arms, budget, everybody = len(kernels), int(task.problem.budgets[0]), np.arange(len(kernels))
+    good, visits, earned = np.zeros((arms, 2, 2), dtype=int), np.zeros((arms, 2, 2), dtype=int), 0.0
+    reward = np.zeros((arms, 2, 2))
+    reward[:, 1] = 1.0
+    for episode in range(task.episodes):
+        states = rng.integers(2, size=arms)
+        for _ in range(task.problem.horizon):
+            chance = chosen(*intervals(good, visits, episode))
+            problem = rmab.Problem(rmab.Arms(np.stack([1.0 - chance, chance], axis=3)), 0, budget, 2)
+            index = rmab.whittle(problem, reward, discount=DISCOUNT).index[everybody, states]
+            active = np.zeros(arms, dtype=int)
+            active[np.lexsort((rng.random(arms), -index))[:budget]] = 1
+            following = (rng.random(arms) < kernels[everybody, states, active, 1]).astype(int)
+            if mended:
+                np.add.at(visits, (everybody, states, active), 1)
+                np.add.at(good, (everybody, states, active), following)
+            else:
+                for s in range(2):
+                    visits[:, s, active[s]] += 1
+                    good[:, s, active[s]] += following
+            earned += float(states.sum())
+            states = following
+    return earned
+
+
+def main() -> None:
+    """Play all rounds and print what everybody earned."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=30)
+    rounds = max(2, parser.parse_args().rounds)
+    earned: dict[str, list[float]] = {}
+    for seed in range(rounds):
+        task = rmab.task("good-bad", seed=seed)
+        for name in ("uc-whittle", "ucmd", "thompson", "whittle", "random"):
+            earned.setdefault(name, []).append(float(rmab.run(task, name, seed).reward.sum()))
+        for chosen in (value, extreme):
+            for mended in (True, False):
+                label = f"authors' program, {chosen.__name__}, {'mended' if mended else 'as published'}"
+                earned.setdefault(label, []).append(played(task, seed, chosen, mended=mended))
+    ours = np.array(earned["uc-whittle"])
+    pairs = holm([paired(name, "uc-whittle", np.array(one), ours) for name, one in earned.items() if name != "uc-whittle"])
+    told = {pair.first: pair.told for pair in pairs}
+    shown = Table(title=f"good-bad, {rounds} rounds: what was earned, and how much more than by uc-whittle")
+    for place, head in enumerate(("learner", "reward", "more than uc-whittle", "told apart")):
+        shown.add_column(head, justify="right" if place in (1, 2) else "left")
+    for name, each in earned.items():
+        more = "" if name == "uc-whittle" else amount(interval(np.array(each) - ours))
+        verdict = "" if name == "uc-whittle" else "yes" if told[name] else "no"
+        shown.add_row(name, amount(interval(np.array(each))), more, verdict)
+    Console(width=110).print(shown)
+
+
+if __name__ == "__main__":
+    main()
