@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import contents
+from authors import authors
 from rich.console import Console
 from tables import Found
 from tuning import presets, tuning
+from uc_whittle import play, read, table
 
 from rmab.common.files import write_atomically
 from rmab.errors import ModelError, RmabError
@@ -42,6 +44,7 @@ class Page:
     whole: Callable[..., str] | None = None
     parts: tuple[tuple[str, Callable[[Found], str]], ...] = ()
     figures: tuple[tuple[str, str, str], ...] = ()  # study, figure of its report, name in docs/images
+    program: bool = False  # whether it shows what the authors' program of UCWhittle earns
 
 
 CASES = [
@@ -49,14 +52,16 @@ CASES = [
     for study, task in (("paper-cpap", "cpap-ramp"), ("paper-deadline", "deadline-ramp"))
     for what in ("reward", "regret", "sources")
 ]
+OWN = {"tuning": tuning, "authors": authors}  # studies of this folder; all others come with the library
 PAGES: dict[str, Page] = {
     "growth": Page(("growth",), contents.growth, figures=(("growth", "growth-cpap-noisy", "growth"),)),
     "tuning": Page(("tuning",), lambda found: contents.tuning(found, presets())),
     "learning_tables": Page(("learning-table", "ucmd-parts"), contents.learning),
     "comparison": Page(
-        ("rivals", "rivals-growth", "rounding", "single", "rivals-long"),
+        ("rivals", "rivals-growth", "rounding", "single", "rivals-long", "authors"),
         contents.comparison,
         figures=(("single", "growth-two-way", "single"),),
+        program=True,
     ),
     "reproduction": Page(
         ("theorem", "decomposition", "paper-cpap", "paper-deadline"),
@@ -78,7 +83,7 @@ PAGES: dict[str, Page] = {
 
 def study_of(name: str, *, tiny: bool = False) -> Study:
     """Return a study by name; tiny: with one or two rounds of a few episodes of a few steps."""
-    study = tuning() if name == "tuning" else BUILTIN[name]
+    study = OWN[name]() if name in OWN else BUILTIN[name]
     return shrunk(study) if tiny else study
 
 
@@ -86,7 +91,9 @@ def shrunk(study: Study) -> Study:
     """Return the study at toy size, with the same labels."""
     tasks = []
     for one in study.model_dump()["tasks"]:
-        known = {key: option.default for key, option in declared_options(one["name"].partition("@")[0]).items()}
+        name = one["name"].partition("@")[0]
+        given = {"episodes": 60} if ":" in name else {}  # a maker of one's own
+        known = given or {key: option.default for key, option in declared_options(name).items()}
         options = {**known, **one["options"]}
         episodes = max(2, options["episodes"] // 20) if study.kind == "growth" else 3
         small = {"episodes": episodes, **({"horizon": min(options["horizon"], 4)} if "horizon" in options else {})}
@@ -133,6 +140,13 @@ def left(name: str, folder: Path, *, tiny: bool) -> tuple[int, int, float, float
     return finished, finished + sum(missing.values()), sum(map(sum, spent.values())) / 3600, rest / 3600
 
 
+def made(name: str, page: Page, args: Any) -> None:
+    """Write a page; unless only studies or only writing were asked for, play the authors' program first."""
+    if page.program and not args.write and not args.studies:
+        play(args.out, **({"rounds": 2} if args.tiny else {}))
+    written(name, page, args.out, args.docs)
+
+
 def written(name: str, page: Page, out: Path, docs: Path) -> None:
     """Write a page and its figures from the folders of its studies."""
     found = {}
@@ -141,12 +155,12 @@ def written(name: str, page: Page, out: Path, docs: Path) -> None:
             found[study] = Found.of(out / study)
         except ModelError as error:  # nothing is finished yet
             SAY.print(f"{name}: {error}")
-    if page.whole is not None and list(found) != list(page.studies):
+    if page.whole is not None and (list(found) != list(page.studies) or (page.program and not read(out))):
         SAY.print(f"{name}: not written, as some of its studies have not been run ({', '.join(page.studies)})")
         return
     path = docs / f"{name}.md"
     if page.whole is not None:
-        text = page.whole(*found.values())
+        text = page.whole(*found.values(), **({"program": table(out)} if page.program else {}))
     else:
         text = path.read_text(encoding="utf-8")
         for study, make in ((one, make) for one, make in page.parts if one in found):
@@ -210,7 +224,7 @@ def main() -> str | None:
         for name in (one for one in studies if not args.write and one in (args.studies or studies)):
             whole &= played(name, args.out / name, tiny=args.tiny, workers=args.workers, rounds=args.rounds)
         for name, page in wanted.items():
-            written(name, page, args.out, args.docs)
+            made(name, page, args)
     except (RmabError, OSError) as error:
         return f"Error: {error}"
     except KeyboardInterrupt:

@@ -1,6 +1,8 @@
 """UCWhittle as its authors' published program plays it, beside ours, on their synthetic domain: a table out.
 
-    python studies/uc_whittle.py [--rounds 30]
+    python studies/uc_whittle.py [--rounds 30] [--out results]
+
+It writes uc_whittle.json into the folder, which docs/comparison.md is made of; rounds that are there are not played again.
 
 The domain is `good-bad` with its default sizes (8 arms, budget 3, 20 steps, 30 episodes), which are the program's. Before
 every step it takes the interval est ± sqrt(2 S ln(2 S A N k^4 / .001) / m) for the chance of a good next state (k counts
@@ -16,17 +18,22 @@ As published, what an arm did is counted for both of its states, under the actio
 """
 
 import argparse
+import json
+import sys
 from collections.abc import Callable
+from itertools import product
+from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from tables import amount
+from tables import LEVEL, amount, rows
 
 import rmab
 from rmab.common.arrays import FloatArray, IntArray
+from rmab.common.files import write_atomically
 from rmab.report.statistics import holm, interval, paired
 
+FILE, ROUNDS = "uc_whittle.json", 30
+LEARNERS = ("uc-whittle", "ucmd", "thompson", "whittle", "random")  # whittle knows the kernels
 DISCOUNT, DELTA = 0.9, 1e-3
 Chosen = Callable[[FloatArray, FloatArray], FloatArray]  # the chance (N,S,2) of a good state, from the ends of intervals
 
@@ -80,31 +87,46 @@ def played(task: rmab.Task, seed: int, chosen: Chosen, *, mended: bool) -> float
     return earned
 
 
+def play(folder: Path, rounds: int = ROUNDS) -> None:
+    """Play what is missing of these rounds in the folder's file: what everybody earned, by name."""
+    earned = read(folder)
+    for seed in range(min(map(len, earned.values()), default=0), rounds):
+        task = rmab.task("good-bad", seed=seed)
+        for name in LEARNERS:
+            earned.setdefault(name, []).append(float(rmab.run(task, name, seed).reward.sum()))
+        for chosen, mended in product((value, extreme), (True, False)):
+            label = f"authors' program, {chosen.__name__}, {'mended' if mended else 'as published'}"
+            earned.setdefault(label, []).append(played(task, seed, chosen, mended=mended))
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / FILE, json.dumps(earned, indent=1).encode())
+
+
+def read(folder: Path) -> dict[str, list[float]]:
+    """Return what everybody earned, round by round; nothing where nothing was played."""
+    path = folder / FILE
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+
+
+def table(folder: Path) -> str:
+    """Return what everybody earned and how much more than the first learner, in Markdown."""
+    earned = {name: np.array(each) for name, each in read(folder).items()}
+    ours, *others = earned
+    told = {one.first: one.told for one in holm([paired(name, ours, earned[name], earned[ours]) for name in others])}
+    lines = [[ours, amount(interval(earned[ours])), "", str(earned[ours].size)]]
+    for name in others:
+        more = amount(interval(earned[name] - earned[ours])) + ("" if told[name] else LEVEL)
+        lines.append([name, amount(interval(earned[name])), more, str(earned[name].size)])
+    return rows(["learner", "reward in all", f"more than `{ours}`", "rounds"], lines, 1)
+
+
 def main() -> None:
     """Play all rounds and print what everybody earned."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=30)
-    rounds = max(2, parser.parse_args().rounds)
-    earned: dict[str, list[float]] = {}
-    for seed in range(rounds):
-        task = rmab.task("good-bad", seed=seed)
-        for name in ("uc-whittle", "ucmd", "thompson", "whittle", "random"):
-            earned.setdefault(name, []).append(float(rmab.run(task, name, seed).reward.sum()))
-        for chosen in (value, extreme):
-            for mended in (True, False):
-                label = f"authors' program, {chosen.__name__}, {'mended' if mended else 'as published'}"
-                earned.setdefault(label, []).append(played(task, seed, chosen, mended=mended))
-    ours = np.array(earned["uc-whittle"])
-    pairs = holm([paired(name, "uc-whittle", np.array(one), ours) for name, one in earned.items() if name != "uc-whittle"])
-    told = {pair.first: pair.told for pair in pairs}
-    shown = Table(title=f"good-bad, {rounds} rounds: what was earned, and how much more than by uc-whittle")
-    for place, head in enumerate(("learner", "reward", "more than uc-whittle", "told apart")):
-        shown.add_column(head, justify="right" if place in (1, 2) else "left")
-    for name, each in earned.items():
-        more = "" if name == "uc-whittle" else amount(interval(np.array(each) - ours))
-        verdict = "" if name == "uc-whittle" else "yes" if told[name] else "no"
-        shown.add_row(name, amount(interval(np.array(each))), more, verdict)
-    Console(width=110).print(shown)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results")
+    args = parser.parse_args()
+    play(args.out, max(2, args.rounds))
+    sys.stdout.write(table(args.out))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return what studies/pages.py defines; its neighbours are imported for this test only."""
     monkeypatch.syspath_prepend(STUDIES)
     yield runpy.run_path(str(STUDIES / "pages.py"))
-    for name in ("contents", "tables", "tuning"):
+    for name in ("authors", "contents", "tables", "tuning", "uc_whittle"):
         sys.modules.pop(name, None)
 
 
@@ -56,6 +56,8 @@ def test_the_comparison(tmp_path: Path, pages: dict[str, Any]) -> None:
     played(tmp_path, "rivals", 2, ["cpap@ramp", "swim@noisy"], learners)
     played(tmp_path, "rounding", 2, ["cpap@ramp"], learners)
     played(tmp_path, "rivals-long", 2, ["cpap@ramp"], learners)
+    played(tmp_path, "authors", 2, ["cpap@ramp"], learners)
+    (tmp_path / "uc_whittle.json").write_text('{"uc-whittle": [3.0, 4.0, 5.0], "as published": [1.0, 2.0, 4.0]}')
     for name in ("rivals-growth", "single"):
         tasks = [{"name": "cpap", "label": f"T = {size}", "options": {**TINY, "episodes": size}} for size in (2, 4)]
         study = small_study(2, name=name, kind="growth", tasks=tasks, learners=learners)
@@ -67,10 +69,12 @@ def test_the_comparison(tmp_path: Path, pages: dict[str, Any]) -> None:
         "## What this shows",
         "## Dependent rounding, or the highest indices",
         "## 400 episodes",
+        "## On the examples of their authors",
         "## One decision process",
     ]
     assert heads == ["## cpap", "## swim", *studies]
-    assert page.count("| regret to O1, % of chance's | ramp |") == 1
+    assert page.count("| regret to O1, % of chance's | ramp |") == 2  # of cpap, and of the authors' examples
+    assert "| as published | 2 ± 4 | -2 ± 1 | 3 |" in page
     first = page.partition("\n\n| learner | paper |")[2].partition("\n\n")[0]
     assert first.count("| `uc-whittle`, theory | Wang et al. 2023 * |") == 1
     assert "{" not in page
