@@ -86,8 +86,8 @@ def test_the_highest_indices_are_always_late() -> None:
 
 
 def test_to_the_letter_turns_are_won_or_lost_by_the_first_lots() -> None:
-    """With zeros estimated the arm that was left alone gains on the other whatever is paid: the learner takes turns by itself,
-    in step with the arms or out of step. With declared zeros it is late in nearly all rounds.
+    """With zeros estimated, the arm that was left alone gains on the other whatever is paid: the learner takes turns by
+    itself, in step with the arms or out of step. With declared zeros it is late in nearly all rounds.
     """
     letter, declared = (
         [0.5 - rmab.run(rmab.task("turns", episodes=60), learner, seed).reward[-30:].mean() / 5 for seed in range(6)]
