@@ -87,6 +87,19 @@ def test_references_over_200_orders(seed: int) -> None:
     assert not faults(hard, hard.solve(), most=120)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("share", [1e2, 1e9, 1e12, 1e20])
+def test_rows_that_would_cancel_go_the_long_way(seed: int, share: float) -> None:
+    """Nearly all of every row wants to go to one state, where all but one are held far below that."""
+    instance = alike_instance(seed, (1, 4, 16), own=0)
+    table, high = instance.reference.copy(), instance.high.copy()
+    table[..., 3] *= share
+    high[..., 3] = 0.1
+    high[:, 0, 0, 3] = 1.0
+    hard = instance.but(reference=table / table.sum(axis=4, keepdims=True) / 32, high=high)
+    assert not faults(hard, hard.solve(), most=20)
+
+
 def test_mirror_descent_keeps_rows_alike() -> None:
     """What makes it worth the code: tilt by potentials, pin an entry now and then, project, and rows stay alike."""
     instance, rng = alike_instance(5, (1, 5, 24), own=0), np.random.default_rng(5)

@@ -16,7 +16,8 @@ from rmab.common.compile import compiled_in_any_order
 from rmab.solvers.projection.compiled.program import Primal, Program
 
 ALIKE = 1e-12  # what entries of two rows may differ by, relatively: a hundred episodes round less, and Newton bears more
-OTHERS = 8  # a row is unlike where more than one entry in so many is its own
+OTHERS = 8  # a row is unlike where more than one entry in so many is its own,
+LARGEST = 10.0  # or where alpha u is larger at one of these: its square would cancel against others, and leave rounding
 
 
 @compiled_in_any_order
@@ -77,6 +78,8 @@ def own_entries(
         for y in range(states if others > 0 else 0):
             p = kernel[n, h, s, a, y]
             if not (abs(p - alpha * u[y]) <= ALIKE * p and low[cell, s, a, y] < p < high[cell, s, a, y]):
+                if alpha * u[y] > LARGEST:
+                    return 0.0, -1
                 own[found] = y
                 found += 1
         return alpha, found
