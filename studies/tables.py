@@ -14,6 +14,7 @@ from rmab.report.numbers import number
 from rmab.report.statistics import Interval, Paired, holm, interval, paired
 from rmab.report.summary import COLUMNS, Cell, Scaling, Summary, summarise
 from rmab.study import Results, TaskSpec
+from rmab.study.origin import short
 
 Cells = dict[tuple[str, str], Cell]  # by task and learner
 LEVEL = "°"  # marks what cannot be told apart
@@ -56,7 +57,7 @@ def made_by(*found: Found) -> str:
     for one in found:
         hours = sum(float(run.get("seconds") or 0.0) for run in one.runs) / 3600
         lines.append(f"`{one.name}` ({one.summary.finished} of {one.summary.expected} runs, {hours:.1f} hours of computing)")
-        versions |= {f"rmab {run.get('version')}, revision {str(run.get('revision'))[:10]}" for run in one.runs}
+        versions |= {f"rmab {run.get('version')}, revision {short(run.get('revision') or 'unknown')}" for run in one.runs}
     mixed = "" if len(versions) == 1 else " **These are several versions: run the studies again.**"
     what = "study" if len(lines) == 1 else "studies"
     return f"Made by `make pages` of the {what} {', '.join(lines)}, with {'; '.join(sorted(versions))}.{mixed}\n"

@@ -14,6 +14,7 @@ import pytest
 import rmab
 from rmab.study import Failure, LocalEngine, Results, Status, Study, run_study
 from rmab.study.failures import forget, keep, kept
+from rmab.study.origin import revision_of, short
 from rmab.study.shards import SCHEMA, encoded, read_shard, shard_path, sweep
 from studies import HERE, Inline, data, small_study
 
@@ -211,11 +212,41 @@ class TestReading:
         for one, job in zip(known, study.jobs(), strict=True):
             assert (one["version"], one["study"], one["seed"]) == (rmab.__version__, study.hash, job.seed)
             assert (one["engine"], one["episodes"]) == ("inline", 3)
-            assert one["revision"] is None or len(one["revision"]) == 40
+            assert one["revision"] is None or len(one["revision"].removesuffix("+")) == 40
             assert one["seconds"] > 0
             assert one["started"].endswith("+00:00")
         described = json.loads((finished / "study.json").read_text())
         assert (described["hash"], described["version"]) == (study.hash, rmab.__version__)
+
+
+def test_a_revision_is_the_last_one_that_changed_the_code(tmp_path: Path) -> None:
+    def git(*command: str) -> str:
+        named = ["-c", "user.name=somebody", "-c", "user.email=nobody@example.org"]
+        return subprocess.run(["git", *named, *command], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    def changed(name: str, text: str) -> None:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    code = tmp_path / "code"
+    changed("code/one.py", "1")
+    assert revision_of(code) is None
+    git("init", "-q")
+    assert revision_of(code) is None
+    git("add", ".")
+    git("commit", "-q", "-m", "code")
+    first = git("rev-parse", "HEAD").strip()
+    assert revision_of(code) == first
+    changed("page.md", "2")
+    assert revision_of(code) == first
+    git("add", ".")
+    git("commit", "-q", "-m", "a page")
+    assert git("rev-parse", "HEAD").strip() != first
+    assert revision_of(code) == first
+    changed("code/one.py", "3")
+    assert revision_of(code) == f"{first}+"
+    assert short(f"{first}+") == f"{first[:10]}+"
+    assert revision_of(tmp_path / "nowhere") is None
 
 
 class TestDisk:

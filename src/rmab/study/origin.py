@@ -16,7 +16,7 @@ from rmab.study.spec import Job, Study
 
 
 def origin(job: Job) -> dict[str, str | None]:
-    """Return version and git revision of the library, and the SHA-256 of the modules of one's own task and learner."""
+    """Return version and revision of the library's source, and the SHA-256 of the modules of one's own task and learner."""
     sources = {"source": source_of(job.learner), "task_source": source_of(job.task)}
     return {"version": rmab.__version__, "revision": _revision(), **sources}
 
@@ -87,18 +87,32 @@ def _differ(then: object, now: object) -> bool:
 
 def _named(known: dict[str, Any]) -> str:
     revision = known.get("revision")
-    return f"rmab {known.get('version')}" + (f" (revision {revision:.10})" if revision else "")
+    return f"rmab {known.get('version')}" + (f" (revision {short(revision)})" if revision else "")
+
+
+def short(revision: str) -> str:
+    """Return a revision as it is shown: its first ten letters, and the `+` of changes after it."""
+    return revision[:10] + revision[40:]
 
 
 @lru_cache(maxsize=1)
 def _revision() -> str | None:
-    """Return the git revision of the library's own source; None where it is installed, or has no git around it."""
-    here = Path(__file__)
+    """Return the revision of the library's own source; None where it is installed, or has no git around it."""
+    return revision_of(Path(rmab.__file__).parent)
+
+
+def revision_of(folder: Path) -> str | None:
+    """Return the last git revision that changed anything in a folder, with a `+` where there are changes after it.
+
+    Revisions that changed other things only, such as documents, are the same version of the code. None where the folder is
+    not under version control.
+    """
     try:
-        for command in (["ls-files", "--error-unmatch", here.name], ["rev-parse", "HEAD"]):
-            answer = subprocess.run(
-                ["git", *command], cwd=here.parent, capture_output=True, text=True, check=True, timeout=10
-            ).stdout
+        last, changed = (
+            subprocess.run(["git", *command, "--", "."], cwd=folder, capture_output=True, text=True, check=True, timeout=10)
+            for command in (["log", "-1", "--format=%H"], ["status", "--porcelain"])
+        )
     except (OSError, subprocess.SubprocessError):
         return None
-    return answer.strip()
+    revision = last.stdout.strip()
+    return f"{revision}{'+' if changed.stdout.strip() else ''}" if revision else None
