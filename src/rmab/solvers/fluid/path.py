@@ -40,6 +40,7 @@ LAST = 1e13  # eta at which exponents have few digits left
 ITERATIONS = 1000  # allowed along the whole path
 FARTHEST = 0.2  # longest Newton step, relative to the largest scaled price (or 100), before it is damped
 STEEPEST = 600.0  # largest exponent: phi stays finite at any price
+EVEN = 1e-12  # relative difference of phi that may be rounding
 DEAR = 10.0  # times what the gap comes to where budgets are met: above, they are met in another way
 FAINTEST = 1e-100  # what rewards of a step must count at least, for it to have a price of its own
 AIM = 0.1  # part of the tolerance that the last step aims at
@@ -126,12 +127,14 @@ class SoftPath:
         """Go on to a larger eta, by a factor of `length` or less; return the new point and the factor to try next.
 
         From the better of two guesses: along the tangent, or the same prices, which are better where the path still turns.
+        Where phi has no digits to tell them apart, as along prices that nobody responds to, it is the tangent: rounding must
+        not choose between prices that are equally right.
         """
         while length >= SHORTEST and self.iterations <= ITERATIONS:
             eta = point.eta * length
             same, guess = point.prices * length, point.prices + (eta - point.eta) * point.tangent
             other, begun = self.evaluate(eta, same), self.evaluate(eta, guess)
-            if other[0] < begun[0]:
+            if other[0] < begun[0] - EVEN * max(abs(begun[0]), eta):
                 guess, begun = same, self.evaluate(eta, same)  # once more, for the plans
             reached = self.minimum(eta, guess, begun, self.missing / eta, NEXT if length > 2.0 else FIRST)
             if reached is not None:
