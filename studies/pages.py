@@ -6,7 +6,7 @@ python studies/pages.py --list                 how far all studies are, and how 
 python studies/pages.py --tiny --out tmp/tiny --docs tmp/docs      the whole chain at toy size, to try it
 
 Toy numbers need folders of their own, so that they never stand in docs/ for real ones. A study that was stopped continues
-where it was. At full size all of it is some seven hours of computing, a third of them for paper-deadline: four hours on two
+where it was. At full size all of it is some six hours of computing, a quarter of them for paper-deadline: three hours on two
 cores that are free. `--list` says how much is left, from the runs that are there. Runs name the last revision that changed
 the library, so that pages may be written, and committed, in between; a page whose runs are of several says so.
 """
