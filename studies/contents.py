@@ -246,8 +246,8 @@ highest indices in the place of draws. T is known to all, and sets their rates.
 `circulant` and `restart` (Avrachenkov & Borkar 2022; 100 arms, 60 episodes of 100 steps) are where `q-whittle` was shown
 to learn, and `good-bad` (8 arms, budget 3, 30 episodes of 20 steps) is the synthetic domain of UCWhittle. Rewards do not
 change, so that those who average have all that is needed. On `restart` the best plan activates 15 of 100 arms at a step, and
-the budget is 20. Learners that fill it lose 25 points for ever, `ucmd` among them: its shares are softened and never quite 0,
-so that its rule `at-most` leaves nobody out. `whittle`, which knows the kernels, does.
+the budget is 20. Learners that fill it lose 25 points for ever, `ucmd` among them: its shares are softened and never quite
+0, so that its rule `at-most` leaves nobody out. `whittle`, which knows the kernels, does.
 
 {examples}
 On `good-bad`, `uc-whittle` earns more than its authors' published program, whose counts are wrong, and more than that
