@@ -18,6 +18,12 @@ ALIKE = {
     "idle steps": alike_instance(3, (1, 4, 24), own=2, budget=[0.2, 0.0, 0.4, 0.0]),
     "one step": alike_instance(4, (1, 1, 16)),
 }
+first, second = alike_instance(6, (1, 5, 32)), alike_instance(7, (1, 5, 32))
+ALIKE["phases"] = first.but(
+    low=np.stack([first.low, second.low], axis=1), high=np.stack([first.high, second.high], axis=1), phase_of=[0, 1, 1, 0, 1]
+)
+nearly = 1.0 + 1e-7 * (np.arange(32) == 4) * (np.arange(32) % 3 == 0)[:, None, None]
+ALIKE["nearly, which is not enough"] = first.but(reference=first.reference * nearly)
 UNLIKE = {
     "each its own": random_instance(0, (1, 4, 16)),
     "half of the transitions": random_instance(1, (1, 4, 16), support=0.5),
