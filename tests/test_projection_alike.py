@@ -118,3 +118,19 @@ def test_mirror_descent_keeps_rows_alike() -> None:
         assert all(done)
         tilt = np.exp(0.1 * rng.random((1, 1, 24, 2, 1)))
         instance = instance.but(reference=np.maximum(instance.solve().z, 1e-12) * tilt)
+
+
+def test_mirror_descent_towards_one_state_takes_few_steps() -> None:
+    """Where half of the rows hold that state far below what they want, nearly all that is loose in them fades."""
+    rng = np.random.default_rng([34, 9])
+    gain = np.zeros((1, 1, 30, 2, 1))
+    gain[:, :, 3] = 1.0
+    visited = (rng.random((1, 30, 2)) < 0.5)[..., None]
+    visited[:, -1] = False
+    high = np.where(visited, 0.3, 1.0) * np.ones(30)
+    last, plan = np.full((1, 5, 30, 2, 30), 1 / 1800), None
+    for _ in range(60):
+        instance = Instance(np.maximum(last, 1e-12) * np.exp(gain), np.zeros_like(high), high, [0], 0.3)
+        plan = instance.solve(warm=plan)
+        assert plan.iterations <= 12
+        last = plan.z

@@ -17,7 +17,7 @@ from rmab.solvers.projection.compiled.program import Primal, Program
 
 ALIKE = 1e-12  # what entries of two rows may differ by, relatively: a hundred episodes round less, and Newton bears more
 OTHERS = 8  # a row is unlike where more than one entry in so many is its own,
-LARGEST = 10.0  # or where alpha u is larger at one of these: its square would cancel against others, and leave rounding
+LARGEST = 10.0  # or where (alpha u)^2 / sigma is larger at one of these: it would cancel against others, and leave rounding
 
 
 @compiled_in_any_order
@@ -57,6 +57,7 @@ def own_entries(
     h: int,
     s: int,
     a: int,
+    sigma: float,
     u: FloatArray,
     own: IntArray,
 ) -> tuple[float, int]:
@@ -78,7 +79,7 @@ def own_entries(
         for y in range(states if others > 0 else 0):
             p = kernel[n, h, s, a, y]
             if not (abs(p - alpha * u[y]) <= ALIKE * p and low[cell, s, a, y] < p < high[cell, s, a, y]):
-                if alpha * u[y] > LARGEST:
+                if (alpha * u[y]) ** 2 > LARGEST * sigma:
                     return 0.0, -1
                 own[found] = y
                 found += 1
@@ -152,7 +153,8 @@ def assemble_alike(
     for s in range(0 if last else states):
         for a in range(actions if program.reach[n, h, s] else 0):
             if sigma[n, h, s, a] != 1.0:
-                alphas[s, a], counts[s, a] = own_entries(kernel, low, high, n, cell, h, s, a, u, own[s, a])
+                row = (kernel, low, high, n, cell, h, s, a, sigma[n, h, s, a])
+                alphas[s, a], counts[s, a] = own_entries(*row, u, own[s, a])
                 if counts[s, a] < 0:
                     return False
     if not last:
@@ -176,8 +178,8 @@ def assemble_alike(
                 for y in range(states):
                     enter[n, h, y] -= m * kernel[n, h, s, a, y]
             if sigma[n, h, s, a] != 1.0:
-                row = (kernel, low, high, n, cell, h, s, a, m, sigma[n, h, s, a])
-                along += add_alike(upper[n, h + 1], *row, alphas[s, a], u, own[s, a], counts[s, a], linear)
+                part = (kernel, low, high, n, cell, h, s, a, m, sigma[n, h, s, a])
+                along += add_alike(upper[n, h + 1], *part, alphas[s, a], u, own[s, a], counts[s, a], linear)
     for x in range(0 if last else states):
         upper[n, h + 1, x, x] += diagonal[x]
         lean, common = along * u[x] + linear[x], u[x]
