@@ -39,7 +39,7 @@ pictures: $(READY) ## the pictures of the README, as the tutorials draw them
 		cp out/pictures/last.png docs/images/tutorial-$$name.png; \
 	done
 
-pages: $(READY) ## run every study behind the pages of docs/ and write these: resumable, three hours (PAGES="growth --list")
+pages: $(READY) ## run every study behind the pages of docs/ and write these: resumable, four hours (PAGES="growth --list")
 	@$(BIN)/python studies/pages.py $(PAGES)
 
 test: $(READY) lint ## lint, then every test

@@ -142,7 +142,7 @@ def page(kept: dict[str, Rows], rounds: int) -> str:
         peers,
         "",
         "The peers' values are those of the authors' published code (Hong, Xie, Chen & Wang 2023 and 2024, which holds the",
-        "policies of Gast, Gaujal & Yan 2020, too), run on these instances beside an earlier version; they are not part of",
+        "policies of Gast, Gaujal & Yan 2020, too), which we ran on these instances; they are not part of",
         "this command. `plan` is what `rmab.plan` chose, measured on rounds that had no part in the choice.",
         "",
         *table(names, kept, 5, ["bound", *policies]),

@@ -6,9 +6,10 @@ python studies/pages.py --list                 how far all studies are, and how 
 python studies/pages.py --tiny --out tmp/tiny --docs tmp/docs      the whole chain at toy size, to try it
 
 Toy numbers need folders of their own, so that they never stand in docs/ for real ones. A study that was stopped continues
-where it was. At full size all of it is some six hours of computing, a quarter of them for paper-deadline: three hours on two
-cores that are free. `--list` says how much is left, from the runs that are there. Runs name the last revision that changed
-the library, so that pages may be written, and committed, in between; a page whose runs are of several says so.
+where it was. At full size all of it is some seven hours of computing, a quarter of them for paper-deadline: four hours on
+two free cores. `--list` says how much is left, from the runs that are there. Runs name the last revision that changed
+the library, so that pages may be written, and committed, in between; a page whose runs are of several says so. Whether a
+later version would find the same is what `python studies/again.py results/rivals ...` asks, by playing some runs again.
 """
 
 import argparse
@@ -21,11 +22,17 @@ from pathlib import Path
 from typing import Any
 
 import contents
+import inside
+import uc_whittle
 from authors import authors
+from comparison_page import comparison
+from details_page import details
+from kept import Kept
+from questions import QUESTIONS
 from rich.console import Console
 from tables import Found
 from tuning import presets, tuning
-from uc_whittle import play, read, table
+from ucmd_page import beside, exchanged
 
 from rmab.common.files import write_atomically
 from rmab.errors import ModelError, RmabError
@@ -45,7 +52,7 @@ class Page:
     whole: Callable[..., str] | None = None
     parts: tuple[tuple[str, Callable[[Found], str]], ...] = ()
     figures: tuple[tuple[str, str, str], ...] = ()  # study, figure of its report, name in docs/images
-    program: bool = False  # whether it shows what the authors' program of UCWhittle earns
+    program: str = ""  # of this folder, whose results the page shows, too
 
 
 CASES = [
@@ -53,17 +60,25 @@ CASES = [
     for study, task in (("paper-cpap", "cpap-ramp"), ("paper-deadline", "deadline-ramp"))
     for what in ("reward", "regret", "sources")
 ]
-OWN = {"tuning": tuning, "authors": authors}  # studies of this folder; all others come with the library
+OWN = {"tuning": tuning, "authors": authors, **QUESTIONS}  # studies of this folder; all others come with the library
+PROGRAMS = {"uc_whittle": uc_whittle, "inside": inside}  # each has FILE, NAMES, ROUNDS and play
 PAGES: dict[str, Page] = {
     "growth": Page(("growth",), contents.growth, figures=(("growth", "growth-cpap-noisy", "growth"),)),
     "tuning": Page(("tuning",), lambda found: contents.tuning(found, presets())),
     "learning_tables": Page(("learning-table", "ucmd-parts"), contents.learning),
     "comparison": Page(
-        ("rivals", "rivals-growth", "rounding", "single", "rivals-long", "authors"),
-        contents.comparison,
-        figures=(("single", "growth-two-way", "single"),),
-        program=True,
+        ("rivals", "rivals-growth", "rounding", "rivals-long", "authors", "process"),
+        comparison,
+        figures=(("process", "growth-details-ferry", "process"),),
+        program="uc_whittle",
     ),
+    "details": Page(
+        ("late", "versions", "zeros", "samples", "boxes", "steady", "halves", "rivals-long"),
+        details,
+        figures=(("late", "growth-details-halfway", "late"),),
+        program="inside",
+    ),
+    "ucmd": Page(("learning-table", "ucmd-parts"), parts=(("learning-table", beside), ("ucmd-parts", exchanged))),
     "reproduction": Page(
         ("theorem", "decomposition", "paper-cpap", "paper-deadline"),
         parts=(
@@ -106,8 +121,11 @@ def played(name: str, folder: Path, *, tiny: bool, workers: int, rounds: int | N
     """Run what is missing of a study; return whether all of it is there."""
     study = study_of(name, tiny=tiny)
     study = study if rounds is None else study.with_rounds(min(rounds, study.rounds))
-    if changed := changes_since(study, folder).library:
-        SAY.print(f"{name}: {changed}; remove {folder} to have one version")
+    changes = changes_since(study, folder)
+    if changes.library:
+        SAY.print(f"{name}: {changes.library}; remove {folder} to have one version")
+    for what, ids in changes.outdated.items():
+        SAY.print(f"{name}: {what} has changed since {len(ids)} finished runs; remove {folder} to have one version")
     with SAY.status(f"{name} ...") as status:
         done = run_study(
             study,
@@ -142,9 +160,10 @@ def left(name: str, folder: Path, *, tiny: bool) -> tuple[int, int, float, float
 
 
 def made(name: str, page: Page, args: Any) -> None:
-    """Write a page; unless only studies or only writing were asked for, play the authors' program first."""
+    """Write a page; unless only studies or only writing were asked for, run its program first."""
     if page.program and not args.write and not args.studies:
-        play(args.out, **({"rounds": 2} if args.tiny else {}))
+        program = PROGRAMS[page.program]
+        program.play(args.out, 2 if args.tiny else max(2, min(args.rounds or program.ROUNDS, program.ROUNDS)))
     written(name, page, args.out, args.docs)
 
 
@@ -156,12 +175,15 @@ def written(name: str, page: Page, out: Path, docs: Path) -> None:
             found[study] = Found.of(out / study)
         except ModelError as error:  # nothing is finished yet
             SAY.print(f"{name}: {error}")
-    if page.whole is not None and (list(found) != list(page.studies) or (page.program and not read(out))):
+    programs = [PROGRAMS[page.program]] if page.program else []
+    kept = [Kept.of(out / one.FILE) for one in programs]
+    there = all(one.whole(program.NAMES) for one, program in zip(kept, programs, strict=True))
+    if page.whole is not None and (list(found) != list(page.studies) or not there):
         SAY.print(f"{name}: not written, as some of its studies have not been run ({', '.join(page.studies)})")
         return
     path = docs / f"{name}.md"
     if page.whole is not None:
-        text = page.whole(*found.values(), **({"program": table(out)} if page.program else {}))
+        text = page.whole(*found.values(), *kept)
     else:
         text = path.read_text(encoding="utf-8")
         for study, make in ((one, make) for one, make in page.parts if one in found):

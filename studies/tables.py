@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kept import Kept, version
 
 from rmab.common.words import many
 from rmab.report.cells import Page
@@ -14,7 +15,6 @@ from rmab.report.numbers import number
 from rmab.report.statistics import Interval, Paired, holm, interval, paired
 from rmab.report.summary import COLUMNS, Cell, Scaling, Summary, summarise
 from rmab.study import Results, TaskSpec
-from rmab.study.origin import short
 
 Cells = dict[tuple[str, str], Cell]  # by task and learner
 LEVEL = "°"  # marks what cannot be told apart
@@ -51,16 +51,21 @@ class Found:
         return self.summary.study.name
 
 
-def made_by(*found: Found) -> str:
-    """Return the last lines of a page: studies, version and computing time."""
-    lines, versions = [], set()
+def made_by(*found: Found | Kept) -> str:
+    """Return the last lines of a page: studies and programs, version and computing time."""
+    lines, programs, versions = [], [], set()
     for one in found:
+        if isinstance(one, Kept):
+            programs.append(f"`studies/{one.path.stem}.py`")
+            versions |= set(one.versions)
+            continue
         hours = sum(float(run.get("seconds") or 0.0) for run in one.runs) / 3600
         lines.append(f"`{one.name}` ({one.summary.finished} of {one.summary.expected} runs, {hours:.1f} hours of computing)")
-        versions |= {f"rmab {run.get('version')}, revision {short(run.get('revision') or 'unknown')}" for run in one.runs}
+        versions |= {version(run.get("version"), run.get("revision")) for run in one.runs}
     mixed = "" if len(versions) == 1 else " **These are several versions: run the studies again.**"
     what = "study" if len(lines) == 1 else "studies"
-    return f"Made by `make pages` of the {what} {', '.join(lines)}, with {'; '.join(sorted(versions))}.{mixed}\n"
+    also = f" and of {', '.join(programs)}" if programs else ""
+    return f"Made by `make pages` of the {what} {', '.join(lines)}{also}, with {'; '.join(sorted(versions))}.{mixed}\n"
 
 
 def rows(head: list[str], lines: list[list[str]], left: int) -> str:
@@ -96,11 +101,11 @@ def milliseconds(cells: Iterable[Cell]) -> str:
     return number(1000 * float(np.median(np.concatenate([cell.columns["seconds"].ravel() for cell in cells]))), 3)
 
 
-def by_fifths(cell: Cell) -> str:
-    """Return the loss to O1 in every fifth of the run, in per cent of what chance loses there."""
+def by_parts(cell: Cell, number: int = 5) -> str:
+    """Return the loss to O1 in equal parts of the run, in per cent of what chance loses there."""
     lost = np.diff(cell.regret("O1"), axis=1, prepend=0.0).mean(axis=0)
     gap = (cell.columns["bound"] - cell.columns["chance"]).mean(axis=0)
-    ends = np.linspace(0, cell.episodes, 6).astype(int)
+    ends = np.linspace(0, cell.episodes, number + 1).astype(int)
     parts = [(lost[a:b].sum(), gap[a:b].sum()) for a, b in pairwise(ends) if b > a]
     return ", ".join(f"{100 * one / whole:.0f}" if whole > 0 else "-" for one, whole in parts)
 

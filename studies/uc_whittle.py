@@ -18,22 +18,22 @@ As published, what an arm did is counted for both of its states, under the actio
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+from kept import Kept
 from tables import LEVEL, amount, rows
 
 import rmab
 from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.files import write_atomically
 from rmab.report.statistics import holm, interval, paired
 
 FILE, ROUNDS = "uc_whittle.json", 30
 LEARNERS = ("uc-whittle", "ucmd", "thompson", "whittle", "random")  # whittle knows the kernels
+NAMES = list(LEARNERS)  # what the file must have, besides the program's own versions
 DISCOUNT, DELTA = 0.9, 1e-3
 Chosen = Callable[[FloatArray, FloatArray], FloatArray]  # the chance (N,S,2) of a good state, from the ends of intervals
 
@@ -89,7 +89,8 @@ def played(task: rmab.Task, seed: int, chosen: Chosen, *, mended: bool) -> float
 
 def play(folder: Path, rounds: int = ROUNDS) -> None:
     """Play what is missing of these rounds in the folder's file: what everybody earned, by name."""
-    earned = read(folder)
+    kept = Kept.of(folder / FILE)
+    earned = kept.found
     for seed in range(min(map(len, earned.values()), default=0), rounds):
         task = rmab.task("good-bad", seed=seed)
         for name in LEARNERS:
@@ -97,25 +98,19 @@ def play(folder: Path, rounds: int = ROUNDS) -> None:
         for chosen, mended in product((value, extreme), (True, False)):
             label = f"authors' program, {chosen.__name__}, {'mended' if mended else 'as published'}"
             earned.setdefault(label, []).append(played(task, seed, chosen, mended=mended))
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / FILE, json.dumps(earned, indent=1).encode())
+        kept.write()
 
 
-def read(folder: Path) -> dict[str, list[float]]:
-    """Return what everybody earned, round by round; nothing where nothing was played."""
-    path = folder / FILE
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
-
-
-def table(folder: Path) -> str:
+def table(kept: Kept) -> str:
     """Return what everybody earned and how much more than the first learner, in Markdown."""
-    earned = {name: np.array(each) for name, each in read(folder).items()}
+    earned = {name: np.array(each) for name, each in kept.found.items()}
     ours, *others = earned
     told = {one.first: one.told for one in holm([paired(name, ours, earned[name], earned[ours]) for name in others])}
     lines = [[ours, amount(interval(earned[ours])), "", str(earned[ours].size)]]
     for name in others:
         more = amount(interval(earned[name] - earned[ours])) + ("" if told[name] else LEVEL)
-        lines.append([name, amount(interval(earned[name])), more, str(earned[name].size)])
+        label = "whittle, kernels known (privileged)" if name == "whittle" else name
+        lines.append([label, amount(interval(earned[name])), more, str(earned[name].size)])
     return rows(["learner", "reward in all", f"more than `{ours}`", "rounds"], lines, 1)
 
 
@@ -126,7 +121,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results")
     args = parser.parse_args()
     play(args.out, max(2, args.rounds))
-    sys.stdout.write(table(args.out))
+    sys.stdout.write(table(Kept.of(args.out / FILE)))
 
 
 if __name__ == "__main__":

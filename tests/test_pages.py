@@ -1,5 +1,6 @@
 """Pages of docs/ are made from the folders of studies, by one command."""
 
+import json
 import runpy
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return what studies/pages.py defines; its neighbours are imported for this test only."""
     monkeypatch.syspath_prepend(STUDIES)
     yield runpy.run_path(str(STUDIES / "pages.py"))
-    for name in ("authors", "contents", "tables", "tuning", "uc_whittle"):
+    for name in (one.stem for one in STUDIES.glob("*.py")):
         sys.modules.pop(name, None)
 
 
@@ -46,7 +47,7 @@ def test_the_learning_tables(tmp_path: Path, pages: dict[str, Any]) -> None:
     differences = page.partition("points of the chance gap above `ucmd`'s")[2].partition("\n\n")[0]
     assert "| random |" in differences
     assert "oracle" not in differences
-    assert page.count("| fading, lazy |") == 1
+    assert page.count("| fading, lazy |") == 2  # regret to O1 and to O3
     assert "`learning-table` (18 of 18 runs, 0.0 hours of computing)" in page
     assert "with rmab " in page
 
@@ -57,8 +58,12 @@ def test_the_comparison(tmp_path: Path, pages: dict[str, Any]) -> None:
     played(tmp_path, "rounding", 2, ["cpap@ramp"], learners)
     played(tmp_path, "rivals-long", 2, ["cpap@ramp"], learners)
     played(tmp_path, "authors", 2, ["cpap@ramp"], learners)
-    (tmp_path / "uc_whittle.json").write_text('{"uc-whittle": [3.0, 4.0, 5.0], "as published": [1.0, 2.0, 4.0]}')
-    for name in ("rivals-growth", "single"):
+    program = pages["uc_whittle"]
+    earned = {name: [3.0, 4.0, 5.0] for name in program.NAMES} | {"as published": [1.0, 2.0, 4.0]}
+    source = pages["Kept"].of.__globals__["source_of"](tmp_path / program.FILE)
+    kept = {"source": source, "versions": ["rmab 0.0.1, revision none"], "found": earned}
+    (tmp_path / program.FILE).write_text(json.dumps(kept))
+    for name in ("rivals-growth", "process"):
         tasks = [{"name": "cpap", "label": f"T = {size}", "options": {**TINY, "episodes": size}} for size in (2, 4)]
         study = small_study(2, name=name, kind="growth", tasks=tasks, learners=learners)
         run_study(study, tmp_path / name, engine=Inline())
@@ -74,10 +79,12 @@ def test_the_comparison(tmp_path: Path, pages: dict[str, Any]) -> None:
     ]
     assert heads == ["## cpap", "## swim", *studies]
     assert page.count("| regret to O1, % of chance's | ramp |") == 2  # of cpap, and of the authors' examples
-    assert "| as published | 2 ± 4 | -2 ± 1 | 3 |" in page
+    assert "| as published | 2 ± 4 | -2 ± 1" in page
     first = page.partition("\n\n| learner | paper |")[2].partition("\n\n")[0]
     assert first.count("| `uc-whittle`, theory | Wang et al. 2023 * |") == 1
     assert "{" not in page
+    assert "`studies/uc_whittle.py`, with rmab 0.0.1, revision none; rmab " in page
+    assert "**These are several versions: run the studies again.**" in page
 
 
 def test_parts_of_a_page_are_put_between_their_marks(pages: dict[str, Any]) -> None:
@@ -192,14 +199,14 @@ def test_who_is_told_apart_is_corrected_for_the_whole_table(pages: dict[str, Any
 
 
 def test_what_rounding_costs_is_told_learner_by_learner(tmp_path: Path, pages: dict[str, Any]) -> None:
-    import contents  # type: ignore[import-not-found]
+    import comparison_page  # type: ignore[import-not-found]
     import tables
 
     two = [{"name": "uc-o-reps", "label": one, "options": {"rounding": one}} for one in ("dependent", "top")]
     games = [{"name": "turns", "options": {"episodes": 40}}]
     study = small_study(4, name="rounding", tasks=games, learners=[*two, {"name": "random"}])
     run_study(study, tmp_path / "rounding", engine=Inline())
-    table = contents.rounding(tables.Found.of(tmp_path / "rounding"))
+    table = comparison_page.rounding(tables.Found.of(tmp_path / "rounding"))
     first, second = table.split("\n\n")
     assert "| random |" in first
     (line,) = second.strip().splitlines()[2:]
@@ -208,7 +215,7 @@ def test_what_rounding_costs_is_told_learner_by_learner(tmp_path: Path, pages: d
 
 
 def test_tuning_tells_learners_of_one_privilege_apart_and_knows_its_preset(tmp_path: Path, pages: dict[str, Any]) -> None:
-    import contents
+    import contents  # type: ignore[import-not-found]
     import tables
 
     points = [{"name": "uc-o-reps", "label": f"uc-o-reps: rate {rate:g}", "options": {"rate": rate}} for rate in (1.0, 64.0)]
@@ -236,3 +243,36 @@ def test_growth_has_intervals_and_marks(tmp_path: Path, pages: dict[str, Any]) -
     assert not ucmd[0].rpartition(" ± ")[2].count(tables.LEVEL)
     assert "cannot be told apart from `random`" in table
     assert tables.LEVEL not in contents.scalings(tables.Found.of(tmp_path / "growth"))
+
+
+def test_what_parts_of_ucmd_cost_and_buy_is_said_where_it_can_be_told(tmp_path: Path, pages: dict[str, Any]) -> None:
+    import tables
+    import ucmd_page  # type: ignore[import-not-found]
+
+    parts = [{"name": "ucmd", "label": "ucmd (default)"}, {"name": "random", "label": "blind"}]
+    games = [{"name": one, "options": {"episodes": 20}} for one in ("cpap@ramp", "cpap@adaptive", "swim@ramp")]
+    run_study(small_study(3, name="ucmd-parts", tasks=games, learners=parts), tmp_path / "ucmd-parts", engine=Inline())
+    found = tables.Found.of(tmp_path / "ucmd-parts")
+    table = ucmd_page.exchanged(found)
+    (line,) = (one for one in table.splitlines() if one.startswith("| blind |"))
+    _, label, costs, buys, _, _ = (one.strip() for one in line.split("|"))
+    assert label == "blind"
+    assert [one.split()[0] for one in costs.split(", ")] == ["ramp", "adaptive", "swim@ramp"]
+    assert "adaptive -" in costs
+    assert "% earned" in costs
+    assert buys == "nothing"
+
+
+def test_ucmd_stands_beside_its_rivals_in_shares_of_the_chance_gap(tmp_path: Path, pages: dict[str, Any]) -> None:
+    import tables
+    import ucmd_page
+
+    learners = [{"name": "ucmd"}, {"name": "random"}]
+    played(tmp_path, "learning-table", 2, ["cpap@ramp", "cpap@adaptive"], learners)
+    found = tables.Found.of(tmp_path / "learning-table")
+    table = ucmd_page.beside(found)
+    assert "| regret to O1, % of chance's | `ucmd` | `random` |" in table
+    assert "| earned | `ucmd` | `random` |" in table
+    mean = 100 * found.cells["cpap@ramp", "random"].of_chance("O1").mean
+    assert "| cpap@ramp | " in table
+    assert f" | {mean:.1f} ± " in table

@@ -245,9 +245,9 @@ class TestIds:
 
 
 class TestBuiltIn:
-    def test_there_are_thirteen(self) -> None:
+    def test_there_are_twelve(self) -> None:
         assert set(BUILTIN) == set(builtin_names()) == {
-            "paper-cpap", "paper-deadline", "learning-table", "ucmd-parts", "single",
+            "paper-cpap", "paper-deadline", "learning-table", "ucmd-parts",
             "asymptotic", "growth", "rivals", "rivals-growth", "rivals-long", "theorem", "decomposition", "rounding",
         }  # fmt: skip
 

@@ -20,7 +20,8 @@ def program(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return what the study defines; its neighbour is imported for this test only."""
     monkeypatch.syspath_prepend(STUDIES)
     yield runpy.run_path(str(STUDIES / "uc_whittle.py"))
-    sys.modules.pop("tables", None)
+    for name in ("tables", "kept"):
+        sys.modules.pop(name, None)
 
 
 def values(chance: FloatArray, price: float) -> FloatArray:
@@ -59,7 +60,10 @@ def test_intervals_by_hand(program: dict[str, Any]) -> None:
 
 def test_rounds_that_are_there_are_not_played_again(program: dict[str, Any], tmp_path: Path) -> None:
     program["play"](tmp_path, 2)
-    earned = program["read"](tmp_path)
+    kept = program["Kept"].of(tmp_path / program["FILE"])
+    earned = kept.found
+    assert len(kept.versions) == 1
+    assert kept.versions[0].startswith(f"rmab {rmab.__version__}, revision ")
     assert all(len(each) == 2 for each in earned.values())
     task = rmab.task("good-bad", seed=1)
     assert earned["uc-whittle"][1] == float(rmab.run(task, "uc-whittle", 1).reward.sum())
@@ -68,4 +72,4 @@ def test_rounds_that_are_there_are_not_played_again(program: dict[str, Any], tmp
     before = (tmp_path / "uc_whittle.json").read_bytes()
     program["play"](tmp_path, 2)
     assert (tmp_path / "uc_whittle.json").read_bytes() == before
-    assert program["table"](tmp_path).count("\n") == 2 + len(earned)
+    assert program["table"](kept).count("\n") == 2 + len(earned)

@@ -13,13 +13,16 @@ worked out by hand. They bring their own rewards, so that there is no adversary 
 `turns`  The arms pay 1 in turns, episode by episode. The proof takes for granted that the index policy does what the plan
     says. Mirror descent's plan stays near one half each, which would earn a half per step, as every fixed policy does. But
     the B highest indices are all or nothing: after the first arm paid the plan leans to it by a hair, so that it is played
-    when the second pays. After two episodes the plan is back at one half each, up to rounding: it leans the wrong way still,
-    and .5 is lost at every step, or it ties, lots are drawn every other episode, and .25 is lost. So it is even where the
-    learner is told all rewards; dependent rounding keeps the half.
+    when the second pays. With full information all of the half is lost, for ever, if the first episode pays one half
+    (`first=0.5`): then the plan leans to the arm that paid last after every episode. If it pays 1, the plan is back at a tie
+    after every other episode. In exact arithmetic lots are drawn there, and .25 a step is lost. Rounding breaks the tie one
+    way or the other, by the rate and so by T: anything between nothing (T = 1,200) and .5 (T = 400) is lost. Dependent
+    rounding keeps the half at any length.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -49,10 +52,17 @@ def greener(
     return _task("greener", rewards, horizon)
 
 
-def turns(seeds: np.random.SeedSequence, *, episodes: int = 400, horizon: int = 5) -> Task:  # noqa: ARG001
-    """Two arms that pay in turns: where the highest indices are always late, and the paper's theorem fails."""
+def turns(
+    seeds: np.random.SeedSequence,  # noqa: ARG001
+    *,
+    episodes: int = 400,
+    horizon: int = 5,
+    first: Annotated[float, share("what the first episode pays; with 0.5 no plan ever ties")] = 1.0,
+) -> Task:
+    """Two arms that pay in turns: where the highest indices are late, and the paper's theorem fails."""
     rewards = _nothing(episodes)
     rewards[0::2, 0, 0, 1] = rewards[1::2, 1, 0, 1] = 1.0
+    rewards[0] *= first
     return _task("turns", rewards, horizon)
 
 
@@ -70,4 +80,4 @@ def _task(name: str, rewards: FloatArray, horizon: int) -> Task:
     return Task.from_rewards(problem, rewards, low=0, high=1, passive_zero=True, name=name)
 
 
-COUNTEREXAMPLES = {"greener": greener, "turns": turns}
+COUNTEREXAMPLES: dict[str, Callable[..., Task]] = {"greener": greener, "turns": turns}

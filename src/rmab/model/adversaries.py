@@ -60,7 +60,7 @@ def adversary(name: str, model: RewardModel, episodes: int, rng: np.random.Gener
     ----------
     name : str
         `ramp`, `noisy`, `iid`, `switching`, `drifting`, `alternating`, `mixed`, `late`, `lock`, `adaptive` or `plan-aware`
-        (docs/adversaries.md has their formulas); or `module:maker` of your own, which is called with (model, episodes, rng)
+        (docs/cli.md has their formulas); or `module:maker` of your own, which is called with (model, episodes, rng)
         and returns an Adversary.
     model : RewardModel
         What is at stake.

@@ -18,7 +18,7 @@ from rmab.study.spec import Job, Study
 def origin(job: Job) -> dict[str, str | None]:
     """Return version and revision of the library's source, and the SHA-256 of the modules of one's own task and learner."""
     sources = {"source": source_of(job.learner), "task_source": source_of(job.task)}
-    return {"version": rmab.__version__, "revision": _revision(), **sources}
+    return {"version": rmab.__version__, "revision": revision(), **sources}
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def short(revision: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _revision() -> str | None:
+def revision() -> str | None:
     """Return the revision of the library's own source; None where it is installed, or has no git around it."""
     return revision_of(Path(rmab.__file__).parent)
 

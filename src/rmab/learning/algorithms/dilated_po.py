@@ -14,9 +14,10 @@ the visits of the executed policy in simulated episodes, times what q-bar of a s
 that of the bonus is the arm's own.
 Parameters: eta = min(1 / (24 H^3), 1 / sqrt(S H A H T)), gamma = 2 eta H (the paper's). At the sizes of this library its
 bound is vacuous: exponential weights may lose H ln(2) / eta before they have chosen, which is 16.6 H^4 or more, and an arm
-cannot lose more than H T. So it says something from 16.6 H^3 episodes on: 2 million with H = 50, 450 with H = 3; and at that
-rate nothing is learned before. Tuned: eta = 0.3 / H, gamma 2 eta H with the eta in use, not the theory's, and a tenth of the
-theory's bonus; but in 50 episodes no point of its grid is more than one per cent better than chance (docs/tuning.md).
+cannot lose more than H T. So it says nothing before 16.6 H^3 episodes, 2 million with H = 50 and 450 with H = 3 (its other
+terms may ask for more), and at that rate hardly anything is learned before. Tuned: eta = 0.3 / H, gamma 2 eta H with the eta
+in use, not the theory's, and a tenth of the theory's bonus; but in 50 episodes no point of its grid is more than one per
+cent better than chance (docs/tuning.md).
 Cost: as of `uob-reps`, for every node, twice.
 """
 

@@ -17,9 +17,9 @@ deadline scheduling min(mean + delta, 1) is 1 for nearly all pairs for a hundred
 The index of a state without mass is not defined as published, nor who goes first among like indices. Stationary masses are
 in few states, and most indices are 0 or 1, so both matter; to draw lots would be a handicap that its paper does not ask for.
 Both are decided by the plan's own advantage, what activating is worth over staying passive at the plan's price: a state
-without mass has 1 where that is positive and 0 where it is not, and like indices are ranked by it. (With lots and optimistic
-rewards it lost more again after some 40 episodes of deadline scheduling: from then on the price is about 0 and half of all
-states have index 1 exactly, so that top-B drew at random.)
+without mass has 1 where that is positive and 0 where it is not, and like indices are ranked by it. (On deadline scheduling
+with optimistic rewards the price is 0, seven states of ten have no mass, and two fifths of all indices are 1 exactly after
+40 episodes: with lots, the B highest would be drawn nearly at random. docs/details.md has the numbers.)
 
 The width of a mean reward is that of the visits whose reward was shown. That of `window` is deliberately that of all visits,
 not of the window's: with the few of those, every reward would be hoped to be 1 for ever.

@@ -3,7 +3,8 @@
 Knowledge: nothing of the kernels; Bernstein boxes around the empirical ones, rebuilt when a pair's count doubles. Feedback:
 bandit. The loss of a pair at a step is estimated by loss * visited / (u + gamma), u the most mass that a kernel of the
 boxes can bring there (Comp-UOB): too low on average, so it explores (implicit exploration). All losses are weighed so, also
-those of pairs that are declared to pay nothing: as these would be exact, and the others too low, it would shun them.
+those of pairs that are declared to pay nothing: as these would be exact, and the others too low, it would shun them
+(docs/details.md has both; neither is better everywhere).
 Hard budget: the budget is a constraint of the projection, for all arms together; arms are activated by dependent rounding
 of the plan's shares, as far as they fill the budget; free slots go to the highest indices (rule `fill`).
 With the B highest indices instead (`rounding="top"`) an arm that is left out is

@@ -76,7 +76,7 @@ def add_sampled(index: FloatArray, budget: int, stream: Stream, active: BoolArra
     """Activate arm n with probability index[n], scaled down if they sum to more than the budget; return how many.
 
     Systematic sampling in a random order: the number of active arms is the sum of the probabilities rounded up or down, so
-    never above the budget, and each arm's own probability is kept exactly.
+    never above the budget, and each arm's own probability, so scaled, is kept exactly.
     """
     total = 0.0
     for n in range(index.size):
