@@ -1,10 +1,11 @@
-"""Does this version find what an earlier one found? A sample of finished runs is played again and compared, bit for bit.
+"""Does this version find what an earlier one found? A sample of finished runs is played again and compared.
 
     python studies/again.py results/rivals [results/growth ...] [--runs 20]
 
-Every learner of a study comes up about equally often. Wall times are left out; all else must be equal to the last bit. It
-says how many runs are, names those that are not, with the first column and episode that differ, and exits with 1 if there
-are any. On another kind of processor sums are rounded otherwise, and ties may fall otherwise.
+Every learner of a study comes up about equally often. What was played must be equal to the last bit; what it is held against
+(O1, O2, O3, chance, and regret to them) to 1e-12 of what is at stake, as other solvers round otherwise; wall times are left
+out. It says how many runs are equal, names those that are not, with the first column and episode that differ, and exits with
+1 if there are any. On another kind of processor sums are rounded otherwise, and ties may fall otherwise.
 """
 
 import argparse
@@ -21,6 +22,8 @@ from rmab.study.shards import provenance_of, read_shard, shard_path
 from rmab.study.single_run import play
 
 SAY = Console(highlight=False, soft_wrap=True)
+HELD = ("bound", "chance", "regret_", "term", "theory")  # columns of what runs are held against
+SOLVED = 1e-12  # by how much these may differ, relative to what O1 earns in the run
 
 
 def finished(folder: Path) -> list[tuple[Job, pa.Table]]:
@@ -47,9 +50,11 @@ def difference(then: pa.Table, now: pa.Table) -> str:
     """Return the first column and episode in which two runs differ, and both values; empty where they are equal."""
     if (then.num_rows, then.column_names) != (now.num_rows, now.column_names):
         return f"{then.num_rows} episodes of {then.num_columns} columns then, {now.num_rows} of {now.num_columns} now"
+    allowed = SOLVED * float(np.abs(then["bound"].to_numpy()).sum())
     for name in (one for one in then.column_names if one != "seconds"):
         for t, (a, b) in enumerate(zip(then[name].to_pylist(), now[name].to_pylist(), strict=True)):
-            if repr(a) != repr(b):  # NaN is equal to itself so, and no digit is left out
+            near = name.startswith(HELD) and abs(a - b) <= allowed
+            if repr(a) != repr(b) and not near:  # NaN is equal to itself so, and no digit is left out
                 return f"{name}, episode {t}: {a!r} then, {b!r} now"
     return ""
 

@@ -153,6 +153,15 @@ def test_runs_are_played_again_and_compared(
     (_, one), (_, other) = runs[0], runs[2]
     assert again["difference"](one, one) == ""
     assert again["difference"](one, other).startswith("id, episode 0: ")
+    for name, size, said in (
+        ("bound", 1e-15, ""),
+        ("bound", 1e-6, "bound, episode 1: "),
+        ("reward", 1e-15, "reward, episode 1: "),
+    ):
+        values = one[name].to_pylist()
+        values[1] *= 1 + size
+        changed = one.set_column(one.column_names.index(name), one.schema.field(name), [values])
+        assert again["difference"](one, changed)[: len(said) or None] == said
 
 
 def test_results_of_another_program_are_refused(inside: dict[str, Any], tmp_path: Path) -> None:
