@@ -32,7 +32,7 @@ def exchanged(found: Found) -> str:
         buys = [said(found, task, pair) for task, pair in pairs if pair.told and pair.difference.mean > 0]
         mine = [cell for (_, one), cell in cells.items() if one == label]
         if pairs:
-            lines.append([label, ", ".join(costs) or "nothing", ", ".join(buys) or "nothing", milliseconds(mine)])
+            lines.append([label, "; ".join(costs) or "nothing", "; ".join(buys) or "nothing", milliseconds(mine)])
     head = ["switched off or exchanged", "what it costs", "what it buys", "ms / episode"]
     return "\n".join([rows(head, lines, 3), made_by(found)])
 

@@ -257,7 +257,7 @@ def test_what_parts_of_ucmd_cost_and_buy_is_said_where_it_can_be_told(tmp_path: 
     (line,) = (one for one in table.splitlines() if one.startswith("| blind |"))
     _, label, costs, buys, _, _ = (one.strip() for one in line.split("|"))
     assert label == "blind"
-    assert [one.split()[0] for one in costs.split(", ")] == ["ramp", "adaptive", "swim@ramp"]
+    assert [one.split()[0] for one in costs.split("; ")] == ["ramp", "adaptive", "swim@ramp"]
     assert "adaptive -" in costs
     assert "% earned" in costs
     assert buys == "nothing"
