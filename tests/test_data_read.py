@@ -2,6 +2,7 @@
 
 import gzip
 import pickle
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -203,6 +204,28 @@ def test_no_file_and_no_log_are_refused(tmp_path: Path) -> None:
 def test_mixed_types_of_a_frame_are_told_by_row() -> None:
     frame = pd.DataFrame({"id": ["a", 7, "b"], "week": [1, 1, 1], "state": ["x"] * 3, "called": [0, 0, 1]})
     assert faults(read, frame) == ["row 1: column 'id' mixes types: str in most rows, int here"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        ([10**30, 2, 3], f"row 0: column 'id' holds int that is no number of 64 bits, text or date: {10**30}"),
+        ([2**64, 2**65, 2**66], f"column 'id' holds int that is no number of 64 bits, text or date: {2**64}"),
+        (["a", "\ud800", "b"], r"row 1: column 'id' holds str that is no number of 64 bits, text or date: '\ud800'"),
+        ([1j, 2j, 3j], "column 'id' holds complex that is no number of 64 bits, text or date: 1j"),
+        ([Decimal("1e70"), Decimal("1e-70"), Decimal(3)], "column 'id' holds Decimal of sizes that do not go together"),
+    ],
+)
+def test_values_of_a_frame_that_no_column_can_hold_are_told_by_row(ids: list[object], said: str) -> None:
+    frame = pd.DataFrame({"id": pd.Series(ids, dtype=object), "week": 1, "state": "x", "called": [0, 0, 1]})
+    assert faults(read, frame) == [said]
+
+
+def test_sparse_columns_of_a_frame_are_read() -> None:
+    frame = pd.DataFrame({"id": ["a", "b"], "week": 1, "state": "x", "called": pd.arrays.SparseArray([1, 0])})
+    dense = frame.assign(called=[1, 0])
+    assert read(frame).arms == read(dense).arms
+    np.testing.assert_array_equal(read(frame).action, read(dense).action)
 
 
 def test_ids_of_numbers_and_what_cannot_be_an_id() -> None:

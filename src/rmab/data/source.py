@@ -22,6 +22,8 @@ from rmab.data.header import Source, check_columns
 from rmab.errors import FileError, LogError, ModelError
 
 MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+UNREADABLE = (pa.ArrowException, OverflowError, UnicodeEncodeError)  # what Arrow raises for values it has no type for
+MOST = 160  # letters of a fault that shows a value as Python writes it
 SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # .xlsx and .ods, and .xls
 
 
@@ -64,27 +66,44 @@ def _from_pandas(frame: Any, wanted: list[str]) -> Source:
     columns, wrong = {}, []
     for one in wanted:
         series = frame.iloc[:, there.index(one)]
-        if type(series.dtype).__name__ == "PeriodDtype":
-            series = series.dt.start_time
+        match type(series.dtype).__name__:
+            case "PeriodDtype":
+                series = series.dt.start_time
+            case "SparseDtype":
+                series = series.sparse.to_dense()
         try:
             columns[one] = pa.array(series, from_pandas=True)
             if _nested(columns[one]):
                 wrong.append(Fault(f"column {quoted(one)} holds {columns[one].type}, not single values"))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            wrong.append(_mixed(one, series.tolist()))
+        except UNREADABLE:
+            wrong.append(_unreadable(one, series.tolist()))
     if wrong:
         raise LogError(name, wrong)
     return Source(name, "row", columns, _same)
 
 
-def _mixed(column: str, values: list[Any]) -> Fault:
-    """Say which rows of a column are of another type than most."""
-    kinds = [type(one).__name__ for one in values]
+def _unreadable(column: str, values: list[Any]) -> Fault:
+    """Say which values of a column cannot be read, or which rows are of another type than most."""
+    kinds, alone = [type(one).__name__ for one in values], [k for k, one in enumerate(values) if not _readable(one)]
+    if alone:
+        those = listed(sorted({kinds[k] for k in alone}))
+        what = f"column {quoted(column)} holds {those} that is no number of 64 bits, text or date: {values[alone[0]]!a}"
+        return Fault(what[:MOST], () if len(alone) == len(values) else tuple(alone), "row")
     known = Counter(kind for kind, one in zip(kinds, values, strict=True) if one is not None and one == one)  # noqa: PLR0124
-    usual = known.most_common(1)[0][0] if known else "nothing"
-    other = [kind for kind in known if kind != usual]
+    usual, *other = (kind for kind, _ in known.most_common())
+    if not other:
+        return Fault(f"column {quoted(column)} holds {usual} of sizes that do not go together")
     rows = tuple(k for k, kind in enumerate(kinds) if kind in other)
     return Fault(f"column {quoted(column)} mixes types: {usual} in most rows, {listed(other)} here", rows, "row")
+
+
+def _readable(value: Any) -> bool:
+    """Return whether Arrow has a type for a value."""
+    try:
+        pa.array([value], from_pandas=True)
+    except UNREADABLE:
+        return False
+    return True
 
 
 def _from_file(path: Path, wanted: list[str], encoding: str | None) -> Source:
