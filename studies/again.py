@@ -18,6 +18,7 @@ from rich.console import Console
 
 from rmab.errors import RmabError, StudyError
 from rmab.study import Job, Results
+from rmab.study.origin import short
 from rmab.study.shards import provenance_of, read_shard, shard_path
 from rmab.study.single_run import play
 
@@ -64,7 +65,7 @@ def compared(folder: Path, number: int) -> int:
     runs = sample(finished(folder), number)
     if not runs:
         raise StudyError(f"{folder}: no run is finished")
-    versions = sorted({str(provenance_of(table.schema).get("revision"))[:10] for _, table in runs})
+    versions = sorted({short(provenance_of(table.schema).get("revision") or "unknown") for _, table in runs})
     others = [(job, said) for job, table in runs if (said := difference(table, play(job)))]
     SAY.print(f"{folder.name}: {len(runs) - len(others)} of {len(runs)} runs of revision {', '.join(versions)} are equal")
     for job, said in others:

@@ -27,7 +27,7 @@ TABLE = (
 
 
 def comparison(
-    found: Found, grown: Found, rounded: Found, longer: Found, examples: Found, single: Found, program: Kept
+    found: Found, grown: Found, rounded: Found, longer: Found, examples: Found, process: Found, program: Kept
 ) -> str:
     """docs/comparison.md: the paper's Table 1 with what was measured, regret on cpap and swim, and single questions."""
     labels = [one.label for one in found.summary.study.learners]
@@ -51,12 +51,12 @@ def comparison(
         mark=LEVEL,
         families="\n".join(families),
         choice=rounding(rounded),
-        single=scalings(single),
+        process=scalings(process),
         longer=whole_runs(longer, changing=True),
         program=uc_whittle.table(program),
         examples=regrets(examples.summary.learners, [page.task for page in examples.summary.pages], examples.cells, "O1"),
         grown=grown.summary.study.rounds,
-        made=made_by(found, grown, rounded, longer, examples, single, program),
+        made=made_by(found, grown, rounded, longer, examples, process, program),
     )
 
 
@@ -154,7 +154,7 @@ by less than T^(3/4), as their papers promise. `dilated-po` at the rate of its t
 16.6 H^3 episodes, 1,062 here, and up to T = 1,600 it is little better than a coin. At a faster rate, chosen by hand, it
 learns sooner; that rate does not fall with T, so that it stops getting better.
 
-{single}
+{process}
 ![One decision process](images/process.png)
 
 {made}"""

@@ -6,24 +6,16 @@ import numpy as np
 
 import rmab
 from rmab.common.forks import cached_property
-from rmab.learning import Estimate, Kl
-from rmab.learning.algorithms.shifted_uc_o_reps import ShiftedUcOReps, ShiftedWeights, mixed_with
+from rmab.learning import Kl
+from rmab.learning.algorithms.shifted_uc_o_reps import ShiftedUcOReps, ShiftedWeights
 from rmab.learning.algorithms.uob_reps import UobReps, UpperOccupancy
 from rmab.learning.mirror_descent import Parts
 from rmab.learning.options import configured
-from rmab.learning.parts import Episode
-from rmab.learning.pools import share_of
-from rmab.learning.state import Memory
-from rmab.learning.visits import importance, step_visits, weighted_losses
 
 
 def halfway(seed: int = 0, episodes: int = 400) -> rmab.Task:  # noqa: ARG001
-    """Return `turns` with one half in the first episode: `rmab.task("turns", first=0.5)`."""
-    rewards = np.zeros((episodes, 2, 1, 2))
-    rewards[0::2, 0, 0, 1] = rewards[1::2, 1, 0, 1] = 1.0
-    rewards[0] /= 2.0
-    problem = rmab.Problem(rmab.Arms(np.ones((2, 1, 2, 1))), 0, 1, 5)
-    return rmab.Task.from_rewards(problem, rewards, low=0, high=1, passive_zero=True, name="halfway")
+    """Return `turns` with one half in the first episode, under a name of its own."""
+    return rmab.task("turns", episodes=episodes, first=0.5)
 
 
 def ferry(seed: int = 0, episodes: int = 400) -> rmab.Task:
@@ -104,15 +96,10 @@ class UobRepsKl(UobReps):
         return super().parts._replace(sets=Kl(epsilon=self.epsilon))
 
 
-@configured
 class ExactZeros(UpperOccupancy):
     """Losses over upper occupancy bounds, but those of declared zeros as they are."""
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:
-        """Put the losses of declared zeros in."""
-        pools, values = episode.pools, episode.observed.values
-        loss = pools.by_block(np.where(np.isnan(values), 0.0, 1.0 - values))
-        return Estimate(np.where(pools.by_block(pools.zero), -loss, super().learn(memory, episode).gain))
+    alike = False
 
 
 @configured
@@ -127,17 +114,10 @@ class UobRepsExact(UobReps):
         return super().parts._replace(rewards=ExactZeros(epsilon=self.epsilon, gamma=self.chosen("gamma")))
 
 
-@configured
 class AllWeighed(ShiftedWeights):
     """Losses over the plan's own occupancy, those of declared zeros as well."""
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
-        """Weigh the losses of every step by how likely they were to be seen."""
-        pools, mass = episode.pools, episode.mass
-        weights = importance(pools, episode.policy, share_of(mass), episode.basis, mass, episode.luck)
-        least = mixed_with(pools.view, self.shift) / (2 * pools.view.states)
-        visits = step_visits(pools, episode.feedback)
-        return Estimate(-weighted_losses(pools, episode.observed, visits, np.maximum(weights, least), alike=True))
+    alike = True
 
 
 @configured

@@ -9,14 +9,13 @@ It writes inside.json into the folder, which docs/details.md is made of; rounds 
 `deadline`   how many rewards and indices of `rmab-ucrl` with means plus width are 1 on deadline scheduling, and its price
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from kept import Kept
+from kept import Kept, asked
 from tables import per_cent, rows
 
 import rmab
@@ -148,12 +147,9 @@ def table(kept: Kept, name: str) -> str:
 
 def main() -> None:
     """Look, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results")
-    args = parser.parse_args()
-    play(args.out, max(2, args.rounds))
-    kept = Kept.of(args.out / FILE)
+    folder, rounds = asked(__doc__ or "", ROUNDS)
+    play(folder, rounds)
+    kept = Kept.of(folder / FILE)
     for name in LOOKS:
         sys.stdout.write(f"{name}\n{table(kept, name)}\n")
 

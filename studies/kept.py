@@ -1,5 +1,6 @@
 """What a program of this folder found, in a JSON file of its own, with the versions of the library that found it."""
 
+import argparse
 import json
 from dataclasses import dataclass
 from hashlib import sha256
@@ -53,6 +54,15 @@ class Kept:
 def source_of(path: Path) -> str:
     """Return the SHA-256 of the program that makes a file of this name."""
     return sha256((HERE / f"{path.stem}.py").read_bytes()).hexdigest()
+
+
+def asked(what: str, rounds: int) -> tuple[Path, int]:
+    """Return the folder and the number of rounds, at least 2, that a program is asked for on its command line."""
+    parser = argparse.ArgumentParser(description=what, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=rounds, help="at least 2")
+    parser.add_argument("--out", type=Path, default=HERE.parent / "results", help="where its file is")
+    args = parser.parse_args()
+    return args.out, max(2, args.rounds)
 
 
 def version(number: object, of: object) -> str:

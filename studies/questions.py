@@ -137,7 +137,7 @@ def steady() -> Study:
     return _study("steady", "Where nothing changes but luck", tasks, learners)
 
 
-def turning() -> Study:
+def halves() -> Study:
     """Return `ucmd` where halves of the arms are paid in turns, executed by the highest indices and by draws."""
     sizes = ((1, 60), (2, 60), (3, 60), (10, 60), (1, 200))
     tasks = [
@@ -174,5 +174,5 @@ QUESTIONS = {
     "samples": samples,
     "boxes": boxes,
     "steady": steady,
-    "halves": turning,
+    "halves": halves,
 }

@@ -17,14 +17,13 @@ As published, what an arm did is counted for both of its states, under the actio
 (read on GitHub, lily-x/online-rmab, revision 8ddae30, in 2026). "Mended" counts the state that it was in, and its action.
 """
 
-import argparse
 import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from kept import Kept
+from kept import Kept, asked
 from tables import LEVEL, amount, rows
 
 import rmab
@@ -116,12 +115,9 @@ def table(kept: Kept) -> str:
 
 def main() -> None:
     """Play all rounds and print what everybody earned."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results")
-    args = parser.parse_args()
-    play(args.out, max(2, args.rounds))
-    sys.stdout.write(table(Kept.of(args.out / FILE)))
+    folder, rounds = asked(__doc__ or "", ROUNDS)
+    play(folder, rounds)
+    sys.stdout.write(table(Kept.of(folder / FILE)))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ def beside(found: Found) -> str:
     cells, learners = found.cells, found.summary.learners
     still, answers = sorted_out((task for task, _ in cells), cells)
     parts = []
-    for tasks, to, what in ((still, "O1", "regret to O1, % of chance's"), (answers, "O1", "earned")):
+    for tasks, what in ((still, "regret to O1, % of chance's"), (answers, "earned")):
         told = told_from({key: cell for key, cell in cells.items() if key[0] in tasks}, FIRST)
         lines = [
-            [task, *(standing(cells.get((task, one)), to, told.get((task, one))) for one in learners)] for task in tasks
+            [task, *(standing(cells.get((task, one)), "O1", told.get((task, one))) for one in learners)] for task in tasks
         ]
         parts.append(rows([what, *(f"`{one}`" if "," not in one else one for one in learners)], lines, 1))
     return "\n".join([*parts, made_by(found)])
@@ -43,8 +43,6 @@ def said(found: Found, task: str, pair: Paired) -> str:
     family = task.partition("@")[0]
     name = name if family in ("cpap", task) else f"{family}@{name}"
     if not cells[task, pair.first].adaptive:
-        points = apart(pair, task, cells)
-        return f"{name} {points}"
-    return (
-        f"{name} {100 * pair.relative.mean:+.1f}% earned" if pair.relative else f"{name} {pair.difference.mean:+,.0f} earned"
-    )
+        return f"{name} {apart(pair, task, cells)}"
+    more = f"{100 * pair.relative.mean:+.1f}%" if pair.relative else f"{pair.difference.mean:+,.0f}"
+    return f"{name} {more} earned"

@@ -58,11 +58,12 @@ def test_the_comparison(tmp_path: Path, pages: dict[str, Any]) -> None:
     played(tmp_path, "rounding", 2, ["cpap@ramp"], learners)
     played(tmp_path, "rivals-long", 2, ["cpap@ramp"], learners)
     played(tmp_path, "authors", 2, ["cpap@ramp"], learners)
+    import kept  # type: ignore[import-not-found]
+
     program = pages["uc_whittle"]
     earned = {name: [3.0, 4.0, 5.0] for name in program.NAMES} | {"as published": [1.0, 2.0, 4.0]}
-    source = pages["Kept"].of.__globals__["source_of"](tmp_path / program.FILE)
-    kept = {"source": source, "versions": ["rmab 0.0.1, revision none"], "found": earned}
-    (tmp_path / program.FILE).write_text(json.dumps(kept))
+    path = tmp_path / program.FILE
+    path.write_text(json.dumps({"source": kept.source_of(path), "versions": ["rmab 0.0.1, revision none"], "found": earned}))
     for name in ("rivals-growth", "process"):
         tasks = [{"name": "cpap", "label": f"T = {size}", "options": {**TINY, "episodes": size}} for size in (2, 4)]
         study = small_study(2, name=name, kind="growth", tasks=tasks, learners=learners)

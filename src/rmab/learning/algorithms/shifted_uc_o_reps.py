@@ -64,6 +64,7 @@ class ShiftedWeights(Rewards):
     """Losses over the plan's own occupancy, no less than alpha / (S A)."""
 
     draws = True
+    alike = False  # declared zeros have their loss as it is
     shift: float = option(default=1.0, ge=1e-12, le=1e6, help=SHIFT)
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
@@ -72,7 +73,8 @@ class ShiftedWeights(Rewards):
         visits = step_visits(pools, episode.feedback)
         weights = importance(pools, episode.policy, share_of(mass), episode.basis, mass, episode.luck)
         least = mixed_with(pools.view, self.shift) / (2 * pools.view.states)
-        return Estimate(-weighted_losses(pools, episode.observed, visits, np.maximum(weights, least)))
+        weights = np.maximum(weights, least)
+        return Estimate(-weighted_losses(pools, episode.observed, visits, weights, alike=self.alike))
 
 
 @configured

@@ -38,6 +38,7 @@ class UpperOccupancy(Rewards):
     """Losses over the most mass that a kernel of the boxes can bring to a pair, plus gamma. Needs boxes, not balls."""
 
     draws = True
+    alike = True  # declared zeros are weighed, too
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=RATE)
     gamma: float = option(default=1.0, ge=1e-12, le=1e6, help="implicit exploration, in units of the theory's")
 
@@ -48,7 +49,7 @@ class UpperOccupancy(Rewards):
         upper = bounds(pools, episode.sets, share, visits.sum(axis=3) > 0, most=True)
         weights = importance(pools, episode.policy, share, episode.basis, upper, episode.luck)
         weights += self.gamma * exploration(pools.view, self.epsilon)
-        return Estimate(-weighted_losses(pools, episode.observed, visits, weights, alike=True))
+        return Estimate(-weighted_losses(pools, episode.observed, visits, weights, alike=self.alike))
 
 
 @configured
