@@ -35,7 +35,7 @@ planners: $(READY) ## plan the CPAP case study with every planner: a table and a
 pictures: $(READY) ## the pictures of the README, as the tutorials draw them
 	@mkdir -p out/pictures
 	@for name in 2_learning 4_log 5_day; do \
-		(cd out/pictures && ../../$(BIN)/python ../../tests/notebooks.py ../../docs/tutorials/$$name.md >/dev/null) || exit 1; \
+		(cd out/pictures && ../../$(BIN)/python ../../tests/helpers/notebooks.py ../../docs/tutorials/$$name.md >/dev/null) || exit 1; \
 		cp out/pictures/last.png docs/images/tutorial-$$name.png; \
 	done
 
@@ -56,7 +56,7 @@ test-lowest: $(LOWEST)/.ready ## what touches other packages, with the lowest ve
 $(LOWEST)/.ready: pyproject.toml
 	@echo "installing the lowest supported versions into $(LOWEST) (once) ..."
 	@$(PYTHON) -m venv --clear $(LOWEST)
-	@$(PYTHON) tests/lowest.py > $(LOWEST)/lowest.txt
+	@$(PYTHON) tests/helpers/lowest.py > $(LOWEST)/lowest.txt
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/lowest.txt --editable '.[dev]'
 	@touch $@
 
@@ -75,7 +75,7 @@ boundscheck: $(READY) ## the tests of the compiled code with array bounds checke
 
 MINUTES ?= 3
 fuzz: $(READY) ## random models, files, options and arguments, checked by other code (make fuzz MINUTES=120 for hours)
-	@$(BIN)/python tests/fuzz --minutes $(MINUTES)
+	@$(BIN)/python tests/helpers/fuzz --minutes $(MINUTES)
 
 coverage: $(READY) ## which lines no test runs; compiled code is left out
 	$(BIN)/python -m pytest -n auto --cov

@@ -36,11 +36,11 @@ def latencies(act: Callable[[int], object], horizon: int) -> np.ndarray:
 
 def while_planning(measure: Callable[[], np.ndarray]) -> np.ndarray:
     """Measure while another thread solves the fluid LP of the task `deadline`, again and again."""
-    game, stop = rmab.task("deadline"), threading.Event()
+    game, stop = rmab.make_task("deadline"), threading.Event()
 
     def plan() -> None:
         while not stop.is_set():
-            rmab.fluid(game.problem, game.base_reward)
+            rmab.solvers.solve_fluid(game.problem, game.base_reward)
 
     thread = threading.Thread(target=plan)
     thread.start()

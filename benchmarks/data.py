@@ -50,7 +50,7 @@ def measured(code: str, *words: str) -> str:
 def main() -> None:
     """Print the table."""
     import rmab
-    from rmab.data.tables import write_table
+    from rmab.logs.tables import write_table
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

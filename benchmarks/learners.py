@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 import rmab
-from rmab.learning.parts import steps
+from rmab.learning.components import steps
 from rmab.solvers.projection.program import make_program
 
-sys.path += [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
+sys.path += [str(Path(__file__).parents[1] / "tests" / "helpers"), str(Path(__file__).parent)]
 
 from projection import CONSOLE, deadline_sized, table
 
@@ -68,14 +68,14 @@ def peer_seconds(arguments: tuple[Any, ...]) -> float | None:
 
 def cpap() -> list[str]:
     """Runs of 50 episodes."""
-    task, missed = rmab.task("cpap@noisy"), []
+    task, missed = rmab.make_task("cpap@noisy"), []
     rows = table(
         "cpap@noisy, 50 episodes (targets: 100 times faster than with Clarabel, 20% outside the projection)",
         "learner", "seconds", "outside the projection", "projections", "with Clarabel, s", "times", "it solved",
     )  # fmt: skip
     for name in ("ucmd-armab",):
         rmab.run(task, name)
-        seconds, watch = min((watched_run(task, rmab.learner(name)) for _ in range(3)), key=lambda one: one[0])
+        seconds, watch = min((watched_run(task, rmab.make_learner(name)) for _ in range(3)), key=lambda one: one[0])
         taken = [one for one in map(peer_seconds, watch.kept) if one is not None]
         slow = float(np.mean(taken)) * watch.calls + seconds - watch.seconds
         outside = 1 - watch.seconds / seconds
@@ -85,7 +85,7 @@ def cpap() -> list[str]:
         missed += [] if outside <= 0.2 else [f"{name}: {outside:.0%} outside the projection, not 20%"]
     for name, options in (("rmab-ucrl", {}), ("rmab-ucrl", {"version": "finite"}), ("random", {}), ("oracle", {})):
         begin = time.perf_counter()
-        rmab.run(task, rmab.learner(name, **options))
+        rmab.run(task, rmab.make_learner(name, **options))
         rows.add_row(f"{name} {options.get('version', '')}", f"{time.perf_counter() - begin:.2f}", "", "", "", "", "")
     CONSOLE.print(rows)
     return missed
@@ -98,12 +98,12 @@ def deadline(episodes: int = 4) -> list[str]:
         "learner", "seconds an episode", "in projections of `benchmarks/projection.py large`", "peak GB",
     )  # fmt: skip
     arguments = deadline_sized(masked=False)
-    rmab.project(*arguments, weights=[100.0])
+    rmab.solvers.project(*arguments, weights=[100.0])
     begin = time.perf_counter()
-    rmab.project(*arguments, weights=[100.0])
+    rmab.solvers.project(*arguments, weights=[100.0])
     unit, missed = time.perf_counter() - begin, []
     for name in ("ucmd-armab", "ucmd"):
-        run = rmab.run(rmab.task("deadline@noisy", episodes=episodes), name)
+        run = rmab.run(rmab.make_task("deadline@noisy", episodes=episodes), name)
         each = float(run.seconds[1:].mean())
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         rows.add_row(name, f"{each:.2f}", f"{each / unit:.1f}", f"{most:.2f}")
@@ -118,11 +118,11 @@ def every(episodes: int = 10) -> list[str]:
     small = {"arms": 4, "budget": 2, "horizon": 20}
     rows = table("cpap@noisy, every learner", "learner", "task", "ms an episode", "times ucmd")
     units = {}
-    for name in ("ucmd", *(one for one in rmab.learners() if one != "ucmd")):
+    for name in ("ucmd", *(one for one in rmab.list_learners() if one != "ucmd")):
         sizes = [small] if name == "colored-ucrl2" else [{}, small] if name == "ucmd" else [{}]
         for size in sizes:
-            learner = rmab.learner(name)
-            task = rmab.task("cpap@noisy", feedback=learner.feedback, episodes=episodes, **size)  # type: ignore[arg-type]
+            learner = rmab.make_learner(name)
+            task = rmab.make_task("cpap@noisy", feedback=learner.feedback, episodes=episodes, **size)  # type: ignore[arg-type]
             rmab.run(task, learner)
             each = float(np.median(rmab.run(task, learner).seconds))
             unit = units.setdefault(bool(size), each)
@@ -134,7 +134,7 @@ def every(episodes: int = 10) -> list[str]:
 def literal() -> list[str]:
     """One deadline episode as the paper has it, 100 separate spots: 288 million variables. Recorded, no target."""
     rows = table("deadline@noisy, 100 separate arms, one episode", "learner", "seconds", "iterations", "peak GB")
-    run = rmab.run(rmab.task("deadline@noisy", episodes=1, grouped=False), "ucmd-armab")
+    run = rmab.run(rmab.make_task("deadline@noisy", episodes=1, grouped=False), "ucmd-armab")
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     rows.add_row(
         "ucmd-armab", f"{run.seconds[0]:.0f}", str(int(run.iterations[0] + run.state.arrays["iterations"])), f"{most:.1f}"

@@ -73,8 +73,8 @@ def row(player: Callable[[rmab.Task], float], sizes: list[int]) -> list[str]:
         if taken and max(taken.values()) > LONGEST:
             break
         try:
-            taken[arms] = player(rmab.task("cpap@noisy", arms=arms, budget=arms // 2, episodes=3))
-        except rmab.SolverError:
+            taken[arms] = player(rmab.make_task("cpap@noisy", arms=arms, budget=arms // 2, episodes=3))
+        except rmab.errors.SolverError:
             break
     (one, first), (two, last) = list(taken.items())[-2:]
     power = np.log(last / first) / np.log(two / one)
@@ -87,7 +87,7 @@ def main() -> None:
     sizes = [int(word) for word in sys.argv[1:]] or list(SIZES)
     players = {"ucmd": ours, "fluid LP in HiGHS": linear_program, "MABWiser, UCB1": wiser}
     rows = table("seconds an episode", "", *(f"{arms:,} arms" for arms in sizes), f"{WISH:,} arms, extended")
-    ours(rmab.task("cpap@noisy", episodes=3))  # compile
+    ours(rmab.make_task("cpap@noisy", episodes=3))  # compile
     for name, player in players.items():
         try:
             rows.add_row(name, *row(player, sizes))

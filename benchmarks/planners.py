@@ -15,8 +15,8 @@ import numpy as np
 from rich.console import Console
 
 import rmab
-from rmab.families.published import EXAMPLES
 from rmab.planners.plan import CANDIDATES
+from rmab.tasks.published import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "planners.md"
@@ -38,30 +38,30 @@ Make = Callable[[], rmab.Policy]
 def example(name: str) -> tuple[rmab.Problem, np.ndarray]:
     """Return a published example: 100 arms that start evenly spread over the states."""
     reward = EXAMPLES[name].reward
-    own = rmab.task(name, arms=ARMS, horizon=HORIZONS[name]).problem
+    own = rmab.make_task(name, arms=ARMS, horizon=HORIZONS[name]).problem
     start = np.full((ARMS, len(reward)), 1.0 / len(reward))
     return rmab.Problem(own.arms, start, own.budget, own.horizon), np.tile(reward, (ARMS, 1, 1))
 
 
 def charging() -> tuple[rmab.Problem, np.ndarray]:
     """Return 100 charging spots, 25 of which may charge, over 300 slots with discount .99."""
-    task = rmab.task("deadline", arms=ARMS, budget=25, horizon=300)
+    task = rmab.make_task("deadline", arms=ARMS, budget=25, horizon=300)
     own = task.problem
     return rmab.Problem(own.arms, own.start, own.budget, own.horizon, discount=0.99), task.base_reward
 
 
-def makers(problem: rmab.Problem, reward: np.ndarray, plan: rmab.Fluid, spots: bool) -> dict[str, Make]:
+def makers(problem: rmab.Problem, reward: np.ndarray, plan: rmab.solvers.Fluid, spots: bool) -> dict[str, Make]:
     """Return how every policy is made, by name."""
     made: dict[str, Make] = {name: (lambda make=make: make(problem, reward, plan)) for name, make in CANDIDATES.items()}
     for rule in ("fill", "at-most"):
-        made[f"lagrangian, {rule}"] = lambda rule=rule: rmab.lagrangian_index(problem, reward, plan=plan, rule=rule)
-    made["myopic"] = lambda: rmab.myopic_index(problem, reward)
-    made["random"] = lambda: rmab.random_policy(problem)
+        made[f"lagrangian, {rule}"] = lambda rule=rule: rmab.planners.lagrangian_index(problem, reward, plan=plan, rule=rule)
+    made["myopic"] = lambda: rmab.planners.myopic_index(problem, reward)
+    made["random"] = lambda: rmab.planners.random_policy(problem)
     if spots:
-        made["least laxity first"] = lambda: rmab.least_laxity_first(problem)
-        made["Whittle, closed form"] = lambda: rmab.deadline_whittle(problem).policy()
+        made["least laxity first"] = lambda: rmab.tasks.deadline.least_laxity_first(problem)
+        made["Whittle, closed form"] = lambda: rmab.tasks.deadline.deadline_whittle(problem).policy()
     else:
-        made["LP-update"] = lambda: rmab.LpUpdate(problem, reward)
+        made["LP-update"] = lambda: rmab.planners.LpUpdate(problem, reward)
     return made
 
 
@@ -73,7 +73,7 @@ def measured(problem: rmab.Problem, reward: np.ndarray, make: Make, rounds: int,
         planned = time.perf_counter()
         batch = rmab.simulate_many(problem, policy, reward, np.random.default_rng(1), rounds)
         done = time.perf_counter()
-    except (rmab.ModelError, rmab.SolverError) as error:
+    except (rmab.errors.ModelError, rmab.errors.SolverError) as error:
         return {"why": str(error)}
     times = {"planned": planned - begun, "round": (done - planned) / rounds}
     return {"mean": batch.mean / unit, "stderr": batch.stderr / unit, "rounds": rounds, **times}
@@ -86,7 +86,7 @@ def column(name: str, rounds: int, kept: dict[str, Rows], keep: Callable[[], Non
     unit = 1.0 if spots else float(ARMS * problem.horizon)
     rows = kept.setdefault(name, {})
     begun = time.perf_counter()
-    plan = rmab.fluid(problem, reward)
+    plan = rmab.solvers.solve_fluid(problem, reward)
     rows["bound"] = {"mean": plan.bound / unit, "round": time.perf_counter() - begun}
     for label, make in makers(problem, reward, plan, spots).items():
         if label not in rows:

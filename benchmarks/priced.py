@@ -1,4 +1,4 @@
-"""The priced step, `rmab.soften`: cost of planning again when rewards have changed somewhat, growth, and memory.
+"""The priced step, `rmab.solvers.soften`: cost of planning again when rewards have changed somewhat, growth, and memory.
 
     python benchmarks/priced.py [cpap] [deadline] [growth]
 
@@ -66,16 +66,16 @@ def sequence(solve: Callable[..., Priced], rewards: list[np.ndarray], repeats: i
 
 def cpap() -> list[str]:
     """(a) 20 arms, 3 states, 50 steps; gap 1e-6."""
-    task, missed = rmab.task("cpap"), []
+    task, missed = rmab.make_task("cpap"), []
     problem, reward = task.problem, task.base_reward
     tables = (problem.arms.kernels.copy(), problem.start_masses, problem.budgets.astype(float))
-    columns = ("beta x range", "rewards differ by", "ms, cold", "ms, warm", "by rmab.soften", "passes", "matrices")
+    columns = ("beta x range", "rewards differ by", "ms, cold", "ms, warm", "by rmab.solvers.soften", "passes", "matrices")
     rows = table("(a) CPAP, an episode (targets: 1 ms, 12 passes warm)", *columns)
     for beta in (1.0, 3.0, 10.0, 30.0, 100.0):
         for noise in (0.02, 0.05, 0.1):
             rewards = noisy(reward, noise)
             step = lambda r, last: soften_blocks(tables[0], r, *tables[1:], beta, warm=last)  # noqa: B023, E731
-            whole = lambda r, last: rmab.soften(problem, r, beta, warm=last)  # noqa: B023, E731
+            whole = lambda r, last: rmab.solvers.soften(problem, r, beta, warm=last)  # noqa: B023, E731
             cold = spent(lambda: step(reward, None))  # noqa: B023
             taken, passes, exact = sequence(step, rewards)
             public, _, _ = sequence(whole, rewards, 2)
@@ -94,14 +94,14 @@ def cpap() -> list[str]:
 
 def deadline() -> list[str]:
     """(b) One class of 100 arms, 120 states, 100 steps, beside one projection of joint occupancies of that size."""
-    task, missed = rmab.task("deadline"), []
+    task, missed = rmab.make_task("deadline"), []
     problem, reward = task.problem, task.base_reward[:1]
     kernels, states = problem.arms.kernels[:1].copy(), problem.arms.states
     start, budget = problem.start_masses.sum(axis=0, keepdims=True), problem.budgets.astype(float)
     reference = np.full((1, problem.horizon, states, 2, states), 1e-4)
     low, high = np.maximum(kernels - 0.05, 0) * (kernels > 0), np.minimum(kernels + 0.05, 1) * (kernels > 0)
     begins = np.array([int(start.argmax())])
-    joint = spent(lambda: rmab.project(reference, low, high, begins, 30, weights=[100]), 3)
+    joint = spent(lambda: rmab.solvers.project(reference, low, high, begins, 30, weights=[100]), 3)
     columns = ("beta x range", "rewards differ by", "ms, cold", "ms, warm", "times a projection", "passes", "matrices")
     rows = table(f"(b) deadline class (targets: 20 ms, 12 passes warm); a projection takes {1e3 * joint:.0f} ms", *columns)
     wide = float(np.ptp(reward))

@@ -20,16 +20,15 @@ from rich.table import Table
 from scipy import sparse
 
 import rmab
-from rmab.families.deadline import kernel as deadline_kernel
-from rmab.families.deadline import reward_parts
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.highs import FluidLp
 from rmab.solvers.projection.program import make_program
 from rmab.solvers.transitions import TransitionSets
+from rmab.tasks.deadline import kernel as deadline_kernel, reward_parts
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 CONSOLE = Console(width=110)
 PATIENCE = 120.0  # seconds for a peer
@@ -56,7 +55,7 @@ def best(work: Callable[[], object], repeats: int = 5) -> float:
 def learned(arms: int, seed: int = 0, horizon: int = 50) -> tuple[np.ndarray, ...]:
     """Reference, box and start of a CPAP-sized instance as a learner meets it after some episodes."""
     rng = np.random.default_rng(seed)
-    true = rmab.task("cpap", seed=seed, arms=arms, budget=arms // 2).problem.arms.kernels
+    true = rmab.make_task("cpap", seed=seed, arms=arms, budget=arms // 2).problem.arms.kernels
     visits = rng.integers(1, 400, size=(arms, 3, 2))
     seen = np.stack(
         [[[rng.multinomial(visits[n, s, a], true[n, s, a]) for a in (0, 1)] for s in range(3)] for n in range(arms)]
@@ -75,11 +74,13 @@ def small() -> list[str]:
     reference, low, high, start = learned(20)
     program = make_program(reference, TransitionSets.boxes(low, high), start, 10)
     peer = min(by_clarabel(program).seconds for _ in range(2))
-    cold = rmab.project(reference, low, high, start, 10)
+    cold = rmab.solvers.project(reference, low, high, start, 10)
     moved = reference * np.exp(0.05 * np.random.default_rng(1).random((20, 1, 3, 2, 1)))
-    ours = best(lambda: rmab.project(reference, low, high, start, 10), 20)
-    warm = best(lambda: rmab.project(moved, low, high, start, 10, warm=cold), 20)
-    rows = table("(a) N=20 S=3 H=50, tol 1e-8 (target: 200 times faster, cold)", "solver", "ms", "times ours", "iterations")
+    ours = best(lambda: rmab.solvers.project(reference, low, high, start, 10), 20)
+    warm = best(lambda: rmab.solvers.project(moved, low, high, start, 10, warm=cold), 20)
+    rows = table(
+        "(a) N=20 S=3 H=50, tolerance 1e-8 (target: 200 times faster, cold)", "solver", "ms", "times ours", "iterations"
+    )
     rows.add_row("rmab, cold", f"{ours * 1e3:.1f}", "1", str(cold.iterations))
     rows.add_row("rmab, warm, next reference", f"{warm * 1e3:.1f}", f"{warm / ours:.2f}", "")
     rows.add_row("CVXPY + Clarabel", f"{peer * 1e3:.0f}", f"{peer / ours:.0f}", "")
@@ -93,8 +94,8 @@ def growth() -> list[str]:
     per = []
     for arms in (20, 200, 1000, 5000):
         reference, low, high, start = learned(arms)
-        answer = rmab.project(reference, low, high, start, arms // 2)
-        taken = best(lambda: rmab.project(reference, low, high, start, arms // 2), 3)  # noqa: B023
+        answer = rmab.solvers.project(reference, low, high, start, arms // 2)
+        taken = best(lambda: rmab.solvers.project(reference, low, high, start, arms // 2), 3)  # noqa: B023
         per.append(taken / reference.size * 1e9)
         rows.add_row(f"{arms:,}", f"{per[-1]:.0f}", f"{per[-1] / per[0]:.2f}", str(answer.iterations))
     CONSOLE.print(rows)
@@ -123,11 +124,11 @@ def resident(entry: str) -> int:
 
 def peak(masked: bool) -> float:
     """Return the most memory that a projection takes, reference included, as a multiple of z; for a process of its own."""
-    rmab.project(*deadline_sized(masked, 2), weights=[100.0])
+    rmab.solvers.project(*deadline_sized(masked, 2), weights=[100.0])
     before = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     arguments = deadline_sized(masked)
-    rmab.project(*arguments, weights=[100.0])
+    rmab.solvers.project(*arguments, weights=[100.0])
     return (resident("VmHWM") - before) / arguments[0].nbytes
 
 
@@ -142,8 +143,8 @@ def large() -> list[str]:
         arguments = deadline_sized(masked)
         out = np.empty_like(arguments[0])
         unit = best(lambda: np.exp(arguments[0], out=out))  # noqa: B023
-        answer = rmab.project(*arguments, weights=[100.0])
-        taken[name] = best(lambda: rmab.project(*arguments, weights=[100.0]))  # noqa: B023
+        answer = rmab.solvers.project(*arguments, weights=[100.0])
+        taken[name] = best(lambda: rmab.solvers.project(*arguments, weights=[100.0]))  # noqa: B023
         code = f"import projection; print(projection.peak({masked}))"
         run = subprocess.run(
             [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=Path(__file__).parent
@@ -164,7 +165,7 @@ def literal(arms: int = 100) -> list[str]:
     many = np.repeat(reference, arms, axis=0)
     low, high = np.repeat(low, arms, axis=0), np.repeat(high, arms, axis=0)
     begin = time.perf_counter()
-    answer = rmab.project(many, low, high, start * arms, budget)
+    answer = rmab.solvers.project(many, low, high, start * arms, budget)
     taken = time.perf_counter() - begin
     rows = table(f"(c) {arms} arms, S=120 H=100: {many.size / 1e6:.0f} million variables", "quantity", "measured")
     rows.add_row("seconds", f"{taken:.1f}")
@@ -228,7 +229,7 @@ def heterogeneous(arms: int = 100, states: int = 30, horizon: int = 30, budget: 
 
 def fluid() -> list[str]:
     """(d) The fluid LP against HiGHS and Clarabel; (e) the extended LP, which has no peer here, in seconds."""
-    task, missed = rmab.task("deadline"), []
+    task, missed = rmab.make_task("deadline"), []
     cases = (
         (
             "deadline, S=120 H=100",
@@ -239,8 +240,8 @@ def fluid() -> list[str]:
         ("heterogeneous, N=100 S=30 H=30", *heterogeneous(), {"HiGHS, ipm": 3.0, "HiGHS, simplex": 3.0, "Clarabel": 3.0}),
     )
     for name, problem, reward, targets in cases:
-        plan = rmab.fluid(problem, reward)
-        ours = best(lambda: rmab.fluid(problem, reward), 3)  # noqa: B023
+        plan = rmab.solvers.solve_fluid(problem, reward)
+        ours = best(lambda: rmab.solvers.solve_fluid(problem, reward), 3)  # noqa: B023
         rows = table(f"(d) {name}, gap {plan.gap:.0e}", "method", "seconds", "times ours", "target", "value")
         rows.add_row("rmab, newton", f"{ours:.2f}", "1", "", f"{plan.value:.4f}")
         parts = (Blocks.of(problem, reward), problem.budget, problem.horizon)
@@ -257,7 +258,7 @@ def fluid() -> list[str]:
 
 def extended() -> list[str]:
     """(e) The extended LP at the size of CPAP and of deadline with the support known."""
-    task, true = rmab.task("cpap", arms=20, budget=10), deadline_kernel()
+    task, true = rmab.make_task("cpap", arms=20, budget=10), deadline_kernel()
     known, reward, start = task.problem.arms.kernels, task.base_reward, task.problem.start
     mixed = np.random.default_rng(3).normal(size=reward.shape)
     visits = np.random.default_rng(0).integers(1, 2000, size=(120, 2, 1))
@@ -276,8 +277,8 @@ def extended() -> list[str]:
     )
     rows, missed = table("(e) extended LP, gap 1e-6", "problem", "seconds", "target", "value"), []
     for name, (target, arguments) in cases.items():
-        value = rmab.optimistic_fluid(*arguments).value
-        taken = best(lambda: rmab.optimistic_fluid(*arguments), 3)  # noqa: B023
+        value = rmab.solvers.solve_optimistic_fluid(*arguments).value
+        taken = best(lambda: rmab.solvers.solve_optimistic_fluid(*arguments), 3)  # noqa: B023
         rows.add_row(name, f"{taken:.3f}", f"{target:.2f}", f"{value:.4f}")
         missed += [] if taken <= target else [f"(e) {name}: {taken:.2f} s, not {target}"]
     CONSOLE.print(rows)
@@ -286,9 +287,8 @@ def extended() -> list[str]:
 
 def start() -> list[str]:
     """(f) The first projection in a new process: with the cache warm, and compiling everything."""
-    code = (
-        "import numpy as np, rmab; rmab.project(np.full((1,2,2,2,2), .1), np.zeros((1,2,2,2)), np.ones((1,2,2,2)), [0], 1)"
-    )
+    code = "import numpy as np; from rmab.solvers import project; "
+    code += "project(np.full((1,2,2,2,2), .1), np.zeros((1,2,2,2)), np.ones((1,2,2,2)), [0], 1)"
     rows = table("(f) a new process up to its first projection (targets: 3 s, 60 s)", "cache", "seconds")
     missed = []
     with tempfile.TemporaryDirectory() as empty:

@@ -98,7 +98,7 @@ def memory(small: bool) -> list[str]:
 PARTS: dict[str, Callable[[bool], list[str]]] = {part.__name__: part for part in (scaling, overhead, memory)}
 
 if __name__ == "__main__":
-    sys.path += [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
+    sys.path += [str(Path(__file__).parents[1] / "tests" / "helpers"), str(Path(__file__).parent)]
     from projection import CONSOLE, table
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -18,7 +18,7 @@ import rmab
 from rmab.play.feedback import Feedback
 from rmab.play.simulation import simulate
 
-sys.path += [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
+sys.path += [str(Path(__file__).parents[1] / "tests" / "helpers"), str(Path(__file__).parent)]
 
 from priced import CONSOLE, PASSES, spent, table
 from projection import deadline_sized
@@ -26,7 +26,7 @@ from projection import deadline_sized
 
 def episodes(task: rmab.Task, repeats: int = 3) -> tuple[float, float]:
     """Return processor seconds an episode, planning and learning alone, after the first two, and passes an episode."""
-    learner, view = rmab.learner("ucmd"), task.view()
+    learner, view = rmab.make_learner("ucmd"), task.view()
     best, passes = np.inf, 0.0
     for _ in range(repeats):
         state, taken, iterations = learner.begin(view), [], []
@@ -49,7 +49,7 @@ def cpap() -> list[str]:
     """Both case studies of adherence."""
     rows, missed = table("CPAP, 50 episodes (targets: 1 ms, 12 passes)", "task", "ms an episode", "passes"), []
     for name in ("cpap@noisy", "cpap@switching", "cpap-adherence@noisy"):
-        seconds, passes = episodes(rmab.task(name))
+        seconds, passes = episodes(rmab.make_task(name))
         rows.add_row(name, f"{1e3 * seconds:.2f}", f"{passes:.1f}")
         missed += [] if seconds <= 1e-3 else [f"{name}: {1e3 * seconds:.2f} ms, not 1"]
         missed += [] if passes <= PASSES else [f"{name}: {passes:.1f} passes, not {PASSES:g}"]
@@ -60,12 +60,12 @@ def cpap() -> list[str]:
 def deadline() -> list[str]:
     """The deadline class beside one projection of its size."""
     arguments = deadline_sized(masked=False)
-    rmab.project(*arguments, weights=[100.0])
-    joint = spent(lambda: rmab.project(*arguments, weights=[100.0]), 2)
+    rmab.solvers.project(*arguments, weights=[100.0])
+    joint = spent(lambda: rmab.solvers.project(*arguments, weights=[100.0]), 2)
     title = f"deadline, 10 episodes (target: a tenth of a projection, {1e3 * joint:.0f} ms; aim a fiftieth)"
     rows, missed = table(title, "task", "ms an episode", "of a projection", "passes"), []
     for name in ("deadline@ramp", "deadline@noisy"):
-        seconds, passes = episodes(rmab.task(name, episodes=10))
+        seconds, passes = episodes(rmab.make_task(name, episodes=10))
         rows.add_row(name, f"{1e3 * seconds:.1f}", f"1 / {joint / seconds:.0f}", f"{passes:.1f}")
         missed += [] if seconds <= joint / 10 else [f"{name}: 1 / {joint / seconds:.0f} of a projection, not 1 / 10"]
         missed += [] if passes <= PASSES else [f"{name}: {passes:.1f} passes, not {PASSES:g}"]
@@ -79,9 +79,9 @@ def growth() -> list[str]:
     rows, missed = table("separate arms (targets: 5 s of two cores, linear within 1.3, 4 tables)", *columns), []
     each = {}
     for arms in (1_000, 10_000, 100_000):
-        task = rmab.task("cpap@noisy", arms=arms, budget=arms // 2, episodes=5)
+        task = rmab.make_task("cpap@noisy", arms=arms, budget=arms // 2, episodes=5)
         seconds, passes = episodes(task, 1)
-        few = rmab.task("cpap@noisy", arms=arms, budget=arms // 2, episodes=3)
+        few = rmab.make_task("cpap@noisy", arms=arms, budget=arms // 2, episodes=3)
         tracemalloc.start()  # what the learner, its state, and the episode need: not the arms themselves
         episodes(few, 1)
         used = tracemalloc.get_traced_memory()[1] / (8.0 * arms * 50 * 3)

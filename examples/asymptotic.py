@@ -25,18 +25,18 @@ LOW = 85  # % of the bound: who never gets there is named instead of drawn
 
 def policies(problem: rmab.Problem, reward: np.ndarray) -> dict[str, rmab.Policy]:
     """Every policy by name; without Whittle's where an arm has several classes, which leaves it without average indices."""
-    plan = rmab.average_fluid(problem, reward)
-    index = (rmab.stationary_index(problem, reward, plan=plan, rule=rule) for rule in ("auto", "fill"))
-    known = (rmab.IdPolicy(problem, reward, plan=plan), rmab.Ftva(problem, reward, plan=plan), *index)
+    plan = rmab.solvers.solve_average_fluid(problem, reward)
+    index = (rmab.planners.stationary_index(problem, reward, plan=plan, rule=rule) for rule in ("auto", "fill"))
+    known = (rmab.planners.IdPolicy(problem, reward, plan=plan), rmab.planners.Ftva(problem, reward, plan=plan), *index)
     found: dict[str, rmab.Policy] = dict(zip(LABELS, known, strict=False))
-    with contextlib.suppress(rmab.ModelError):
-        found[LABELS[-1]] = rmab.whittle(problem, reward).policy()
+    with contextlib.suppress(rmab.errors.ModelError):
+        found[LABELS[-1]] = rmab.planners.whittle_index(problem, reward).policy()
     return found
 
 
 def share(problem: rmab.Problem, policy: rmab.Policy, reward: np.ndarray, rounds: int, seed: int) -> Share:
     """Play some episodes, on the same luck for all policies; what the second half earns per step, relative to the bound."""
-    bound, arms = rmab.average_fluid(problem, reward).bound, np.arange(problem.arms.count)
+    bound, arms = rmab.solvers.solve_average_fluid(problem, reward).bound, np.arange(problem.arms.count)
     each = np.empty(rounds)
     for k in range(rounds):
         seen = rmab.simulate(problem, policy, reward, np.random.default_rng((seed, k)))
@@ -49,7 +49,7 @@ def measured(name: str, sizes: list[int], options: argparse.Namespace, console: 
     """Measure every policy on an example with every number of arms, and print it."""
     found: dict[str, list[Share]] = {}
     for count in track(sizes, description=f"simulating {name}", console=console, transient=True):
-        task = rmab.task(name, arms=count, horizon=options.steps)
+        task = rmab.make_task(name, arms=count, horizon=options.steps)
         for label, policy in policies(task.problem, task.base_reward).items():
             found.setdefault(label, []).append(share(task.problem, policy, task.base_reward, options.rounds, options.seed))
     rows = Table(title=f"{name}: average reward in % of the bound ± standard error, {options.steps} steps")

@@ -18,7 +18,7 @@ from rich.progress import track
 from rich.table import Table
 
 import rmab
-from rmab.families.charging import COMING, RATES
+from rmab.tasks.charging import COMING, RATES
 
 mpl.use("Agg")
 
@@ -48,7 +48,7 @@ def metered(problem: rmab.Problem, run: rmab.Trajectory) -> tuple[np.ndarray, np
 
 def with_ties(policy: rmab.IndexPolicy, problem: rmab.Problem) -> rmab.IndexPolicy:
     """Break ties by laxity: where power is not scarce in the plan, its index does not care when a vehicle is charged."""
-    laxity = rmab.least_laxity_first(problem).table
+    laxity = rmab.tasks.deadline.least_laxity_first(problem).table
     return rmab.IndexPolicy(policy.table + 1e-3 * laxity[:, np.newaxis] / laxity.max(), policy.budget)
 
 
@@ -82,7 +82,7 @@ class Replanner:
 @lru_cache(maxsize=64)
 def day(shift: int = 0, level: float = 1.0) -> rmab.Problem:
     """The day as forecast, or so many hours later and so many times as busy."""
-    return rmab.task("deadline-day", arrival=level * np.roll(COMING, shift), episodes=1).problem
+    return rmab.make_task("deadline-day", arrival=level * np.roll(COMING, shift), episodes=1).problem
 
 
 def likeliest(free: np.ndarray, came: np.ndarray) -> tuple[int, float]:
@@ -105,24 +105,24 @@ def planned_ahead(problem: rmab.Problem, reward: np.ndarray, h: int, states: np.
     where = np.bincount(states, minlength=arms.states) / count
     rest = rmab.Problem(arms, np.tile(where, (count, 1)), problem.budgets[steps], phase_of.size, phase_of)
     pays = reward[:, phases] if len(phases) > 1 else reward[:, phases[0]]
-    return with_ties(rmab.lagrangian_index(rest, pays), rest)
+    return with_ties(rmab.planners.lagrangian_index(rest, pays), rest)
 
 
 def rules_table(
     task: rmab.Task, rounds: int, seed: int, console: Console
-) -> tuple[rmab.Fluid, dict[str, tuple[np.ndarray, np.ndarray]]]:
+) -> tuple[rmab.solvers.Fluid, dict[str, tuple[np.ndarray, np.ndarray]]]:
     """Print what every rule earns; return the plan, and of each rule the power drawn and the units missing, (H,) each."""
     problem, reward = task.problem, task.base_reward
     since = time.perf_counter()
-    plan = rmab.fluid(problem, reward)
-    index = rmab.lagrangian_index(problem, reward, plan=plan)
+    plan = rmab.solvers.solve_fluid(problem, reward)
+    index = rmab.planners.lagrangian_index(problem, reward, plan=plan)
     took = time.perf_counter() - since
     policies = {
         "Lagrangian index": index,
         "the same, ties by laxity": with_ties(index, problem),
-        "least laxity first": rmab.least_laxity_first(problem),
-        "earliest deadline first": rmab.earliest_deadline_first(problem),
-        "random": rmab.random_policy(problem),
+        "least laxity first": rmab.tasks.deadline.least_laxity_first(problem),
+        "earliest deadline first": rmab.tasks.deadline.earliest_deadline_first(problem),
+        "random": rmab.planners.random_policy(problem),
     }
     rows = Table(title=f"deadline-day: {problem.arms.count} spots, {problem.horizon} steps; {rounds} days")
     for column in ("policy", "reward", "s.e.", "of the bound", "units missing a day"):
@@ -144,7 +144,7 @@ def rules_table(
 def surprises_table(task: rmab.Task, days: int, seed: int, console: Console) -> None:
     """Let arrivals differ from the forecast, and print what planning again earns beside the plan of the morning."""
     reward = task.base_reward
-    morning = with_ties(rmab.lagrangian_index(day(), reward), day())
+    morning = with_ties(rmab.planners.lagrangian_index(day(), reward), day())
     truths = {"as forecast": (0, 1.0), "30% more vehicles": (0, 1.3), "all two hours earlier": (-2, 1.0)}
     rows = Table(title=f"Planning again every hour; {days} days, the same luck for all")
     for column in ("arrivals", "plan", "reward", "more than the morning's", "s.e."):
@@ -155,7 +155,7 @@ def surprises_table(task: rmab.Task, days: int, seed: int, console: Console) -> 
             "of the morning": morning,
             "again, the same forecast": Replanner(reward, learns=False),
             "again, forecast corrected": Replanner(reward, learns=True),
-            "of the morning, told the truth": with_ties(rmab.lagrangian_index(world, reward), world),
+            "of the morning, told the truth": with_ties(rmab.planners.lagrangian_index(world, reward), world),
         }
         first = None
         for label, policy in policies.items():
@@ -170,7 +170,9 @@ def surprises_table(task: rmab.Task, days: int, seed: int, console: Console) -> 
     console.print(f"a new plan takes {again.seconds / again.plans:.2f} s")
 
 
-def picture(problem: rmab.Problem, plan: rmab.Fluid, days: dict[str, tuple[np.ndarray, np.ndarray]], path: Path) -> None:
+def picture(
+    problem: rmab.Problem, plan: rmab.solvers.Fluid, days: dict[str, tuple[np.ndarray, np.ndarray]], path: Path
+) -> None:
     """Save the day: prices, power drawn under the site's limit, and units missing at departures."""
     plt.rcParams.update({"font.size": 11})
     hours = np.arange(problem.horizon + 1) / HOUR
@@ -214,7 +216,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/day.png"), help="where the picture goes")
     options = parser.parse_args()
     console = Console()
-    task = rmab.task("deadline-day")
+    task = rmab.make_task("deadline-day")
     plan, days = rules_table(task, options.rounds, options.seed, console)
     picture(task.problem, plan, days, options.out)
     console.print(f"picture: {options.out}")

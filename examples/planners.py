@@ -19,24 +19,24 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 
-def policies(problem: rmab.Problem, reward: np.ndarray, plan: rmab.Fluid) -> dict[str, tuple[rmab.Policy, float]]:
+def policies(problem: rmab.Problem, reward: np.ndarray, plan: rmab.solvers.Fluid) -> dict[str, tuple[rmab.Policy, float]]:
     """Every planner's policy by name, with the part of the rounds that it is given (LP-update solves 50 LPs a round)."""
     return {
-        "LP-update": (rmab.LpUpdate(problem, reward), 0.03),
-        "Lagrangian index": (rmab.lagrangian_index(problem, reward, plan=plan), 1),
-        "occupancy index, top-B": (rmab.occupancy_index(problem, reward, plan=plan), 1),
-        "occupancy index, dependent": (rmab.occupancy_index(problem, reward, plan=plan, rounding="dependent"), 1),
-        "myopic": (rmab.myopic_index(problem, reward), 1),
-        "random": (rmab.random_policy(problem), 1),
-        "round robin": (rmab.round_robin(problem), 1),
+        "LP-update": (rmab.planners.LpUpdate(problem, reward), 0.03),
+        "Lagrangian index": (rmab.planners.lagrangian_index(problem, reward, plan=plan), 1),
+        "occupancy index, top-B": (rmab.planners.occupancy_index(problem, reward, plan=plan), 1),
+        "occupancy index, dependent": (rmab.planners.occupancy_index(problem, reward, plan=plan, rounding="dependent"), 1),
+        "myopic": (rmab.planners.myopic_index(problem, reward), 1),
+        "random": (rmab.planners.random_policy(problem), 1),
+        "round robin": (rmab.planners.round_robin(problem), 1),
     }
 
 
-def table(name: str, rounds: int, seed: int, console: Console) -> rmab.Fluid:
+def table(name: str, rounds: int, seed: int, console: Console) -> rmab.solvers.Fluid:
     """Simulate every policy on the same luck and print what it earns against the bound."""
-    task = rmab.task(name, seed=seed)
+    task = rmab.make_task(name, seed=seed)
     problem, reward = task.problem, task.base_reward
-    plan = rmab.fluid(problem, reward)
+    plan = rmab.solvers.solve_fluid(problem, reward)
     size = f"{problem.arms.count} arms, budget {problem.budget}, {problem.horizon} steps"
     rows = Table(title=f"{name}, seed {seed}: {size}")
     for column in ("policy", "reward", "s.e.", "of the bound", "rounds"):
@@ -52,7 +52,7 @@ def table(name: str, rounds: int, seed: int, console: Console) -> rmab.Fluid:
     return plan
 
 
-def picture(plans: dict[str, rmab.Fluid], path: Path) -> None:
+def picture(plans: dict[str, rmab.solvers.Fluid], path: Path) -> None:
     """Save the plans: the chance that each patient is called, the states that patients are in, the price of the budget."""
     figure, axes = plt.subplots(
         3, len(plans), figsize=(11, 7.2), sharex=True, squeeze=False, height_ratios=(3, 1.6, 1), layout="constrained"

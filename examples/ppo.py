@@ -68,7 +68,7 @@ def main() -> None:
     torch.set_num_threads(1)
     env = gymnasium.make(f"rmab/{TASK}-v0", adversary=ADVERSARY, bound=False)
     task: rmab.Task = env.unwrapped.task
-    bound = sum(rmab.fluid(task.problem, task.reward(t)).bound for t in range(task.episodes))
+    bound = sum(rmab.solvers.solve_fluid(task.problem, task.reward(t)).bound for t in range(task.episodes))
     scale = bound / (task.episodes * task.problem.horizon)
 
     trained = agent(environment(), 0, scale).learn(steps)
@@ -77,7 +77,7 @@ def main() -> None:
         f"PPO, after {steps:,} steps": lambda seed: float(scored(trained, seed).sum()),
     }
     for name in ("random", "round-robin", "ucmd", "myopic", "whittle", "lagrangian"):
-        told = " (privileged)" if rmab.learner(name).privileged else ""
+        told = " (privileged)" if rmab.make_learner(name).privileged else ""
         players[name + told] = lambda seed, name=name: float(rmab.gym.play(env, name, seed).sum())
     print("| player | earned | from | to | of the bound |\n| --- | ---: | ---: | ---: | ---: |")
     for name, play in players.items():

@@ -19,7 +19,7 @@ ROUNDS = 10
 
 def steady(name: str, episodes: int) -> rmab.Task:
     """Return a published example, 100 arms and 100 steps, whose rewards do not change."""
-    task = rmab.task(name, arms=100, horizon=100, episodes=episodes)
+    task = rmab.make_task(name, arms=100, horizon=100, episodes=episodes)
     rewards = np.broadcast_to(task.base_reward, (episodes, *task.base_reward.shape))
     return rmab.Task.from_rewards(task.problem, rewards, low=task.adversary.low, high=task.adversary.high, name=name)
 

@@ -15,7 +15,7 @@ from rmab.learning.options import configured
 
 def halfway(seed: int = 0, episodes: int = 400) -> rmab.Task:  # noqa: ARG001
     """Return `turns` with one half in the first episode, under a name of its own."""
-    return rmab.task("turns", episodes=episodes, first=0.5)
+    return rmab.make_task("turns", episodes=episodes, first=0.5)
 
 
 def ferry(seed: int = 0, episodes: int = 400) -> rmab.Task:
@@ -54,7 +54,7 @@ def modest(seed: int = 0, episodes: int = 60, wider: float = 1.0) -> rmab.Task:
 
 def halves(seed: int = 0, episodes: int = 60, every: int = 1) -> rmab.Task:
     """Return the arms of cpap, whose two halves are paid 1.5 and 0.1 times their reward in turns of `every` episodes."""
-    game = rmab.task("cpap", seed=seed, episodes=episodes)
+    game = rmab.make_task("cpap", seed=seed, episodes=episodes)
     arms = game.problem.arms.count
     first = np.random.default_rng(seed).permutation(arms) < arms // 2
     turn = np.arange(episodes)[:, np.newaxis] // every % 2 == 0
@@ -74,10 +74,10 @@ class Coin(rmab.Learner):
         """Keep nothing."""
         return {}
 
-    def decide(self, state: rmab.State) -> rmab.Plan:
+    def decide(self, state: rmab.State) -> rmab.EpisodePlan:
         """Toss a coin at every step."""
         share = np.full((state.view.arms, state.view.states), 0.5)
-        return rmab.Plan(rmab.IndexPolicy(share, state.view.budget, rounding="dependent", rule="at-most"))
+        return rmab.EpisodePlan(rmab.IndexPolicy(share, state.view.budget, rounding="dependent", rule="at-most"))
 
     def update(self, state: rmab.State, feedback: rmab.Feedback) -> dict[str, Any]:  # noqa: ARG002
         """Learn nothing."""

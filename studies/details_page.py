@@ -116,7 +116,7 @@ to O1, in per cent of the chance gap, where nothing else is said: 0 is O1, 100 i
 
 Regret to O2, the best fixed policy. On `turns` the plan of mirror descent is back at a tie after every other episode,
 up to rounding, so that differences of 1e-15 decide what the highest indices do, and an exponent says nothing. On `halfway`
-(`rmab.task("turns", first=0.5)`) the first episode pays one half, and the plan never ties: it always leans to the arm
+(`rmab.make_task("turns", first=0.5)`) the first episode pays one half, and the plan never ties: it always leans to the arm
 that paid last, by half of what an episode pays.
 
 {late}

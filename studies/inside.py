@@ -37,7 +37,7 @@ class Episode(NamedTuple):
     """One episode of a run: its number, the plan, what happened, and the state after it."""
 
     number: int
-    plan: rmab.Plan
+    plan: rmab.EpisodePlan
     path: rmab.Trajectory
     state: rmab.State
 
@@ -57,7 +57,7 @@ def cpap(seed: int) -> Found:
     """Return, for episodes 21 to 30 and every state, what activation pays, what activation and passivity are believed to
     pay, as parts of the declared range, for how many arms that of activation is clipped, and how often they are active.
     """
-    game, player = rmab.task("cpap", seed=seed), rmab.learner("ucmd-armab")
+    game, player = rmab.make_task("cpap", seed=seed), rmab.make_learner("ucmd-armab")
     top, states = game.adversary.high, np.arange(game.problem.arms.states)
     paid = np.mean([game.reward(t)[:, :, 1].mean(axis=0) for t in range(20, 30)], axis=0) / top
     there, active, clipped, believed = (
@@ -77,18 +77,18 @@ def cpap(seed: int) -> Found:
 
 def plans(seed: int) -> Found:
     """Return what the plans after 0, 10 and 200 episodes lose to the optimum, as a part of what chance loses."""
-    game = rmab.task("cpap@noisy", seed=seed, arms=4, budget=2, horizon=10, episodes=201, feedback="full")
+    game = rmab.make_task("cpap@noisy", seed=seed, arms=4, budget=2, horizon=10, episodes=201, feedback="full")
     problem = game.problem
     reward = np.mean([game.reward(t) for t in range(200)], axis=0)
     best = float((joint_visits(problem, reward) * reward).sum())
-    gap = best - float(rmab.Comparators(problem, reward[np.newaxis]).chance()[0])
+    gap = best - float(rmab.runs.Comparators(problem, reward[np.newaxis]).chance()[0])
 
     def lost(policy: rmab.Policy) -> float:
         return (best - rmab.simulate_many(problem, policy, reward, np.random.default_rng(seed), EPISODES).mean) / gap
 
-    told = rmab.learner("ucmd", confidence="true", estimator="paper", step="active", looks=0)
-    found = {"myopic": lost(rmab.myopic_index(problem, reward))}
-    learners = {"sets": rmab.learner("ucmd-armab"), "true kernels": told.informed(problem, 200 * reward)}
+    told = rmab.make_learner("ucmd", confidence="true", estimator="paper", step="active", looks=0)
+    found = {"myopic": lost(rmab.planners.myopic_index(problem, reward))}
+    learners = {"sets": rmab.make_learner("ucmd-armab"), "true kernels": told.informed(problem, 200 * reward)}
     for name, player in learners.items():
         for episode in played(game, player, seed):
             if episode.number in (0, 10, 200):
@@ -115,7 +115,7 @@ AT = (10, 40, 70, 99)
 
 def deadline(seed: int) -> Found:
     """Return the price of an activation in parts of the range, and the parts of rewards and of indices that are 1."""
-    game, player = rmab.task("deadline", seed=seed, episodes=100, grouped=True), Watched(rewards="optimistic")
+    game, player = rmab.make_task("deadline", seed=seed, episodes=100, grouped=True), Watched(rewards="optimistic")
     kept = [episode.state.arrays["watched"] for episode in played(game, player, seed)]
     return {f"{word}, episode {t}": float(kept[t][k]) for k, word in enumerate(WATCHED) for t in AT}
 

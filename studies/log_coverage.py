@@ -20,9 +20,9 @@ import numpy as np
 
 import rmab
 from rmab.data import evaluation
-from rmab.data.evaluation import BASELINES
-from rmab.data.modelfree import Halves
-from rmab.data.values import World
+from rmab.estimation.evaluation import BASELINES
+from rmab.estimation.modelfree import Halves
+from rmab.estimation.values import World
 
 STATES = ["lapsed", "wavering", "engaged"]
 evaluation.REPLAN = False  # what a plan would earn that knew the world takes most of the time, and no interval needs it

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 import rmab
-from rmab.data.resampling import Resampler
-from rmab.data.shrinkage import shrunk
-from rmab.data.values import World
+from rmab.estimation.resampling import Resampler
+from rmab.estimation.shrinkage import shrunk
+from rmab.estimation.values import World
 
 HORIZON = 26
 WORK, LESS = 1_000_000, 200_000  # arm-periods that are simulated for a value, and for one of many

@@ -36,9 +36,9 @@ from ucmd_page import beside, exchanged
 
 from rmab.common.files import write_atomically
 from rmab.errors import ModelError, RmabError
-from rmab.families import declared_options
 from rmab.report import write_report
 from rmab.study import BUILTIN, LocalEngine, Results, Study, changes_since, run_study
+from rmab.tasks import declared_options
 
 ROOT = Path(__file__).parents[1]
 SAY = Console(highlight=False, soft_wrap=True)

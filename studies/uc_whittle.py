@@ -70,7 +70,7 @@ def played(task: rmab.Task, seed: int, chosen: Chosen, *, mended: bool) -> float
         for _ in range(task.problem.horizon):
             chance = chosen(*intervals(good, visits, episode))
             problem = rmab.Problem(rmab.Arms(np.stack([1.0 - chance, chance], axis=3)), 0, budget, 2)
-            index = rmab.whittle(problem, reward, discount=DISCOUNT).index[everybody, states]
+            index = rmab.planners.whittle_index(problem, reward, discount=DISCOUNT).index[everybody, states]
             active = np.zeros(arms, dtype=int)
             active[np.lexsort((rng.random(arms), -index))[:budget]] = 1
             following = (rng.random(arms) < kernels[everybody, states, active, 1]).astype(int)
@@ -91,7 +91,7 @@ def play(folder: Path, rounds: int = ROUNDS) -> None:
     kept = Kept.of(folder / FILE)
     earned = kept.found
     for seed in range(min(map(len, earned.values()), default=0), rounds):
-        task = rmab.task("good-bad", seed=seed)
+        task = rmab.make_task("good-bad", seed=seed)
         for name in LEARNERS:
             earned.setdefault(name, []).append(float(rmab.run(task, name, seed).reward.sum()))
         for chosen, mended in product((value, extreme), (True, False)):

@@ -23,7 +23,7 @@ from sphinx.environment import BuildEnvironment
 
 import rmab
 
-ROOMS = ("rmab", *(f"rmab.{room}" for room in rmab._ROOMS))
+ROOMS = ("rmab", *(f"rmab.{name}" for name in rmab.__all__ if inspect.ismodule(getattr(rmab, name))))
 BLOCK = re.compile(r"^```\{names\} (\S+)\n(.*?)^```$", re.M | re.S)
 BAR = re.compile(r"(?<=\s)\|(?=[;,.)\s])")  # a bar by itself, which docutils takes for the begin of a substitution
 CLAUSE = re.compile(r"^([A-Za-z][\w` ,/-]{0,24}?) {2,}(\S.*)$")  # of a docstring that lists words in a column
@@ -36,9 +36,9 @@ def public_names() -> list[str]:
     seen: set[int] = set()
     for room in ROOMS:
         module = import_module(room)
-        for name in module.__all__:
+        for name in getattr(module, "__all__", ()):
             thing = getattr(module, name)
-            if name.startswith("__") or id(thing) in seen:
+            if inspect.ismodule(thing) or id(thing) in seen:
                 continue
             seen.add(id(thing))
             homes.append(f"{room}.{name}")

@@ -52,9 +52,9 @@ def house() -> str:
 
 def calls() -> list[tuple[str, Callable[..., Any] | property]]:
     """Return the calls of one episode, in the order in which they are made."""
-    task, learner, feedback, plan = rmab.Task, rmab.Learner, rmab.Feedback, rmab.Plan
+    task, learner, feedback, plan = rmab.Task, rmab.Learner, rmab.Feedback, rmab.EpisodePlan
     return [
-        ("rmab.task", rmab.task),
+        ("rmab.make_task", rmab.make_task),
         ("Task.problem", task),
         ("Task.view", task.view),
         ("learner.begin", learner.begin),

@@ -41,7 +41,7 @@ class ModelError(RmabError, ValueError):
     Examples
     --------
     >>> import rmab
-    >>> rmab.task("cpap", arms=3)
+    >>> rmab.make_task("cpap", arms=3)
     Traceback (most recent call last):
     rmab.errors.ModelError: arms must be even (half of each cluster) and at least 2, got 3
     """
@@ -94,7 +94,7 @@ class BudgetExceeded(PolicyError):
     Examples
     --------
     >>> import rmab
-    >>> raise rmab.BudgetExceeded(step=4, count=3, budget=2)
+    >>> raise rmab.errors.BudgetExceeded(step=4, count=3, budget=2)
     Traceback (most recent call last):
     rmab.errors.BudgetExceeded: step 4: the policy activates 3 arms, the budget is 2
     """
@@ -122,7 +122,7 @@ class MissingExtra(RmabError, ImportError):
     Examples
     --------
     >>> import rmab
-    >>> raise rmab.MissingExtra("rmab.gym needs gymnasium: pip install 'rmab[gym]'")
+    >>> raise rmab.errors.MissingExtra("rmab.gym needs gymnasium: pip install 'rmab[gym]'")
     Traceback (most recent call last):
     rmab.errors.MissingExtra: rmab.gym needs gymnasium: pip install 'rmab[gym]'
     """
@@ -141,7 +141,7 @@ class LogError(ModelError):
     Examples
     --------
     >>> import rmab
-    >>> rmab.LogError("log.csv", ["line 7: action 'maybe' is neither yes nor no"])
+    >>> rmab.errors.LogError("log.csv", ["line 7: action 'maybe' is neither yes nor no"])
     LogError("log.csv: line 7: action 'maybe' is neither yes nor no")
     """
 

@@ -30,10 +30,9 @@ def tasks(name: str | None, machine: bool) -> None:
     if name is not None:
         _show_task(name.partition("@")[0], machine)
         return
-    from rmab.families import FAMILIES, OWN_REWARDS, family_options
-    from rmab.families import tasks as every
     from rmab.model.adversaries import ADVERSARIES, STRONGER
     from rmab.model.adversary import FORESEES
+    from rmab.tasks import FAMILIES, OWN_REWARDS, family_options, list_tasks as every
 
     if machine:
         every_task = every().items()
@@ -62,7 +61,7 @@ def _in_short(option: str, default: object) -> str:
 
 
 def _show_task(family: str, machine: bool) -> None:
-    from rmab.families import declared_options
+    from rmab.tasks import declared_options
 
     options = declared_options(family)
     if machine:
@@ -100,10 +99,9 @@ def learners(name: str | None, machine: bool) -> None:
     if name is not None:
         _show_options(name, machine)
         return
-    from rmab.learning import learner
-    from rmab.learning import learners as every
+    from rmab.learning import list_learners as every, make_learner
 
-    made = {one: learner(one) for one in every()}
+    made = {one: make_learner(one) for one in every()}
     rows = [(one, each.feedback, each.privileged, each.paper, every()[one]) for one, each in made.items()]
     if machine:
         columns = ("learner", "feedback", "privileged", "paper", "summary")

@@ -8,7 +8,7 @@ from rmab.cli.screen import number, print_json, print_table, say, waiting
 
 if TYPE_CHECKING:
     from rmab.model.problem import Problem
-    from rmab.planners.plan import Planned
+    from rmab.planners.plan import PlanResult
 
 DIGITS = 5  # of the best reward; all numbers of the table have the same number of decimals
 
@@ -26,7 +26,7 @@ def compare_policies(name: str, model: "Problem", pays: Any, *, rounds: int, see
         _print_standing(name, best)
 
 
-def _print_standing(name: str, best: "Planned") -> None:
+def _print_standing(name: str, best: "PlanResult") -> None:
     whole = len(f"{abs(best.bound):.0f}")
     form = f",.{max(DIGITS - whole, 0)}f"
     earns = f"{number(best.value, form)} ± {number(best.stderr, form)} an episode"

@@ -12,7 +12,7 @@ from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, 
 
 if TYPE_CHECKING:
     from rmab.data import Evaluation, Fit
-    from rmab.data.checks import Check
+    from rmab.estimation.checks import Check
 
 
 @click.command(
@@ -36,7 +36,7 @@ def evaluate(
     Intervals hold the error of estimation: the log is drawn again, arm by arm, and the model is fitted to it anew. Where
     the log allows it, the model is also checked against what really came after the plan's choices.
     """
-    from rmab.data.fit import Fit
+    from rmab.estimation.fit import Fit
 
     fitted = Fit.load(model)
     with alone_on_stdout(machine):
@@ -51,7 +51,7 @@ def evaluate(
 
 def evaluated(fitted: "Fit", budget: int | None, **options: Any) -> "Evaluation":
     """Evaluate with a progress bar."""
-    from rmab.data.evaluation import evaluate as evaluate_fit
+    from rmab.estimation.evaluation import evaluate as evaluate_fit
 
     with progress("evaluating") as advance:
         return evaluate_fit(fitted, budget, progress=advance, **options)
@@ -68,8 +68,8 @@ def reported(
     quiet: bool = False,
 ) -> None:
     """Write the report of a fit to a path, and its figures beside it; say where they are, unless quiet."""
-    from rmab.data.checks import checks_of
-    from rmab.data.weekly import weekly_list
+    from rmab.decisions.weekly import weekly_list
+    from rmab.estimation.checks import checks_of
     from rmab.report.programme import write_programme_report
 
     with alone_on_stdout(quiet):

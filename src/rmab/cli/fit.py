@@ -12,7 +12,7 @@ from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiti
 
 if TYPE_CHECKING:
     from rmab.data import Fit
-    from rmab.data.checks import Check
+    from rmab.estimation.checks import Check
 
 SHOWN = 24  # rows of a table of groups
 
@@ -107,9 +107,9 @@ def fit(
     Everything that is wrong with the file is listed at once, with line numbers. Gaps are kept, not bridged. What comes out
     is what acting changes in every group, and whether the log can be trusted to show it. `rmab list` says whom to act on.
     """
-    from rmab.data.checks import checks_of
-    from rmab.data.fit import fit as fitted_to
-    from rmab.data.reading import read_log
+    from rmab.estimation.checks import checks_of
+    from rmab.estimation.fit import fit as fitted_to
+    from rmab.logs.reading import read_log
 
     with alone_on_stdout(machine), waiting(f"reading {log}") as told:
         read = read_log(log, groups=groups, reward=reward_column, **columns)
@@ -189,8 +189,8 @@ def example_log(out: Path, arms: int, weeks: int, seed: int) -> None:
 
     Columns are id, week, state, called, age and district.
     """
-    from rmab.data.example import example_log as made
-    from rmab.data.tables import write_table
+    from rmab.logs.example import example_log as made
+    from rmab.logs.tables import write_table
 
     table = made("mothers", arms=arms, weeks=weeks, seed=seed)
     write_table(table, out)

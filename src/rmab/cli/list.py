@@ -70,8 +70,8 @@ def weekly(model: Path, upcoming: int, out: Path | None, machine: bool, **wishes
     Rules that cannot be kept together are refused. Where one group takes nearly all, the list says what a fairer one would
     cost.
     """
-    from rmab.data.fit import Fit
-    from rmab.data.weekly import weekly_list
+    from rmab.decisions.weekly import weekly_list
+    from rmab.estimation.fit import Fit
 
     with alone_on_stdout(machine), waiting(f"planning {model}"):
         found = weekly_list(Fit.load(model), **wishes)

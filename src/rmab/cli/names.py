@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from rmab.common.parsing import parsed_json
 
 if TYPE_CHECKING:
-    from rmab.families import Task
+    from rmab.tasks import Task
 
 MODEL_FILES = (".npz", ".json")
 
@@ -34,7 +34,7 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic in newer relea
             return value
         known = list(self.known())
         family, at, _ = value.partition("@")
-        # A task that brings its own rewards takes no adversary: `rmab.task` says so better than "unknown".
+        # A task that brings its own rewards takes no adversary: `rmab.make_task` says so better than "unknown".
         alone = bool(at) and family in known and not any(name.startswith(f"{family}@") for name in known)
         if value not in known and not alone:
             also = f"; the name of a file must end in {' or '.join(self.files)}" if self.files else ""
@@ -90,15 +90,15 @@ def whole_number(min: int) -> WholeNumber:
 
 
 def _tasks() -> list[str]:
-    from rmab.families import FAMILIES, tasks
+    from rmab.tasks import FAMILIES, list_tasks
 
-    return [*FAMILIES, *tasks()]
+    return [*FAMILIES, *list_tasks()]
 
 
 def _learners() -> list[str]:
-    from rmab.learning import learners
+    from rmab.learning import list_learners
 
-    return list(learners())
+    return list(list_learners())
 
 
 def _studies() -> list[str]:
@@ -131,8 +131,7 @@ def check_known(what: str, given: Iterable[str], known: Iterable[str]) -> None:
 
 def chosen_task(name: str, seed: int, options: dict[str, Any]) -> "Task":
     """Make or read the task of a command."""
-    from rmab.families import FAMILIES, family_options
-    from rmab.families import task as make_task
+    from rmab.tasks import FAMILIES, family_options, make_task
 
     if Path(name).suffix in MODEL_FILES:
         return make_task(name, **options)

@@ -80,7 +80,7 @@ def plan(
     PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem; docs/cli.md shows one.
     """
     from rmab.planners.indices import lagrangian_index, occupancy_index
-    from rmab.solvers.fluid.fluid import fluid
+    from rmab.solvers.fluid.fluid import solve_fluid
 
     with alone_on_stdout(machine):
         model, pays = _model(problem, reward, seed, task_option)
@@ -92,7 +92,7 @@ def plan(
 
         compare_policies(problem, model, pays, rounds=rounds, seed=seed, machine=machine)
         return
-    solved = fluid(model, pays)
+    solved = solve_fluid(model, pays)
     make = lagrangian_index if index == "lagrangian" else occupancy_index
     policy = make(model, pays, plan=solved)
     if machine:

@@ -13,7 +13,7 @@ from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, pr
 
 if TYPE_CHECKING:
     from rmab.model.view import FeedbackMode
-    from rmab.runs.record import Run
+    from rmab.runs.record import RunResult
 
 TABLES = (".parquet", ".csv")
 SOURCES = {
@@ -111,7 +111,7 @@ def run(
     own. LEARNER is a name (`rmab learners`), or module:Class of your own. The same seed gives the same run. Regret is
     signed: negative where the learner beats the comparator.
     """
-    from rmab.learning import learner as make_learner
+    from rmab.learning import make_learner
     from rmab.learning.registry import LEARNERS, learner_options
     from rmab.runs.running import run as play
 
@@ -135,7 +135,7 @@ def run(
         raise Failure(f"{fault}; the run is not saved") from fault
 
 
-def _print(played: "Run", summary: dict[str, Any], save: Path | None) -> None:
+def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> None:
     from rmab.common.words import many
     from rmab.model.time import said
 
@@ -176,7 +176,7 @@ def _both(value: float, episodes: int, size: float) -> tuple[str, str]:
     return number(value, of=size), number(value / episodes, of=size / episodes)
 
 
-def _saved(played: "Run", summary: dict[str, Any], path: Path) -> Exception | None:
+def _saved(played: "RunResult", summary: dict[str, Any], path: Path) -> Exception | None:
     """Save the run, and return what went wrong, if something did: the result is printed all the same."""
     try:
         _save(played, summary, path)
@@ -185,7 +185,7 @@ def _saved(played: "Run", summary: dict[str, Any], path: Path) -> Exception | No
     return None
 
 
-def _save(played: "Run", summary: dict[str, Any], path: Path) -> None:
+def _save(played: "RunResult", summary: dict[str, Any], path: Path) -> None:
     """Write one row per episode, with task, learner and seed in every row so that files can be put together."""
     import numpy as np
     import pyarrow as pa

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from rmab.common.arrays import FloatArray
-from rmab.families import task
 from rmab.model.problem import Problem
 from rmab.planners.indices import lagrangian_index
 from rmab.play.policy import IndexPolicy
 from rmab.play.simulation import simulate_many
 from rmab.runs.running import run
-from rmab.solvers.fluid.fluid import fluid
+from rmab.solvers.fluid.fluid import solve_fluid
 from rmab.solvers.projection.project import project
+from rmab.tasks import make_task
 
 REPEATS = 3
 ROUNDS = 500  # episodes of one timing of the simulator
@@ -57,7 +57,7 @@ class Pair:
 
 def measures() -> Iterator[Pair]:
     """Yield the pairs, all on the CPAP case study: 20 arms, 3 states, 50 steps."""
-    game = task("cpap-adherence")
+    game = make_task("cpap-adherence")
     problem, reward = game.problem, game.base_reward
     policy = lagrangian_index(problem, reward)
     yield Pair(
@@ -70,10 +70,10 @@ def measures() -> Iterator[Pair]:
     )
     yield Pair(
         "plan: the fluid bound",
-        lambda: fluid(problem, reward, method="newton"),
+        lambda: solve_fluid(problem, reward, method="newton"),
         1,
         "the same LP in HiGHS",
-        lambda: fluid(problem, reward, method="highs"),
+        lambda: solve_fluid(problem, reward, method="highs"),
         1,
     )
     reference, lower, upper = _confidence(problem)
@@ -82,10 +82,10 @@ def measures() -> Iterator[Pair]:
         lambda: project(reference, lower, upper, problem.start, problem.budget),
         1,
         "an LP without the sets, in HiGHS",
-        lambda: fluid(problem, reward, method="highs"),
+        lambda: solve_fluid(problem, reward, method="highs"),
         1,
     )
-    short, name = task("cpap", episodes=5), "ucmd"
+    short, name = make_task("cpap", episodes=5), "ucmd"
     yield Pair(
         f"run: an episode of {name}", lambda: run(short, name), 5, "an episode of random", lambda: run(short, "random"), 5
     )

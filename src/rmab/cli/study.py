@@ -14,8 +14,7 @@ from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rmab.study import Changes, Engine, Results, Status, Study
-    from rmab.study import Failure as RunFailure
+    from rmab.study import Changes, Engine, Failure as RunFailure, Results, Status, Study
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 

@@ -8,15 +8,15 @@ import numpy as np
 
 from rmab.common import compile as compiling
 from rmab.errors import ModelError
-from rmab.families import Task, task
-from rmab.learning import learner, learners
+from rmab.learning import list_learners, make_learner
 from rmab.planners.indices import lagrangian_index
-from rmab.planners.whittle import whittle, whittle_finite
+from rmab.planners.whittle import finite_whittle_index, whittle_index
 from rmab.play.simulation import simulate, simulate_many
 from rmab.runs.running import run
-from rmab.solvers.fluid.fluid import fluid
+from rmab.solvers.fluid.fluid import solve_fluid
 from rmab.solvers.priced.soften import soften
-from rmab.solvers.stationary.average import average_fluid
+from rmab.solvers.stationary.average import solve_average_fluid
+from rmab.tasks import Task, make_task
 
 OPTIONS: dict[str, list[dict[str, str]]] = {"ucmd": [{"confidence": "l1"}, {"rounding": "dependent"}]}
 
@@ -24,13 +24,13 @@ OPTIONS: dict[str, list[dict[str, str]]] = {"ucmd": [{"confidence": "l1"}, {"rou
 def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield what to call, by name."""
     games = [
-        task("cpap", arms=4, budget=2, horizon=6, episodes=3),
-        task("deadline", arms=6, budget=2, horizon=7, episodes=2, known_support=True),
+        make_task("cpap", arms=4, budget=2, horizon=6, episodes=3),
+        make_task("deadline", arms=6, budget=2, horizon=7, episodes=2, known_support=True),
     ]
     yield "planners", partial(_plan, games[0])
     if find_spec("gymnasium") is not None:
         yield "environments", partial(_step, games[0])
-    for name in learners():
+    for name in list_learners():
         for options in ({}, *OPTIONS.get(name, [])):
             yield name, partial(_play, games, name, options)
 
@@ -42,12 +42,12 @@ def kept() -> int:
 
 def _plan(game: Task) -> None:
     problem, reward = game.problem, game.base_reward
-    fluid(problem, reward, method="highs")
-    fluid(problem, reward, method="newton")
+    solve_fluid(problem, reward, method="highs")
+    solve_fluid(problem, reward, method="newton")
     soften(problem, reward, 10.0)
-    average_fluid(problem, reward)
-    whittle(problem, reward, discount=0.9)
-    whittle_finite(problem, reward)
+    solve_average_fluid(problem, reward)
+    whittle_index(problem, reward, discount=0.9)
+    finite_whittle_index(problem, reward)
     policy = lagrangian_index(problem, reward)
     simulate(problem, policy, reward, np.random.default_rng(0))
     simulate_many(problem, policy, reward, np.random.default_rng(0), 2)
@@ -65,6 +65,6 @@ def _step(game: Task) -> None:
 def _play(games: list[Task], name: str, options: dict[str, str]) -> None:
     for game in games:
         try:
-            run(game, learner(name, **options)).regret("O2")
+            run(game, make_learner(name, **options)).regret("O2")
         except ModelError:  # the learner does not play tasks of this size or kind
             continue

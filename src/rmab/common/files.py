@@ -30,7 +30,7 @@ TRIES, LONGEST_NAME = 100, 255  # for a name that nothing has yet; bytes of a fi
 SUFFIXES = (".npz", ".json")
 KINDS = {  # what a file of this kind holds, and how to read it
     "rmab problem": ("a problem", "rmab.Problem.load, or plan it with `rmab plan FILE --reward FILE`"),
-    "rmab task": ("a task", "rmab.load_task"),
+    "rmab task": ("a task", "rmab.Task.load"),
     "rmab policy": ("a policy", "rmab.IndexPolicy.load"),
     "rmab fit": ("a model fitted to a log", "rmab.data.Fit.load, or list whom to act on with `rmab list FILE`"),
     "rmab learner state": ("a learner's state", "rmab.State.load"),

@@ -10,11 +10,11 @@ require("gym", "rmab.gym")
 
 import gymnasium as _gymnasium
 
-from rmab.families import FAMILIES as _FAMILIES
 from rmab.gym.env import RmabEnv
 from rmab.gym.learners import play
 from rmab.gym.scores import ScoreAction, VectorScoreAction
 from rmab.gym.vector import RmabVectorEnv
+from rmab.tasks import FAMILIES as _FAMILIES
 
 __all__ = ["RmabEnv", "RmabVectorEnv", "ScoreAction", "VectorScoreAction", "play"]
 

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray
 from rmab.errors import ModelError
-from rmab.families import Task
-from rmab.families import task as make_task
 from rmab.gym.rounds import OverBudget, Rounds
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
+from rmab.tasks import Task, make_task
 
 Observation = dict[str, Any]
 Action = NDArray[np.int8]
@@ -65,7 +64,7 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
     Parameters
     ----------
     task : Task or str
-        A task, or a name or file as `rmab.task` takes it.
+        A task, or a name or file as `rmab.make_task` takes it.
     adversary : str, optional
         The same as `task@adversary`.
     over_budget : {'draw', 'error'}, default 'draw'
@@ -77,7 +76,7 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
     render_mode : {'ansi'}, optional
         `render()` returns a line of text.
     **options
-        As `rmab.task` takes them: `seed` (of the model), `feedback`, `copies`, and what the task has.
+        As `rmab.make_task` takes them: `seed` (of the model), `feedback`, `copies`, and what the task has.
 
     Raises
     ------

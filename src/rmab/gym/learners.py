@@ -12,7 +12,7 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.checks import as_integer, expect
 from rmab.errors import ModelError
 from rmab.gym.env import Observation, RmabEnv
-from rmab.learning import learner as make_learner
+from rmab.learning import make_learner
 from rmab.learning.base import Learner
 from rmab.play.compiled.selection import select
 from rmab.play.policy import IndexPolicy, Policy, for_episode
@@ -38,7 +38,7 @@ def play(
     env : RmabEnv
         The environment, which may be wrapped, but takes zeros and ones.
     learner : Learner or str
-        A learner, or a name as `rmab.learner` takes it.
+        A learner, or a name as `rmab.make_learner` takes it.
     seed : int, default 0
         Of the environment and of the learner.
     episodes : int, optional

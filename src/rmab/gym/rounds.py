@@ -16,7 +16,6 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.checks import as_floats, as_integer, expect
 from rmab.common.memory import check_memory
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
-from rmab.families import Task
 from rmab.gym.compiled.rounds import begin_rounds, step_rounds, top_rounds
 from rmab.model.problem import checked_reward
 from rmab.model.time import shape_of
@@ -26,7 +25,8 @@ from rmab.play.policy import Policy
 from rmab.play.simulation import phases_first, start_of
 from rmab.runs.luck import REHEARSAL, SIMULATOR, luck_of
 from rmab.runs.visits import count_visits, rehearsed
-from rmab.solvers.fluid.fluid import fluid
+from rmab.solvers.fluid.fluid import solve_fluid
+from rmab.tasks import Task
 
 OverBudget = Literal["draw", "error"]
 OPTIONS = ("episode_number", "policy")  # of a reset
@@ -166,13 +166,13 @@ class Rounds:
         return Feedback.reveal(self.view, self.episode, self._trajectory(r), self._reward(r))
 
     def bound(self, r: int = 0) -> float:
-        """Return what no policy can beat on average in this episode of a round (`rmab.fluid`); kept for scripted rewards."""
+        """Return the fluid bound of this episode of a round; no policy beats it on average. Cached for scripted rewards."""
         if not self._rewards:
             raise ModelError("there is no episode yet: reset begins one")
         if self.task.adversary.adaptive:
-            return fluid(self.task.problem, self._reward(r)).bound
+            return solve_fluid(self.task.problem, self._reward(r)).bound
         if self.episode not in self._bounds:
-            self._bounds[self.episode] = fluid(self.task.problem, self._reward(r)).bound
+            self._bounds[self.episode] = solve_fluid(self.task.problem, self._reward(r)).bound
         return self._bounds[self.episode]
 
     def _time(self, seeds: Sequence[int] | None, asked: int | None) -> tuple[int, int]:

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.errors import ModelError
-from rmab.families import Task
 from rmab.gym.env import Action, Observation, made_task, spaces_of, told_bound
 from rmab.gym.rounds import OverBudget, Rounds
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
+from rmab.tasks import Task
 
 
 class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):

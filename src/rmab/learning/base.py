@@ -30,7 +30,7 @@ Feedbacks = Literal["bandit", "full"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(ReadOnly):
+class EpisodePlan(ReadOnly):
     """What a learner will do in the coming episode.
 
     Parameters
@@ -50,8 +50,8 @@ class Plan(ReadOnly):
     Examples
     --------
     >>> import rmab
-    >>> learner = rmab.learner("random")
-    >>> learner.plan(learner.begin(rmab.task("cpap").view()))
+    >>> learner = rmab.make_learner("random")
+    >>> learner.plan(learner.begin(rmab.make_task("cpap").view()))
     Plan(IndexPolicy, 0 iterations)
     """
 
@@ -90,10 +90,10 @@ class Learner(Configured, ABC):
     ...         return {}
     ...     def decide(self, state):
     ...         first = np.arange(state.view.arms)[::-1, np.newaxis] + np.zeros(state.view.states)
-    ...         return rmab.Plan(rmab.IndexPolicy(first, state.view.budget))
+    ...         return rmab.EpisodePlan(rmab.IndexPolicy(first, state.view.budget))
     ...     def update(self, state, feedback):
     ...         return {}
-    >>> rmab.run(rmab.task("cpap", episodes=2), Stubborn()).activations
+    >>> rmab.run(rmab.make_task("cpap", episodes=2), Stubborn()).activations
     array([500, 500])
     """
 
@@ -171,7 +171,7 @@ class Learner(Configured, ABC):
         start: ArrayLike | None = None,
         budget: ArrayLike | None = None,
         horizon: int | None = None,
-    ) -> Plan:
+    ) -> EpisodePlan:
         """Return the plan of the coming episode, in the situation at hand.
 
         A programme that goes on where it stopped says so at every call: ``plan(state, start=feedback.states[-1])``.
@@ -223,7 +223,7 @@ class Learner(Configured, ABC):
         """Override: return the arrays to keep before the first episode."""
 
     @abstractmethod
-    def decide(self, state: State) -> Plan:
+    def decide(self, state: State) -> EpisodePlan:
         """Override: return the plan of the coming episode, a function of the state alone."""
 
     @abstractmethod
@@ -233,7 +233,7 @@ class Learner(Configured, ABC):
         The feedback was checked.
         """
 
-    def decide_in(self, state: State, view: View) -> Plan:  # noqa: ARG002
+    def decide_in(self, state: State, view: View) -> EpisodePlan:  # noqa: ARG002
         """Override to plan for any situation: return the plan where `view` has the start, budget and horizon at hand.
 
         It is a function of the two alone. Unless it is written, every situation but the view's own is a ModelError.

@@ -9,9 +9,9 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.forks import cached_property
-from rmab.learning.base import Learner, Plan
+from rmab.learning.base import EpisodePlan, Learner
+from rmab.learning.components import OBSERVING, Counting, Exploration, add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.kept import MOST, Declared, Kept, masses, whole
-from rmab.learning.parts import OBSERVING, Counting, Exploration, add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.pools import Pools
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View
@@ -128,15 +128,15 @@ class IndexLearner(Learner):
         arrays = {"counts": self.counting.begin(pools), **begin_means(pools, self.window(view))}
         return {**arrays, **self._prepared(pools, view, arrays, 0, seed)}
 
-    def decide_in(self, state: State, view: View) -> Plan:
+    def decide_in(self, state: State, view: View) -> EpisodePlan:
         """Make the index again, for this situation: counts and means depend on none."""
         made = self._prepared(Pools.of(view), state.view, state.arrays, state.episode, state.seed)
         return self.decide(replace(state, view=view, arrays={**state.arrays, **made}))
 
-    def decide(self, state: State) -> Plan:
+    def decide(self, state: State) -> EpisodePlan:
         """Activate the highest indices."""
         policy, mass = IndexPolicy(self.table(state), state.view.budget), state.arrays.get("mass")
-        return Plan(policy) if mass is None else Plan(policy, mass, Pools.of(state.view).block_of)
+        return EpisodePlan(policy) if mass is None else EpisodePlan(policy, mass, Pools.of(state.view).block_of)
 
     def update(self, state: State, feedback: Feedback) -> Arrays:
         """Count, average, and make a new index; nothing after a learner has committed itself."""

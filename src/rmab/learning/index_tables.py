@@ -7,7 +7,7 @@ from rmab.learning.pools import Pools
 from rmab.model.time import parted
 from rmab.model.view import View
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.fluid.optimistic import optimistic_fluid
+from rmab.solvers.fluid.optimistic import solve_optimistic_fluid
 from rmab.solvers.whittle.index import arm_whittle
 
 TOLERANCE = 1e-4  # of the fluid LP: kernels are estimates
@@ -19,7 +19,7 @@ def lagrangian_table(pools: Pools, kernels: FloatArray, reward: FloatArray) -> F
     start = pools.begins * pools.weights[:, np.newaxis]
     size = (pools.start, view.budget, view.horizon, pools.weights)
     known, pays = parted(kernels, view.phases), parted(reward, view.phases)
-    prices = optimistic_fluid(known, known, pays, *size, phase_of=view.phase_of, tolerance=TOLERANCE).prices
+    prices = solve_optimistic_fluid(known, known, pays, *size, phase_of=view.phase_of, tolerance=TOLERANCE).prices
     blocks = Blocks(kernels, reward, start, pools.block_of, view.steps)
     return np.asarray(blocks.advantage(prices)[pools.block_of])
 

@@ -20,10 +20,10 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
-from rmab.learning.base import Feedbacks, Learner, Plan
+from rmab.learning.base import EpisodePlan, Feedbacks, Learner
+from rmab.learning.components import Episode, Estimate, EveryEpisode, Execution, Looks, Refresh, Rewards, Sets, Step, Stepped
+from rmab.learning.components.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
 from rmab.learning.kept import Declared, Kept, masses, whole
-from rmab.learning.parts import Episode, Estimate, EveryEpisode, Execution, Looks, Refresh, Rewards, Sets, Step, Stepped
-from rmab.learning.parts.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Arrays, Changes, Memory, State
 from rmab.learning.visits import own_occupancy
@@ -115,13 +115,13 @@ class MirrorDescent(Learner):
         """Whether all parts take episodes of any start, budget and horizon."""
         return all(part.anywhere for part in self.parts)
 
-    def decide_in(self, state: State, view: View) -> Plan:
+    def decide_in(self, state: State, view: View) -> EpisodePlan:
         """Plan again for this situation, with what is known: the sets are those of the task, however short the episode."""
         pools, known = Pools.of(view), (state.of("refresh"), state.arrays["sets.counts"], state.episode)
         sets = self._sets(Pools.of(state.view), *known, blocks=pools.group)
         return self._executed(state, pools, self._again(state, pools, sets))
 
-    def decide(self, state: State) -> Plan:
+    def decide(self, state: State) -> EpisodePlan:
         """Execute the plan."""
         pools = Pools.of(state.view)
         return self._executed(state, pools, self._plan(state, pools))
@@ -137,12 +137,12 @@ class MirrorDescent(Learner):
     def _again(self, state: State, pools: Pools, sets: TransitionSets) -> Stepped:
         return check_plan(self._parts.step, pools, self._parts.step.again(state.of("step"), pools, sets))
 
-    def _executed(self, state: State, pools: Pools, plan: Stepped) -> Plan:
+    def _executed(self, state: State, pools: Pools, plan: Stepped) -> EpisodePlan:
         """Return the policy of a plan, its looks included."""
         policy, rest = self._policy(pools, plan), (plan.mass, pools.block_of, plan.iterations, plan.visits)
         del plan  # its shares are in the policy, and may be large
         prices, luck = self._parts.step.prices(state.of("step")), (state.seed, state.episode)
-        return Plan(self._parts.looks.added(state.of("looks"), policy, pools, prices, luck), *rest)
+        return EpisodePlan(self._parts.looks.added(state.of("looks"), policy, pools, prices, luck), *rest)
 
     def _policy(self, pools: Pools, plan: Stepped) -> Policy:
         execute = self._parts.execute.drawing() if plan.drawn else self._parts.execute

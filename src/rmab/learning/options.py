@@ -15,8 +15,7 @@ from functools import cache, partial
 from inspect import cleandoc
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
-from pydantic import Field as Checked
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field as Checked, ValidationError, create_model
 
 from rmab.errors import ModelError
 

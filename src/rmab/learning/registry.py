@@ -1,4 +1,4 @@
-"""Learners by name: `rmab.learner("ucmd")`, and `rmab.learners()` lists them."""
+"""Learners by name: `rmab.make_learner("ucmd")`, and `rmab.list_learners()` lists them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ LEARNERS: dict[str, Entry] = {
 }
 
 
-def learners() -> dict[str, str]:
+def list_learners() -> dict[str, str]:
     """List the learners that come with the library.
 
     Returns
@@ -89,7 +89,7 @@ def learners() -> dict[str, str]:
     Examples
     --------
     >>> import rmab
-    >>> rmab.learners()["random"]
+    >>> rmab.list_learners()["random"]
     'a random set of arms at every step'
     """
     return {name: entry.summary for name, entry in LEARNERS.items()}
@@ -121,13 +121,13 @@ def own_parts(name: str, options: Mapping[str, object]) -> set[str]:
     return {one for one in given if ":" in one}
 
 
-def learner(name: str, **options: object) -> Learner:
+def make_learner(name: str, **options: object) -> Learner:
     """Make a learner by name.
 
     Parameters
     ----------
     name : str
-        One of `rmab.learners()`, or `module:maker` for your own: a Learner class, or a function that returns a learner.
+        One of `rmab.list_learners()`, or `module:maker` for your own: a Learner class, or a function that returns a learner.
     **options
         As `rmab learners NAME` lists them; for your own, whatever the maker takes.
 
@@ -143,7 +143,7 @@ def learner(name: str, **options: object) -> Learner:
     Examples
     --------
     >>> import rmab
-    >>> rmab.learner("ucmd-armab", epsilon=0.1)
+    >>> rmab.make_learner("ucmd-armab", epsilon=0.1)
     UcmdArmab(epsilon=0.1, scale=1.0, rule='fill', rounding='top', zeros='estimated')
     """
     expect(name, str, "the name of a learner")

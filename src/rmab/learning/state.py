@@ -41,7 +41,7 @@ class State(ReadOnly):
     Examples
     --------
     >>> import rmab
-    >>> state = rmab.learner("random").begin(rmab.task("cpap").view())
+    >>> state = rmab.make_learner("random").begin(rmab.make_task("cpap").view())
     >>> state
     State(random, episode 0, 0 arrays)
     """

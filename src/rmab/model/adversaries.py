@@ -53,7 +53,7 @@ ADVERSARIES = (*SCRIPTS, *ANSWERS)
 STRONGER = frozenset(name for name, kind in ANSWERS.items() if kind.foresees)  # than the paper's: they see the plan
 
 
-def adversary(name: str, model: RewardModel, episodes: int, rng: np.random.Generator) -> Adversary:
+def make_adversary(name: str, model: RewardModel, episodes: int, rng: np.random.Generator) -> Adversary:
     """Make an adversary by name.
 
     Parameters
@@ -82,7 +82,7 @@ def adversary(name: str, model: RewardModel, episodes: int, rng: np.random.Gener
     --------
     >>> import numpy as np, rmab
     >>> model = rmab.RewardModel(np.ones((1, 2, 2, 2)), low=0, high=2)
-    >>> ramp = rmab.adversary("ramp", model, episodes=5, rng=np.random.default_rng(0))
+    >>> ramp = rmab.make_adversary("ramp", model, episodes=5, rng=np.random.default_rng(0))
     >>> [float(ramp.reward(t)[0, 0, 1]) for t in range(5)]
     [0.5, 0.75, 1.0, 1.25, 1.5]
     """

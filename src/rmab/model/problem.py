@@ -139,7 +139,7 @@ class Problem(ReadOnly):
         Examples
         --------
         >>> import rmab
-        >>> whole = rmab.task("cpap").problem
+        >>> whole = rmab.make_task("cpap").problem
         >>> whole.from_step(30, start=1)
         Problem(Arms(20 arms, 3 states), budget 10, horizon 20)
         """

@@ -76,7 +76,7 @@ class View(ReadOnly):
     Examples
     --------
     >>> import rmab
-    >>> rmab.task("cpap").view()
+    >>> rmab.make_task("cpap").view()
     View(20 arms, 3 states, budget 10, 50 steps, 50 episodes, bandit feedback)
     """
 
@@ -134,7 +134,7 @@ class View(ReadOnly):
         Examples
         --------
         >>> import rmab
-        >>> rmab.task("cpap").view().situated(budget=3, horizon=10)
+        >>> rmab.make_task("cpap").view().situated(budget=3, horizon=10)
         View(20 arms, 3 states, budget 3, 10 steps, 50 episodes, bandit feedback)
         """
         if start is None and budget is None and horizon is None:

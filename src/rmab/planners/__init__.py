@@ -1,1 +1,5 @@
-"""Planners: policies and bounds for a problem whose kernels and reward are known."""
+"""Policies for problems whose dynamics are known."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # the names are in __init__.pyi

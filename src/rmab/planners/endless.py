@@ -18,7 +18,7 @@ from rmab.model.problem import Problem
 from rmab.play.compiled.episodes import step
 from rmab.play.policy import IndexPolicy, Rule, as_places, check_place
 from rmab.solvers.checks import check_one_budget, check_timeless, checked_table
-from rmab.solvers.stationary.average import AverageFluid, average_fluid
+from rmab.solvers.stationary.average import AverageFluid, solve_average_fluid
 
 
 def stationary_index(
@@ -53,8 +53,8 @@ def stationary_index(
     Examples
     --------
     >>> import rmab
-    >>> game = rmab.task("gast-1", arms=10)
-    >>> rmab.stationary_index(game.problem, game.base_reward).table[0].round(3)
+    >>> game = rmab.make_task("gast-1", arms=10)
+    >>> rmab.planners.stationary_index(game.problem, game.base_reward).table[0].round(3)
     array([0.655, 0.308, 0.237])
     """
     made = _planned(problem, reward, plan, "stationary_index")
@@ -88,8 +88,8 @@ class IdPolicy(ReadOnly):
     --------
     >>> import numpy as np
     >>> import rmab
-    >>> game = rmab.task("conveyor", arms=6)
-    >>> policy = rmab.IdPolicy(game.problem, game.base_reward)  # of states 0..7, the plan activates the first four
+    >>> game = rmab.make_task("conveyor", arms=6)
+    >>> policy = rmab.planners.IdPolicy(game.problem, game.base_reward)  # of states 0..7, the plan activates the first four
     >>> policy.act(0, np.array([1, 5, 2, 3, 0, 7]), np.random.default_rng(0))
     array([ True, False,  True,  True, False, False])
     """
@@ -144,9 +144,9 @@ class Ftva(ReadOnly):
     --------
     >>> import numpy as np
     >>> import rmab
-    >>> game, rng = rmab.task("conveyor", arms=100, horizon=1000), np.random.default_rng(0)
-    >>> policy = rmab.Ftva(game.problem, game.base_reward)
-    >>> bound = rmab.average_fluid(game.problem, game.base_reward).bound
+    >>> game, rng = rmab.make_task("conveyor", arms=100, horizon=1000), np.random.default_rng(0)
+    >>> policy = rmab.planners.Ftva(game.problem, game.base_reward)
+    >>> bound = rmab.solvers.solve_average_fluid(game.problem, game.base_reward).bound
     >>> bool(0.8 < rmab.simulate(game.problem, policy, game.base_reward, rng).reward / (1000 * bound) < 1)
     True
     """
@@ -210,11 +210,11 @@ class Following:
 
 
 def _planned(problem: Problem, reward: ArrayLike, plan: AverageFluid | None, name: str) -> AverageFluid:
-    table = checked_table(problem, reward, name)
+    table = checked_table(problem, reward, f"planners.{name}")
     check_timeless(name, problem.phases)
     check_one_budget(name, problem.budget)
     if plan is None:
-        return average_fluid(problem, reward)
+        return solve_average_fluid(problem, reward)
     expect(plan, AverageFluid, "plan")
     plan.check_made_for(problem, table)
     return plan

@@ -58,7 +58,7 @@ def occupancy_index(
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
     >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
-    >>> rmab.occupancy_index(problem, reward).table.shape
+    >>> rmab.planners.occupancy_index(problem, reward).table.shape
     (3, 4, 2)
     """
     made = _planned(problem, reward, plan, "occupancy_index")
@@ -100,7 +100,7 @@ def lagrangian_index(
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
     >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
-    >>> rmab.lagrangian_index(problem, reward).table[0, -2].round(3)  # 0.3 more chance of a reward of 1
+    >>> rmab.planners.lagrangian_index(problem, reward).table[0, -2].round(3)  # 0.3 more chance of a reward of 1
     array([0.3, 0.3])
     """
     if not isinstance(rule, str) or rule not in (*get_args(Rule), "exactly"):
@@ -108,7 +108,7 @@ def lagrangian_index(
     if rule == "exactly":
         if plan is not None:
             raise ModelError("plan: rule 'exactly' makes a plan of its own, in which the budget is used up")
-        table = _obliged(problem, checked_table(problem, reward, "lagrangian_index"))
+        table = _obliged(problem, checked_table(problem, reward, "planners.lagrangian_index"))
         return lagrangian_index(problem, parted(table, problem.phases), rule="fill")
     made = _planned(problem, reward, plan, "lagrangian_index")
     return IndexPolicy(made.advantage[made.blocks.block_of], problem.budget, rule=rule)
@@ -145,10 +145,10 @@ def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True,
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
     >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
-    >>> rmab.myopic_index(problem, reward).table[0].round(3)[:, 0]  # of state 0, step by step
+    >>> rmab.planners.myopic_index(problem, reward).table[0].round(3)[:, 0]  # of state 0, step by step
     array([0.3, 0.3, 0.3, 0. ])
     """
-    table = checked_table(problem, reward, "myopic_index")
+    table = checked_table(problem, reward, "planners.myopic_index")
     expect(lookahead, bool, "lookahead")
     table -= table.min(axis=(1, 2), keepdims=True)  # a constant changes no index, but rounding
     _check_table("myopic_index", problem)
@@ -189,11 +189,11 @@ def round_robin(problem: Problem, *, episode: int = 0) -> IndexPolicy:
     --------
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
-    >>> policy = rmab.round_robin(rmab.Problem(arms, 0, 1, 4))
+    >>> policy = rmab.planners.round_robin(rmab.Problem(arms, 0, 1, 4))
     >>> policy.table[:, :, 0].argmax(axis=0)  # the arm that is active at each step
     array([0, 1, 2, 0])
     """
-    check_problem(problem, "round_robin")
+    check_problem(problem, "planners.round_robin")
     _check_table("round_robin", problem)
     table = turns(problem.arms.count, problem.arms.states, problem.budgets, as_integer(episode, "episode"))
     return IndexPolicy(table, problem.budget, rule="at-most")
@@ -229,12 +229,12 @@ def random_policy(problem: Problem) -> IndexPolicy:
     --------
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
-    >>> policy = rmab.random_policy(rmab.Problem(arms, 0, 2, 4))
+    >>> policy = rmab.planners.random_policy(rmab.Problem(arms, 0, 2, 4))
     >>> import numpy as np
     >>> int(policy.act(0, np.array([0, 0, 0]), np.random.default_rng(0)).sum())
     2
     """
-    check_problem(problem, "random_policy")
+    check_problem(problem, "planners.random_policy")
     return IndexPolicy(np.ones((problem.arms.count, problem.arms.states)), problem.budget)
 
 
@@ -254,6 +254,6 @@ def _check_table(name: str, problem: Problem) -> None:
 
 
 def _planned(problem: Problem, reward: ArrayLike, plan: Fluid | None, name: str) -> Fluid:
-    table = checked_table(problem, reward, name)
+    table = checked_table(problem, reward, f"planners.{name}")
     _check_table(name, problem)
     return plan_of(problem, table, plan)

@@ -47,7 +47,7 @@ def joint_visits(problem: Problem, reward: FloatArray) -> FloatArray:
     --------
     >>> import rmab
     >>> from rmab.planners.joint import joint_visits
-    >>> game = rmab.task("turns", episodes=3)
+    >>> game = rmab.make_task("turns", episodes=3)
     >>> joint_visits(game.problem, game.reward(0))[:, 0, 1]  # who pays is activated at all five steps
     array([5., 0.])
     """

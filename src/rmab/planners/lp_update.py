@@ -45,7 +45,7 @@ class LpUpdate:
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
     >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
     >>> import numpy as np
-    >>> policy = rmab.LpUpdate(problem, reward)
+    >>> policy = rmab.planners.LpUpdate(problem, reward)
     >>> int(policy.act(0, np.array([0, 0, 1]), np.random.default_rng(0)).sum())
     1
     """
@@ -56,7 +56,7 @@ class LpUpdate:
     _free: list[FluidLp] = field(init=False, repr=False)  # solvers that no call uses just now
 
     def __init__(self, problem: Problem, reward: ArrayLike) -> None:
-        table = checked_table(problem, reward, "LpUpdate")
+        table = checked_table(problem, reward, "planners.LpUpdate")
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "reward", frozen(parted(table, problem.phases)))
         object.__setattr__(self, "blocks", Blocks.of(problem, table))

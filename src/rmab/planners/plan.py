@@ -21,13 +21,13 @@ from rmab.planners.race import CANDIDATES, Candidate, Race, Told
 from rmab.play.policy import Policy
 from rmab.play.simulation import simulate_many
 from rmab.solvers.checks import checked_table
-from rmab.solvers.fluid.fluid import Fluid, fluid
+from rmab.solvers.fluid.fluid import Fluid, solve_fluid
 
 PROOF = 1  # key of the luck that measures the winner
 
 
 @dataclass(frozen=True, eq=False)
-class Planned:
+class PlanResult:
     """The best policy that was found, as `rmab.plan` returns it.
 
     Attributes
@@ -80,7 +80,7 @@ def plan(
     rounds: int = 100,
     seed: int = 0,
     told: Told | None = None,
-) -> Planned:
+) -> PlanResult:
     """Find the best policy for a problem whose kernels and rewards are known.
 
     Parameters
@@ -133,14 +133,14 @@ def plan(
         raise ModelError(f"told must be a function of a line, got {type(told).__name__}")
     tell = told or _nothing
     tell("solving the fluid plan")
-    made = fluid(problem, table)
+    made = solve_fluid(problem, table)
     race = Race(problem, table, made.bound, luck, tell)
     for name in names:
         race.enter(name, made)
     best = race.run(most)
     tell(f"measuring {best}")
     proof = simulate_many(problem, race.policies[best], table, np.random.default_rng((luck, PROOF)), most)
-    return Planned(best, race.policies[best], proof.mean, proof.stderr, made.bound, race.standing(best), made)
+    return PlanResult(best, race.policies[best], proof.mean, proof.stderr, made.bound, race.standing(best), made)
 
 
 def _nothing(line: str) -> None:

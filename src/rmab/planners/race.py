@@ -14,7 +14,7 @@ from rmab.model.problem import Problem
 from rmab.planners.endless import Ftva, IdPolicy, stationary_index
 from rmab.planners.indices import lagrangian_index, occupancy_index
 from rmab.planners.rolling import Rolling
-from rmab.planners.whittle import Whittle, whittle, whittle_finite
+from rmab.planners.whittle import WhittleResult, finite_whittle_index, whittle_index
 from rmab.play.policy import Policy
 from rmab.play.simulation import simulate_many
 from rmab.solvers.fluid.fluid import Fluid
@@ -28,7 +28,7 @@ Maker = Callable[[Problem, FloatArray, Fluid], Policy]
 Told = Callable[[str], None]
 
 
-def _indexable(found: Whittle) -> Policy:
+def _indexable(found: WhittleResult) -> Policy:
     if not found.indexable.all():
         raise ModelError(f"{int((~found.indexable).sum())} of {found.indexable.size} arms are not indexable")
     return found.policy()
@@ -39,8 +39,8 @@ CANDIDATES: dict[str, Maker] = {
     "occupancy": lambda problem, reward, plan: occupancy_index(
         problem, reward, plan=plan, rule="at-most", rounding="dependent"
     ),
-    "whittle": lambda problem, reward, _: _indexable(whittle(problem, reward)),
-    "whittle-finite": lambda problem, reward, _: _indexable(whittle_finite(problem, reward)),
+    "whittle": lambda problem, reward, _: _indexable(whittle_index(problem, reward)),
+    "whittle-finite": lambda problem, reward, _: _indexable(finite_whittle_index(problem, reward)),
     "rolling": lambda problem, reward, plan: Rolling(problem, reward, plan=plan),
     "stationary": lambda problem, reward, _: stationary_index(problem, reward),
     "id": lambda problem, reward, _: IdPolicy(problem, reward),

@@ -1,7 +1,7 @@
 """The rolling plan: at every step, plan the next few steps again from the states that really occurred.
 
 As LP-update (Gast, Gaujal & Yan 2023) does, but quicker: it looks ahead over a window, behind which a state is worth what
-the fluid plan of the whole episode says, and its plan is softened (`rmab.soften`), so that it is a smooth function of the
+the fluid plan of the whole episode says, and its plan is softened (`soften`), so that it is a smooth function of the
 prices and starts from those of the step before.
 """
 
@@ -59,7 +59,7 @@ class Rolling:
     >>> import numpy as np, rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
     >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
-    >>> policy = rmab.Rolling(problem, reward)
+    >>> policy = rmab.planners.Rolling(problem, reward)
     >>> int(policy.act(0, np.array([0, 0, 1]), np.random.default_rng(0)).sum())
     1
     """
@@ -72,7 +72,7 @@ class Rolling:
     _beta: float = field(repr=False)
 
     def __init__(self, problem: Problem, reward: ArrayLike, *, window: int = WINDOW, plan: Fluid | None = None) -> None:
-        table = checked_table(problem, reward, "Rolling")
+        table = checked_table(problem, reward, "planners.Rolling")
         steps = as_integer(window, "window")
         if steps < 1:
             raise ModelError(f"window must be at least 1, got {steps}")

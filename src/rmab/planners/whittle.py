@@ -22,8 +22,8 @@ from rmab.solvers.whittle.index import arm_whittle, arm_whittle_finite
 
 
 @dataclass(frozen=True, eq=False)
-class Whittle(ReadOnly):
-    """Whittle indices of a problem's arms, as `rmab.whittle` and `rmab.whittle_finite` return them.
+class WhittleResult(ReadOnly):
+    """Whittle indices of a problem's arms, as `whittle_index` and `finite_whittle_index` return them.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Whittle(ReadOnly):
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
     >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
-    >>> rmab.whittle(problem, reward).policy(rule="at-most").budget
+    >>> rmab.planners.whittle_index(problem, reward).policy(rule="at-most").budget
     1
     """
 
@@ -58,7 +58,7 @@ class Whittle(ReadOnly):
         return IndexPolicy(self.index, self.budget, rule=rule)
 
 
-def whittle(problem: Problem, reward: ArrayLike, *, discount: float | None = None) -> Whittle:
+def whittle_index(problem: Problem, reward: ArrayLike, *, discount: float | None = None) -> WhittleResult:
     """Compute the Whittle indices of an endless horizon.
 
     Parameters
@@ -85,11 +85,11 @@ def whittle(problem: Problem, reward: ArrayLike, *, discount: float | None = Non
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
     >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
-    >>> rmab.whittle(problem, reward).index[0].round(3)
+    >>> rmab.planners.whittle_index(problem, reward).index[0].round(3)
     array([0.5, 0.5])
     """
-    blocks = Blocks.of(problem, checked_table(problem, reward, "whittle"))
-    check_timeless("whittle", problem.phases, "rmab.whittle_finite takes them")
+    blocks = Blocks.of(problem, checked_table(problem, reward, "planners.whittle_index"))
+    check_timeless("whittle", problem.phases, "rmab.planners.finite_whittle_index takes them")
     ahead = problem.discount if discount is None else as_share(discount, "discount")
     index, indexable = np.zeros((len(blocks.kernels), problem.arms.states)), np.ones(len(blocks.kernels), dtype=bool)
     for n in np.unique(blocks.block_of, return_index=True)[1]:
@@ -103,7 +103,7 @@ def whittle(problem: Problem, reward: ArrayLike, *, discount: float | None = Non
     return _spread(index, indexable, problem, blocks)
 
 
-def whittle_finite(problem: Problem, reward: ArrayLike) -> Whittle:
+def finite_whittle_index(problem: Problem, reward: ArrayLike) -> WhittleResult:
     """Compute the Whittle indices of every step of a finite horizon, exactly: the price is the same from there to the last.
 
     Parameters
@@ -128,10 +128,10 @@ def whittle_finite(problem: Problem, reward: ArrayLike) -> Whittle:
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
     >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
-    >>> rmab.whittle_finite(problem, reward).index[0, :, 0].round(3)  # of state 0, step by step
+    >>> rmab.planners.finite_whittle_index(problem, reward).index[0, :, 0].round(3)  # of state 0, step by step
     array([0.468, 0.42 , 0.3  , 0.   ])
     """
-    blocks = Blocks.of(problem, checked_table(problem, reward, "whittle_finite"))
+    blocks = Blocks.of(problem, checked_table(problem, reward, "planners.finite_whittle_index"))
     bytes_needed = 8.0 * problem.arms.count * problem.horizon * problem.arms.states
     check_memory(f"whittle_finite of {problem.arms.count} arms and {problem.horizon} steps", bytes_needed)
     index = np.zeros((blocks.count, problem.horizon, problem.arms.states))
@@ -144,6 +144,6 @@ def whittle_finite(problem: Problem, reward: ArrayLike) -> Whittle:
     return _spread(index, indexable, problem, blocks)
 
 
-def _spread(index: FloatArray, indexable: BoolArray, problem: Problem, blocks: Blocks) -> Whittle:
+def _spread(index: FloatArray, indexable: BoolArray, problem: Problem, blocks: Blocks) -> WhittleResult:
     """Give every arm what its block has."""
-    return Whittle(frozen(index[blocks.block_of]), frozen(indexable[blocks.block_of]), problem.budget)
+    return WhittleResult(frozen(index[blocks.block_of]), frozen(indexable[blocks.block_of]), problem.budget)

@@ -59,7 +59,7 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
     >>> import rmab
     >>> stay = rmab.Arms.identical([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]], 3)
     >>> problem = rmab.Problem(stay, start=0, budget=1, horizon=3)
-    >>> rmab.simulate(problem, rmab.random_policy(problem), np.ones((3, 2, 2)), np.random.default_rng(0))
+    >>> rmab.simulate(problem, rmab.planners.random_policy(problem), np.ones((3, 2, 2)), np.random.default_rng(0))
     Trajectory(3 steps, 3 arms, reward 9)
     """
     table = _checked(problem, policy, reward, rng)
@@ -101,8 +101,8 @@ def simulate_many(
     --------
     >>> import numpy as np
     >>> import rmab
-    >>> game = rmab.task("cpap")
-    >>> policy = rmab.random_policy(game.problem)
+    >>> game = rmab.make_task("cpap")
+    >>> policy = rmab.planners.random_policy(game.problem)
     >>> batch = rmab.simulate_many(game.problem, policy, game.base_reward, np.random.default_rng(0), 100)
     >>> batch.rewards.shape
     (100,)

@@ -14,14 +14,14 @@ import numpy as np
 
 import rmab
 from rmab.common.files import write_atomically
-from rmab.data.checks import Check
-from rmab.data.effects import Effect, effects_of
-from rmab.data.evaluation import Estimate, Evaluation
-from rmab.data.fit import Fit
-from rmab.data.reach import Reach, reach_of
-from rmab.data.significance import FINE
-from rmab.data.weekly import WeeklyList
+from rmab.decisions.reach import Reach, reach_of
+from rmab.decisions.weekly import WeeklyList
 from rmab.errors import FileError, RmabError
+from rmab.estimation.checks import Check
+from rmab.estimation.effects import Effect, effects_of
+from rmab.estimation.evaluation import Estimate, Evaluation
+from rmab.estimation.fit import Fit
+from rmab.estimation.significance import FINE
 
 LISTED, GROUPS = 25, 40  # rows of the list and of groups that are shown
 SELDOM = 0.95  # part of a group that gets nothing, beyond which it is never reached

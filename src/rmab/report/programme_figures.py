@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rmab.data.effects import Effect
-from rmab.data.evaluation import Estimate, Evaluation
-from rmab.data.reach import Reach
+from rmab.decisions.reach import Reach
+from rmab.estimation.effects import Effect
+from rmab.estimation.evaluation import Estimate, Evaluation
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#9aa0a6"
 STYLE = {

@@ -1,1 +1,5 @@
-"""A learner plays a task: the run, and what it is held against."""
+"""One run of a learner on a task, and its regret."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # the names are in __init__.pyi

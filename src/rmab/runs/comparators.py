@@ -39,7 +39,7 @@ from rmab.planners.joint import few_joint_states, joint_visits
 from rmab.play.policy import IndexPolicy
 from rmab.play.simulation import simulate_visits
 from rmab.solvers.compiled.dynamics import forward
-from rmab.solvers.fluid.fluid import Fluid, fluid
+from rmab.solvers.fluid.fluid import Fluid, solve_fluid
 
 Comparator = Literal["O1", "O2", "O3"]
 
@@ -62,8 +62,8 @@ class Comparators:
     --------
     >>> import numpy as np
     >>> import rmab
-    >>> game = rmab.task("cpap", episodes=2)
-    >>> comparators = rmab.Comparators(game.problem, np.stack([game.reward(0), game.reward(1)]))
+    >>> game = rmab.make_task("cpap", episodes=2)
+    >>> comparators = rmab.runs.Comparators(game.problem, np.stack([game.reward(0), game.reward(1)]))
     >>> comparators
     Comparators(Problem(Arms(20 arms, 3 states), budget 10, horizon 50), 2 episodes)
     >>> comparators.per_episode("O1").shape
@@ -88,7 +88,7 @@ class Comparators:
     @cached_property
     def plan(self) -> Fluid:
         """The solution of the fluid LP of the summed rewards."""
-        return fluid(self.problem, self.rewards.sum(axis=0))
+        return solve_fluid(self.problem, self.rewards.sum(axis=0))
 
     @cached_property
     def visits(self) -> FloatArray:
@@ -152,7 +152,7 @@ class Comparators:
             scale = float(np.abs(reward).max()) or 1.0
             key = np.round(reward / scale, 12).tobytes()
             if key not in known:
-                known[key] = fluid(self.problem, reward / scale).bound
+                known[key] = solve_fluid(self.problem, reward / scale).bound
             bounds[t] = scale * known[key]
         return frozen(bounds)
 
@@ -221,7 +221,7 @@ def theory_curve(view: View, epsilon: float = 0.05) -> FloatArray:
     Examples
     --------
     >>> import rmab
-    >>> rmab.theory_curve(rmab.task("cpap", episodes=3).view()).round()
+    >>> rmab.runs.theory_curve(rmab.make_task("cpap", episodes=3).view()).round()
     array([15445., 22069., 27186.])
     """
     expect(view, View, "view")

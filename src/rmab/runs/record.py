@@ -10,15 +10,15 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly
 from rmab.common.forks import cached_property
-from rmab.families import Task
 from rmab.learning.state import State
 from rmab.runs.comparators import Comparator, Comparators
+from rmab.tasks import Task
 
 ROUNDING = 1e-9  # of what was earned: chance that loses less loses nothing
 
 
 @dataclass(frozen=True, eq=False)
-class Run(ReadOnly):
+class RunResult(ReadOnly):
     """What happened in a run, episode by episode, as `run` returns it.
 
     Attributes
@@ -51,7 +51,7 @@ class Run(ReadOnly):
     Examples
     --------
     >>> import rmab
-    >>> run = rmab.run(rmab.task("cpap", episodes=3), "random")
+    >>> run = rmab.run(rmab.make_task("cpap", episodes=3), "random")
     >>> run.reward.shape, run.regret("O1").shape
     ((3,), (3,))
     """

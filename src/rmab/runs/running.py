@@ -14,9 +14,8 @@ from rmab.common.checks import as_integer, expect
 from rmab.common.files import SUFFIXES
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError
-from rmab.families import Task, load_task, task
-from rmab.learning import learner as make_learner
-from rmab.learning.base import Learner, Plan
+from rmab.learning import make_learner
+from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.state import State
 from rmab.model.problem import Problem
 from rmab.model.time import by_phase, parted, shape_of
@@ -26,8 +25,9 @@ from rmab.play.outcomes import Trajectory
 from rmab.play.policy import Policy
 from rmab.play.simulation import simulate
 from rmab.runs.luck import REHEARSAL, SIMULATOR, luck_of
-from rmab.runs.record import Run
+from rmab.runs.record import RunResult
 from rmab.runs.visits import count_visits, rehearsed
+from rmab.tasks import Task, make_task
 
 FULL_INFORMATION = "sees all rewards of an episode"
 
@@ -54,15 +54,15 @@ def run(
     *,
     feedback: FeedbackMode | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Run:
+) -> RunResult:
     """Let a learner play all episodes of a task. The same task, learner and seed give the same run, byte for byte.
 
     Parameters
     ----------
     task_or_name : Task or str
-        A task; or a name as `rmab.task` takes it, made from the seed of the run.
+        A task; or a name as `rmab.make_task` takes it, made from the seed of the run.
     learner : Learner or str
-        A learner, or a name as `rmab.learner` takes it.
+        A learner, or a name as `rmab.make_learner` takes it.
     seed : int, optional
         Of the learner and of the arms' transitions, 0 or more.
     feedback : {'bandit', 'active', 'full'}, optional
@@ -83,7 +83,7 @@ def run(
     Examples
     --------
     >>> import rmab
-    >>> game = rmab.task("cpap", arms=4, budget=2, horizon=5, episodes=3)
+    >>> game = rmab.make_task("cpap", arms=4, budget=2, horizon=5, episodes=3)
     >>> played = rmab.run(game, "random", seed=1)
     >>> played.reward.shape, played.activations
     ((3,), array([10, 10, 10]))
@@ -118,7 +118,7 @@ def run(
 
 def _made(name: str, seed: int) -> Task:
     """Make a task by name from the seed, or read it from a file, which has no seed."""
-    return load_task(name) if Path(name).suffix in SUFFIXES else task(name, seed=seed)
+    return Task.load(name) if Path(name).suffix in SUFFIXES else make_task(name, seed=seed)
 
 
 class _Loop:
@@ -143,7 +143,7 @@ class _Loop:
         self.rewards[t] = chosen
         return chosen
 
-    def record(self, t: int, plan: Plan, episode: Trajectory, estimate: FloatArray | None, begin: float) -> None:
+    def record(self, t: int, plan: EpisodePlan, episode: Trajectory, estimate: FloatArray | None, begin: float) -> None:
         self.floats["seconds"][t] = time.perf_counter() - begin
         problem = self.task.problem
         count_visits(problem, episode, self.visits)
@@ -160,16 +160,16 @@ class _Loop:
         self.floats["planned"][t] = (expected * self.rewards[t]).sum()
         self.floats["believed"][t] = (expected * estimate).sum()
 
-    def finished(self, player: Learner, state: State) -> Run:
+    def finished(self, player: Learner, state: State) -> RunResult:
         arrays = {name: frozen(array) for name, array in {**self.floats, **self.whole}.items()}
         estimates = None if self.estimates is None else frozen(self.estimates)
         told = (player.privileged, FULL_INFORMATION if self.task.feedback == "full" else "")
         privileged = " and ".join(filter(None, told))
         head = (self.task, player.signature, privileged, self.seed)
-        return Run(*head, rewards=frozen(self.rewards), estimates=estimates, state=state, **arrays)  # type: ignore[arg-type]
+        return RunResult(*head, rewards=frozen(self.rewards), estimates=estimates, state=state, **arrays)  # type: ignore[arg-type]
 
 
-def expected_visits(plan: Plan, problem: Problem) -> FloatArray | None:
+def expected_visits(plan: EpisodePlan, problem: Problem) -> FloatArray | None:
     """(N, S, 2), or (N, K, S, 2) with phases: how often the plan has an arm in a state under an action; None if unknown."""
     if plan.block_of is None:
         return None

@@ -1,1 +1,5 @@
-"""The numerical solvers, a room each, with its compiled code beside it."""
+"""Bounds and plans for known dynamics, projections onto occupancy measures: each with its certificate."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # the names are in __init__.pyi

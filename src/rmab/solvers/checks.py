@@ -10,10 +10,10 @@ from rmab.model.problem import Problem, checked_reward
 
 
 def check_problem(problem: object, name: str, wanted: str = "a problem", arguments: str = "task.problem") -> None:
-    """Raise ModelError unless this is a Problem, in the words of the function `name`."""
+    """Raise ModelError unless this is a Problem; `name` is the function's public name, as `solvers.solve_fluid`."""
     if not isinstance(problem, Problem):
         call = f"rmab.{name}({arguments})"
-        raise ModelError(f"{name} wants {wanted}, not {type(problem).__name__}; for a task, call {call}")
+        raise ModelError(f"{name.rpartition('.')[2]} wants {wanted}, not {type(problem).__name__}; for a task, call {call}")
 
 
 def checked_table(problem: Problem, reward: ArrayLike, name: str) -> FloatArray:

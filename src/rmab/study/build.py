@@ -14,11 +14,11 @@ from typing import Any
 from rmab.common.files import SUFFIXES
 from rmab.common.own import own_modules, source_digest
 from rmab.errors import FileError, ModelError
-from rmab.families import FAMILIES, Task, declared_options, task
 from rmab.learning.base import Learner
-from rmab.learning.registry import LEARNERS, learner, option_faults, own_parts
+from rmab.learning.registry import LEARNERS, make_learner, option_faults, own_parts
 from rmab.runs.running import feedback_of
 from rmab.study.entries import Given, LearnerSpec, TaskSpec
+from rmab.tasks import FAMILIES, Task, declared_options, make_task
 
 Fault = tuple[tuple[str, ...], str]  # where in the table, and what
 _FINE: set[tuple[str, ...]] = set()  # entries of which this process knows that they can be built
@@ -67,12 +67,12 @@ def source_of(spec: TaskSpec | LearnerSpec, *, on_disk: bool = False) -> str | N
 
 @lru_cache(maxsize=2)  # tasks can be large, and are played round by round
 def _task(name: str, options: str, seed: int | None, source: str | None) -> Task:  # noqa: ARG001  (another source is another task)
-    return task(name, seed=seed, **json.loads(options))
+    return make_task(name, seed=seed, **json.loads(options))
 
 
 @lru_cache(maxsize=256)
 def _learner(name: str, options: str, source: str | None) -> Learner:  # noqa: ARG001
-    return learner(name, **json.loads(options))
+    return make_learner(name, **json.loads(options))
 
 
 def _text(options: Mapping[str, Given]) -> str:

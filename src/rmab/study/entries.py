@@ -32,7 +32,7 @@ class TaskSpec(BaseModel):
     Parameters
     ----------
     name : str
-        As `rmab.task` takes it: a built-in name, `module:maker` of your own, or the path of a task file.
+        As `rmab.make_task` takes it: a built-in name, `module:maker` of your own, or the path of a task file.
     label : str, optional
         What tables and figures call it; the name by default.
     options : dict, optional
@@ -77,7 +77,7 @@ class LearnerSpec(BaseModel):
     Parameters
     ----------
     name : str
-        As `rmab.learner` takes it: a built-in name, or `module:maker` of your own.
+        As `rmab.make_learner` takes it: a built-in name, or `module:maker` of your own.
     label : str, optional
         What tables and figures call it; name, options and feedback by default.
     options : dict, optional

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from rmab.runs.comparators import theory_curve
-from rmab.runs.record import Run
+from rmab.runs.record import RunResult
 from rmab.runs.running import run
 from rmab.study.build import learner_of, task_of
 from rmab.study.origin import origin
@@ -52,7 +52,7 @@ def attempt_text(text: str, engine: str) -> tuple[bytes | None, str, str]:
     return attempt(Job.from_text(text), engine)
 
 
-def _tidy(job: Job, played: Run) -> pa.Table:
+def _tidy(job: Job, played: RunResult) -> pa.Table:
     game, view = played.task, played.task.view()
     constant: dict[str, Any] = {
         "id": job.id,

@@ -43,7 +43,7 @@ def check_adversary(adversary: Adversary) -> None:
     >>> import numpy as np, rmab
     >>> from rmab.testing import check_adversary
     >>> model = rmab.RewardModel(np.ones((1, 2, 2, 2)), low=0, high=2)
-    >>> check_adversary(rmab.adversary("noisy", model, 10, np.random.default_rng(0)))
+    >>> check_adversary(rmab.make_adversary("noisy", model, 10, np.random.default_rng(0)))
     """
     require(isinstance(adversary, Adversary), f"kind: {type(adversary).__name__} is not a subclass of rmab.Adversary")
     rounds = _check_episodes(adversary)

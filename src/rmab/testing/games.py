@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from rmab.common.arrays import FloatArray, frozen
 from rmab.errors import PolicyError
-from rmab.families.definition import Task
-from rmab.learning.base import Plan
+from rmab.learning.base import EpisodePlan
 from rmab.learning.state import State
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
@@ -20,6 +19,7 @@ from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy, for_episode
 from rmab.play.simulation import simulate
+from rmab.tasks.definition import Task
 
 SEED, LUCK = 7, 8  # of the learner, and of the arms
 Print = tuple[Any, ...]
@@ -41,7 +41,7 @@ class Game:
         chosen = [task.reward(t, nowhere) for t in range(min(episodes, task.episodes))]
         return cls(task.problem, task.view(), np.stack(chosen))
 
-    def episode(self, t: int, plan: Plan) -> Feedback:
+    def episode(self, t: int, plan: EpisodePlan) -> Feedback:
         """Play episode t, with the same luck every time."""
         rng = np.random.default_rng((LUCK, t))
         try:
@@ -102,7 +102,7 @@ def of_state(state: State) -> Print:
     return state.learner, state.seed, state.episode, of_fields(state.view), arrays
 
 
-def of_plan(plan: Plan, view: View) -> Print:
+def of_plan(plan: EpisodePlan, view: View) -> Print:
     """Describe a plan: the table of an index policy; of any other, what it does in some states."""
     policy, rest = plan.policy, (exactly(plan.occupancy), exactly(plan.block_of))
     if type(policy) is IndexPolicy:

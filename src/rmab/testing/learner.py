@@ -12,8 +12,7 @@ import numpy as np
 
 from rmab.common.checks import as_integer
 from rmab.errors import FeedbackError, ModelError
-from rmab.families.definition import Task
-from rmab.learning.base import Learner, Plan
+from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.state import State
 from rmab.model.problem import Problem
 from rmab.model.view import View
@@ -21,6 +20,7 @@ from rmab.play.feedback import Feedback
 from rmab.play.outcomes import Trajectory
 from rmab.play.policy import IndexPolicy
 from rmab.runs.running import feedback_of
+from rmab.tasks.definition import Task
 from rmab.testing.games import LUCK, SEED, Game, Print, of_fields, of_plan, of_state, require, small_task
 
 ROUNDING = 1e-6  # indices may differ by this much after arms were relabelled
@@ -90,7 +90,7 @@ def _told(learner: Learner, game: Game) -> Learner:
     return told
 
 
-def _step(learner: Learner, game: Game, state: State, plan: Plan | None = None) -> tuple[State, Feedback]:
+def _step(learner: Learner, game: Game, state: State, plan: EpisodePlan | None = None) -> tuple[State, Feedback]:
     """Play and learn one episode, with this plan or the learner's own, and see that nothing was written on the way."""
     feedback = game.episode(state.episode, learner.plan(state) if plan is None else plan)
     before = of_state(state), of_fields(feedback)
@@ -107,7 +107,7 @@ def _step(learner: Learner, game: Game, state: State, plan: Plan | None = None) 
 
 
 def _play(
-    learner: Learner, game: Game, state: State | None = None, plan: Plan | None = None, end: int | None = None
+    learner: Learner, game: Game, state: State | None = None, plan: EpisodePlan | None = None, end: int | None = None
 ) -> tuple[Course, list[State]]:
     """Play from this state, or from the beginning, to the end; the plan is that of the first episode, if given."""
     course: Course = []

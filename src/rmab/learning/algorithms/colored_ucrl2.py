@@ -24,11 +24,11 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.logs import log_over
 from rmab.errors import ModelError
-from rmab.learning.base import Plan
+from rmab.learning.base import EpisodePlan
+from rmab.learning.components import doubled
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.kept import Declared, Kept, whole
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import doubled
 from rmab.learning.pools import Pools, empirical
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View
@@ -106,10 +106,10 @@ class ColoredUcrl2(IndexLearner):
         joint_plan(*arms, joint_sets(view, known.seed), PASSES, values, choice)
         return {"epoch": visits, "choice": choice, "value": values[0], "estimate": estimate}
 
-    def decide(self, state: State) -> Plan:
+    def decide(self, state: State) -> EpisodePlan:
         """Look the joint state up."""
         sets = joint_sets(state.view, state.seed)
-        return Plan(JointPolicy(state.arrays["choice"], sets, state.view.states))
+        return EpisodePlan(JointPolicy(state.arrays["choice"], sets, state.view.states))
 
 
 def color_widths(

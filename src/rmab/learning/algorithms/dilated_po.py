@@ -27,10 +27,10 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.base import Learner, Plan
+from rmab.learning.base import EpisodePlan, Learner
+from rmab.learning.components import EPSILON, RULE, Doubling, WideBernstein
 from rmab.learning.kept import Declared, Kept, whole
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, RULE, Doubling, WideBernstein
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Arrays, State
 from rmab.learning.visits import bounds, importance, of_blocks, own_occupancy, placed
@@ -81,10 +81,10 @@ class DilatedPo(Learner):
         losses = Kept((pools.weights.size, view.horizon, view.states, 2))
         return {"counts": table, "epoch": table, "losses": losses, "prices": each}
 
-    def decide(self, state: State) -> Plan:
+    def decide(self, state: State) -> EpisodePlan:
         """Execute the probabilities of being active."""
         index = self._share(state)[Pools.of(state.view).block_of]
-        return Plan(IndexPolicy(index, state.view.budget, rule=self.rule, rounding=self.rounding))
+        return EpisodePlan(IndexPolicy(index, state.view.budget, rule=self.rule, rounding=self.rounding))
 
     def update(self, state: State, feedback: Feedback) -> Arrays:
         """Add the losses of the episode, less the bonus, and move the prices."""

@@ -7,13 +7,13 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
+from rmab.learning.components import OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
 from rmab.learning.index_learner import IndexLearner, Known
-from rmab.learning.parts import OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
 from rmab.learning.pools import NO_MASS, Pools, share_of
 from rmab.model.problem import Problem
 from rmab.model.time import parted
 from rmab.solvers.compiled.dynamics import backward
-from rmab.solvers.fluid.optimistic import OptimisticFluid, optimistic_fluid
+from rmab.solvers.fluid.optimistic import OptimisticFluid, solve_optimistic_fluid
 from rmab.solvers.transitions import TransitionSets
 
 OPTIMISM = "reach of kernels (and of optimistic rewards), in units of delta"
@@ -83,7 +83,7 @@ def finite_plan(pools: Pools, sets: TransitionSets, estimate: FloatArray) -> tup
     view, blocks = pools.view, sets.take(pools.group)
     low, high, pays = (parted(one, view.phases) for one in (blocks.low, blocks.high, estimate[pools.payoff]))
     size = (pools.start, view.budget, view.horizon, pools.weights)
-    plan = optimistic_fluid(low, high, pays, *size, phase_of=view.phase_of, tolerance=1e-4)
+    plan = solve_optimistic_fluid(low, high, pays, *size, phase_of=view.phase_of, tolerance=1e-4)
     worth = _worth(plan, np.broadcast_to(pools.by_block(estimate), plan.mass.shape))
     share = np.where(plan.mass.sum(axis=3) > NO_MASS, share_of(plan.mass), worth > 0)
     return plan.mass, ranked(share, worth)

@@ -14,17 +14,17 @@ import numpy as np
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.base import Learner, Plan
+from rmab.learning.base import EpisodePlan, Learner
+from rmab.learning.components import RULE
 from rmab.learning.kept import Declared, Kept
 from rmab.learning.options import configured, option
-from rmab.learning.parts import RULE
 from rmab.learning.state import Arrays, State
 from rmab.model.problem import Problem
 from rmab.model.view import View
 from rmab.planners.indices import lagrangian_index, occupancy_index
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy, Rounding, Rule
-from rmab.solvers.fluid.fluid import fluid
+from rmab.solvers.fluid.fluid import solve_fluid
 
 
 class Told(Learner):
@@ -60,9 +60,9 @@ class Told(Learner):
         """Declare the table."""
         return {"table": Kept((view.arms, view.horizon, view.states))}
 
-    def decide(self, state: State) -> Plan:
+    def decide(self, state: State) -> EpisodePlan:
         """Activate by the table."""
-        return Plan(IndexPolicy(state.arrays["table"], state.view.budget, rule=self.rule, rounding=self.rounding))
+        return EpisodePlan(IndexPolicy(state.arrays["table"], state.view.budget, rule=self.rule, rounding=self.rounding))
 
     def update(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
         """Learn nothing."""
@@ -87,7 +87,7 @@ class Oracle(Told):
     def ranked(self, problem: Problem, rewards: FloatArray) -> FloatArray:
         """(N, H, S) the index of the fluid plan."""
         make = lagrangian_index if self.index == "lagrangian" else occupancy_index
-        return make(problem, rewards, plan=fluid(problem, rewards)).table
+        return make(problem, rewards, plan=solve_fluid(problem, rewards)).table
 
 
 class Chance(Learner):
@@ -100,13 +100,13 @@ class Chance(Learner):
         """Keep nothing."""
         return {}
 
-    def decide_in(self, state: State, view: View) -> Plan:
+    def decide_in(self, state: State, view: View) -> EpisodePlan:
         """Rank all arms alike."""
         return self.decide(state.seen_in(view))
 
-    def decide(self, state: State) -> Plan:
+    def decide(self, state: State) -> EpisodePlan:
         """Rank all arms alike: ties are broken at random."""
-        return Plan(IndexPolicy(np.ones((state.view.arms, state.view.states)), state.view.budget))
+        return EpisodePlan(IndexPolicy(np.ones((state.view.arms, state.view.states)), state.view.budget))
 
     def update(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
         """Learn nothing."""

@@ -25,10 +25,10 @@ from rmab.common.forks import cached_property
 from rmab.common.logs import log_over
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
+from rmab.learning.components import EPSILON, EXECUTIONS, L1, RULE, Doubling, Episode, Revealed, Stepped
 from rmab.learning.kept import Declared, Kept
 from rmab.learning.mirror_descent import Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, EXECUTIONS, L1, RULE, Doubling, Episode, Revealed, Stepped
 from rmab.learning.pools import Pools
 from rmab.learning.state import Memory
 from rmab.play.policy import Rounding, Rule

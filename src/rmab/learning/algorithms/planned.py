@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from rmab.common.arrays import FloatArray
 from rmab.learning.algorithms.oracle import Told
-from rmab.learning.base import Learner, Plan
+from rmab.learning.base import EpisodePlan, Learner
+from rmab.learning.components import RULE
 from rmab.learning.options import configured, option
-from rmab.learning.parts import RULE
 from rmab.learning.state import Arrays, State
 from rmab.model.problem import Problem
 from rmab.model.view import View
 from rmab.planners.indices import lagrangian_index, myopic_index, turns
-from rmab.planners.whittle import whittle_finite
+from rmab.planners.whittle import finite_whittle_index
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy, Rule
 
@@ -27,11 +27,11 @@ class RoundRobin(Learner):
         """Keep nothing: the number of the episode says whose turn it is."""
         return {}
 
-    def decide(self, state: State) -> Plan:
+    def decide(self, state: State) -> EpisodePlan:
         """Activate those whose turn it is."""
         view = state.view
         table = turns(view.arms, view.states, view.budgets, state.episode)
-        return Plan(IndexPolicy(table, view.budget, rule="at-most"))
+        return EpisodePlan(IndexPolicy(table, view.budget, rule="at-most"))
 
     def update(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
         """Learn nothing."""
@@ -40,7 +40,7 @@ class RoundRobin(Learner):
 
 @configured
 class PlannedMyopic(Told):
-    """What activating pays now and changes in the next reward (`rmab.myopic_index`), of the true kernels: privileged."""
+    """What activating pays now and changes in the next reward (`myopic_index`), of the true kernels: privileged."""
 
     name = "myopic"
     rule: Rule = option(default="auto", help=RULE)
@@ -52,7 +52,7 @@ class PlannedMyopic(Told):
 
 @configured
 class PlannedWhittle(Told):
-    """Whittle indices of every step (`rmab.whittle_finite`), of the true kernels: privileged.
+    """Whittle indices of every step (`rmab.planners.finite_whittle_index`), of the true kernels: privileged.
 
     Where an arm is not indexable, its index is the last price at which a state becomes passive.
     """
@@ -62,12 +62,12 @@ class PlannedWhittle(Told):
 
     def ranked(self, problem: Problem, rewards: FloatArray) -> FloatArray:
         """(N, H, S) the Whittle index."""
-        return whittle_finite(problem, rewards).index
+        return finite_whittle_index(problem, rewards).index
 
 
 @configured
 class PlannedLagrangian(Told):
-    """What activating is worth at the prices of the fluid plan (`rmab.lagrangian_index`), of the true kernels: privileged.
+    """What activating is worth at the prices of the fluid plan (`lagrangian_index`), of the true kernels: privileged.
 
     As `oracle`, which however fills the budget also with arms that it harms.
     """

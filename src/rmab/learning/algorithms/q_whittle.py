@@ -30,7 +30,7 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.learning.base import Learner, Plan, stream
+from rmab.learning.base import EpisodePlan, Learner, stream
 from rmab.learning.kept import MOST, Declared, Kept, whole
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools
@@ -133,7 +133,7 @@ class QWhittle(Learner):
         counts = {name: Kept((payoffs, states, 2), "f", 0, MOST) for name in ("visits", "met")}
         return {**tables, **counts, "moves": Kept((payoffs, states), "f", 0, MOST), "steps": whole()}
 
-    def decide_in(self, state: State, view: View) -> Plan:
+    def decide_in(self, state: State, view: View) -> EpisodePlan:
         """Activate the highest indices, which depend on no situation."""
         return self.decide(state.seen_in(view))
 
@@ -141,14 +141,14 @@ class QWhittle(Learner):
         """Return that an endless horizon knows no phases."""
         return "learns the Whittle index of an endless horizon, which knows no phases" if view.phases > 1 else ""
 
-    def decide(self, state: State) -> Plan:
+    def decide(self, state: State) -> EpisodePlan:
         """Activate the highest indices, or random arms at the steps that are for exploration."""
         view = state.view
         luck = stream(state.seed, KEY, state.episode).random(view.horizon)
         greedy = luck >= EXPLORATION * self.chosen("exploration")
         index = state.arrays["index"][Pools.of(view).payoff_of]
         table = np.where(greedy[:, np.newaxis], index[:, np.newaxis], 0.0)  # equal indices: B arms at random
-        return Plan(IndexPolicy(table, view.budget))
+        return EpisodePlan(IndexPolicy(table, view.budget))
 
     def update(self, state: State, feedback: Feedback) -> Arrays:
         """Learn from one step after the other."""

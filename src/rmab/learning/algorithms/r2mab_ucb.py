@@ -20,9 +20,9 @@ from typing import Literal
 import numpy as np
 
 from rmab.learning.algorithms.extended_lp import MEANS, OPTIMISM, SAMPLES, ExtendedLearner, Means, finite_plan
+from rmab.learning.components import EPSILON, Exploration
 from rmab.learning.index_learner import Known
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, Exploration
 from rmab.learning.state import Arrays
 from rmab.model.time import by_step
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
+from rmab.learning.components import Exploration
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.index_tables import lagrangian_table
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import Exploration
 from rmab.learning.pools import empirical
 from rmab.learning.state import Arrays
 from rmab.model.view import View

@@ -33,10 +33,10 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.algorithms.extended_lp import MEANS, OPTIMISM, SAMPLES, ExtendedLearner, Means, finite_plan, ranked
+from rmab.learning.components import EPSILON
 from rmab.learning.index_learner import Known
 from rmab.learning.kept import Declared, masses
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON
 from rmab.learning.pools import Pools
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View

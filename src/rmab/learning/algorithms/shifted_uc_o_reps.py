@@ -23,9 +23,9 @@ import numpy as np
 from rmab.common.arrays import IntArray
 from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
+from rmab.learning.components import EPSILON, EXECUTIONS, L1, RULE, Centred, Doubling, Episode, Estimate, Rewards
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, EXECUTIONS, L1, RULE, Centred, Doubling, Episode, Estimate, Rewards
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import importance, step_visits, weighted_losses

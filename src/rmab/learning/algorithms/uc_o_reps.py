@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
+from rmab.learning.components import EPSILON, EXECUTIONS, L1, RULE, Centred, Doubling, Revealed
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, EXECUTIONS, L1, RULE, Centred, Doubling, Revealed
 from rmab.play.policy import Rounding, Rule
 
 

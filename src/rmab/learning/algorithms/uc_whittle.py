@@ -17,11 +17,11 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.logs import log_over
 from rmab.errors import SolverError
+from rmab.learning.components import EPSILON
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.index_tables import endless_discount, whittle_table
 from rmab.learning.kept import Declared, Kept
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON
 from rmab.learning.pools import Pools, empirical
 from rmab.learning.state import Arrays, State
 from rmab.model.time import limits_of

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.mirror_descent import MirrorDescent, Parts
-from rmab.learning.options import Configured, configured, option
-from rmab.learning.parts import (
+from rmab.learning.components import (
     DOUBT,
     EPSILON,
     ESTIMATORS,
@@ -28,6 +26,8 @@ from rmab.learning.parts import (
     TopB,
     part,
 )
+from rmab.learning.mirror_descent import MirrorDescent, Parts
+from rmab.learning.options import Configured, configured, option
 from rmab.play.policy import Rule
 
 
@@ -60,7 +60,7 @@ class Ucmd(MirrorDescent):
 
 @configured
 class NamedUcmd(Configured):
-    """The options of `rmab.learner("ucmd")`: parts by their names, or yours as module:Class."""
+    """The options of `rmab.make_learner("ucmd")`: parts by their names, or yours as module:Class."""
 
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     scale: float = option(

@@ -16,10 +16,10 @@ and `turns`, the study `theorem`, and docs/reproduction.md.
 from __future__ import annotations
 
 from rmab.common.forks import cached_property
+from rmab.learning.components import EPSILON, EXECUTIONS, RULE, Active, Hoeffding, PaperEstimator
+from rmab.learning.components.rewards import ZEROS, Zeros
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import configured, option
-from rmab.learning.parts import EPSILON, EXECUTIONS, RULE, Active, Hoeffding, PaperEstimator
-from rmab.learning.parts.rewards import ZEROS, Zeros
 from rmab.play.policy import Rounding, Rule
 
 ROUNDING = "the highest indices (top), or dependent rounding of the plan's shares"
@@ -33,7 +33,7 @@ class UcmdArmab(MirrorDescent):
     --------
     >>> import rmab
     >>> from rmab.learning import UcmdArmab
-    >>> rmab.run(rmab.task("cpap", episodes=2, arms=4, budget=2, horizon=5), UcmdArmab(epsilon=0.1)).reward.shape
+    >>> rmab.run(rmab.make_task("cpap", episodes=2, arms=4, budget=2, horizon=5), UcmdArmab(epsilon=0.1)).reward.shape
     (2,)
     """
 

@@ -23,9 +23,9 @@ from rmab.common.arrays import FloatArray
 from rmab.common.forks import cached_property
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
+from rmab.learning.components import EPSILON, EXECUTIONS, L1, RULE, Doubling, Episode, Revealed
 from rmab.learning.mirror_descent import Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, EXECUTIONS, L1, RULE, Doubling, Episode, Revealed
 from rmab.learning.state import Memory
 from rmab.play.policy import Rounding, Rule
 

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
+from rmab.learning.components import EPSILON, EXECUTIONS, RULE, Bernstein, Centred, Doubling, Episode, Estimate, Rewards
 from rmab.learning.mirror_descent import MirrorDescent, Parts
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.parts import EPSILON, EXECUTIONS, RULE, Bernstein, Centred, Doubling, Episode, Estimate, Rewards
 from rmab.learning.pools import share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import bounds, exploration, importance, step_visits, weighted_losses

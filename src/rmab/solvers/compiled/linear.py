@@ -10,8 +10,7 @@ compiler cannot rule that out, and will not vectorise the loop. That alone makes
 import numpy as np
 
 from rmab.common.arrays import FloatArray
-from rmab.common.compile import compiled_contracting as compiled
-from rmab.common.compile import compiled_contracting_inline as inline
+from rmab.common.compile import compiled_contracting as compiled, compiled_contracting_inline as inline
 
 GROUP = 8  # rows that `subtract_eight` combines
 

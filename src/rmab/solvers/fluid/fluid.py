@@ -35,7 +35,7 @@ NO_MASS = 1e-12  # what a solver leaves in a state that its plan does not use
 
 @dataclass(frozen=True, eq=False)
 class Fluid(ReadOnly):
-    """Solution of the fluid LP, as `rmab.fluid` returns it.
+    """Solution of the fluid LP, as `rmab.solvers.solve_fluid` returns it.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Fluid(ReadOnly):
     --------
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
-    >>> plan = rmab.fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
+    >>> plan = rmab.solvers.solve_fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
     >>> plan.prices.round(3)  # one more activation at the last step is worth nothing
     array([0.468, 0.42 , 0.3  , 0.   ])
     """
@@ -106,7 +106,7 @@ class Fluid(ReadOnly):
             raise ModelError("plan: it was made for another problem or reward")
 
 
-def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", tolerance: float = 1e-6) -> Fluid:
+def solve_fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", tolerance: float = 1e-6) -> Fluid:
     """Solve the fluid LP: the best plan, and a bound on what any policy earns, when the budget holds on average.
 
     Parameters
@@ -139,13 +139,13 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
     --------
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
-    >>> rmab.fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
+    >>> rmab.solvers.solve_fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
     Fluid(value 2.376, bound 2.376, gap ..., 4 steps)
     """
     if not isinstance(method, str) or method not in get_args(Method):
         raise ModelError(f"method must be one of {', '.join(get_args(Method))}, got {method!r:.40}")
     wanted = as_tolerance(tolerance, "tolerance")
-    blocks = Blocks.of(problem, checked_table(problem, reward, "fluid"))
+    blocks = Blocks.of(problem, checked_table(problem, reward, "solvers.solve_fluid"))
     size = 2 * blocks.start.size * problem.horizon
     check_memory(f"the fluid LP of {size:.3g} variables", 16.0 * size)
     if method != "auto":
@@ -166,7 +166,7 @@ def fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", toler
 def plan_of(problem: Problem, reward: FloatArray, given: Fluid | None) -> Fluid:
     """Return the fluid plan of this problem and reward (N * K, S, 2): the given one, if it is that, or solve it."""
     if given is None:
-        return fluid(problem, parted(reward, problem.phases))
+        return solve_fluid(problem, parted(reward, problem.phases))
     expect(given, Fluid, "plan")
     given.check_made_for(problem, reward)
     return given

@@ -29,7 +29,7 @@ from rmab.solvers.transitions import TransitionSets
 
 @dataclass(frozen=True, eq=False)
 class OptimisticFluid(ReadOnly):
-    """Solution of the optimistic fluid LP, as `rmab.optimistic_fluid` returns it.
+    """Solution of the optimistic fluid LP, as `rmab.solvers.solve_optimistic_fluid` returns it.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class OptimisticFluid(ReadOnly):
     --------
     >>> import numpy as np, rmab
     >>> zeros, ones = np.zeros((1, 2, 2, 2)), np.ones((1, 2, 2, 2))
-    >>> plan = rmab.optimistic_fluid(zeros, ones, [[[0, 0], [1, 1]]], start=[0], budget=1, horizon=3)
+    >>> plan = rmab.solvers.solve_optimistic_fluid(zeros, ones, [[[0, 0], [1, 1]]], start=[0], budget=1, horizon=3)
     >>> plan.kernel[0, 0, 0, 0].round(4)  # anything is possible: it moves to the state that pays
     array([0., 1.])
     """
@@ -68,7 +68,7 @@ class OptimisticFluid(ReadOnly):
         return f"OptimisticFluid({numbers})"
 
 
-def optimistic_fluid(
+def solve_optimistic_fluid(
     lower: ArrayLike,
     upper: ArrayLike,
     reward: ArrayLike,
@@ -118,7 +118,7 @@ def optimistic_fluid(
     >>> import numpy as np, rmab
     >>> centre = np.array([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]])
     >>> low, high = np.maximum(centre - 0.1, 0), np.minimum(centre + 0.1, 1)
-    >>> rmab.optimistic_fluid(low, high, [[[0, 0], [1, 1]]], [0], 1, 4, weights=[3])
+    >>> rmab.solvers.solve_optimistic_fluid(low, high, [[[0, 0], [1, 1]]], [0], 1, 4, weights=[3])
     OptimisticFluid(value 3.564, bound 3.564, gap ..., 4 steps)
     """
     steps = as_integer(horizon, "horizon")

@@ -1,4 +1,4 @@
-"""Softened plans of blocks of like arms, from plain arrays: what `rmab.soften` and learners call."""
+"""Softened plans of blocks of like arms, from plain arrays: what `soften` and learners call."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Priced(ReadOnly):
     def share(self) -> FloatArray:
         """(C, H, S) the part of a block's mass in a state that is activated at a step; in states never visited, too.
 
-        In states that nobody can come to, `soften_blocks` takes all rewards for the least, `rmab.soften` for what they are.
+        In states that nobody can come to, `soften_blocks` takes all rewards for the least, `soften` for what they are.
         """
         return frozen(self.plans.by_block(*self._point))
 
@@ -155,7 +155,7 @@ def soften_blocks(
     warm: Priced | Warm | ArrayLike | None = None,
     tolerance: float = 1e-6,
 ) -> Priced:
-    """Do what `rmab.soften` does, for blocks of like arms given as arrays: C blocks, K phases, by cell (`rmab.model.time`).
+    """Do what `soften` does, for blocks of like arms given as arrays: C blocks, K phases, by cell (`rmab.model.time`).
 
     Shapes are checked, the numbers are not: rows of kernels must be distributions, rewards finite.
 
@@ -170,7 +170,7 @@ def soften_blocks(
     budget : (H,) float array
         Most arms that are active at each step, on average.
     beta, warm, tolerance
-        As in `rmab.soften`.
+        As in `soften`.
     kernel_of : (C * K,) int array, optional
         The kernel of every cell; by default, each has its own.
     phase_of : (H,) int array, optional

@@ -23,8 +23,8 @@ from rmab.solvers.priced.blocks import Priced, solved
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Softened(Priced):
-    """A softened plan, as `rmab.soften` returns it.
+class SoftPlan(Priced):
+    """A softened plan, as `rmab.solvers.soften` returns it.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Softened(Priced):
     --------
     >>> import rmab
     >>> arms = rmab.Arms.identical([[[0.9, 0.1], [0.2, 0.8]], [[0.4, 0.6], [0.2, 0.8]]], 3)
-    >>> plan = rmab.soften(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3, beta=3)
+    >>> plan = rmab.solvers.soften(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3, beta=3)
     >>> plan.share[0].round(2)  # state 0 gains more by an activation: but not at the last step, which comes too late
     array([[0.33, 0.05],
            [0.45, 0.1 ],
@@ -95,7 +95,7 @@ def soften(
     *,
     warm: Priced | ArrayLike | None = None,
     tolerance: float = 1e-6,
-) -> Softened:
+) -> SoftPlan:
     """Plan with the budget on average, as greedily as the inverse temperature beta says, and prove it.
 
     The plan earns the most, less 1 / beta times the entropy of its decisions relative to the blind policy, which activates
@@ -139,14 +139,14 @@ def soften(
     >>> import rmab
     >>> arms = rmab.Arms.identical([[[0.9, 0.1], [0.2, 0.8]], [[0.4, 0.6], [0.2, 0.8]]], 3)
     >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
-    >>> plan = rmab.soften(problem, reward, beta=10)
-    >>> round(plan.value, 2), round(rmab.fluid(problem, reward).value, 2)
+    >>> plan = rmab.solvers.soften(problem, reward, beta=10)
+    >>> round(plan.value, 2), round(rmab.solvers.solve_fluid(problem, reward).value, 2)
     (4.1, 4.25)
-    >>> rmab.soften(problem, reward, beta=10, warm=plan).passes
+    >>> rmab.solvers.soften(problem, reward, beta=10, warm=plan).passes
     1
     """
-    blocks = Blocks.of(problem, checked_table(problem, reward, "soften"))
+    blocks = Blocks.of(problem, checked_table(problem, reward, "solvers.soften"))
     sizes = (np.arange(len(blocks.kernels)), blocks.reward, blocks.start, problem.budgets.astype(np.float64))
     answer = solved(blocks.kernels, *sizes, blocks.phase_of, problem.discounts, beta, warm, tolerance, everywhere=True)
     own = {one.name: getattr(answer, one.name) for one in fields(answer)}
-    return Softened(**own, problem=problem, blocks=blocks)
+    return SoftPlan(**own, problem=problem, blocks=blocks)

@@ -190,21 +190,21 @@ def _total(tables: list[FloatArray]) -> FloatArray:
     return tables[0] if len(tables) == 1 else np.sum(tables, axis=0)
 
 
-def minimise_dual(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualNewton, int]:
-    """Return the solver at a point whose residual is at most tol, and its iterations; SolverError where there is none.
+def minimise_dual(program: Program, warm: FloatArray | None, tolerance: float) -> tuple[DualNewton, int]:
+    """Return the solver at a point whose residual is at most tolerance, and its iterations; SolverError where there is none.
 
     warm (N,H,S,2): masses to start from. Where no point near them leads there, powers of the reference do: see `tempered`.
     """
     try:
-        return _from_masses(program, warm, tol)
+        return _from_masses(program, warm, tolerance)
     except SolverError as error:
-        found = tempered(program, tol)
+        found = tempered(program, tolerance)
         if found is None:
             raise error
         return found
 
 
-def tempered(program: Program, tol: float) -> tuple[DualNewton, int] | None:
+def tempered(program: Program, tolerance: float) -> tuple[DualNewton, int] | None:
     """Solve for powers of the reference, from nearly flat to itself, each from the one before; None where the path is lost.
 
     References over a hundred orders of magnitude leave nodes with hardly any mass: there the dual is flat far from its
@@ -214,7 +214,7 @@ def tempered(program: Program, tol: float) -> tuple[DualNewton, int] | None:
     power, factor, total = COOLEST, HOTTER, 0
     newton = DualNewton(program._replace(reference=program.reference**power), uniform)
     try:
-        total += _descend(newton, max(tol, ROUGH))
+        total += _descend(newton, max(tolerance, ROUGH))
         while power < 1.0:
             reached = min(1.0, power * factor)
             own = program if reached == 1.0 else program._replace(reference=program.reference**reached)
@@ -223,7 +223,7 @@ def tempered(program: Program, tol: float) -> tuple[DualNewton, int] | None:
             trial.v, trial.prices = point
             trial.look()
             try:
-                total += _descend(trial, tol if reached == 1.0 else max(tol, ROUGH))
+                total += _descend(trial, tolerance if reached == 1.0 else max(tolerance, ROUGH))
             except SolverError:
                 factor = factor**0.5
                 if factor < SLOWEST:
@@ -242,25 +242,25 @@ def _uniform(program: Program) -> FloatArray:
     return masses
 
 
-def _descend(newton: DualNewton, tol: float) -> int:
-    """Take Newton steps until the residual is at most tol; return how many, or raise SolverError."""
+def _descend(newton: DualNewton, tolerance: float) -> int:
+    """Take Newton steps until the residual is at most tolerance; return how many, or raise SolverError."""
     for iterations in range(PATIENCE + 1):
-        if newton.residual <= tol:
+        if newton.residual <= tolerance:
             return iterations
         if not np.isfinite(newton.value):
             break
         newton.improve(clip=True)
-    raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tol:.0e}")
+    raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tolerance:.0e}")
 
 
-def _from_masses(program: Program, warm: FloatArray | None, tol: float) -> tuple[DualNewton, int]:
+def _from_masses(program: Program, warm: FloatArray | None, tolerance: float) -> tuple[DualNewton, int]:
     """Solve from these masses (N,H,S,2), or from uniform ones."""
     uniform = _uniform(program)
     marginals = uniform if warm is None else (1.0 - CLOSE) * warm.sum(axis=3) + CLOSE * uniform
     newton = DualNewton(program, marginals)
     followed = newton.flow_masses().sum(axis=3)
     for iterations in range(ITERATIONS + 1):
-        if newton.residual <= tol:
+        if newton.residual <= tolerance:
             return newton, iterations
         if iterations == ITERATIONS or not np.isfinite(newton.value):
             break
@@ -271,7 +271,7 @@ def _from_masses(program: Program, warm: FloatArray | None, tol: float) -> tuple
             followed = (1.0 - LOOSE) * followed + LOOSE * uniform
             newton.reopen(0.5 * (marginals + followed))
             newton.reopen(followed)
-    raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tol:.0e}")
+    raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tolerance:.0e}")
 
 
 def _first_step_is_whole(newton: DualNewton) -> bool:

@@ -50,7 +50,7 @@ class Projection(ReadOnly):
     --------
     >>> import numpy as np, rmab
     >>> kernel = np.array([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]])
-    >>> answer = rmab.project(np.full((1, 3, 2, 2, 2), 0.1), kernel, kernel, start=[0], budget=0.5)
+    >>> answer = rmab.solvers.project(np.full((1, 3, 2, 2, 2), 0.1), kernel, kernel, start=[0], budget=0.5)
     >>> answer.z.shape, answer.mass.sum(axis=(0, 2, 3)).round(6)  # one arm: mass 1 at every step
     ((1, 3, 2, 2, 2), array([1., 1., 1.]))
     """
@@ -84,7 +84,7 @@ def project(
     phase_of: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     warm: Projection | FloatArray | None = None,
-    tol: float = 1e-8,
+    tolerance: float = 1e-8,
 ) -> Projection:
     """Project onto the occupancies whose kernels lie in boxes, under the budget: least Kullback-Leibler divergence.
 
@@ -104,7 +104,7 @@ def project(
         How many like arms each one stands for; 1 by default.
     warm : Projection or (N, H, S, 2) array, optional
         An earlier projection, or its mass, to start from.
-    tol : float
+    tolerance : float
         Largest residual.
 
     Returns
@@ -117,27 +117,27 @@ def project(
     ModelError
         Where a set is empty, or something does not fit; the message says where.
     SolverError
-        Where Newton's method does not reach `tol`; the message has the residual it reached.
+        Where Newton's method does not reach `tolerance`; the message has the residual it reached.
 
     Examples
     --------
     >>> import numpy as np, rmab
     >>> centre = np.array([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]])
     >>> low, high = np.maximum(centre - 0.1, 0), np.minimum(centre + 0.1, 1)
-    >>> answer = rmab.project(np.full((1, 3, 2, 2, 2), 0.1), low, high, start=[0], budget=0.25)
+    >>> answer = rmab.solvers.project(np.full((1, 3, 2, 2, 2), 0.1), low, high, start=[0], budget=0.25)
     >>> answer.mass[..., 1].sum(axis=(0, 2)).round(6)
     array([0.25, 0.25, 0.25])
 
     By day nothing is known of the arm, by night all; it starts in either state:
 
     >>> low, high = np.stack([0 * low, centre], axis=1), np.stack([high**0, centre], axis=1)
-    >>> timed = rmab.project(np.full((1, 3, 2, 2, 2), 0.1), low, high, [[0.5, 0.5]], 0.25, phase_of=[0, 1, 0])
+    >>> timed = rmab.solvers.project(np.full((1, 3, 2, 2, 2), 0.1), low, high, [[0.5, 0.5]], 0.25, phase_of=[0, 1, 0])
     >>> bool(np.allclose(timed.kernel[:, 1], centre)), timed.mass[0, 0].sum(axis=1).round(6)
     (True, array([0.5, 0.5]))
     """
     boxes = TransitionSets.boxes(lower, upper)
     table = fitting_reference(reference, boxes, np.shape(lower))
-    return project_onto(table, boxes, start, budget, phase_of=phase_of, weights=weights, warm=warm, tol=tol)
+    return project_onto(table, boxes, start, budget, phase_of=phase_of, weights=weights, warm=warm, tolerance=tolerance)
 
 
 def project_ball(
@@ -150,7 +150,7 @@ def project_ball(
     phase_of: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     warm: Projection | FloatArray | None = None,
-    tol: float = 1e-8,
+    tolerance: float = 1e-8,
 ) -> Projection:
     """Project onto the occupancies whose kernels lie in L1 balls, under the budget.
 
@@ -162,7 +162,7 @@ def project_ball(
         The centres of the balls: distributions, in each of K phases.
     radius : (N, S, 2) or (N, K, S, 2) array
         The largest L1 distance to the centre.
-    start, budget, phase_of, weights, warm, tol
+    start, budget, phase_of, weights, warm, tolerance
         As in `project`.
 
     Returns
@@ -175,19 +175,19 @@ def project_ball(
     ModelError
         Where a centre is no distribution, or something does not fit; the message says where.
     SolverError
-        Where Newton's method does not reach `tol`.
+        Where Newton's method does not reach `tolerance`.
 
     Examples
     --------
     >>> import numpy as np, rmab
     >>> centre = np.array([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]])
-    >>> answer = rmab.project_ball(np.full((1, 3, 2, 2, 2), 0.1), centre, np.full((1, 2, 2), 0.2), [0], 0.25)
+    >>> answer = rmab.solvers.project_ball(np.full((1, 3, 2, 2, 2), 0.1), centre, np.full((1, 2, 2), 0.2), [0], 0.25)
     >>> bool((abs(answer.kernel - centre[:, None]).sum(axis=4) <= 0.2 + 1e-9).all())
     True
     """
     balls = TransitionSets.balls(centre, radius)
     table = fitting_reference(reference, balls, np.shape(centre))
-    return project_onto(table, balls, start, budget, phase_of=phase_of, weights=weights, warm=warm, tol=tol)
+    return project_onto(table, balls, start, budget, phase_of=phase_of, weights=weights, warm=warm, tolerance=tolerance)
 
 
 def project_onto(
@@ -199,14 +199,14 @@ def project_onto(
     phase_of: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     warm: Projection | FloatArray | None = None,
-    tol: float = 1e-8,
+    tolerance: float = 1e-8,
 ) -> Projection:
     """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the sets, boxes or balls; see `project`.
 
     The sets are of N*K cells, K phases of every arm.
     """
     program = make_program(reference, sets, start, budget, weights, phase_of)
-    return _answer(*minimise_dual(program, _masses(program, warm), as_tolerance(tol, "tol")))
+    return _answer(*minimise_dual(program, _masses(program, warm), as_tolerance(tolerance, "tolerance")))
 
 
 def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArray | None:

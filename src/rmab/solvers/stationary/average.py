@@ -22,7 +22,7 @@ from rmab.solvers.stationary.stationary import stationary_fluid
 
 @dataclass(frozen=True, eq=False)
 class AverageFluid(ReadOnly):
-    """Solution of the stationary LP, as `rmab.average_fluid` returns it: all numbers are per step.
+    """Solution of the stationary LP, as `rmab.solvers.solve_average_fluid` returns it: all numbers are per step.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class AverageFluid(ReadOnly):
     --------
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
-    >>> plan = rmab.average_fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
+    >>> plan = rmab.solvers.solve_average_fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
     >>> round(plan.price, 3), plan.advantage[0].round(3)  # every activation is worth its price
     (0.5, array([0.5, 0.5]))
     """
@@ -85,7 +85,7 @@ class AverageFluid(ReadOnly):
             raise ModelError("plan: it was made for another problem or reward")
 
 
-def average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-9) -> AverageFluid:
+def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-9) -> AverageFluid:
     """Solve the fluid LP of an endless horizon: the best average reward per step when the budget holds on average.
 
     The bound holds for arms of any kind: no policy within the budget has a larger average in the long run, from any start,
@@ -119,11 +119,11 @@ def average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-
     --------
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
-    >>> rmab.average_fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
+    >>> rmab.solvers.solve_average_fluid(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
     AverageFluid(value 1, bound 1, gap ..., price 0.5)
     """
-    table = checked_table(problem, reward, "average_fluid")
-    check_timeless("average_fluid", problem.phases, "rmab.fluid takes them")
+    table = checked_table(problem, reward, "solvers.solve_average_fluid")
+    check_timeless("average_fluid", problem.phases, "rmab.solvers.solve_fluid takes them")
     budget = check_one_budget("average_fluid", problem.budget)
     if problem.discount < 1.0:
         raise ModelError(f"average_fluid is for rewards that all count alike: this has discount {problem.discount:g}")

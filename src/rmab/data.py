@@ -1,0 +1,40 @@
+"""From a log to a list: read what a programme recorded, fit a model, plan, say why, and say how sure.
+
+    log = rmab.data.read_log("log.csv", arm="id", period="week", state="state", action="called", groups=["age", "district"])
+    fitted = rmab.data.fit(log, reward={"engaged": 1})
+    rmab.data.weekly_list(fitted, budget=100).save("next-week.csv")
+    print(rmab.data.evaluate(fitted, budget=100))
+
+docs/log.md is the guide.
+"""
+
+from rmab.common.extras import require
+
+require("log", "rmab.data")
+
+from rmab.decisions.weekly import WeeklyList, weekly_list
+from rmab.estimation.checks import Check, checks_of
+from rmab.estimation.effects import Effect, effects_of
+from rmab.estimation.evaluation import Evaluation, evaluate
+from rmab.estimation.fit import Fit, fit
+from rmab.logs.example import Truth, example_log, example_truth
+from rmab.logs.log import Log
+from rmab.logs.reading import read_log
+
+__all__ = [
+    "Check",
+    "Effect",
+    "Evaluation",
+    "Fit",
+    "Log",
+    "Truth",
+    "WeeklyList",
+    "checks_of",
+    "effects_of",
+    "evaluate",
+    "example_log",
+    "example_truth",
+    "fit",
+    "read_log",
+    "weekly_list",
+]

@@ -1,0 +1,59 @@
+"""Whom a plan reaches over the periods ahead, group by group, and whom it never does: by simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rmab.decisions.selection import NOT
+from rmab.decisions.weekly import WeeklyList
+from rmab.estimation.fit import Fit
+from rmab.planners.indices import lagrangian_index
+from rmab.play.simulation import simulate
+
+EPISODES = 4
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a group gets.
+
+    Attributes
+    ----------
+    group : str
+        Which.
+    arms : int
+        How many are in it.
+    now : int
+        How many of them are on the list.
+    each : float
+        Actions that one of them gets over the horizon, on average.
+    never : float
+        The part of them that gets none.
+    """
+
+    group: str
+    arms: int
+    now: int
+    each: float
+    never: float
+
+
+def reach_of(calls: WeeklyList, *, seed: int = 0) -> list[Reach]:
+    """Return whom the plan behind a list reaches, group by group."""
+    fit: Fit = calls.fit
+    problem = calls.plan.problem
+    policy = lagrangian_index(problem, fit.reward, plan=calls.plan)
+    cell, count = fit.cell_of[fit.present], len(fit.cells)
+    turns, never = np.zeros(cell.size), np.zeros(cell.size)
+    for k in range(EPISODES):
+        acted = simulate(problem, policy, fit.reward, np.random.default_rng((seed, 5, k))).actions.sum(axis=0)
+        turns += acted / EPISODES
+        never += (acted == 0) / EPISODES
+    sizes = np.bincount(cell, minlength=count)
+    now = np.bincount(cell[calls.choice.why != NOT], minlength=count)
+    each = np.bincount(cell, weights=turns, minlength=count) / np.maximum(sizes, 1)
+    lost = np.bincount(cell, weights=never, minlength=count) / np.maximum(sizes, 1)
+    rows = zip(fit.cells, sizes.tolist(), now.tolist(), each.tolist(), lost.tolist(), strict=True)
+    return [Reach(*row) for row in rows if row[1]]

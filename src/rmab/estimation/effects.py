@@ -1,0 +1,108 @@
+"""What an action changes in each group by the next period, with an interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.common.checks import as_integer
+from rmab.errors import ModelError
+from rmab.estimation.fit import Fit
+from rmab.estimation.resampling import LEAST_DRAWS, Resampler, interval
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What an action changes in a group, by the group's own records.
+
+    Attributes
+    ----------
+    group : str
+        Which.
+    arms, seen : int
+        Arms in it, and actions that were seen with what came after.
+    value, low, high : float
+        By how much the chance of the best state in the next period rises (or what that period is expected to bring), on
+        average over the states in which the group was, with its 95% interval. Both stand on the group's own records. NaN
+        where it was never seen both with and without an action.
+    model : float
+        The same by the model, which borrows from larger groups: what the plan uses.
+    what : str
+        What it is that rises.
+    in_points : bool
+        Whether it is a chance.
+    """
+
+    group: str
+    arms: int
+    seen: int
+    value: float
+    low: float
+    high: float
+    model: float
+    what: str
+    in_points: bool
+
+
+def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect]:
+    """Return the effect of an action in every group.
+
+    Parameters
+    ----------
+    fit : Fit
+        The model.
+    replicates : int
+        Draws behind the intervals, in which arms are weighted at random.
+    seed : int
+        Of these draws.
+
+    Returns
+    -------
+    list of Effect
+        One for each of `fit.cells`.
+    """
+    number = as_integer(replicates, "replicates")
+    if number < LEAST_DRAWS:
+        raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
+    visits = fit.counts.sum(axis=3).astype(np.float64)  # (G, S, 2)
+    both = ~fit.rows.unseen.any(axis=1)
+    weight = visits.sum(axis=2) * both
+    whole = visits.sum(axis=(0, 2)) * both
+    weight = np.where(weight.sum(axis=1, keepdims=True) > 0, weight, whole)
+    total = weight.sum(axis=1, keepdims=True)
+    weight = np.divide(weight, total, out=np.full_like(weight, np.nan), where=total > 0)
+    points = fit.pay.unit.startswith(f"{fit.log.periods.unit}s ")
+    worth = np.eye(len(fit.log.state_names))[fit.pay.goal][np.newaxis] if points else fit.pay.table[:, :, 0]
+    worth = np.broadcast_to(worth, visits.shape[:2])
+    resampler, rng = Resampler(fit), np.random.default_rng((as_integer(seed, "seed"), 2))
+    draws = np.stack([_change(resampler.alone(rng), weight, worth) for _ in range(number)])
+    low, high = interval(draws)
+    value, model = (_change(one, weight, worth) for one in (resampler.alone(), fit.kernels))
+    seen = visits.sum(axis=1)  # (G, 2)
+    value, low, high = (np.where((seen > 0).all(axis=1), one, np.nan) for one in (value, low, high))
+    goal, unit = fit.log.state_names[fit.pay.goal], fit.log.periods.unit
+    what = f"the chance of being {goal} next {unit}" if points else f"what next {unit} brings"
+    arms = np.bincount(fit.cell_of, minlength=len(fit.cells))
+    low, high = np.minimum(low, value), np.maximum(high, value)
+    return [
+        Effect(
+            group=name,
+            arms=int(arms[g]),
+            seen=int(seen[g, 1]),
+            value=float(value[g]),
+            low=float(low[g]),
+            high=float(high[g]),
+            model=float(model[g]),
+            what=what,
+            in_points=points,
+        )
+        for g, name in enumerate(fit.cells)
+    ]
+
+
+def _change(kernels: FloatArray, weight: FloatArray, worth: FloatArray) -> FloatArray:
+    """(G,) by how much an action raises what comes next."""
+    rise = np.einsum("gsy,gy->gs", kernels[:, :, 1] - kernels[:, :, 0], worth)
+    return np.asarray((weight * rise).sum(axis=1))

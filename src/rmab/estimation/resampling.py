@@ -1,0 +1,103 @@
+"""What the kernels may really be, as far as a log tells: draws behind the intervals.
+
+Arms are the independent units of a log: records of one arm hang together. So every arm is weighted by an exponential
+number, and the model is fitted to the weighted records: the Bayesian bootstrap over arms (Rubin 1981). The prior of the
+shrinkage is drawn, too, as records of its own (gamma numbers whose mean is its strength times its centre): else groups
+that borrow most of what is known of them would look far too sure. Its strength m is drawn from the marginal likelihood of
+the counts as they are (random weights would add noise, which looks like differences between groups), with a prior that is
+uniform in the standard deviation between groups, 1 / sqrt(m) (Gelman 2006): where groups are few, the most likely strength
+is often infinite, and tells nothing of those that are nearly as likely. Of fewer than ten arms nobody can tell how they
+differ: transitions are then weighted one by one, as if arms were alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.estimation.fit import Fit
+from rmab.estimation.shrinkage import Tree, drawn_strengths, pooled_rows, posterior, told_by
+
+ALONE = 2.0  # visits that a prior is worth where a group stands on its own records
+LEVEL = 0.95  # of all intervals
+FEW_ARMS = 10  # arms with records, below which weights of arms would show next to nothing
+LEAST_DRAWS = 40  # below which the smallest and the largest lie too close for 95%
+
+
+def interval(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of the middle 95% of draws (R, ...).
+
+    The k-th smallest of R draws has k / (R + 1) of the distribution below it, on average (Weibull 1939): interpolation that
+    takes the smallest for the 0% quantile would make intervals of 100 draws hold 93%.
+    """
+    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0, method="weibull")
+    return low, high
+
+
+class Resampler:
+    """The transitions of a fit, arm by arm, ready to be counted with weights."""
+
+    def __init__(self, fitted: Fit) -> None:
+        moves, states = fitted.log.transitions, len(fitted.log.state_names)
+        self.tree, self.arms, self.shape = fitted.tree, len(fitted.log.arms), fitted.counts.shape
+        self.strength, self.fitted = list(fitted.rows.strength), fitted.kernels
+        self.told = told_by(fitted.counts.astype(np.float64), self.strength, self.tree)
+        kind = (moves.state * 2 + moves.action) * states + moves.after
+        size = 2 * states * states
+        both, self.times = np.unique(moves.arm * size + kind, return_counts=True)
+        self.known = int(np.unique(both // size).size)
+        self.arm, self.place = both // size, fitted.cell_of[both // size] * size + both % size
+
+    def counts(self, weights: FloatArray) -> FloatArray:
+        """(G, S, 2, S) the transitions, every arm (N,) weighted."""
+        found = np.bincount(self.place, weights=self.times * weights[self.arm], minlength=int(np.prod(self.shape)))
+        return np.asarray(found.reshape(self.shape), dtype=np.float64)
+
+    @property
+    def few(self) -> bool:
+        """Whether arms are too few to tell how much they differ."""
+        return self.known < FEW_ARMS
+
+    def weighted(self, rng: np.random.Generator) -> FloatArray:
+        """(G, S, 2, S) the transitions, every arm weighted at random; where arms are few, every transition."""
+        if not self.few:
+            return self.counts(rng.exponential(size=self.arms))
+        found = np.bincount(self.place, weights=rng.gamma(self.times), minlength=int(np.prod(self.shape)))
+        return np.asarray(found.reshape(self.shape), dtype=np.float64)
+
+    def alone(self, rng: np.random.Generator | None = None) -> FloatArray:
+        """(G, S, 2, S) what the kernels may be by the records of each group alone, and next to no prior.
+
+        Without a generator, what they are taken to be: the centre of the draws.
+        """
+        if rng is None:
+            return posterior(self.counts(np.ones(self.arms)), ALONE * self.fitted, self.fitted)
+        counts = self.weighted(rng)
+        return posterior(counts, rng.gamma(ALONE * self.fitted), self.fitted)
+
+    def drawn(self, rng: np.random.Generator) -> FloatArray:
+        """(G, S, 2, S) what the kernels may be."""
+        return drawn_rows(self.weighted(rng), self.strength, self.tree, rng, self.told)
+
+
+def drawn_rows(
+    counts: FloatArray,
+    strength: list[FloatArray],
+    tree: Tree,
+    rng: np.random.Generator,
+    seen: list[FloatArray] | None = None,
+) -> FloatArray:
+    """(G, S, 2, S) kernels of weighted counts, with priors drawn.
+
+    Their strengths are drawn, too, where what was seen of every level, not weighted, is given; else they are as they are.
+    """
+    told = told_by(counts, strength, tree)
+    pooled, unseen = pooled_rows(told[0])
+    whole = told[0] + rng.gamma(np.full(pooled.shape, 1.0 / counts.shape[1]))
+    rows = np.where(unseen[..., np.newaxis], pooled, whole / whole.sum(axis=2, keepdims=True))[np.newaxis]
+    for level, (own, parent, m) in enumerate(zip(told[1:], tree.parents, strength, strict=True)):
+        centre = rows[parent]
+        if seen is not None and parent.size > 1:
+            m = drawn_strengths(seen[level + 1], centre, rng)  # noqa: PLW2901
+        rows = posterior(own, rng.gamma(m[..., np.newaxis] * centre), centre)
+    return rows[tree.nodes[-1]] if tree.nodes else rows

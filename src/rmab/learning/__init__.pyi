@@ -1,0 +1,57 @@
+"""The public names: read by type checkers, and by `__init__.py`, which loads each on first use."""
+
+from .algorithms.colored_ucrl2 import ColoredUcrl2 as ColoredUcrl2
+from .algorithms.dilated_po import DilatedPo as DilatedPo
+from .algorithms.oracle import Chance as Chance, Oracle as Oracle
+from .algorithms.pdgd_ops import PdgdOps as PdgdOps
+from .algorithms.planned import (
+    PlannedLagrangian as PlannedLagrangian,
+    PlannedMyopic as PlannedMyopic,
+    PlannedWhittle as PlannedWhittle,
+    RoundRobin as RoundRobin,
+)
+from .algorithms.q_whittle import QWhittle as QWhittle
+from .algorithms.r2mab_ucb import R2mabUcb as R2mabUcb
+from .algorithms.restless_ucb import RestlessUcb as RestlessUcb
+from .algorithms.rmab_ucrl import RmabUcrl as RmabUcrl
+from .algorithms.shifted_uc_o_reps import ShiftedUcOReps as ShiftedUcOReps
+from .algorithms.thompson import Thompson as Thompson
+from .algorithms.uc_o_reps import UcOReps as UcOReps
+from .algorithms.uc_whittle import UcWhittle as UcWhittle
+from .algorithms.ucmd import Ucmd as Ucmd
+from .algorithms.ucmd_armab import UcmdArmab as UcmdArmab
+from .algorithms.ucpd import Ucpd as Ucpd
+from .algorithms.uob_reps import UobReps as UobReps
+from .base import EpisodePlan as EpisodePlan, Learner as Learner
+from .components.base import Episode as Episode, Part as Part
+from .components.execution import DependentRounding as DependentRounding, Execution as Execution, TopB as TopB
+from .components.forecasts import Forecast as Forecast
+from .components.looks import Looks as Looks
+from .components.priced import Priced as Priced
+from .components.refresh import Doubling as Doubling, EveryEpisode as EveryEpisode, Refresh as Refresh
+from .components.remembering import Fading as Fading, LastSeen as LastSeen
+from .components.rewards import (
+    Direct as Direct,
+    Estimate as Estimate,
+    ImplicitExploration as ImplicitExploration,
+    PaperEstimator as PaperEstimator,
+    Revealed as Revealed,
+    Rewards as Rewards,
+)
+from .components.sets import (
+    L1 as L1,
+    Bernstein as Bernstein,
+    Estimated as Estimated,
+    Hoeffding as Hoeffding,
+    Kl as Kl,
+    Sets as Sets,
+    TrueKernels as TrueKernels,
+    WideBernstein as WideBernstein,
+)
+from .components.steps import Active as Active, Lazy as Lazy, Step as Step, Stepped as Stepped
+from .index_learner import IndexLearner as IndexLearner, Known as Known
+from .mirror_descent import MirrorDescent as MirrorDescent, Parts as Parts
+from .options import configured as configured, option as option
+from .pools import Observed as Observed, Pools as Pools
+from .registry import list_learners as list_learners, make_learner as make_learner
+from .state import State as State

@@ -1,0 +1,5 @@
+"""The parts that learners are made of: sets, rewards, steps and executions, and when sets are refreshed."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # the names are in __init__.pyi

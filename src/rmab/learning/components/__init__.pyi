@@ -1,0 +1,50 @@
+"""The public names: read by type checkers, and by `__init__.py`, which loads each on first use."""
+
+from .base import Episode as Episode, Part as Part
+from .counting import (
+    OBSERVING as OBSERVING,
+    Counting as Counting,
+    Exploration as Exploration,
+    Observing as Observing,
+    Sampling as Sampling,
+    add_to_means as add_to_means,
+    begin_means as begin_means,
+    drawn as drawn,
+    mean_reward as mean_reward,
+    times_seen as times_seen,
+)
+from .execution import RULE as RULE, DependentRounding as DependentRounding, Execution as Execution, TopB as TopB
+from .forecasts import DOUBT as DOUBT, Forecast as Forecast
+from .looks import Looks as Looks
+from .named import (
+    ESTIMATORS as ESTIMATORS,
+    EXECUTIONS as EXECUTIONS,
+    REFRESHES as REFRESHES,
+    SETS as SETS,
+    STEPS as STEPS,
+    part as part,
+)
+from .priced import TRUST as TRUST, Priced as Priced
+from .refresh import Doubling as Doubling, EveryEpisode as EveryEpisode, Refresh as Refresh, doubled as doubled
+from .remembering import Fading as Fading, LastSeen as LastSeen
+from .rewards import (
+    Direct as Direct,
+    Estimate as Estimate,
+    ImplicitExploration as ImplicitExploration,
+    PaperEstimator as PaperEstimator,
+    Revealed as Revealed,
+    Rewards as Rewards,
+)
+from .sets import (
+    EPSILON as EPSILON,
+    L1 as L1,
+    Bernstein as Bernstein,
+    Estimated as Estimated,
+    Hoeffding as Hoeffding,
+    Kl as Kl,
+    Sets as Sets,
+    TrueKernels as TrueKernels,
+    WideBernstein as WideBernstein,
+    hoeffding_width as hoeffding_width,
+)
+from .steps import Active as Active, Centred as Centred, Lazy as Lazy, Step as Step, Stepped as Stepped

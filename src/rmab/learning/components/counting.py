@@ -1,0 +1,139 @@
+"""Parts of index learners: where transitions are known from, means of rewards, and exploration that ends."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.errors import ModelError
+from rmab.learning.base import stream
+from rmab.learning.components.base import Part
+from rmab.learning.options import configured, option
+from rmab.learning.pools import Observed, Pools
+from rmab.learning.state import Memory
+from rmab.model.problem import Problem
+from rmab.model.time import cells
+from rmab.model.view import View
+
+KEY = 103  # of the stream that samples are drawn from
+
+
+class Counting(Part, ABC):
+    """Where transitions are known from."""
+
+    @abstractmethod
+    def begin(self, pools: Pools) -> IntArray:
+        """(G, S, 2, S) the transitions that are known before the first episode."""
+
+    @abstractmethod
+    def learn(self, counts: IntArray, observed: Observed) -> IntArray:
+        """(G, S, 2, S) the transitions that are known after an episode."""
+
+    @abstractmethod
+    def until(self, view: View, episode: int) -> int:
+        """Return the episode up to which the widths of the kernels' sets are to hold."""
+
+
+@configured
+class Observing(Counting):
+    """From the episodes."""
+
+    def begin(self, pools: Pools) -> IntArray:
+        """(G, S, 2, S) zeros."""
+        return np.zeros(pools.support.shape, dtype=np.int64)
+
+    def learn(self, counts: IntArray, observed: Observed) -> IntArray:
+        """(G, S, 2, S) all that was counted."""
+        return counts + observed.counts
+
+    def until(self, view: View, episode: int) -> int:  # noqa: ARG002
+        """Only in the episode that comes."""
+        return episode
+
+
+OBSERVING = Observing()
+
+
+class Sampling(Counting):
+    """From a generator's samples alone, which no real programme has: what episodes show of kernels is not counted.
+
+    Rewards that are chosen episode by episode cannot be sampled ahead: they are learned from feedback, as elsewhere.
+    """
+
+    def __init__(self, samples: IntArray | None, name: str) -> None:
+        self.samples, self.name = samples, name
+
+    def begin(self, pools: Pools) -> IntArray:
+        """(G, S, 2, S) the samples; ModelError where there are none, or they are of another task."""
+        if self.samples is None:
+            raise ModelError(f"{self.name}: the generator must be asked first: rmab.run does, or use `informed`")
+        if self.samples.shape != pools.support.shape:
+            raise ModelError(f"{self.name}: samples of shape {self.samples.shape} for a task of {pools.support.shape}")
+        return self.samples
+
+    def learn(self, counts: IntArray, observed: Observed) -> IntArray:  # noqa: ARG002
+        """(G, S, 2, S) the samples."""
+        return counts
+
+    def until(self, view: View, episode: int) -> int:  # noqa: ARG002
+        """Return the last episode: no sample is added, so one width holds in all."""
+        return view.episodes
+
+
+def drawn(problem: Problem, samples: int, seed: int) -> IntArray:
+    """(G, S, 2, S) how often each next state came up among `samples` draws of every pair of every group."""
+    kernels = cells(problem.arms.kernels[problem.arms.representatives], problem.phases)
+    rows = kernels / kernels.sum(axis=3, keepdims=True)
+    return frozen(stream(seed, KEY).multinomial(samples, rows).astype(np.int64))
+
+
+@configured
+class Exploration(Part):
+    """Explore for scale * T^(2/3) episodes, or until every pair has ceil((T H)^(2/3)) transitions.
+
+    Arms are activated in the states in which they were active least, ties at random: a round robin that does not depend on
+    how arms are numbered. At least the last episode is left to the policy that is then committed to.
+    """
+
+    scale: float = option(default=1.0, ge=1e-12, le=100, help="episodes of exploration, in units of T^(2/3)")
+
+    def goes_on(self, pools: Pools, visits: IntArray, episode: int) -> bool:
+        """Return whether the coming episode (from 0) is for exploration, after visits (G, S, 2)."""
+        view = pools.view
+        longest = min(np.ceil(self.scale * view.episodes ** (2 / 3)), view.episodes - 1)
+        enough = np.ceil((view.episodes * view.horizon) ** (2 / 3))
+        return bool(episode < longest and visits[pools.real].min() < enough)
+
+    def table(self, pools: Pools, visits: IntArray) -> FloatArray:
+        """(N, S), or (N, H, S) with phases, indices: the fewer activations, the higher."""
+        fewer = -pools.of_arms(visits[..., 1], pools.group_of).astype(np.float64)
+        return fewer if pools.view.phases == 1 else np.asarray(fewer[:, pools.view.steps])
+
+
+def begin_means(pools: Pools, window: int = 0) -> Memory:
+    """Return the memory of mean rewards before the first episode: one running sum, or a ring of `window` episodes."""
+    shape = (max(window, 1), *pools.zero.shape)
+    return {"seen": np.zeros(shape), "paid": np.zeros(shape)}
+
+
+def add_to_means(memory: Memory, observed: Observed, episode: int, window: int = 0) -> Memory:
+    """Take in one episode (from 0): visits whose reward was shown, and what they were paid."""
+    shown = ~np.isnan(observed.values)
+    slot = episode % window if window else 0
+    added = {"seen": observed.visits * shown, "paid": observed.visits * np.where(shown, observed.values, 0.0)}
+    new = {name: memory[name].copy() for name in added}
+    for name, sums in added.items():
+        new[name][slot] = sums if window else sums + new[name][slot]
+    return new
+
+
+def mean_reward(memory: Memory) -> FloatArray:
+    """(R, S, 2) means in [0, 1]; 1 where nothing was seen."""
+    number, paid = memory["seen"].sum(axis=0), memory["paid"].sum(axis=0)
+    return np.asarray(np.divide(paid, number, out=np.ones_like(paid), where=number > 0))
+
+
+def times_seen(pools: Pools, memory: Memory) -> IntArray:
+    """(R, S, 2) how many visits of all arms that are paid so had their reward shown; the memory counts them per arm."""
+    arms = pools.arms_paid_alike[:, np.newaxis, np.newaxis]
+    return np.asarray(np.rint(memory["seen"].sum(axis=0) * arms), dtype=np.int64)

@@ -1,0 +1,93 @@
+"""Reward estimators that remember: the mean of what was seen, or the last value."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.learning.components.base import Episode
+from rmab.learning.components.rewards import Estimate, Rewards
+from rmab.learning.kept import MOST, Declared, Kept, whole
+from rmab.learning.options import configured
+from rmab.learning.pools import Pools
+from rmab.learning.state import Memory
+
+FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
+DRIFT = 0.1  # optimism of the last value, per root of its age
+
+
+class Remembering(Rewards):
+    """Means of what was seen, forgotten at some rates. Override `unseen`: what a pair paid where nobody looked.
+
+    RATES  what is left of the past's weight after an episode, for each of the means.
+    """
+
+    anywhere = True
+    RATES: ClassVar[tuple[float, ...]] = (1.0,)
+
+    def begin(self, pools: Pools) -> Memory:
+        """Return means and numbers of what was seen, at each rate; whether it ever was, and when last."""
+        shape = pools.zero.shape
+        table = np.zeros((len(self.RATES), *shape))
+        return {
+            "means": table,
+            "numbers": table,
+            "ever": np.zeros(shape, dtype=bool),
+            "when": np.zeros(shape, dtype=np.int64),
+        }
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare the means, and what goes with them."""
+        shape = pools.zero.shape
+        means, numbers = (Kept((len(self.RATES), *shape), "f", 0, most) for most in (1, MOST))
+        return {"means": means, "numbers": numbers, "ever": Kept(shape, "b"), "when": whole(*shape)}
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+        """Take in one episode: what was seen counts as it is, the rest is guessed."""
+        seen, values = revealed(episode)
+        kept = {**memory, **self.remember(memory, seen, values, episode.number)}
+        guess = self.unseen(kept, episode.number, episode.pools.view.episodes)
+        return Estimate(np.where(seen, values, np.where(kept["ever"], np.clip(guess, 0.0, 1.0), 1.0)), memory=kept)
+
+    def remember(self, memory: Memory, seen: BoolArray, values: FloatArray, number: int) -> Memory:
+        """Return the memory with the values (R, S, 2) of an episode, where they were seen."""
+        rate = np.array(self.RATES)[:, np.newaxis, np.newaxis, np.newaxis]
+        numbers = rate * memory["numbers"] + seen  # means, not sums: these fade to nothing where a pair is long unseen
+        means = np.where(seen, memory["means"] + (values - memory["means"]) / np.maximum(numbers, 1.0), memory["means"])
+        when = np.where(seen, number, memory["when"])
+        return {"means": means, "numbers": numbers, "ever": memory["ever"] | seen, "when": when}
+
+    @abstractmethod
+    def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:
+        """(R, S, 2) the guess where nobody looked in this episode; clipped to [0, 1], and 1 where nobody ever did."""
+
+
+@configured
+class Fading(Remembering):
+    """Unseen: the mean of the past, plus optimism that fades with the number of times that a pair was seen."""
+
+    def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
+        """(R, S, 2) mean plus optimism."""
+        many = np.maximum(memory["numbers"][0], 1.0)
+        return np.asarray(memory["means"][0] + FADING * np.sqrt(np.log(max(episodes, 2)) / (2 * many)))
+
+
+@configured
+class LastSeen(Remembering):
+    """Unseen: the last value, plus optimism that grows with its age."""
+
+    RATES = (0.0,)
+
+    def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
+        """(R, S, 2) last value plus optimism."""
+        return np.asarray(memory["means"][-1] + DRIFT * np.sqrt(number - memory["when"]))
+
+
+def revealed(episode: Episode) -> tuple[BoolArray, FloatArray]:
+    """(R, S, 2) which pairs were seen to pay, known zeros left out, and what; 0 elsewhere."""
+    values = episode.observed.values
+    seen = ~np.isnan(values) & ~episode.pools.zero
+    return seen, np.where(seen, values, 0.0)

@@ -1,0 +1,175 @@
+"""Reward estimators (Xiong & Li 2024, Section 4.3): what the last episode paid, also where nobody looked.
+
+Values are mapped to [0, 1]. Known zeros need no care: the learner puts them in, unless a part says otherwise.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.learning.components.base import Episode, Part
+from rmab.learning.components.sets import hoeffding_width
+from rmab.learning.options import configured, option
+from rmab.learning.pools import Observed, Pools
+from rmab.learning.state import Memory
+from rmab.learning.visits import executed_occupancy, exploration, of_payoffs
+from rmab.model.time import by_phase
+from rmab.model.view import View
+
+Zeros = Literal["estimated", "declared"]
+ZEROS = "passive rewards that are declared to be 0: estimated like all others, as the formula has it, or taken as declared"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate:
+    """What an estimator makes of an episode.
+
+    Parameters
+    ----------
+    gain : (R, S, 2) or (C, H, S, 2) float array
+        What a pair paid, in [0, 1]; or a direction of ascent for every block and step.
+    ahead : (R, S, 2) float array, optional
+        What the next episode is expected to pay, for steps that look ahead (`Lazy`); without it they take the mean of all
+        gains. Steps from the last plan (`Active`) do not read it.
+    memory : mapping of str to array
+        What the estimator keeps.
+    likely : (R, S, 2) float array, optional
+        The same as `ahead`, without optimism: what is believed, against which what comes true is held (`Priced`).
+    surprised : (R,) bool array, optional
+        The payoffs that paid something else than was believed (`Looks`).
+    """
+
+    gain: FloatArray
+    ahead: FloatArray | None = None
+    memory: Memory = field(default_factory=dict)
+    likely: FloatArray | None = None
+    surprised: BoolArray | None = None
+
+
+class Rewards(Part, ABC):
+    """A part that estimates rewards. Override `learn`, and `begin` if it keeps a memory.
+
+    Examples
+    --------
+    >>> class Hopeful(Rewards):
+    ...     def learn(self, memory, episode):
+    ...         values = episode.observed.values
+    ...         return Estimate(np.where(np.isnan(values), 1.0, values))
+    """
+
+    @property
+    def knows_zeros(self) -> bool:
+        """Whether the learner puts the rewards that are declared to be zero into what is estimated pair by pair."""
+        return True
+
+    def begin(self, pools: Pools) -> Memory:  # noqa: ARG002
+        """Return the memory before the first episode."""
+        return {}
+
+    @abstractmethod
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+        """Return the estimate after an episode."""
+
+
+@configured
+class Revealed(Rewards):
+    """The true rewards, which full feedback reveals."""
+
+    feedback = "full"
+    anywhere = True
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+        """Take in one episode; padded states have no reward."""
+        return Estimate(np.nan_to_num(episode.observed.values))
+
+
+@configured
+class PaperEstimator(Rewards):
+    """The paper's estimator to the letter: min(r H / c + delta, 1) for a pair visited c times, 1 elsewhere.
+
+    Where H / c is large, and it mostly is, the estimate is 1 whatever was seen: kept as published. So is the paper's claim
+    on all pairs: where being passive is declared to pay nothing, the formula still says delta, or 1 where nobody was
+    passive; with ``zeros="declared"`` these rewards are 0, as is known. With full feedback there is nothing to estimate:
+    the true rewards are taken.
+    """
+
+    anywhere = True
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="of the width delta: that of Hoeffding sets")
+    zeros: Zeros = option(default="estimated", help=ZEROS)
+
+    @property
+    def knows_zeros(self) -> bool:
+        """Whether declared zeros are taken as declared."""
+        return self.zeros == "declared"
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+        """Take in one episode; delta is of the visits before it."""
+        pools = episode.pools
+        if pools.view.feedback == "full":
+            return Revealed().learn(memory, episode)
+        visits = episode.before.sum(axis=3)[pools.group_of_payoff]
+        width = hoeffding_width(pools.view, visits, episode.number, self.epsilon)
+        played = int(episode.observed.counts.sum()) // pools.view.arms  # steps, of which an episode may have fewer than H
+        return Estimate(paper_estimate(pools.view, episode.observed, width, played, pools.zero))
+
+
+@configured
+class Direct(Rewards):
+    """The value that was seen; 1 where nothing was."""
+
+    anywhere = True
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+        """Take in one episode."""
+        values = episode.observed.values
+        return Estimate(np.where(np.isnan(values), 1.0, values))
+
+
+@configured
+class ImplicitExploration(Rewards):
+    """One minus the loss times visits, over the visits that were to be expected plus gamma (Jin et al. 2020).
+
+    The steps of an episode are taken together, as rewards do not depend on them. What is to be expected is counted in
+    simulated episodes of the executed policy.
+    """
+
+    draws = True
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="of gamma: that of UOB-REPS")
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+        """Take in one episode."""
+        pools = episode.pools
+        rates = executed_occupancy(pools, episode.policy, episode.counts, episode.luck)
+        visits = by_phase(rates, pools.view.steps, pools.view.phases)
+        expected = of_payoffs(pools, visits) + exploration(pools.view, self.epsilon)
+        return Estimate(implicit_estimate(episode.observed, expected))
+
+
+def paper_estimate(
+    view: View, observed: Observed, width: FloatArray, played: int | None = None, zero: BoolArray | None = None
+) -> FloatArray:
+    """(R, S, 2) the paper's estimate; width (R, S, 2) is delta; played: the steps of the episode, by default the view's.
+
+    zero (R, S, 2): pairs whose value is known without a visit; they are estimated like the others, 1 where not visited.
+    """
+    seen = ~np.isnan(observed.values)
+    if zero is not None:
+        seen &= ~zero | (observed.visits > 0)
+    of_phase = np.bincount(view.steps[:played], minlength=view.phases)  # when a pair can be visited; H with one phase
+    steps = np.tile(of_phase, len(observed.values) // view.phases)[:, np.newaxis, np.newaxis]
+    scaled = observed.values * steps / np.maximum(observed.visits, 1.0)
+    return np.where(seen, np.minimum(scaled + width, 1.0), 1.0)
+
+
+def implicit_estimate(observed: Observed, expected: FloatArray) -> FloatArray:
+    """(R, S, 2) 1 - loss c / expected, where expected (R, S, 2) is what c is on average, plus gamma; 1 where not seen.
+
+    Too high on average, by little where a pair is often visited: so it explores.
+    """
+    loss = np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values)
+    return np.asarray(1.0 - loss * observed.visits / expected)

@@ -1,0 +1,228 @@
+"""Transition sets from counts (Xiong & Li 2024, Section 4.1; sets of other papers): where the true kernels may lie.
+
+All sets hold every true kernel with probability 1 - epsilon or more, in every episode (unless they are scaled down);
+`Estimated` kernels hold nothing but the estimate.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import copy
+from typing import ClassVar, Self
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.common.logs import log_over
+from rmab.errors import ModelError
+from rmab.learning.components.base import Part
+from rmab.learning.kept import Declared, whole
+from rmab.learning.options import configured, option
+from rmab.learning.pools import Observed, Pools, empirical
+from rmab.learning.state import Memory
+from rmab.model.problem import Problem
+from rmab.model.time import cells
+from rmab.model.view import View
+from rmab.solvers.transitions import TransitionSets
+
+EPSILON = "probability that a kernel lies outside its set"
+RARE = 10  # transitions of a row, of all groups, from which on it holds nothing that was not seen
+
+
+class Sets(Part, ABC):
+    """A part that says where the kernels may lie. Override `around`; counting transitions is done for you.
+
+    confident  whether the sets are to hold the observed frequencies; otherwise they hold an estimate of another kind.
+
+    Examples
+    --------
+    >>> class Everything(Sets):
+    ...     def around(self, pools, counts, episode):
+    ...         return TransitionSets.boxes(np.zeros(counts.shape), pools.support)
+    """
+
+    anywhere = True
+    confident: ClassVar[bool] = True
+
+    @abstractmethod
+    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
+        """Return the sets of every group for this episode (from 0), given the transitions counted so far (G, S, 2, S)."""
+
+    def begin(self, pools: Pools) -> Memory:
+        """Return the memory before the first episode: `counts` (G, S, 2, S) of transitions, and what else is needed."""
+        return {"counts": np.zeros(pools.support.shape, dtype=np.int64)}
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare the counts."""
+        return {"counts": whole(*pools.support.shape)}
+
+    def learn(self, memory: Memory, observed: Observed) -> Memory:
+        """Return the memory after an episode; `counts` are what the sets are made of: override to forget old ones."""
+        return {"counts": memory["counts"] + observed.counts}
+
+
+@configured
+class Estimated(Sets):
+    """No set at all: the kernels as they are estimated. Optimism about unseen rewards is enough to explore.
+
+    The frequencies of a row count together with `prior` transitions of all groups: those that were seen from the same state
+    under the same action, and one that may lead anywhere. While a row was seen fewer than ten times by all groups together
+    that one stays; later, rows hold nothing that never happened, and are short.
+    """
+
+    confident = False
+    prior: float = option(default=1.0, ge=1e-12, le=1e6, help="transitions of all groups that count with those of one")
+
+    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
+        """Return sets that hold one kernel each."""
+        everybody = counts.reshape(-1, pools.view.phases, *counts.shape[1:]).sum(axis=0)
+        total = np.tile(everybody, (len(counts) // pools.view.phases, 1, 1, 1)) * pools.support
+        number = total.sum(axis=3, keepdims=True)
+        even = np.where(number < RARE, pools.support / pools.support.sum(axis=3, keepdims=True), 0.0)
+        common = (total + even) / np.maximum(number + (number < RARE), 1.0)
+        mean = (counts + self.prior * common) / (counts.sum(axis=3, keepdims=True) + self.prior)
+        return TransitionSets(mean, mean)
+
+
+@configured
+class Hoeffding(Sets):
+    """Boxes of one width per row: the paper's sets (Xiong & Li 2024, Section 4.1)."""
+
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
+    scale: float = option(default=1.0, ge=0, le=100, help="every distance to the empirical kernel is multiplied by it")
+
+    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
+        """Return the empirical kernels, give or take the width."""
+        mean = empirical(counts, pools.support)
+        width = hoeffding_width(pools.view, counts.sum(axis=3), episode, self.epsilon)[..., np.newaxis]
+        low, high = _ends(mean, width, pools.support)
+        if self.scale != 1.0:
+            low, high = mean + self.scale * (low - mean), mean + self.scale * (high - mean)
+            low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
+        return TransitionSets.boxes(low, high)
+
+
+@configured
+class Bernstein(Sets):
+    """Boxes that are tighter for rare transitions (Jin et al. 2020, Section 3.1)."""
+
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
+
+    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
+        """Return the empirical kernels, give or take a width for every transition."""
+        mean = empirical(counts, pools.support)
+        reach = self.reach(mean, counts.sum(axis=3)[..., np.newaxis], union_log(pools, counts, episode, self.epsilon))
+        return TransitionSets.boxes(*_ends(mean, np.minimum(reach, 1.0), pools.support))
+
+    def reach(self, mean: FloatArray, visits: IntArray, log: float) -> FloatArray:
+        """(G, S, 2, S) the widths, given mean (G, S, 2, S), visits (G, S, 2, 1) and the logarithm of the union bound."""
+        less = np.maximum(visits - 1, 1)
+        return np.asarray(2 * np.sqrt(mean * log / less) + 14 * log / (3 * less))
+
+
+@configured
+class WideBernstein(Bernstein):
+    """Boxes with the constants of Luo, Wei & Lee (2021, Section 2)."""
+
+    def reach(self, mean: FloatArray, visits: IntArray, log: float) -> FloatArray:
+        """(G, S, 2, S) the widths."""
+        many = np.maximum(visits, 1)
+        return np.asarray(4 * np.sqrt(mean * log / many) + 28 * log / (3 * many))
+
+
+@configured
+class Kl(Sets):
+    """Boxes by the divergence of Bernoulli variables: far tighter where a transition is nearly certain."""
+
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
+
+    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
+        """Return an interval for every transition; a row that was never visited may do anything."""
+        mean, visits = empirical(counts, pools.support), counts.sum(axis=3)
+        # Two ends per next state are to hold at once.
+        log = union_log(pools, counts, episode, self.epsilon) + np.log(2 * pools.view.states)
+        low, high = kl_interval(mean, log / np.maximum(visits, 1)[..., np.newaxis])
+        never = visits[..., np.newaxis] == 0
+        low, high = np.where(never, 0.0, low), np.where(never, 1.0, high)
+        return TransitionSets.boxes(np.where(pools.support, low, 0.0), np.where(pools.support, high, 0.0))
+
+
+@configured
+class L1(Sets):
+    """L1 balls around the empirical kernels (Rosenberg & Mansour 2019, Section 3)."""
+
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
+
+    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
+        """Return a ball for every row."""
+        log = union_log(pools, counts, episode, self.epsilon)
+        many = np.maximum(counts.sum(axis=3), 1)
+        radius = np.minimum(np.sqrt(2 * pools.view.states * log / many), 2.0)
+        return TransitionSets.balls(empirical(counts, pools.support), radius, pools.support)
+
+
+@configured
+class TrueKernels(Sets):
+    """Nothing but the true kernels: privileged. With it, a learner shows what it costs not to know them.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> from rmab.learning import TrueKernels, Ucmd
+    >>> rmab.run(rmab.make_task("cpap", episodes=2, arms=4, budget=2, horizon=5), Ucmd(sets=TrueKernels())).privileged
+    'knows the kernels'
+    """
+
+    privileged = "knows the kernels"
+    _kernels: ClassVar[FloatArray | None] = None
+
+    def informed(self, problem: Problem) -> Self:
+        """Return the part that knows the kernels of this problem, and nothing else of it: the only way to tell it."""
+        told, kernels = copy(self), problem.arms.kernels[problem.arms.representatives]
+        object.__setattr__(told, "_kernels", frozen(cells(kernels, problem.phases)))
+        return told
+
+    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
+        """Return the kernels."""
+        if self._kernels is None:
+            raise ModelError("TrueKernels must be told the problem first: rmab.run does, or use `informed`")
+        return TransitionSets.known(self._kernels)
+
+
+def union_log(pools: Pools, counts: IntArray, episode: int, epsilon: float) -> float:
+    """Return the logarithm of the union bound over all rows, steps and episodes."""
+    size = 2 * pools.view.states * pools.view.horizon * len(counts)
+    return float(log_over(max(pools.view.episodes, episode + 1) * size, epsilon))
+
+
+def hoeffding_width(view: View, visits: IntArray, episode: int, epsilon: float) -> FloatArray:
+    """(G, S, 2) the paper's delta, with N the number of arms; 1 where nothing was counted, and never more."""
+    log = log_over(4 * view.states * 2 * view.arms * max(episode, 1) * view.horizon, epsilon)
+    width: FloatArray = np.where(visits > 0, np.minimum(np.sqrt(log / (2 * np.maximum(visits, 1))), 1.0), 1.0)
+    return width
+
+
+def kl_interval(mean: FloatArray, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of {p: kl(mean, p) <= limit} for Bernoulli distributions, entry by entry: bisection, outwards."""
+    both = np.stack([mean, mean])
+    side = np.zeros_like(both)
+    side[1] = 1.0
+    inside, outside = both.copy(), side.copy()
+    for _ in range(50):
+        middle = (inside + outside) / 2
+        fits = _bernoulli_kl(both, middle) <= limit
+        inside, outside = np.where(fits, middle, inside), np.where(fits, outside, middle)
+    ends = np.where(_bernoulli_kl(both, side) <= limit, side, outside)
+    return ends[0], ends[1]
+
+
+def _bernoulli_kl(mean: FloatArray, other: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one = np.where(mean > 0, mean * np.log(mean / other), 0.0)
+        two = np.where(mean < 1, (1 - mean) * np.log((1 - mean) / (1 - other)), 0.0)
+    return np.asarray(one + two)
+
+
+def _ends(mean: FloatArray, reach: FloatArray, support: BoolArray) -> tuple[FloatArray, FloatArray]:
+    low, high = np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)
+    return np.where(support, low, 0.0), np.where(support, high, 0.0)

@@ -1,0 +1,274 @@
+"""The mirror step (Xiong & Li 2024, Section 4.2): from the last plan and an estimate of the rewards to the next plan.
+
+`Active` is the paper's online mirror descent: project z exp(rate * gain), z the last plan. `Lazy` is dual averaging:
+project exp(beta * direction) times the uniform reference, where the direction has the past in it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray, frozen
+from rmab.common.memory import check_memory
+from rmab.errors import ModelError
+from rmab.learning.components.base import Episode, Part
+from rmab.learning.components.rewards import Estimate
+from rmab.learning.kept import Declared, Kept, masses
+from rmab.learning.options import configured, option
+from rmab.learning.pools import Pools, share_of
+from rmab.learning.state import Memory
+from rmab.model.view import View
+from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.projection.project import Projection, project_onto
+from rmab.solvers.transitions import TransitionSets
+
+FLOOR = 1e-12  # KL cannot revive a zero, and the sets are not nested: occupancies are floored before they become references
+DEEPEST = 600.0  # exponents below the largest, beyond which a reference would underflow
+STEEP = 300.0  # exponents beyond are always centred, lest exp overflow
+PART = 0.1  # of what the plan gains may be lost to entropy
+LEAST, GREATEST, GROWTH, TRIALS = 10.0, 500.0, 4.0, 3  # beta: first, greatest; per trial and episode; trials per episode
+
+MadeSets = Callable[[], TransitionSets]  # makes the sets of every block when they are asked for
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stepped:
+    """A plan, and what the step keeps. It has a mass; or a share, unless `last` is to make it from the memory.
+
+    Parameters
+    ----------
+    mass : (C, H, S, 2) float array, optional
+        Occupancy of every block.
+    iterations : int
+        Of the solver.
+    memory : mapping of str to array
+        What the step keeps for the next one.
+    share : (C, H, S) float array, optional
+        The part of every block that is active in a state at a step; by default, that of the mass.
+    drawn : bool
+        Whether the shares must be drawn as they are, whatever the execution likes better.
+    visits : function, optional
+        Returns how often the arms of every block are in a state under an action, (C * K, S, 2), where there is no mass.
+    """
+
+    mass: FloatArray | None = None
+    iterations: int = 0
+    memory: Memory = field(default_factory=dict)
+    share: FloatArray | None = None
+    drawn: bool = False
+    visits: Callable[[], FloatArray] | None = None
+
+    @property
+    def shares(self) -> FloatArray:
+        """(C, H, S) the part of every block that is active in a state at a step."""
+        if self.share is not None:
+            return self.share
+        if self.mass is None:
+            raise ModelError("a plan needs a mass or a share")
+        return share_of(self.mass)
+
+
+class Step(Part, ABC):
+    """A part that plans. Override `move`; and `begin`, unless the first plan is the projected uniform occupancy.
+
+    stored  whether plans are occupancies, which the learner keeps. Otherwise they have shares alone, and are not kept:
+            `again` makes them from the memory.
+    """
+
+    stored: ClassVar[bool] = True
+
+    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+        """Return the first plan, before any reward is known, given the sets of every block."""
+        plan = _projected(pools, sets, _uniform(pools), None)
+        return Stepped(plan.mass, plan.iterations)
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """Let a step with `again` plan anywhere, unless it says otherwise."""
+        super().__init_subclass__(**options)
+        if "anywhere" not in vars(cls):
+            cls.anywhere = cls.again is not Step.again
+
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:  # noqa: ARG002
+        """Override to plan for any situation: return the plan where `pools` has the start, budget and horizon at hand.
+
+        Given are the memory and the sets of every block; what the plan would keep is dropped.
+        """
+        raise ModelError(f"{type(self).__name__} plans for the start, budget and horizon of the view only")
+
+    def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> Stepped:
+        """Return the plan that `begin` or `move` made last, where it is not stored; override where the memory has it."""
+        return self.again(memory, pools, sets())
+
+    def prices(self, memory: Memory) -> FloatArray | None:  # noqa: ARG002
+        """Override where it is known: (H,) what an activation is worth at each step."""
+        return None
+
+    @abstractmethod
+    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
+        """Return the next plan, given the episode that ended, the new sets of every block, and what was paid."""
+
+
+@configured
+class Active(Step):
+    """Online mirror descent: the last plan, tilted towards what it gained, projected onto the new sets.
+
+    coupled  whether the budget of all arms together is a constraint of the projection; otherwise the step prices it.
+    centred  whether the largest exponent of a step is subtracted first. It changes nothing but rounding, and keeps the
+             exponents of losses that are divided by small weights in range. The paper's learner goes without.
+    """
+
+    coupled: ClassVar[bool] = True
+    centred: ClassVar[bool] = False
+    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
+
+    def rate(self, view: View) -> float:
+        """Return the learning rate."""
+        return self.scale * paper_rate(view)
+
+    def exponent(self, memory: Memory, episode: Episode, gain: FloatArray) -> tuple[FloatArray, Memory]:  # noqa: ARG002
+        """Return the exponents of the tilt, given gains (C, 1 or H, S, 2), and what is kept beside the plan."""
+        return self.rate(episode.pools.view) * gain, {}
+
+    def uniform_share(self, view: View) -> float:  # noqa: ARG002
+        """Return the part of the last plan that is replaced by the uniform occupancy before it is tilted."""
+        return 0.0
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare the flow of the last plan."""
+        view = pools.view
+        return {"flow": masses(pools.weights.size, view.horizon, view.states, 2, view.states)}
+
+    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+        """Return the projected uniform occupancy."""
+        return self._kept(_projected(pools, sets, _uniform(pools), None, self._budget(pools)), {})
+
+    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
+        """Tilt the last plan and project it."""
+        pools = episode.pools
+        exponent, own = self.exponent(memory, episode, pools.by_block(estimate.gain))
+        share = self.uniform_share(pools.view)
+        flow = memory["flow"]
+        mixed = flow if share == 0.0 else (1.0 - share) * flow + share / (pools.view.states**2 * 2)
+        if self.centred or exponent.max() > STEEP:
+            exponent = np.maximum(exponent - exponent.max(axis=(2, 3), keepdims=True), -DEEPEST)
+        reference = np.maximum(mixed, FLOOR) * np.exp(exponent)[..., np.newaxis]
+        return self._kept(_projected(pools, sets, reference, episode.mass, self._budget(pools)), own)
+
+    def _budget(self, pools: Pools) -> FloatArray:
+        view = pools.view
+        return view.budgets.astype(np.float64) if self.coupled else np.full(view.horizon, float(view.arms))
+
+    def _kept(self, plan: Projection, own: Memory) -> Stepped:
+        return Stepped(plan.mass, plan.iterations, {"flow": plan.z, **own})
+
+
+@configured
+class Centred(Active):
+    """Online mirror descent for losses that may be divided by small weights: exponents are kept in range."""
+
+    centred = True
+
+
+@configured
+class Lazy(Step):
+    """Dual averaging: the uniform occupancy, tilted by all that is known of the rewards, at an inverse temperature beta.
+
+    Beta is chosen automatically: the entropy of the plan's decisions costs a tenth (over `scale`) of what the plan gains
+    over blind decisions. Both scale with the rewards and with what decisions can change, so that no task needs a rate of
+    its own, and T need not be known.
+    """
+
+    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="how much greedier than by the rule, as a factor of beta")
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare beta, and the direction: what is forecast, or the mean of gains where nothing is."""
+        ahead = Kept(pools.zero.shape, optional=True)
+        return {"beta": Kept((), "f", 0, GREATEST), "mean": Kept(None, optional=True), "ahead": ahead}
+
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
+        """Project along the last direction, at the beta that the last plan called for."""
+        direction = memory.get("ahead", memory.get("mean"))
+        if direction is None:
+            return super().begin(pools, sets)
+        if direction.ndim == 4:
+            raise ModelError("Lazy: directions that are known step by step hold for the start of the view only")
+        plan = _tilted(pools, sets, None, pools.by_block(direction), float(memory["beta"]))
+        return Stepped(plan.mass, plan.iterations)
+
+    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+        """Return the projected uniform occupancy."""
+        first = super().begin(pools, sets)
+        return Stepped(first.mass, first.iterations, {"beta": np.array(LEAST)})
+
+    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
+        """Project at the beta that the last plans called for; again at once where it is still far too small."""
+        pools, mass, direction, kept = episode.pools, episode.mass, estimate.ahead, dict[str, FloatArray]()
+        if direction is None:
+            past = memory.get("mean", np.array(0.0))
+            direction = kept["mean"] = past + (estimate.gain - past) / (episode.number + 1)
+        else:
+            kept["ahead"] = direction
+        beta, by_block = float(memory["beta"]), pools.by_block(direction)
+        for _ in range(TRIALS):
+            plan = _tilted(pools, sets, mass, by_block, beta)
+            wanted = fitting_beta(pools, plan, by_block, PART / self.scale)
+            last, beta = beta, float(np.clip(wanted, beta / GROWTH, min(beta * GROWTH, GREATEST)))
+            if beta < 1.5 * last:
+                break
+            mass = plan.mass
+        return Stepped(plan.mass, plan.iterations, {**kept, "beta": np.array(beta)})
+
+
+def paper_rate(view: View) -> float:
+    """Return the rate sqrt(ln(S^2 A) / T) of Xiong & Li (2024, Section 5.1)."""
+    return float(np.sqrt(np.log(view.states**2 * 2) / view.episodes))
+
+
+def fitting_beta(pools: Pools, plan: Projection, direction: FloatArray, part: float) -> float:
+    """Return the beta at which the entropy of the plan's decisions would cost `part` of what the plan gains.
+
+    Gain and entropy are those over choosing at random within the budget, under the plan's own kernels; direction
+    (C, 1 or H, S, 2). Infinite where nothing is gained.
+    """
+    view, weights = pools.view, pools.weights[:, np.newaxis]
+    share = view.budgets / view.arms
+    blind, kernels = np.empty_like(plan.mass), plan.kernel.reshape(-1, *plan.kernel.shape[2:])
+    budget, even = view.budgets.astype(np.float64), np.array(np.broadcast_to(share[:, np.newaxis], plan.mass.shape[:3]))
+    forward(kernels, frozen(np.arange(view.horizon)), pools.begins * weights, budget, even, blind)
+    mass = plan.mass * weights[..., np.newaxis, np.newaxis]
+    gain = float(((mass - blind) * direction).sum())
+    chosen = plan.mass / np.maximum(plan.mass.sum(axis=3, keepdims=True), 1e-300)
+    against = np.stack([1.0 - share, share], axis=1)[:, np.newaxis]
+    entropy = float((mass * np.log(np.where(chosen > 0, chosen / np.maximum(against, 1e-300), 1.0))).sum())
+    return entropy / (part * gain) if gain > 0 else np.inf
+
+
+def _uniform(pools: Pools) -> FloatArray:
+    """(C, H, S, 2, S) the uniform reference."""
+    view = pools.view
+    shape = (pools.weights.size, view.horizon, view.states, 2, view.states)
+    numbers = 24.0 * float(np.prod(shape, dtype=np.float64))  # the reference, its plan, and factors
+    check_memory(f"a plan of {shape[0]} blocks, {view.states} states and {view.horizon} steps", numbers)
+    return np.full(shape, 1.0 / (view.states**2 * 2))
+
+
+def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray | None, direction: FloatArray, beta: float) -> Projection:
+    """Project exp(beta * direction), direction (C, 1 or H, S, 2), from the masses (C, H, S, 2) of an earlier plan."""
+    view, exponent = pools.view, beta * direction
+    exponent -= exponent.max(axis=(2, 3), keepdims=True)
+    tilt = np.exp(np.maximum(exponent, -DEEPEST))[..., np.newaxis]
+    shape = (pools.weights.size, view.horizon, view.states, 2, view.states)
+    return _projected(pools, sets, np.broadcast_to(tilt, shape) / (view.states**2 * 2), mass)
+
+
+def _projected(
+    pools: Pools, sets: TransitionSets, reference: FloatArray, warm: FloatArray | None, budget: FloatArray | None = None
+) -> Projection:
+    view = pools.view
+    limit = view.budgets if budget is None else budget
+    return project_onto(reference, sets, pools.start, limit, phase_of=view.phase_of, weights=pools.weights, warm=warm)

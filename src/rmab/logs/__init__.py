@@ -1,0 +1,1 @@
+"""Logs of programmes: files and tables become a checked `Log`."""

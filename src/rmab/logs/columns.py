@@ -1,0 +1,287 @@
+"""What the columns of a log mean: ids, states, actions, rewards and groups, from Arrow columns to numbers.
+
+Text is compared value by value, not row by row: a million rows have few different states.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import date
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.logs.faults import Faults, listed, quoted
+
+MISSING = {"", "na", "n/a", "nan", "null", "#n/a"}
+YES = {"yes", "y", "true", "t", "1", "1.0", "on"}
+NO = {"no", "n", "false", "f", "0", "0.0", "off"}
+MOST_STATES = 60
+UNKNOWN = "(unknown)"
+RARE = 1  # records of a state that may be a slip
+
+
+def empty_cells(column: Any) -> BoolArray:
+    """Return which cells are empty: nothing, or spaces only."""
+    joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_string(joined.type) or pa.types.is_large_string(joined.type):
+        blank = pc.equal(pc.utf8_trim_whitespace(joined), pa.scalar("", type=joined.type))
+        found = pc.fill_null(blank, pa.scalar(True, type=pa.bool_()))
+    else:
+        found = pc.is_null(joined, nan_is_null=True)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def encoded(column: Any) -> tuple[list[Any], IntArray]:
+    """Return the different values of a column, without spaces around text, and the code of every row: -1 where empty."""
+    joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(joined, pa.ChunkedArray):  # too long for one piece
+        joined = pa.concat_arrays(joined.cast(pa.large_string()).chunks)
+    if pa.types.is_timestamp(joined.type):
+        joined = joined.cast(pa.timestamp("us", joined.type.tz), safe=False)
+    if pa.types.is_dictionary(joined.type):
+        joined = joined.dictionary_decode()
+    packed = joined.dictionary_encode()
+    codes = packed.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return _trimmed(packed.dictionary.to_pylist(), codes)
+
+
+def _trimmed(values: list[Any], codes: IntArray) -> tuple[list[Any], IntArray]:
+    """Join values that differ by spaces around them only; text of nothing is empty."""
+    places: dict[tuple[type, Any], int] = {}
+    moved = np.empty(len(values) + 1, dtype=np.int64)
+    moved[-1] = -1
+    for k, one in enumerate(values):
+        bare = one.strip().strip("\ufeff\u200b") if isinstance(one, str) else one
+        empty = bare == "" or bare is None or (isinstance(bare, float) and math.isnan(bare))
+        moved[k] = -1 if empty else places.setdefault((type(bare), bare), len(places))
+    return [value for _, value in places], np.asarray(moved[codes])
+
+
+def parse_arms(values: list[Any], codes: IntArray, column: str, faults: Faults) -> list[str]:
+    """Return the ids as text: whole numbers without a point; other types are refused."""
+    faults_at = np.flatnonzero(codes < 0)
+    if faults_at.size:
+        faults.add(f"no id in column {quoted(column)}", faults_at)
+    other = [(k, f"an id cannot be {quoted(one)}") for k, one in enumerate(values) if not _is_id(one)]
+    faults.add_each(codes, other)
+    return [_plain(one) for one in values]
+
+
+def _is_id(value: Any) -> bool:
+    if isinstance(value, float):
+        return value.is_integer()
+    if isinstance(value, str):
+        return "\0" not in value
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def parse_actions(values: list[Any], codes: IntArray, column: str, faults: Faults) -> IntArray:
+    """Return 1, 0, or -1 where it is not known, for every row."""
+    meaning, wrong = np.full(len(values) + 1, -1, dtype=np.int64), []
+    for k, one in enumerate(values):
+        word = str(one).casefold()
+        if word in YES:
+            meaning[k] = 1
+        elif word in NO:
+            meaning[k] = 0
+        elif word not in MISSING:
+            what = f"action {quoted(one)} in column {quoted(column)} is neither yes nor no (yes/no, true/false, 1/0)"
+            wrong.append((k, what))
+    faults.add_each(codes, wrong)
+    return np.asarray(meaning[codes])
+
+
+States = Sequence[str] | Mapping[str, float] | None
+
+
+def parse_states(
+    column: Any, name: str, states: States, decimal: str, faults: Faults
+) -> tuple[tuple[str, ...], IntArray, bool]:
+    """Return the names of the states, the state of every row (-1: not seen), and whether their order means something."""
+    if isinstance(states, Mapping):
+        return _cut(column, name, states, decimal, faults)
+    if states is None:
+        states = _ordered(column)
+    values, codes = encoded(column)
+    words = [UNKNOWN if str(one).casefold() in MISSING else _plain(one) for one in values]
+    if states is not None:
+        return _named(words, codes, [str(one) for one in states], faults)
+    known = sorted({one for one in words if one != UNKNOWN})
+    numeric = bool(known) and all(_number(one, decimal) is not None for one in known)
+    if numeric:
+        known.sort(key=lambda one: _number(one, decimal) or 0.0)
+    if len(known) > MOST_STATES:
+        faults.add(f"column {quoted(name)} has {len(known):,} different states, such as {_examples(known, decimal)}")
+        return tuple(known), codes, numeric
+    _look_alikes(known, words, codes, faults)
+    place = {one: k for k, one in enumerate(known)}
+    moved = np.array([*(place.get(one, -1) for one in words), -1], dtype=np.int64)
+    return tuple(known), np.asarray(moved[codes]), numeric
+
+
+def _examples(known: list[str], decimal: str) -> str:
+    """Return some of very many states, and what to do about them."""
+    shown = listed([quoted(one) for one in known], 3)
+    commas = all(_number(one, ",") is not None for one in known)
+    if not commas and any(_number(one, decimal) is None for one in known):
+        return f"{shown}; is it the right column?"
+    comma = " and decimal=',' (--decimal ,)" if decimal == "." and any("," in one for one in known) else ""
+    return f"{shown}; cut numbers into states with states={{'low': 0, 'ok': 3.5}} (--states low=0,ok=3.5){comma}"
+
+
+def _ordered(column: Any) -> list[str] | None:
+    """Return the categories of a column that has an order of its own (an ordered Categorical of pandas), or None."""
+    if not (pa.types.is_dictionary(column.type) and column.type.ordered):
+        return None
+    joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return [_plain(one) for one in joined.dictionary.to_pylist()]
+
+
+def _plain(value: Any) -> str:
+    """Return a state as text: 1.0 and 1 are one state, True is 'True'."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _number(text: str, decimal: str) -> float | None:
+    try:
+        found = float(text.replace(decimal, ".") if decimal != "." else text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) and "_" not in text else None
+
+
+def _named(words: list[str], codes: IntArray, known: list[str], faults: Faults) -> tuple[tuple[str, ...], IntArray, bool]:
+    """Look the states up in a list; others are refused."""
+    place = {one: k for k, one in enumerate(known)}
+    moved, wrong = np.full(len(words) + 1, -1, dtype=np.int64), []
+    for k, one in enumerate(words):
+        moved[k] = place.get(one, -1)
+        if one not in place and one != UNKNOWN:
+            near = get_close_matches(one, known, n=1)
+            hint = f" (did you mean {quoted(near[0])}?)" if near else ""
+            wrong.append((k, f"unknown state {quoted(one)}{hint}; the states are {listed(known)}"))
+    faults.add_each(codes, wrong)
+    found = np.asarray(moved[codes])
+    for k, one in enumerate(known):
+        if not (found == k).any():
+            faults.note(f"nobody was ever seen in the state {quoted(one)}")
+    return tuple(known), found, True
+
+
+def _look_alikes(known: list[str], words: list[str], codes: IntArray, faults: Faults) -> None:
+    """Refuse states that differ in case only; note those that were seen once, with the nearest other one."""
+    sizes = np.bincount(codes[codes >= 0], minlength=len(words))
+    count: Counter[str] = Counter()
+    for k, one in enumerate(words):
+        count[one] += int(sizes[k])
+    folded: dict[str, list[str]] = {}
+    for one in known:
+        folded.setdefault(one.casefold(), []).append(one)
+    for several in folded.values():
+        if len(several) > 1:
+            usual = max(several, key=lambda one: count[one])
+            those = [k for k, one in enumerate(words) if one in several and one != usual]
+            what = f"states {listed([quoted(one) for one in several])} differ only in capitals; write one of them"
+            faults.add(what, np.flatnonzero(np.isin(codes, those)))
+    for one in known:
+        if count[one] <= RARE and len(known) > 1:
+            near = get_close_matches(one, [other for other in known if other != one], n=1)
+            hint = f"; is it {quoted(near[0])}?" if near else ""
+            faults.note(f"the state {quoted(one)} was seen only once{hint}", np.flatnonzero(codes == words.index(one)))
+
+
+def _cut(
+    column: Any, name: str, edges: Mapping[str, float], decimal: str, faults: Faults
+) -> tuple[tuple[str, ...], IntArray, bool]:
+    """Cut readings into states by the least reading of each."""
+    order = sorted(edges, key=lambda one: edges[one])
+    bounds = np.array([edges[one] for one in order], dtype=np.float64)
+    readings = parse_numbers(column, name, decimal, faults)
+    found = np.searchsorted(bounds, readings, side="right") - 1
+    low = np.flatnonzero(readings < bounds[0])
+    if low.size:
+        faults.add(f"reading below {bounds[0]:g}, where the lowest state {quoted(order[0])} begins", low)
+    return tuple(order), np.asarray(np.where(np.isnan(readings), -1, np.maximum(found, -1)), dtype=np.int64), True
+
+
+def parse_numbers(column: Any, name: str, decimal: str, faults: Faults) -> FloatArray:
+    """Return a column as numbers, NaN where it is empty."""
+    joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_dictionary(joined.type):
+        joined = joined.dictionary_decode()
+    if pa.types.is_string_view(joined.type):
+        joined = joined.cast(pa.string())
+    if (
+        pa.types.is_boolean(joined.type)
+        or pa.types.is_integer(joined.type)
+        or pa.types.is_floating(joined.type)
+        or pa.types.is_decimal(joined.type)
+    ):
+        found = joined.cast(pa.float64()).fill_null(math.nan).to_numpy(zero_copy_only=False).copy()
+    elif pa.types.is_string(joined.type) or pa.types.is_large_string(joined.type):
+        found = _from_text(joined, name, decimal, faults)
+    else:
+        faults.add(f"column {quoted(name)} holds {joined.type}, not numbers")
+        return np.full(len(joined), math.nan)
+    endless = np.flatnonzero(np.isinf(found))
+    if endless.size:
+        faults.add(f"column {quoted(name)} is infinite", endless)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _from_text(column: Any, name: str, decimal: str, faults: Faults) -> FloatArray:
+    values, codes = _trimmed_text(column)
+    numbers, wrong = np.full(len(values) + 1, math.nan), []
+    for k, one in enumerate(values):
+        found = _number(one, decimal)
+        if found is not None:
+            numbers[k] = found
+        elif one.casefold() not in MISSING:
+            comma = (
+                "; where the decimal sign is a comma, say decimal=',' (--decimal ,)" if decimal == "." and "," in one else ""
+            )
+            wrong.append((k, f"{quoted(one)} in column {quoted(name)} is not a number{comma}"))
+    faults.add_each(codes, wrong)
+    return np.asarray(numbers[codes])
+
+
+def _trimmed_text(column: Any) -> tuple[list[str], IntArray]:
+    packed = pc.utf8_trim_whitespace(column).dictionary_encode()
+    codes = packed.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return packed.dictionary.to_pylist(), codes
+
+
+def parse_group(
+    column: Any, name: str, arm_of: IntArray, arms: list[str], faults: Faults
+) -> tuple[tuple[str, ...], IntArray]:
+    """Return the values of a factor, and that of every arm (N,); an arm that has several is refused."""
+    values, codes = encoded(column)
+    words = [one.isoformat() if isinstance(one, date) else _plain(one) for one in values]
+    lacking = np.array([*(one.casefold() in MISSING for one in words), True])
+    codes, count = np.where(lacking[codes], -1, codes), len(arms)
+    of_arm = np.full(count, -1, dtype=np.int64)
+    seen = np.flatnonzero((codes >= 0) & (arm_of >= 0))
+    backwards = seen[::-1]
+    of_arm[arm_of[backwards]] = codes[backwards]  # the first one stays
+    changed = seen[codes[seen] != of_arm[arm_of[seen]]]
+    first = changed[np.unique(arm_of[changed], return_index=True)[1]]
+    moves = [(words[of_arm[arm_of[row]]], words[codes[row]]) for row in first]
+    told = [f"arm {quoted(arms[arm_of[row]])} changes {quoted(name)} from" for row in first]
+    said = [f"{what} {quoted(a)} to {quoted(b)}" for what, (a, b) in zip(told, moves, strict=True)]
+    faults.add_each(
+        np.where(np.isin(np.arange(codes.size), changed), arm_of, -1), list(zip(arm_of[first], said, strict=True))
+    )
+    if (of_arm < 0).any():
+        alone = int((of_arm < 0).sum())
+        faults.note(f"{alone:,} of {count:,} arms have no {quoted(name)}; they are the group {UNKNOWN}")
+        of_arm, words = np.where(of_arm < 0, len(words), of_arm), [*words, UNKNOWN]
+    order = sorted(range(len(words)), key=lambda k: words[k])
+    rank = np.argsort(order)
+    return tuple(words[k] for k in order), np.asarray(rank[of_arm])

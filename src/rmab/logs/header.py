@@ -1,0 +1,57 @@
+"""Columns by name with the lines that they stand on, and what to say where a column is not there."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rmab.common.arrays import IntArray
+from rmab.errors import LogError
+from rmab.logs.faults import Fault, listed, quoted
+
+ALIKE = 3  # columns that differ by a number only, such as week1, week2, week3, look like a wide table
+
+
+@dataclass(frozen=True)
+class Source:
+    """Columns by name, what to call where they come from, and the line of every row."""
+
+    name: str
+    unit: str
+    columns: dict[str, Any]
+    line_of: Callable[[IntArray], IntArray]
+
+
+def check_columns(name: str, there: list[str], wanted: list[str], hint: str = "") -> None:
+    """Raise LogError that lists all columns that are missing or stand twice, and those that there are, with a hint."""
+    wrong = []
+    for column in wanted:
+        count = there.count(column)
+        if count == 0:
+            close = difflib.get_close_matches(column.casefold(), [one.casefold() for one in there], n=1, cutoff=0.7)
+            near = [one for one in there if close and one.casefold() == close[0]]
+            wrong.append(f"there is no column {quoted(column)}" + (f" (did you mean {quoted(near[0])}?)" if near else ""))
+        elif count > 1:
+            wrong.append(f"{count} columns are called {quoted(column)}; keep one, or rename the others")
+    if not wrong:
+        return
+    wrong.append(f"the columns are: {listed(there, 30)}" if there else "there are no columns")
+    if hint:
+        wrong.append(hint)
+    if wide := _wide(there):
+        wrong.append(
+            f"columns such as {listed(wide, 3)} look like one column per period; rmab reads one row per arm and period "
+            "(in pandas: frame.melt(id_vars=[...], var_name='week', value_name='state'); docs/log.md shows how)"
+        )
+    raise LogError(name, [Fault(one) for one in wrong])
+
+
+def _wide(there: list[str]) -> list[str]:
+    """Return columns whose names differ only by a number, where there are several."""
+    stems = Counter(re.sub(r"\d+", "#", one) for one in there if re.search(r"\d", one))
+    stem, count = max(stems.items(), key=lambda one: one[1], default=("", 0))
+    return [one for one in there if re.sub(r"\d+", "#", one) == stem] if count >= ALIKE else []

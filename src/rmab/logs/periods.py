@@ -1,0 +1,297 @@
+"""The periods of a log: whole numbers, ISO weeks, months, dates or times with a regular step.
+
+Every period becomes a whole number of steps after the first. The step is the most common distance between two records of one
+arm that follow each other; a period that is no whole number of steps away from the others is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from rmab.common.arrays import IntArray
+from rmab.logs.faults import Faults, listed, quoted
+
+ACCEPTED = "accepted are whole numbers, dates 2024-03-12, ISO weeks 2024-W11, months 2024-03, and times 2024-03-12T08:00"
+WEEK = re.compile(r"(\d{4})-?W(\d{1,2})", re.IGNORECASE)
+MONTH = re.compile(r"(\d{4})-(\d{1,2})")
+WHOLE = re.compile(r"[+-]?\d{1,15}(\.0+)?")
+UNITS = {"hour": 3600, "minute": 60, "second": 1}
+NAMED = ("week", "day", "month", "year", "hour", "round", "visit", "quarter", "shift")
+LATEST = date(9000, 1, 1).toordinal()
+ENDLESS = 100_000  # periods of which hardly any has a record: a slip, not a log
+EMPTY = 10  # steps without any record in all the log that are worth a note
+
+
+@dataclass(frozen=True)
+class Periods:
+    """The periods 0..count-1 of a log, and how they are written.
+
+    Attributes
+    ----------
+    kind : str
+        'number', 'week', 'month', 'date' or 'time'.
+    first, step : int
+        The first period and the step between two, in units of the kind: 1, weeks, months, days or seconds.
+    count : int
+        From the first to the last, those without a record too.
+    unit : str
+        What one period is called: 'week', 'day', 'period'.
+    """
+
+    kind: str
+    first: int
+    step: int
+    count: int
+    unit: str
+
+    def label(self, period: int) -> str:
+        """Return a period as the log writes it; one after the last as it would.
+
+        Examples
+        --------
+        >>> Periods("week", 105_556, 1, 2, "week").label(1)
+        '2024-W03'
+        """
+        at = self.first + self.step * int(period)
+        if self.kind == "week":
+            year, week, _ = date.fromordinal(7 * at + 1).isocalendar()
+            return f"{year}-W{week:02d}"
+        if self.kind == "month":
+            return f"{at // 12}-{at % 12 + 1:02d}"
+        if self.kind == "date":
+            return date.fromordinal(at).isoformat()
+        if self.kind == "time":
+            return (datetime(1970, 1, 1) + timedelta(seconds=at)).isoformat(timespec="minutes")
+        return str(at)
+
+    @property
+    def every(self) -> str:
+        """The step in words: 'every week', 'every 2 weeks'."""
+        length = self.step if self.kind in ("week", "month", "number") else 1
+        if self.kind == "date" and self.unit == "week":
+            length = self.step // 7
+        elif self.kind == "date":
+            length = self.step
+        elif self.kind == "time":
+            length = self.step // UNITS.get(self.unit, 1)
+        return f"every {self.unit}" if length == 1 else f"every {length} {self.unit}s"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One value of the period's column: its kind and its place in units of the kind; why it is none, where it is none."""
+
+    kind: str
+    at: int = 0
+    local: datetime | None = None
+    why: str = ""
+
+
+def understood(value: Any) -> Moment:
+    """Return what a value of the period's column means.
+
+    Examples
+    --------
+    >>> understood("2024-W11").kind, understood("12/03/2024").why
+    ('week', 'write dates as 2024-03-12: this can be read in two ways')
+    """
+    if isinstance(value, str):
+        return _from_text(value.strip())
+    if isinstance(value, datetime):
+        return _time(value)
+    if isinstance(value, date):
+        return Moment("date", value.toordinal())
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return Moment("", why=f"a period cannot be {type(value).__name__}")
+    return Moment("number", int(value)) if value == value // 1 else Moment("", why="not whole")
+
+
+def _from_text(text: str) -> Moment:
+    if WHOLE.fullmatch(text):
+        return Moment("number", int(float(text)))
+    if found := WEEK.fullmatch(text):
+        return _week(int(found[1]), int(found[2]))
+    if found := MONTH.fullmatch(text):
+        year, month = int(found[1]), int(found[2])
+        return Moment("month", 12 * year + month - 1) if 1 <= month <= 12 and year else Moment("", why="no such month")
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError as error:
+        slashed = re.fullmatch(r"\d{1,4}[./ -]\d{1,2}[./ -]\d{1,4}\.?", text)
+        hint = "write dates as 2024-03-12: this can be read in two ways"
+        iso = re.fullmatch(r"\d{4}-\d{2}-\d{2}.*", text)
+        return Moment("", why=str(error) if iso else hint if slashed else "")
+    return Moment("date", when.date().toordinal()) if len(text) <= 10 else _time(when)
+
+
+def _plausible(moment: Moment) -> Moment:
+    """Return the moment, unless it is so late that the ones after it have no name."""
+    last = {"week": 7, "month": 30.5, "date": 1, "time": 1 / 86400, "time with a zone": 1 / 86400}
+    days = moment.at * last.get(moment.kind, 0.0) + (719_163 if moment.kind.startswith("time") else 0)
+    return Moment("", why="too far in the future") if days > LATEST else moment
+
+
+def _week(year: int, week: int) -> Moment:
+    try:
+        return Moment("week", (date.fromisocalendar(year, week, 1).toordinal() - 1) // 7)
+    except ValueError:
+        return Moment("", why=f"{year} has no week {week}")
+
+
+def _time(when: datetime) -> Moment:
+    zone = "time with a zone" if when.tzinfo is not None else "time"
+    local = when.replace(tzinfo=None)
+    since = (when.astimezone(UTC).replace(tzinfo=None) if when.tzinfo is not None else local) - datetime(1970, 1, 1)
+    return Moment(zone, int(since.total_seconds() // 1), local)
+
+
+def parse_periods(
+    values: list[Any], codes: IntArray, arm_of: IntArray, column: str, faults: Faults
+) -> tuple[Periods, IntArray] | None:
+    """Return the periods, and that of every row, from the different values and the code of each row; None if wrong."""
+    moments = [_plausible(understood(one)) for one in values]
+    kinds: Counter[str] = Counter()
+    wrong: list[tuple[int, str]] = []
+    sizes = np.bincount(codes[codes >= 0], minlength=len(values))
+    for k, one in enumerate(moments):
+        if one.kind:
+            kinds[one.kind] += int(sizes[k])
+        else:
+            why = f" ({one.why})" if one.why else ""
+            hint = "" if wrong else f"; {ACCEPTED}"
+            wrong.append((k, f"{quoted(values[k])} in column {quoted(column)} is no period{why}{hint}"))
+    faults.add_each(codes, wrong)
+    if not kinds or len(kinds) > 1 or not all(one.kind for one in moments):
+        _refuse_kinds(kinds, moments, values, codes, column, faults)
+        return None
+    kind, at = _uniform(next(iter(kinds)), moments)
+    if kind == "number" and not _plain(at, column, faults):
+        return None
+    place = np.where(codes >= 0, at[codes], -1)
+    step = _step(place[codes >= 0], arm_of[codes >= 0], at)
+    usual = Counter(((at - at.min()) % step).tolist()).most_common(1)[0][0]
+    off = np.flatnonzero((at - at.min() - usual) % step)
+    length = f"{step} {_said(kind)}".strip()
+    hint = "; where the day does not matter, write the week (2024-W11) or the month" if kind in ("date", "time") else ""
+    what = f"does not fit the step of {length} between periods"
+    several = [(int(k), f"{quoted(values[k])} {what}{hint if k == off[0] else ''}") for k in off]
+    faults.add_each(codes, several)
+    if off.size:
+        return None
+    first = int(at.min())
+    found = Periods(kind, first, step, int((at.max() - first) // step) + 1, _unit(kind, step, column))
+    seen = np.unique((at - first) // step)
+    if found.count > ENDLESS and found.count > 100 * seen.size:
+        _refuse_far(found, seen, place, faults)
+        return None
+    _note_holes(found, seen, faults)
+    return found, np.asarray((place - first) // step, dtype=np.int64)
+
+
+def _refuse_kinds(
+    kinds: Counter[str], moments: list[Moment], values: list[Any], codes: IntArray, column: str, faults: Faults
+) -> None:
+    """Name the rows whose periods are of another kind than most."""
+    if len(kinds) < 2:
+        return
+    usual = kinds.most_common(1)[0][0]
+    for other in (kind for kind in kinds if kind != usual):
+        those = [k for k, one in enumerate(moments) if one.kind == other]
+        what = f"column {quoted(column)} mixes types: a {other} such as {quoted(values[those[0]])}, where most are a {usual}"
+        faults.add(what, np.flatnonzero(np.isin(codes, those)))
+
+
+def _uniform(kind: str, moments: list[Moment]) -> tuple[str, IntArray]:
+    """Return the kind and the places: times of one hour of the day are dates, dates of one day of the month are months."""
+    if kind.startswith("time"):
+        locals_ = [one.local for one in moments if one.local is not None]
+        if len({one.time() for one in locals_}) == 1:  # summer time changes the hour of the world, not that of the clock
+            moments = [Moment("date", one.toordinal()) for one in locals_]
+            kind = "date"
+        else:
+            return "time", np.array([one.at for one in moments], dtype=np.int64)
+    if kind == "date":
+        days = [date.fromordinal(one.at) for one in moments]
+        ends = all(one.day == monthrange(one.year, one.month)[1] for one in days)
+        if len(days) > 1 and (len({one.day for one in days}) == 1 or ends) and _monthly(days):
+            return "month", np.array([12 * one.year + one.month - 1 for one in days], dtype=np.int64)
+    return kind, np.array([one.at for one in moments], dtype=np.int64)
+
+
+def _monthly(days: list[date]) -> bool:
+    """Return whether no two days are closer than a month."""
+    ordered = np.sort([one.toordinal() for one in days])
+    return bool((np.diff(ordered) >= 28).all()) and not bool((np.diff(ordered) % 28 == 0).all())
+
+
+def _plain(at: IntArray, column: str, faults: Faults) -> bool:
+    """Return whether whole numbers are counted on, not weeks or dates written without signs."""
+    low, high = int(at.min()), int(at.max())
+    if low >= 19_000_101 and high <= 21_001_231 and ((at // 100 % 100 <= 12) & (at % 100 <= 31)).all():
+        faults.add(f"column {quoted(column)} has numbers such as {low} that look like dates; write 2024-03-12")
+        return False
+    if low >= 190_001 and high <= 210_053 and (at % 100 <= 53).all() and low // 100 < high // 100:
+        faults.add(
+            f"column {quoted(column)} has numbers such as {low} that look like year and week, or month, and jump at the "
+            "end of a year; write 2024-W11, or 2024-03"
+        )
+        return False
+    return True
+
+
+def _step(place: IntArray, arm_of: IntArray, at: IntArray) -> int:
+    """Return the most common distance of two records of an arm that follow each other; of two periods if there is none."""
+    order = np.lexsort((place, arm_of))
+    jumps = np.diff(place[order])[np.diff(arm_of[order]) == 0]
+    jumps = jumps[jumps > 0]
+    if jumps.size == 0:
+        jumps = np.diff(np.unique(at))
+    if jumps.size == 0:
+        return 1
+    lengths, times = np.unique(jumps, return_counts=True)
+    return int(lengths[np.argmax(times)])
+
+
+def _said(kind: str) -> str:
+    return {"week": "weeks", "month": "months", "date": "days", "time": "seconds"}.get(kind, "")
+
+
+def _unit(kind: str, step: int, column: str) -> str:
+    """Return what a period is called, by its kind and step, or by the name of the column."""
+    if kind in ("week", "month"):
+        return kind
+    if kind == "date":
+        return "week" if step % 7 == 0 else "day"
+    if kind == "time":
+        return next((name for name, length in UNITS.items() if step % length == 0), "second")
+    words = re.findall(r"[a-z]+", column.lower())
+    return next((name for name in NAMED for word in words if word in (name, f"{name}s")), "period")
+
+
+def _refuse_far(found: Periods, seen: IntArray, place: IntArray, faults: Faults) -> None:
+    """Name the rows beyond the longest stretch without any record, where the fewer are."""
+    hole = int(np.diff(seen).argmax())
+    late = place > found.first + found.step * int(seen[hole])
+    few = late if late[place >= found.first].mean() < 0.5 else ~late & (place >= found.first)
+    length = f"{int(seen[hole + 1] - seen[hole]):,} {found.unit}s"
+    what = (
+        f"{found.label(int(seen[hole]))} and {found.label(int(seen[hole + 1]))} are {length} apart, with no record between"
+    )
+    faults.add(f"{what}; if that is a slip, correct it here", np.flatnonzero(few))
+
+
+def _note_holes(found: Periods, seen: IntArray, faults: Faults) -> None:
+    """Note long stretches in which nobody has a record: a programme that paused, or a slip in a date."""
+    seen = np.sort(seen)
+    holes = [(int(a), int(b)) for a, b in pairwise(seen) if b - a > EMPTY]
+    if holes:
+        said = [f"between {found.label(a)} and {found.label(b)} ({b - a - 1} {found.unit}s)" for a, b in holes]
+        faults.note(f"nobody has a record {listed(said, 3)}; if that is a slip, correct it: the plan begins after the last")

@@ -1,0 +1,149 @@
+"""Where a log comes from: a CSV or Parquet file, or a table in memory, as Arrow columns with the lines that they stand on.
+
+Columns of a CSV are read as text, so that '007' stays what it is; what they mean is decided later, in one place for all.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rmab.common.arrays import IntArray
+from rmab.errors import FileError, LogError, ModelError
+from rmab.logs.delimited import CsvText
+from rmab.logs.faults import Fault, listed, quoted
+from rmab.logs.header import Source, check_columns
+
+MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+UNREADABLE = (pa.ArrowException, OverflowError, UnicodeEncodeError)  # what Arrow raises for values it has no type for
+MOST = 160  # letters of a fault that shows a value as Python writes it
+SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # .xlsx and .ods, and .xls
+
+
+def opened(given: object, wanted: list[str], encoding: str | None) -> Source:
+    """Return the wanted columns of a path, a DataFrame or an Arrow table; LogError where there are none such."""
+    if isinstance(given, str | os.PathLike):
+        return _from_file(Path(given), wanted, encoding)
+    if isinstance(given, pa.Table | pa.RecordBatch):
+        return _from_arrow(given, "the table", wanted)
+    if hasattr(given, "columns") and hasattr(given, "iloc"):
+        return _from_pandas(given, wanted)
+    if hasattr(given, "__arrow_c_stream__"):
+        return _from_arrow(pa.table(given), "the table", wanted)
+    raise ModelError(f"a log is a path (.csv, .csv.gz, .parquet), a DataFrame or an Arrow table, not {type(given).__name__}")
+
+
+def _same(rows: IntArray) -> IntArray:
+    return rows
+
+
+def _from_arrow(table: Any, name: str, wanted: list[str]) -> Source:
+    there = list(table.schema.names)
+    check_columns(name, there, wanted)
+    columns = {one: table.column(there.index(one)) for one in wanted}
+    nested = [f"column {quoted(one)} holds {each.type}, not single values" for one, each in columns.items() if _nested(each)]
+    if nested:
+        raise LogError(name, [Fault(one) for one in nested])
+    return Source(name, "row", columns, _same)
+
+
+def _nested(column: Any) -> bool:
+    return bool(pa.types.is_nested(column.type))
+
+
+def _from_pandas(frame: Any, wanted: list[str]) -> Source:
+    name = "the DataFrame"
+    there, index = [str(one) for one in frame.columns], [one for one in wanted if one in frame.index.names]
+    hint = f"{listed([quoted(one) for one in index])} is in the index: pass frame.reset_index()" if index else ""
+    check_columns(name, there, wanted, hint)
+    columns, wrong = {}, []
+    for one in wanted:
+        series = frame.iloc[:, there.index(one)]
+        match type(series.dtype).__name__:
+            case "PeriodDtype":
+                series = series.dt.start_time
+            case "SparseDtype":
+                series = series.sparse.to_dense()
+        try:
+            columns[one] = pa.array(series, from_pandas=True)
+            if _nested(columns[one]):
+                wrong.append(Fault(f"column {quoted(one)} holds {columns[one].type}, not single values"))
+        except UNREADABLE:
+            wrong.append(_unreadable(one, series.tolist()))
+    if wrong:
+        raise LogError(name, wrong)
+    return Source(name, "row", columns, _same)
+
+
+def _unreadable(column: str, values: list[Any]) -> Fault:
+    """Say which values of a column cannot be read, or which rows are of another type than most."""
+    kinds, alone = [type(one).__name__ for one in values], [k for k, one in enumerate(values) if not _readable(one)]
+    if alone:
+        those = listed(sorted({kinds[k] for k in alone}))
+        what = f"column {quoted(column)} holds {those} that is no number of 64 bits, text or date: {values[alone[0]]!a}"
+        return Fault(what[:MOST], () if len(alone) == len(values) else tuple(alone), "row")
+    known = Counter(kind for kind, one in zip(kinds, values, strict=True) if one is not None and one == one)  # noqa: PLR0124
+    usual, *other = (kind for kind, _ in known.most_common())
+    if not other:
+        return Fault(f"column {quoted(column)} holds {usual} of sizes that do not go together")
+    rows = tuple(k for k, kind in enumerate(kinds) if kind in other)
+    return Fault(f"column {quoted(column)} mixes types: {usual} in most rows, {listed(other)} here", rows, "row")
+
+
+def _readable(value: Any) -> bool:
+    """Return whether Arrow has a type for a value."""
+    try:
+        pa.array([value], from_pandas=True)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _from_file(path: Path, wanted: list[str], encoding: str | None) -> Source:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except ValueError as error:  # a name that no file can have
+        raise FileError(f"{path!s:.60}: cannot be read ({error})") from error
+    if content.startswith(b"PAR1"):
+        return _from_parquet(path, content, wanted)
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError) as error:
+            raise FileError(f"{path}: not a whole gzip file ({error})") from error
+    if content.startswith(SPREADSHEETS):
+        raise FileError(f"{path}: a spreadsheet's own format is not read; save the sheet as CSV (UTF-8)")
+    return CsvText(path, _in_utf8(path, content, encoding)).source(wanted)
+
+
+def _from_parquet(path: Path, content: bytes, wanted: list[str]) -> Source:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        there = [str(one) for one in file.schema_arrow.names]
+        check_columns(str(path), there, wanted)
+        return _from_arrow(file.read(columns=wanted), str(path), wanted)
+    except (pa.ArrowException, OSError) as error:
+        raise FileError(f"{path}: not a readable Parquet file ({error!s:.200})") from error
+
+
+def _in_utf8(path: Path, content: bytes, encoding: str | None) -> bytes:
+    """Return the text of a file in UTF-8 without a mark; lines that are not in the encoding are refused by number."""
+    mark, named = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", encoding or "utf-8"))
+    try:
+        known = codecs.lookup(named).name
+        if known == "utf-8":
+            return content[len(mark) :]  # checked when it is parsed
+        return content.decode(named).removeprefix("\ufeff").encode()
+    except LookupError as error:
+        raise ModelError(f"encoding: there is none called {quoted(named)}; for instance 'utf-8' or 'cp1252'") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: not in the encoding {named} ({error.reason} at byte {error.start:,})") from error

@@ -1,0 +1,18 @@
+"""The public names: read by type checkers, and by `__init__.py`, which loads each on first use."""
+
+from .endless import Ftva as Ftva, IdPolicy as IdPolicy, stationary_index as stationary_index
+from .indices import (
+    lagrangian_index as lagrangian_index,
+    myopic_index as myopic_index,
+    occupancy_index as occupancy_index,
+    random_policy as random_policy,
+    round_robin as round_robin,
+)
+from .lp_update import LpUpdate as LpUpdate
+from .race import Candidate as Candidate
+from .rolling import Rolling as Rolling
+from .whittle import (
+    WhittleResult as WhittleResult,
+    finite_whittle_index as finite_whittle_index,
+    whittle_index as whittle_index,
+)

@@ -1,0 +1,83 @@
+"""Two arms on which the regret theorem of Xiong & Li (2024, Section 5.1) fails, each for another step of its proof.
+
+Both have one state, one arm may be active, being passive pays nothing, and nothing is random: every number here can be
+worked out by hand. They bring their own rewards, so that there is no adversary to choose.
+
+`greener`  The first arm always pays 2 - sqrt(2) = .586, the second nothing. The proof claims that the reward estimator
+    exceeds the truth by delta at most, on average. But a pair that nobody visited is taken to pay 1, and that excess does
+    not fade: the arm that is left alone gains on the one that is played, until it is its turn. The two are activated in
+    inverse proportion to what they gain on each other. With passive rewards estimated, as the formula has it, playing the
+    first moves the plan by 2 - .586 against it, playing the second by 2 for it: the first is played .586 of the time, and
+    .586 * .414 = .243 is lost at every step, for ever. With declared zeros it is 1 - .586 and 1: .707 of the time, .172.
+
+`turns`  The arms pay 1 in turns, episode by episode. The proof takes for granted that the index policy does what the plan
+    says. Mirror descent's plan stays near one half each, which would earn a half per step, as every fixed policy does. But
+    the B highest indices are all or nothing: after the first arm paid the plan leans to it by a hair, so that it is played
+    when the second pays. With full information all of the half is lost, for ever, if the first episode pays one half
+    (`first=0.5`): then the plan leans to the arm that paid last after every episode. If it pays 1, the plan is back at a tie
+    after every other episode. In exact arithmetic lots are drawn there, and .25 a step is lost. Rounding breaks the tie one
+    way or the other, by the rate and so by T: anything between nothing (T = 1,200) and .5 (T = 400) is lost. Dependent
+    rounding keeps the half at any length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.common.checks import as_integer
+from rmab.common.memory import check_memory
+from rmab.errors import ModelError
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.tasks.definition import Task
+from rmab.tasks.options import share
+
+WORST = 2.0 - 2.0**0.5  # where r (1 - r) / (2 - r), what is lost per step with declared zeros, is greatest
+
+
+def greener(
+    seeds: np.random.SeedSequence,  # noqa: ARG001  (nothing is random)
+    *,
+    episodes: int = 400,
+    horizon: int = 5,
+    pays: Annotated[float, share("what the first arm pays; the second pays nothing")] = WORST,
+) -> Task:
+    """Two arms, one pays: where the paper's estimator always returns to the other, and its theorem fails."""
+    rewards = _nothing(episodes)
+    rewards[:, 0, 0, 1] = pays
+    return _task("greener", rewards, horizon)
+
+
+def turns(
+    seeds: np.random.SeedSequence,  # noqa: ARG001
+    *,
+    episodes: int = 400,
+    horizon: int = 5,
+    first: Annotated[float, share("what the first episode pays; with 0.5 no plan ever ties")] = 1.0,
+) -> Task:
+    """Two arms that pay in turns: where the highest indices are late, and the paper's theorem fails."""
+    rewards = _nothing(episodes)
+    rewards[0::2, 0, 0, 1] = rewards[1::2, 1, 0, 1] = 1.0
+    rewards[0] *= first
+    return _task("turns", rewards, horizon)
+
+
+def _nothing(episodes: int) -> FloatArray:
+    """(T, 2, 1, 2) rewards of zero."""
+    number = as_integer(episodes, "episodes")
+    if number < 1:
+        raise ModelError(f"episodes must be at least 1, got {number}")
+    check_memory(f"a task of {number} episodes", 64.0 * number)
+    return np.zeros((number, 2, 1, 2))
+
+
+def _task(name: str, rewards: FloatArray, horizon: int) -> Task:
+    problem = Problem(Arms(np.ones((2, 1, 2, 1))), 0, 1, horizon)
+    return Task.from_rewards(problem, rewards, low=0, high=1, passive_zero=True, name=name)
+
+
+COUNTEREXAMPLES: dict[str, Callable[..., Task]] = {"greener": greener, "turns": turns}

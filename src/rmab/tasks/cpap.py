@@ -1,0 +1,99 @@
+"""CPAP adherence (Xiong & Li 2024, case study 1): patients with a breathing device, and whom to call.
+
+Three states of adherence: low, intermediate, acceptable. Half of the patients come from an adherent cluster, half from a
+non-adherent one. Passive kernels are the paper's figures with a small noise per patient. One printed row sums to 1.0003; we
+read .7424 for .7427. No source fixes what a call does to three states: our choice is that it multiplies the probability of
+moving up (of staying, at the top) by 1 + u, with u uniform on [.05, .5] per patient, and shrinks the rest in proportion.
+"""
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.common.memory import check_memory
+from rmab.errors import ModelError
+from rmab.model.adversaries import make_adversary
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.model.rewards import RewardModel
+from rmab.tasks.definition import Task
+
+STATES = ("low", "intermediate", "acceptable")
+LEVELS = np.array([1.0, 2.0, 3.0])
+ADHERENT = np.array([[0.0385, 0.0, 0.9615], [0.0, 0.0, 1.0], [0.0257, 0.0245, 0.9498]])
+NON_ADHERENT = np.array([[0.7424, 0.0741, 0.1835], [0.3399, 0.1634, 0.4967], [0.2323, 0.1020, 0.6657]])
+NOISE = 0.1
+EFFECT = (0.05, 0.5)
+RANGE = (0.0, 4.5)
+
+
+def cpap(
+    seeds: np.random.SeedSequence,
+    against: str,
+    *,
+    arms: int = 20,
+    budget: int = 10,
+    horizon: int = 50,
+    episodes: int = 50,
+) -> Task:
+    """CPAP as in the paper: only patients who are called pay, by their adherence level."""
+    pays = np.zeros((3, 2))
+    pays[:, 1] = LEVELS
+    return _task("cpap", pays, seeds, against, arms, budget, horizon, episodes)
+
+
+def cpap_adherence(
+    seeds: np.random.SeedSequence,
+    against: str,
+    *,
+    arms: int = 20,
+    budget: int = 10,
+    horizon: int = 50,
+    episodes: int = 50,
+) -> Task:
+    """CPAP with the programme's real aim: the adherence level of every patient counts, called or not."""
+    pays = np.repeat(LEVELS[:, np.newaxis], 2, axis=1)
+    return _task("cpap-adherence", pays, seeds, against, arms, budget, horizon, episodes)
+
+
+def _task(
+    name: str,
+    pays: FloatArray,
+    seeds: np.random.SeedSequence,
+    against: str,
+    arms: int,
+    budget: int,
+    horizon: int,
+    episodes: int,
+) -> Task:
+    if arms < 2 or arms % 2:
+        raise ModelError(f"arms must be even (half of each cluster) and at least 2, got {arms}")
+    check_memory(f"a task of {arms} arms", 500.0 * arms)  # kernels, one by one and all together, and rewards
+    model_seed, adversary_seed = seeds.spawn(2)
+    rng = np.random.default_rng(model_seed)
+    patients = Arms(_patients(arms, rng), state_names=STATES)
+    stakes = RewardModel(np.broadcast_to(pays, (1, arms, 3, 2)), *RANGE)
+    opponent = make_adversary(against, stakes, episodes, np.random.default_rng(adversary_seed))
+    return Task(f"{name}@{against}", Problem(patients, 0, budget, horizon), opponent)
+
+
+def _patients(arms: int, rng: np.random.Generator) -> FloatArray:
+    """(N, S, 2, S) kernels of all patients, half of either cluster."""
+    noise, effect = np.empty((arms, 3, 3)), np.empty(arms)
+    for n in range(arms):  # one after the other: who a patient is does not depend on how many there are
+        noise[n], effect[n] = rng.normal(0.0, NOISE, (3, 3)), rng.uniform(*EFFECT)
+    cluster = np.where(np.arange(arms)[:, np.newaxis, np.newaxis] < arms // 2, ADHERENT, NON_ADHERENT)
+    passive = cluster * np.exp(noise)
+    passive /= passive.sum(axis=2, keepdims=True)
+    active = np.stack([_called(passive[:, s], s, effect) for s in range(3)], axis=1)
+    return np.stack([passive, active], axis=2)
+
+
+def _called(row: FloatArray, s: int, effect: FloatArray) -> FloatArray:
+    """(N, S) the rows of state s when the patients are called."""
+    top = row.shape[1] - 1
+    better = np.arange(top + 1) > s if s < top else np.arange(top + 1) == top
+    upward = row[:, better].sum(axis=1)
+    raised = np.minimum(1.0, upward * (1.0 + effect))
+    # Where the row only leads upwards there is nothing to shrink, and raised is 1 as well.
+    shrink = np.divide(1.0 - raised, 1.0 - upward, out=np.zeros_like(upward), where=upward < 1.0)
+    return np.asarray(np.where(better, row * (raised / upward)[:, np.newaxis], row * shrink[:, np.newaxis]))

@@ -1,0 +1,236 @@
+"""A task: a problem, an adversary, and what the learner gets to see. Built-in families make them; so can you."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import FloatArray, frozen
+from rmab.common.checks import as_floats, as_integer, checked_text, expect
+from rmab.common.files import read_fields, write_fields
+from rmab.common.memory import check_memory
+from rmab.errors import ModelError
+from rmab.model.adversary import FORESEES, Adversary
+from rmab.model.problem import Problem
+from rmab.model.rewards import checked_range
+from rmab.model.time import shape_of, words_of
+from rmab.model.trace import Trace
+from rmab.model.view import FeedbackMode, View
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A named problem and its adversary: what a learner plays.
+
+    Parameters
+    ----------
+    name : str
+        What tables call it.
+    problem : Problem
+        Arms, start, budget and horizon.
+    adversary : Adversary
+        What each episode pays; its rewards have the shape of the problem, (N, S, 2) or (N, K, S, 2). Without phases they
+        are the same in all of them.
+    feedback : {'bandit', 'active', 'full'}, optional
+        What is revealed after an episode: rewards of visited pairs ('bandit', the default), of visited active pairs
+        ('active'), or of all pairs ('full', which no real programme has).
+
+    Raises
+    ------
+    ModelError
+        If the rewards do not fit the problem, or the feedback is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np, rmab
+    >>> problem = rmab.Problem(rmab.Arms(np.full((3, 2, 2, 2), 0.5)), start=0, budget=1, horizon=4)
+    >>> mine = rmab.Task.from_rewards(problem, np.random.default_rng(0).uniform(size=(10, 3, 2, 2)), low=0, high=1)
+    >>> mine.episodes, mine.reward(0).shape
+    (10, (3, 2, 2))
+    """
+
+    name: str
+    problem: Problem
+    adversary: Adversary
+    feedback: FeedbackMode = "bandit"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise ModelError(f"name must be text, got {self.name!r:.40}")
+        checked_text(self.name, "name")
+        expect(self.problem, Problem, "problem")
+        expect(self.adversary, Adversary, "adversary")
+        if not isinstance(self.feedback, str) or self.feedback not in get_args(FeedbackMode):
+            raise ModelError(f"feedback must be one of {', '.join(get_args(FeedbackMode))}, got {self.feedback!r:.40}")
+        checked_range(self.adversary.low, self.adversary.high)
+        if as_integer(self.adversary.episodes, "episodes") < 1:
+            raise ModelError(f"episodes must be at least 1, got {self.adversary.episodes}")
+        arms, phases, given = self.problem.arms, self.problem.phases, self.adversary.base.shape
+        wanted = shape_of(phases, arms.count, arms.states, 2)
+        if given not in (wanted, (arms.count, arms.states, 2)):
+            words = words_of(len(given) - 2, "N", "S", "2")
+            raise ModelError(f"the rewards are for {words} = {given}, the problem has {wanted}")
+
+    @classmethod
+    def from_rewards(
+        cls,
+        problem: Problem,
+        rewards: ArrayLike,
+        *,
+        low: float | None = None,
+        high: float | None = None,
+        passive_zero: bool = False,
+        feedback: FeedbackMode = "bandit",
+        name: str = "own",
+    ) -> Task:
+        """Build a task from your own rewards.
+
+        Parameters
+        ----------
+        problem : Problem
+            Arms, start, budget and horizon.
+        rewards : array_like, shape (T, N, S, 2) or (T, N, K, S, 2)
+            What every pair pays in each of T episodes, by phase where it depends on the time.
+        low, high : float, optional
+            Declared range of the rewards; by default the range that they have.
+        passive_zero : bool, optional
+            Declare that passive pairs never pay.
+        feedback : {'bandit', 'active', 'full'}, optional
+            What is revealed after an episode.
+        name : str, optional
+            What tables call it.
+
+        Raises
+        ------
+        ModelError
+            If a shape is wrong, or a reward breaks what is declared.
+        """
+        return cls(name, problem, Trace.of(rewards, low=low, high=high, passive_zero=passive_zero), feedback)
+
+    @property
+    def episodes(self) -> int:
+        """T, the number of episodes."""
+        return self.adversary.episodes
+
+    @property
+    def base_reward(self) -> FloatArray:
+        """(N, S, 2), or (N, K, S, 2) with phases: a typical reward, for planning.
+
+        Every factor is 1; of recorded rewards it is the mean.
+        """
+        return frozen(self._in_phases(self.adversary.base))
+
+    @property
+    def stronger(self) -> str:
+        """What makes the adversary stronger than the paper's; empty if nothing does."""
+        return FORESEES if self.adversary.foresees else ""
+
+    def reward(self, t: int, visits: ArrayLike | None = None) -> FloatArray:
+        """Return the rewards of episode t, (N, S, 2) or (N, K, S, 2), given the visits of the episodes before it.
+
+        An adversary that foresees is given those of rehearsals of episode t instead (`rmab.Adversary`).
+        """
+        phases, seen = self.problem.phases, visits
+        if visits is not None and phases > 1 and self.adversary.base.ndim == 3:  # its rewards are the same in all phases
+            counts = as_floats(visits, "visits")
+            seen = counts.sum(axis=1) if counts.ndim == 4 and counts.shape[1] == phases else counts
+        return frozen(self._in_phases(self.adversary.reward(t, seen)))
+
+    def _in_phases(self, reward: FloatArray) -> FloatArray:
+        """Return the same reward in all phases, where it has none."""
+        phases = self.problem.phases
+        return reward if reward.ndim == 4 or phases == 1 else np.repeat(reward[:, np.newaxis], phases, axis=1)
+
+    def repeated(self, times: int) -> Task:
+        """Return the task with `times` copies of every arm under `times` the budget (Xiong & Li 2024, Theorem 1)."""
+        if times == 1:
+            return self
+        own = self.problem
+        arms = own.arms.repeated(times)
+        start, rest = np.repeat(own.start, times, axis=0), (own.horizon, own.phase_of)
+        grown = Problem(arms, start, times * own.budget, *rest, discount=own.discount)
+        return replace(self, problem=grown, adversary=self.adversary.repeated(times))
+
+    def view(self) -> View:
+        """Return what a learner may know: copies, so that nothing leads back to the kernels."""
+        arms = self.problem.arms
+        return View(
+            arms=arms.count,
+            states=arms.states,
+            horizon=self.problem.horizon,
+            episodes=self.episodes,
+            budget=self.problem.budget,
+            start=self.problem.start,
+            low=self.adversary.low,
+            high=self.adversary.high,
+            feedback=self.feedback,
+            passive_zero=self.adversary.passive_zero,
+            pooled_rewards=arms.groups is not None and self.adversary.treats_alike(arms.groups),
+            groups=None if arms.groups is None else frozen(arms.groups.copy()),
+            support=None if arms.support is None else frozen(arms.support.copy()),
+            sizes=None if arms.sizes is None else frozen(arms.sizes.copy()),
+            state_names=arms.state_names,
+            phase_of=self.problem.phase_of if self.problem.phases > 1 else None,
+            phases=self.problem.phases,
+            discount=self.problem.discount,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write problem and rewards to one file, `.npz` or `.json`.
+
+        Raises
+        ------
+        ModelError
+            If the adversary is adaptive: its rewards depend on what will be played.
+        """
+        if self.adversary.adaptive:
+            raise ModelError(f"task {self.name}: an adaptive adversary has no fixed rewards to save")
+        check_memory(f"a file of {self.episodes} episodes", 16.0 * self.episodes * self.adversary.base.size)
+        rewards = np.stack([self.reward(t) for t in range(self.episodes)])
+        own = {"name": self.name, "rewards": rewards, "feedback": self.feedback}
+        declared = {"low": self.adversary.low, "high": self.adversary.high, "passive_zero": self.adversary.passive_zero}
+        write_fields(path, "rmab task", {**self.problem.fields(), **own, **declared})
+
+    def __repr__(self) -> str:
+        return f"Task({self.name!r}, {self.problem!r}, {self.episodes} episodes, {self.feedback} feedback)"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Task:
+        """Read a task that `save` wrote, or a JSON file with the same fields written by hand.
+
+        There `"normalise": true` divides the rows of the kernels by their sums, as in `rmab.Arms`.
+
+        Parameters
+        ----------
+        path : str or path
+            Ends in `.npz` or `.json`.
+
+        Returns
+        -------
+        Task
+
+        Raises
+        ------
+        FileError, ModelError
+            If the file cannot be read, holds something else, or a task that is wrong.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, rmab
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "small.npz"
+        ...     rmab.make_task("cpap", arms=2, budget=1, horizon=3, episodes=2).save(path)
+        ...     rmab.Task.load(path).episodes
+        2
+        """
+        optional = {"name", "low", "high", "feedback", "passive_zero"}
+        fields = read_fields(path, "rmab task", Problem.REQUIRED | {"rewards"}, Problem.OPTIONAL | optional)
+        try:
+            options = {key: fields[key] for key in optional & fields.keys()}
+            return cls.from_rewards(Problem.from_fields(fields), fields["rewards"], **options)
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from error

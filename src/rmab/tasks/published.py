@@ -1,0 +1,166 @@
+"""Published examples of other authors as tasks: one arm each, repeated, with the kernels and rewards of its source.
+
+    conveyor        Hong, Xie, Chen & Wang 2024: eight states in a row; pushed half-way by being active, the rest by being
+                    passive, and the last one pays. Priorities of the LP that always use the whole budget never get there.
+    gast-1..3       Gast, Gaujal & Yan 2020: three states; the Whittle index does not attract the mean field.
+    non-indexable   used by Hong, Xie, Chen & Wang 2023: three states, no Whittle index.
+    non-sa          Hong, Xie, Chen & Wang 2024: ten states without the synchronization assumption.
+    circulant       Fu, Nazarathy, Moka & Taylor 2019; Avrachenkov & Borkar 2022: four states in a circle.
+    restart         Avrachenkov & Borkar 2022: five states that decay; being active starts again, and pays nothing.
+
+What `restart` pays, 0.9^(s+1), is checked by its Whittle indices of average reward: renewal theory gives -.9, -.729,
+-.50949, -.25879 and .00989, which are quoted as -.9, -.73, -.5, -.26 and -.01: the third is rounded coarsely there, and the
+last differs in sign. The part of its arms that may be active is ours.
+
+Kernels are rounded as they were published: rows are divided by their sum. Adversaries act on all arms alike.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray
+from rmab.model.adversaries import make_adversary
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.model.rewards import RewardModel
+from rmab.tasks.definition import Task
+from rmab.tasks.options import WHOLE, optional
+
+
+class Example(NamedTuple):
+    """One arm: passive and active kernels (S, S), rewards (S, 2), and the part of the arms that may be active."""
+
+    passive: FloatArray
+    active: FloatArray
+    reward: FloatArray
+    share: float
+
+
+def _conveyor() -> Example:
+    """The first four states are left forward by being active, the others by being passive, each with probability .1."""
+    passive, active = np.zeros((8, 8)), np.zeros((8, 8))
+    back = dict(zip(range(2, 8), (0.48, 0.47, 0.46, 0.45, 0.44, 0.43), strict=True))
+    for s in range(8):
+        right, wrong = (active, passive) if s < 4 else (passive, active)
+        right[s, s], right[s, (s + 1) % 8] = 0.9, 0.1
+        if s < 2:
+            wrong[s, 0] = 1.0
+        else:
+            wrong[s, s - 1], wrong[s, s] = back[s], 1.0 - back[s]
+    reward = np.zeros((8, 2))
+    reward[7, 0] = 0.1
+    return Example(passive, active, reward, 0.5)
+
+
+def _small(passive: list[list[float]], active: list[list[float]], reward: list[list[float]], share: float) -> Example:
+    return Example(np.array(passive), np.array(active), np.array(reward), share)
+
+
+def _non_sa() -> Example:
+    passive, active, reward = np.zeros((10, 10)), np.zeros((10, 10)), np.zeros((10, 2))
+    for s, to in enumerate((0, 0, 0, 4, 5, 6, 0, 0, None, 0)):
+        if to is not None:
+            passive[s, to] = 1.0
+    passive[8, [6, 9]] = 0.5
+    for s, to in enumerate((1, 2, 3, 0, 0, 0, 7, 8, 0, 8)):
+        active[s, to] = 1.0
+    reward[[6, 7, 9], 1] = reward[8, 0] = 1.0
+    return Example(passive, active, reward, 0.6)
+
+
+def _circulant() -> Example:
+    stay = 0.5 * np.eye(4)
+    reward = np.repeat([[-1.0], [0.0], [0.0], [1.0]], 2, axis=1)
+    return Example(stay + 0.5 * np.roll(np.eye(4), -1, axis=1), stay + 0.5 * np.roll(np.eye(4), 1, axis=1), reward, 0.2)
+
+
+def _restart() -> Example:
+    passive, active, reward = np.zeros((5, 5)), np.zeros((5, 5)), np.zeros((5, 2))
+    passive[np.arange(5), [1, 2, 3, 4, 4]] = 0.9
+    passive[:, 0] += 0.1
+    active[:, 0] = 1.0
+    reward[:, 0] = 0.9 ** np.arange(1, 6)
+    return Example(passive, active, reward, 0.2)
+
+
+EXAMPLES: dict[str, Example] = {
+    "conveyor": _conveyor(),
+    "gast-1": _small(
+        [[0.5214073, 0.40392496, 0.07466774], [0.0158415, 0.21455666, 0.76960184], [0.53722329, 0.37651148, 0.08626522]],
+        [[0.24639364, 0.23402385, 0.51958251], [0.49681581, 0.49509821, 0.00808597], [0.37826553, 0.15469252, 0.46704195]],
+        [[0.0, 0.72232506], [0.0, 0.18844869], [0.0, 0.25752477]],
+        0.4,
+    ),
+    "gast-2": _small(
+        [[0.02232142, 0.10229283, 0.87538575], [0.03426605, 0.17175704, 0.79397691], [0.52324756, 0.45523298, 0.02151947]],
+        [[0.14874601, 0.30435809, 0.54689589], [0.56845754, 0.41117331, 0.02036915], [0.25265570, 0.27310439, 0.4742399]],
+        [[0.0, 0.37401552], [0.0, 0.11740814], [0.0, 0.07866135]],
+        0.4,
+    ),
+    "gast-3": _small(
+        [[0.47819592, 0.02090623, 0.50089785], [0.08063373, 0.15456935, 0.76479692], [0.66552514, 0.08481946, 0.2496554]],
+        [[0.00279465, 0.37327924, 0.62392611], [0.51582335, 0.46333908, 0.02083756], [0.41875202, 0.17776712, 0.40348086]],
+        [[0.0, 0.97658608], [0.0, 0.53014109], [0.0, 0.40394919]],
+        0.4,
+    ),
+    "non-indexable": _small(
+        [[0.1902, 0.4156, 0.3942], [0.5676, 0.4191, 0.0133], [0.0191, 0.1097, 0.8712]],
+        [[0.7796, 0.0903, 0.1301], [0.1903, 0.1863, 0.6234], [0.2901, 0.3901, 0.3198]],
+        [[0.458, 0.9631], [0.5308, 0.7963], [0.6873, 0.1057]],
+        0.5,
+    ),
+    "non-sa": _non_sa(),
+    "circulant": _circulant(),
+    "restart": _restart(),
+}
+
+
+def kernel_of(name: str) -> FloatArray:
+    """(S, 2, S) the kernel of an example, its rows divided by their sums."""
+    table = np.stack([EXAMPLES[name].passive, EXAMPLES[name].active], axis=1)
+    return np.asarray(table / table.sum(axis=2, keepdims=True))
+
+
+def _published(
+    name: str,
+    seeds: np.random.SeedSequence,
+    against: str,
+    *,
+    arms: int = 100,
+    budget: Annotated[int | None, optional(WHOLE)] = None,
+    horizon: int = 200,
+    episodes: int = 50,
+) -> Task:
+    _, adversary_seed = seeds.spawn(2)
+    example = EXAMPLES[name]
+    spread = np.broadcast_to(example.reward, (1, arms, *example.reward.shape))
+    low, high = (float(bound) for bound in (min(2 * example.reward.min(), 0.0), 2 * example.reward.max()))
+    stakes = RewardModel(spread, low, high, units=np.zeros(arms))
+    opponent = make_adversary(against, stakes, episodes, np.random.default_rng(adversary_seed))
+    limit = round(example.share * arms) if budget is None else budget
+    return Task(f"{name}@{against}", Problem(Arms.identical(kernel_of(name), arms), 0, limit, horizon), opponent)
+
+
+SUMMARIES = {
+    "conveyor": "Eight states in a row; priorities that fill the budget do not climb them (Hong, Xie, Chen & Wang 2024).",
+    "gast-1": "Three states whose Whittle index is no attractor, example 1 (Gast, Gaujal & Yan 2020).",
+    "gast-2": "Three states whose Whittle index is no attractor, example 2 (Gast, Gaujal & Yan 2020).",
+    "gast-3": "Three states whose Whittle index is no attractor, example 3 (Gast, Gaujal & Yan 2020).",
+    "non-indexable": "Three states without a Whittle index (used by Hong, Xie, Chen & Wang 2023).",
+    "non-sa": "Ten states without the synchronization assumption (Hong, Xie, Chen & Wang 2024).",
+    "circulant": "Four states in a circle, Whittle indices -.5, .5, 1, -1 (Fu et al. 2019; Avrachenkov & Borkar 2022).",
+    "restart": "Five states that decay and can be started again (Avrachenkov & Borkar 2022).",
+}
+
+
+def _maker(name: str) -> partial[Task]:
+    made = partial(_published, name)
+    made.__doc__ = SUMMARIES[name]
+    return made
+
+
+PUBLISHED = {name: _maker(name) for name in EXAMPLES}

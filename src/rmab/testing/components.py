@@ -1,0 +1,238 @@
+"""The contracts of parts: yours is put into `Ucmd`, watched at every call, and the learner must keep its contract, too."""
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rmab.common.arrays import FloatArray, IntArray
+from rmab.errors import ModelError
+from rmab.learning import (
+    Episode,
+    Estimate,
+    Execution,
+    Lazy,
+    Looks,
+    Observed,
+    Part,
+    Pools,
+    Refresh,
+    Rewards,
+    Sets,
+    Step,
+    Stepped,
+    Ucmd,
+)
+from rmab.learning.naming import described
+from rmab.learning.state import Memory
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
+from rmab.model.view import FeedbackMode
+from rmab.play.policy import Policy, for_episode
+from rmab.solvers import TransitionSets
+from rmab.tasks.definition import Task
+from rmab.testing.games import require
+from rmab.testing.learner import check_learner
+
+EPISODES = 3
+ROUNDING = 1e-6
+
+
+def check_sets(part: Sets) -> None:
+    """Check a transition set: raises AssertionError with the clause that is broken.
+
+    returns   `around` returns TransitionSets of all groups, in which impossible transitions stay impossible.
+    mean      they hold the observed frequencies, unless the part says that they are not `confident`.
+    counting  the memory has `counts` (G, S, 2, S), of transitions that were observed.
+    raises    nothing is raised.
+    And all clauses of `check_learner`, for a learner with this part.
+    """
+    _check(part, Sets, "sets", _WatchedSets(part))
+
+
+def check_rewards(part: Rewards) -> None:
+    """Check a reward estimator: raises AssertionError with the clause that is broken.
+
+    returns  gain is (R, S, 2) or (C, H, S, 2), ahead None or (R, S, 2), finite and at most 1; the memory is plain arrays.
+    raises   nothing is raised.
+    And all clauses of `check_learner`, for a learner with this part.
+    """
+    _check(part, Rewards, "rewards", _WatchedRewards(part))
+
+
+def check_step(part: Step) -> None:
+    """Check a step: raises AssertionError with the clause that is broken.
+
+    returns  the plan is an occupancy (C, H, S, 2): nothing is negative, all mass begins in the start state, every step
+             has mass 1; or, of a step that is not `stored`, shares (C, H, S) within [0, 1]. The memory is plain arrays.
+             A plan may exceed the budget: the execution keeps it.
+    sets     what enters a state is no less and no more than the kernels of the sets can bring there.
+    raises   nothing is raised.
+    And all clauses of `check_learner`, for a learner with this part.
+    """
+    _check(part, Step, "step", _WatchedStep(part))
+
+
+def check_execution(part: Execution) -> None:
+    """Check an execution: raises AssertionError with the clause that is broken.
+
+    policy  `policy` returns an object with `act(h, states, rng)`.
+    budget  whatever the plan and the states, no more arms are active than the budget allows.
+    raises  nothing is raised.
+    And all clauses of `check_learner`, for a learner with this part.
+    """
+    require(isinstance(part, Execution), f"kind: {type(part).__name__} does not derive from Execution")
+    for task in _tasks():
+        pools, rng = Pools.of(task.view()), np.random.default_rng(3)
+        shape = (pools.weights.size, task.problem.horizon, task.problem.arms.states)
+        for share in (np.zeros(shape), np.ones(shape), rng.random(shape)):
+            policy = _called(part, pools, share)
+            require(isinstance(policy, Policy), "policy: it must have a method act(h, states, rng)")
+            player = for_episode(policy, task.problem.start_masses.argmax(axis=1), rng)
+            for h in range(task.problem.horizon):
+                states = rng.integers(0, task.problem.arms.real_states)
+                active = int(np.sum(player.act(h, states, rng)))
+                most = int(task.problem.budgets[h])
+                require(active <= most, f"budget: {active} arms are active, of {most}")
+    _check(part, Execution, "execute", part)
+
+
+def _called(part: Execution, pools: Pools, share: FloatArray) -> Policy:
+    try:
+        return part.policy(pools, share)
+    except Exception as error:  # the part is the user's, and may raise anything
+        raise AssertionError(f"raises: {type(error).__name__}: {error}") from error
+
+
+def check_refresh(part: Refresh) -> None:
+    """Check a refresh rule: raises AssertionError with the clause that is broken.
+
+    returns  the counts that sets are made of have the shape of all counts, and are from 0 to these.
+    until    sets hold at least in the episode that they are made for, and at most until the last.
+    raises   nothing is raised.
+    And all clauses of `check_learner`, for a learner with this part.
+    """
+    _check(part, Refresh, "refresh", _WatchedRefresh(part))
+
+
+def _check(part: Part, kind: type[Part], name: str, watched: Part) -> None:
+    require(isinstance(part, kind), f"kind: {type(part).__name__} does not derive from {kind.__name__}")
+    try:
+        copy = pickle.loads(pickle.dumps(part))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise AssertionError(f"pickling: the part cannot be pickled ({error})") from error
+    require(described(copy) == described(part), f"pickling: a copy is {described(copy)}, not {described(part)}")
+    # Looks draw arm by arm, and would hide a part that does; directions step by step need a step that takes them.
+    parts: dict[str, Any] = {"looks": Looks(every=0), **({"step": Lazy()} if kind is Rewards else {}), name: watched}
+    for task in _tasks(part.feedback):
+        try:
+            check_learner(Ucmd(**parts), task, episodes=EPISODES)
+        except AssertionError:
+            raise
+        except Exception as error:  # the part is the user's, and may raise anything
+            clause = "returns" if isinstance(error, ModelError) else f"raises: {type(error).__name__}"
+            raise AssertionError(f"{clause}: {error}") from error
+
+
+def _tasks(feedback: FeedbackMode = "bandit") -> Iterator[Task]:
+    """Yield small tasks: arms that differ; groups that are paid alike, of two sizes, with passive rewards of zero."""
+    rng = np.random.default_rng(0)
+    problem = Problem(Arms(rng.dirichlet(np.ones(3), size=(4, 3, 2))), [0, 1, 2, 0], 2, 4)
+    yield Task.from_rewards(problem, rng.uniform(-1, 2, size=(EPISODES, 4, 3, 2)), low=-1, high=2, feedback=feedback)
+    groups, kernels = [0, 1, 0, 1], [rng.dirichlet(np.ones(size), size=(size, 2)) for size in (3, 2)]
+    problem = Problem(Arms.of_sizes([kernels[g] for g in groups], groups=groups), [0, 1, 0, 1], 1, 5)
+    rewards = rng.uniform(0, 2, size=(EPISODES, 2, 3, 2))[:, groups] * [0, 1]
+    yield Task.from_rewards(problem, rewards, low=-1, high=2, passive_zero=True, feedback=feedback)
+
+
+class _Watched:
+    """Stands for a part, and is called what the part is called."""
+
+    def __init__(self, part: Any) -> None:
+        self._part, self.draws, self.feedback, self.anywhere = part, part.draws, part.feedback, part.anywhere
+        self.stored = getattr(part, "stored", True)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The part itself."""
+        return {"part": self._part}
+
+
+class _WatchedSets(_Watched, Sets):
+    def begin(self, pools: Pools) -> Memory:
+        memory: Memory = self._part.begin(pools)
+        found = memory["counts"].shape if "counts" in memory else None
+        require(found == pools.support.shape, f"counting: counts must be {pools.support.shape}, got {found}")
+        return memory
+
+    def learn(self, memory: Memory, observed: Observed) -> Memory:
+        after: Memory = self._part.learn(memory, observed)
+        counted = (after["counts"] >= 0) & (after["counts"] <= memory["counts"] + observed.counts)
+        require(bool(counted.all()), "counting: the memory's counts are not those of transitions that were observed")
+        return after
+
+    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
+        sets: TransitionSets = self._part.around(pools, counts, episode)
+        if not isinstance(sets, TransitionSets) or sets.low.shape != counts.shape:
+            return sets  # the learner says what is wrong
+        visits = counts.sum(axis=3, keepdims=True)
+        mean = np.where(visits > 0, counts / np.maximum(visits, 1), sets.low if sets.centre is None else sets.centre)
+        off = np.maximum(sets.low - mean, mean - sets.high).max(axis=3)
+        if sets.centre is not None and sets.radius is not None:
+            off = np.maximum(off, np.abs(mean - sets.centre).sum(axis=3) - sets.radius)
+        inside = (off <= ROUNDING) | (visits[..., 0] == 0)
+        require(bool(inside.all()) or not self._part.confident, "mean: a set does not hold the observed frequencies")
+        return sets
+
+
+class _WatchedRewards(_Watched, Rewards):
+    def begin(self, pools: Pools) -> Memory:
+        return self._part.begin(pools)  # type: ignore[no-any-return]
+
+    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+        return self._part.learn(memory, episode)  # type: ignore[no-any-return]
+
+
+class _WatchedStep(_Watched, Step):
+    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+        return self.seen(self._part.begin(pools, sets), sets)
+
+    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
+        tight = _tight(sets)
+        self.seen(self._part.move(memory, episode, tight, estimate), tight)  # the sets of few episodes rule out little
+        return self.seen(self._part.move(memory, episode, sets, estimate), sets)
+
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
+        return self.seen(self._part.again(memory, pools, sets), sets)
+
+    def seen(self, plan: Stepped, sets: TransitionSets) -> Stepped:
+        mass = plan.mass if isinstance(plan, Stepped) else None
+        if mass is None or np.ndim(mass) != 4 or mass.shape[::2] != sets.low.shape[:2]:
+            return plan  # shares alone; or the learner says what is wrong
+        if (mass >= 0).all():
+            low, high = (np.einsum("nhsa,nsay->nhy", mass, ends)[:, :-1] for ends in (sets.low, sets.high))
+            entered = mass[:, 1:].sum(axis=3)
+            inside = (entered >= low - ROUNDING) & (entered <= high + ROUNDING)
+            require(bool(inside.all()), "sets: no kernel of the sets brings so much, or so little, mass there")
+        return plan
+
+
+def _tight(sets: TransitionSets) -> TransitionSets:
+    """Return a known kernel of every set: in the middle of it."""
+    middle = sets.low + sets.high if sets.centre is None else sets.centre
+    return TransitionSets.known(middle / middle.sum(axis=3, keepdims=True))
+
+
+class _WatchedRefresh(_Watched, Refresh):
+    def learn(self, memory: Memory, counts: IntArray) -> Memory:
+        return self._part.learn(memory, counts)  # type: ignore[no-any-return]
+
+    def basis(self, memory: Memory, counts: IntArray) -> IntArray:
+        return self._part.basis(memory, counts)  # type: ignore[no-any-return]
+
+    def until(self, pools: Pools, episode: int) -> int:
+        last: int = self._part.until(pools, episode)
+        fine = min(episode, pools.view.episodes - 1) <= last <= pools.view.episodes
+        require(fine, f"until: sets made for episode {episode} of {pools.view.episodes} hold until {last}")
+        return last

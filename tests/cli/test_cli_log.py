@@ -1,0 +1,149 @@
+"""`rmab fit`, `rmab list`, `rmab evaluate`, `rmab example-log`: from a file to a list, and errors that name lines."""
+
+import json
+from pathlib import Path
+
+import pyarrow.csv
+import pytest
+
+from commands import call
+from logs import csv
+from rmab.cli.program import BAD_INPUT
+
+COLUMNS = ("--arm", "id", "--period", "week", "--state", "state", "--action", "called")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("log")
+    assert call("example-log", str(folder / "log.csv"), "--arms", "200", "--weeks", "20").exit_code == 0
+    outcome = call(
+        "fit",
+        str(folder / "log.csv"),
+        *COLUMNS,
+        "--group",
+        "age,district",
+        "--reward",
+        "engaged=1",
+        "--out",
+        str(folder / "m.npz"),
+    )
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "Next list: 2024-W20" in outcome.stdout
+    assert "Checks" in outcome.stdout
+    return folder / "m.npz"
+
+
+def test_a_list_is_printed_and_written(model: Path) -> None:
+    out = model.with_name("next.csv")
+    outcome = call("list", str(model), "--budget", "12", "--csv", str(out), "--next", "4")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "2024-W20: 12 of 200" in outcome.stdout
+    table = pyarrow.csv.read_csv(out)
+    assert table["action"].to_pylist() == ["yes"] * 12 + ["no"] * 4
+
+
+def test_wishes_reach_the_list(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "away.txt").write_text("M002\nM003\n")
+    words = (
+        "--must",
+        "M001",
+        "--must-not",
+        f"@{tmp_path / 'away.txt'}",
+        "--cap",
+        "district=centre=6",
+        "--random-share",
+        "0.25",
+    )
+    outcome = call("list", str(model), "--budget", "12", "--floor", "40", *words, "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    rows = json.loads(outcome.stdout)["rows"]
+    active = [one for one in rows if one["action"] == "yes"]
+    assert len(active) <= 12
+    assert any(one["id"] == "M001" and one["by"] == "name" for one in active)
+    assert not {"M002", "M003"} & {one["id"] for one in active}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--must", "nobody"), "there is no arm 'nobody'"),
+        (("--floor", "3"), "floor: 200 arms cannot each have a turn"),
+        (("--cap", "east=3"), "there is no group 'east'"),
+        (("--cap", "east"), "expected name=number"),
+        (("--cap", "district=centre=1.5"), "expected a whole number"),
+        (("--must", "@missing.txt"), "cannot be read"),
+        (("--csv", "next.xlsx"), "must end in .csv or .parquet"),
+    ],
+)
+def test_what_cannot_be_is_refused(model: Path, words: tuple[str, ...], said: str) -> None:
+    outcome = call("list", str(model), "--budget", "12", *words)
+    assert outcome.exit_code == BAD_INPUT
+    assert said in outcome.stderr
+
+
+def test_every_fault_of_a_log_is_printed_on_a_line(tmp_path: Path) -> None:
+    path = csv(tmp_path, "A,1,ok,yes", "A,1,ok,no", "B,x,ok,no", "B,2,ok,maybe")
+    outcome = call("fit", str(path), *COLUMNS)
+    assert outcome.exit_code == BAD_INPUT
+    lines = outcome.stderr.splitlines()
+    assert lines[0] == f"Error: {path}: 3 things are wrong; nothing was read"
+    assert [line.strip().partition(":")[0] for line in lines[1:]] == ["lines 2, 3", "line 4", "line 5"]
+
+
+def test_a_single_fault_is_one_line(tmp_path: Path) -> None:
+    outcome = call("fit", str(csv(tmp_path, "A,1,ok,maybe")), *COLUMNS)
+    assert outcome.stderr.count("\n") == 1
+    assert "line 2: action 'maybe'" in outcome.stderr
+
+
+def test_an_evaluation_with_its_report(model: Path) -> None:
+    page = model.with_name("plan.html")
+    outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "6", "--replicates", "40", "--report", str(page))
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "than by rotation" in outcome.stdout
+    assert "Who gets a call" in page.read_text()
+    assert page.with_name("plan-figures").is_dir()
+
+
+def test_numbers_for_programs(model: Path) -> None:
+    outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "4", "--replicates", "40", "--json")
+    fields = json.loads(outcome.stdout)
+    assert set(fields["benefits"]) == {"nothing", "rotation", "random", "as logged"}
+    again = call("fit", str(model.with_name("log.csv")), *COLUMNS, "--json", "--states", "lapsed,wavering,engaged")
+    assert json.loads(again.stdout)["states"] == ["lapsed", "wavering", "engaged"]
+
+
+@pytest.mark.parametrize("command", ["list", "evaluate"])
+def test_files_that_are_no_models_are_refused(tmp_path: Path, command: str) -> None:
+    (tmp_path / "m.json").write_text("{}")
+    outcome = call(command, str(tmp_path / "m.json"))
+    assert outcome.exit_code == BAD_INPUT
+    assert "the kind of a model fitted to a log is 'rmab fit'" in outcome.stderr
+
+
+def test_options_are_checked_before_any_work(tmp_path: Path) -> None:
+    for words, said in (
+        (("--reward", "engaged"), "expected name=number"),
+        (("--clusters", "many"), "expected a whole number or auto"),
+        (("--out", str(tmp_path / "none" / "m.npz")), "there is no folder"),
+        (("--report", "plan.pdf"), "must end in .html"),
+    ):
+        outcome = call("fit", "missing.csv", *COLUMNS, *words)
+        assert outcome.exit_code == BAD_INPUT
+        assert said in outcome.stderr
+    assert "cannot be read" in call("fit", "missing.csv", *COLUMNS).stderr
+
+
+def test_where_no_call_was_ever_made_a_report_is_refused_after_what_is_known(tmp_path: Path) -> None:
+    log = csv(tmp_path, *(f"a{n},{week},{'xy'[n * week % 2]},no" for n in range(15) for week in range(10)))
+    files = ("--out", str(tmp_path / "m.npz"), "--report", str(tmp_path / "fit.html"))
+    outcome = call("fit", str(log), *COLUMNS, "--reward", "y=1", *files)
+    assert outcome.exit_code == BAD_INPUT
+    assert "nothing is known of 'x' with a call" in outcome.stdout
+    assert "what a call brings cannot be told" in outcome.stderr
+    assert not (tmp_path / "fit.html").exists()
+    outcome = call("list", str(tmp_path / "m.npz"), "--budget", "5")
+    assert "0 of 5 places are used: a call is not known to help anybody else." in outcome.stdout
+    drawn = call("list", str(tmp_path / "m.npz"), "--budget", "5", "--random-share", "1", "--json")
+    assert [one["by"] for one in json.loads(drawn.stdout)["rows"]] == ["lot"] * 5

@@ -1,0 +1,203 @@
+"""The shape of the package: data flows one way, public names exist, importing is cheap and has no side effects."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rmab
+
+SOURCE = Path(rmab.__file__).parent
+
+# What each room may import of ours; a room may always import itself.
+ALLOWED = {
+    "__init__": {"*"},
+    "errors": set(),
+    "common": {"errors"},
+    "model": {"common", "errors"},
+    "play": {"common", "errors", "model"},
+    "solvers": {"common", "errors", "model"},
+    "planners": {"common", "errors", "model", "play", "solvers"},
+    "families": {"common", "errors", "model", "planners", "play"},
+    "learning": {"common", "errors", "model", "planners", "play", "solvers"},
+    "runs": {"common", "errors", "families", "learning", "model", "planners", "play", "solvers"},
+    "gym": {"common", "errors", "families", "learning", "model", "play", "runs", "solvers"},
+    "data": {"common", "errors", "model", "planners", "play", "solvers"},
+    "study": {"common", "errors", "families", "learning", "model", "runs", "__version__"},
+    "report": {"common", "data", "errors", "model", "study", "__version__"},
+    "testing": {"*"},
+    "cli": {"*"},
+    "__main__": {"cli"},
+}
+
+
+def part(path: Path) -> str:
+    """Return the folder or module directly below the package to which a file belongs."""
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def imported(path: Path) -> set[str]:
+    """Return the parts of ours that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+    return {name.split(".")[1] for name in found if name.startswith("rmab.")}
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_one_way(path: Path) -> None:
+    own = part(path)
+    assert own in ALLOWED, f"{own} is new: say what it may import"
+    assert "*" in ALLOWED[own] or imported(path) <= ALLOWED[own] | {own}
+
+
+def test_the_table_above_has_no_cycle() -> None:
+    left = {name: set(needs) for name, needs in ALLOWED.items() if name != "__init__"}
+    while left:
+        free = {name for name, needs in left.items() if not needs & left.keys()}
+        assert free, f"a cycle among {sorted(left)}"
+        left = {name: needs for name, needs in left.items() if name not in free}
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.glob("**/compiled/*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_compiled_code_calls_into_compiled_code_only(path: Path) -> None:
+    """The name of the cache folder hashes these files; a constant from elsewhere could change unnoticed."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rmab."):
+            assert node.module in ("rmab.common.arrays", "rmab.common.compile") or ".compiled." in str(node.module)
+
+
+def test_all_compiled_code_is_in_folders_of_that_name() -> None:
+    for path in SOURCE.rglob("*.py"):
+        if "rmab.common.compile" in path.read_text():
+            assert path.parent.name == "compiled", path
+
+
+@pytest.mark.parametrize("name", [name for name in rmab.__all__ if name != "__version__"])
+def test_public_names_exist_and_are_documented(name: str) -> None:
+    assert getattr(rmab, name).__doc__
+    assert name in dir(rmab)
+
+
+def test_type_checkers_see_the_same_public_names() -> None:
+    block = next(node for node in ast.parse((SOURCE / "__init__.py").read_text()).body if isinstance(node, ast.If))
+    typed = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert typed == set(rmab.__all__) - {"__version__"}
+
+
+def test_a_strict_type_checker_accepts_code_of_a_user(tmp_path: Path) -> None:
+    """Names are exported, classes can be derived from, and a part of the wrong kind is found."""
+    code = """
+import numpy as np
+import rmab
+from rmab.learning import Direct, Estimate, Kl, Rewards, Ucmd
+
+
+class Mine(rmab.Learner):
+    name = "mine"
+
+    def initial(self, view: rmab.View, seed: int) -> dict[str, np.ndarray]:
+        return {}
+
+    def decide(self, state: rmab.State) -> rmab.EpisodePlan:
+        return rmab.EpisodePlan(rmab.IndexPolicy(np.ones((state.view.arms, state.view.states)), state.view.budget))
+
+    def update(self, state: rmab.State, feedback: rmab.Feedback) -> dict[str, np.ndarray]:
+        return {}
+
+
+run: rmab.RunResult = rmab.run(rmab.make_task("cpap", episodes=2), Mine())
+total: float = run.relative_regret("O1")
+fine = Ucmd(rewards=Direct(), sets=Kl(epsilon=0.1))
+"""
+    (tmp_path / "fine.py").write_text(code)
+    (tmp_path / "wrong.py").write_text("from rmab.learning import Kl, Ucmd\nwrong = Ucmd(rewards=Kl())\n")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "--config-file", os.devnull]
+    told = {}
+    for name in ("fine", "wrong"):
+        words = [*command, str(tmp_path / f"{name}.py")]
+        told[name] = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+    assert "Success" in told["fine"], told["fine"]
+    assert 'Argument "rewards" to "Ucmd" has incompatible type "Kl"; expected "Rewards"' in told["wrong"]
+
+
+def test_no_module_hides_a_public_function() -> None:
+    modules = {path.stem for path in SOURCE.glob("*.py")} | {path.name for path in SOURCE.iterdir() if path.is_dir()}
+    assert not modules & set(rmab.__all__)
+    assert not {path.stem for path in (SOURCE / "families").glob("*.py")} & set(rmab.tasks.__all__)
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        rmab.nonsense  # noqa: B018
+
+
+def run_python(code: str, **environment: str) -> str:
+    outcome = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    return outcome.stdout.strip()
+
+
+def test_importing_is_cheap() -> None:
+    assert run_python("import rmab, sys; print(sorted({'numpy', 'numba', 'highspy'} & sys.modules.keys()))") == "[]"
+
+
+def test_using_the_library_leaves_numpy_s_and_numba_s_settings_alone() -> None:
+    code = """
+import numpy, numba
+before = numpy.geterr(), numba.config.CACHE_DIR, numpy.random.get_state()[1].tolist()
+import rmab
+rmab.simulate, rmab.solvers.solve_fluid, rmab.make_task
+print(before == (numpy.geterr(), numba.config.CACHE_DIR, numpy.random.get_state()[1].tolist()))
+"""
+    assert run_python(code) == "True"
+
+
+def test_a_cache_that_cannot_be_written_does_not_matter(tmp_path: Path) -> None:
+    blocked = tmp_path / "a file, not a folder"
+    blocked.write_text("")
+    code = """
+import numpy
+from rmab.play.compiled.randomness import uniform
+print(uniform(numpy.arange(1, 5, dtype=numpy.uint64)) > 0)
+"""
+    assert run_python(code, XDG_CACHE_HOME=str(blocked)) == "True"
+
+
+def test_no_home_folder_does_not_matter() -> None:
+    code = """
+import pathlib
+def homeless(path):
+    raise RuntimeError("Could not determine home directory.")
+pathlib.Path.expanduser = homeless
+import numpy
+from rmab.common import compile as module
+from rmab.play.compiled.randomness import uniform
+print(module._FOLDER, uniform(numpy.arange(1, 5, dtype=numpy.uint64)) > 0)
+"""
+    assert run_python(code, XDG_CACHE_HOME="") == "None True"
+
+
+def test_the_cache_follows_all_compiled_sources(tmp_path: Path) -> None:
+    code = "from rmab.common import compile as module; print(module._FOLDER)"
+    folder = run_python(code, XDG_CACHE_HOME=str(tmp_path))
+    assert folder.startswith(str(tmp_path / "rmab" / "compiled-"))
+    assert run_python(code, XDG_CACHE_HOME=str(tmp_path), NUMBA_BOUNDSCHECK="1") != folder
+
+
+@pytest.mark.parametrize(("allowed", "most"), [("1", 1), ("100000", None), ("", None), ("many", None), ("0", None)])
+def test_cores_are_those_given_and_allowed(monkeypatch: pytest.MonkeyPatch, allowed: str, most: int | None) -> None:
+    from rmab.common.cores import cores
+
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    given = cores()
+    monkeypatch.setenv("OMP_NUM_THREADS", allowed)
+    assert cores() == (given if most is None else most)

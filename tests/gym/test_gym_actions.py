@@ -1,0 +1,183 @@
+"""Gymnasium environments: requests, scores, wrappers, and what is refused."""
+
+import subprocess
+import sys
+from collections import Counter
+from functools import reduce
+from itertools import combinations
+from operator import add
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+import rmab
+import rmab.gym
+from environments import SMALL, assert_alike, steps
+from rmab.gym.rounds import Rounds
+
+
+def test_too_many_requests_draw_lots_that_are_fair() -> None:
+    env = gymnasium.make("rmab/cpap-v0", arms=4, budget=2, horizon=3000, bound=False)
+    env.reset(seed=0)
+    found: Counter[tuple[int, ...]] = Counter()
+    for _ in range(3000):
+        info = env.step([1, 1, 0, 1])[-1]
+        assert info["dropped"] == 1
+        found[tuple(np.flatnonzero(info["active"]).tolist())] += 1
+    assert set(found) == set(combinations((0, 1, 3), 2))
+    assert all(abs(count - 1000) < 5 * np.sqrt(3000 * 2 / 9) for count in found.values())
+
+
+def test_too_many_requests_may_be_an_error_that_changes_nothing() -> None:
+    env = gymnasium.make("rmab/cpap-v0", over_budget="error", **SMALL)
+    env.reset(seed=0)
+    with pytest.raises(rmab.errors.BudgetExceeded, match="step 0: the policy activates 3 arms, the budget is 2"):
+        env.step([1, 1, 0, 1])
+    after = env.step([1, 1, 0, 0])
+    assert after[-1]["dropped"] == 0
+    env.reset(seed=0)
+    assert_alike(env.step([1, 1, 0, 0]), after)
+
+
+def test_requests_within_the_budget_need_no_luck() -> None:
+    """The lots are separate from the arms: who is asked for decides, and the arms have the luck of the simulator."""
+    task = rmab.make_task("cpap@switching", **SMALL)
+    always = rmab.IndexPolicy(np.array([[4.0], [3.0], [2.0], [1.0]]) + np.zeros(3), 2)
+    rng = np.random.default_rng(np.random.SeedSequence(9, spawn_key=(100, 0)))
+    expected = rmab.simulate(task.problem, always, task.reward(0), rng)
+    env = gymnasium.make("rmab/task-v0", task=task)
+    env.reset(seed=9)
+    played = [env.step([1, 1, 0, 0]) for _ in range(6)]
+    assert [one[0]["states"].tolist() for one in played] == expected.states[1:].tolist()
+    assert reduce(add, (one[1] for one in played)) == expected.reward  # one after the other: newer Pythons' sum rounds less
+
+
+def test_scores_activate_the_highest() -> None:
+    env = rmab.gym.ScoreAction(gymnasium.make("rmab/cpap-v0", **SMALL))
+    env.reset(seed=0)
+    for scores, active in (([3, 1, 2, 0], [0, 2]), ([-np.inf, 0, np.inf, 5e300], [2, 3]), ([-9, -8, -7, -6], [2, 3])):
+        assert np.flatnonzero(env.step(np.array(scores))[-1]["active"]).tolist() == active
+    with pytest.raises(rmab.errors.PolicyError, match="step 3: arm 1 has no score, but nan"):
+        env.step(np.array([0, np.nan, 0, 0]))
+    with pytest.raises(rmab.errors.PolicyError, match=r"step 3: scores must have shape \(4,\), got \(3,\)"):
+        env.step(np.zeros(3))
+    ties = Counter(np.flatnonzero(env.env.unwrapped.top([1, 0, 0, 0]))[1] for _ in range(300))
+    assert set(ties) == {1, 2, 3}
+
+
+def test_vectorised_scores() -> None:
+    envs = rmab.gym.VectorScoreAction(gymnasium.make_vec("rmab/cpap-v0", num_envs=2, **SMALL))
+    assert envs.action_space.shape == (2, 4)
+    envs.reset(seed=0)
+    active = envs.step([[3, 1, 2, 0], [0, 1, 2, 3]])[-1]["active"]
+    assert [np.flatnonzero(one).tolist() for one in active] == [[0, 2], [2, 3]]
+    with pytest.raises(rmab.errors.PolicyError, match="arm 1 of round 1 has no score"):
+        envs.step([[3, 1, 2, 0], [0, np.nan, 2, 3]])
+
+
+def test_it_lives_with_gymnasium_s_wrappers() -> None:
+    inner = gymnasium.make("rmab/cpap-v0", **SMALL)
+    env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.wrappers.FlattenObservation(inner))
+    observation, _ = env.reset(seed=0)
+    assert observation.shape == (4 * 3 + 7,)
+    seen = steps(env, np.random.default_rng(0), 6)
+    assert seen[-1][-1]["episode"]["r"] == pytest.approx(sum(one[1] for one in seen))
+    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(gymnasium.make_vec("rmab/cpap-v0", num_envs=2, **SMALL))
+    envs.reset(seed=0)
+    assert [("episode" in one[-1]) for one in steps(envs, np.random.default_rng(0), 8)] == [False] * 5 + [True] + [False] * 2
+
+
+def test_a_line_of_text() -> None:
+    env = gymnasium.make("rmab/cpap-v0", render_mode="ansi", **SMALL)
+    env.reset(seed=0)
+    env.step([0, 0, 0, 0])
+    line = env.render()
+    assert line.startswith("cpap@ramp, episode 0, step 1 of 6: ")
+    assert line.endswith("; earned 0")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"adversary": "nonsense"}, "unknown adversary 'nonsense'"),
+        ({"arms": 3}, "arms must be even"),
+        ({"over_budget": "ignore"}, "over_budget must be 'draw' or 'error', got 'ignore'"),
+        ({"task": rmab.make_task("cpap"), "arms": 4}, "task cpap@ramp is made already: leave out arms"),
+        ({"task": rmab.make_task("cpap"), "adversary": "iid"}, "task cpap@ramp is made already: leave out adversary"),
+        ({"nonsense": 1}, "unknown option nonsense"),
+    ],
+)
+def test_wrong_options_are_said(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(rmab.errors.ModelError, match=message):
+        gymnasium.make("rmab/task-v0", **{"task": "cpap", **options})
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        ([1, 0, 0], r"step 0: the action must have shape \(4,\), got \(3,\)"),
+        ([1, 0, 2, 0], "step 0: the action of arm 2 must be 0 or 1, got 2"),
+        ([1, 0, np.nan, 0], "step 0: the action of arm 2 must be 0 or 1, got nan"),
+        (1, r"step 0: the action must have shape \(4,\)"),
+    ],
+)
+def test_wrong_actions_are_said(action: Any, message: str) -> None:
+    env = rmab.gym.RmabEnv("cpap", **SMALL)
+    env.reset(seed=0)
+    with pytest.raises(rmab.errors.PolicyError, match=message):
+        env.step(action)
+
+
+def test_calls_out_of_order_are_said() -> None:
+    env = rmab.gym.RmabEnv("cpap", **SMALL)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step([0, 0, 0, 0])
+    env.reset(seed=0)
+    with pytest.raises(rmab.errors.ModelError, match="told when it is over: 0 of 6 steps"):
+        env.feedback()
+    steps(env, np.random.default_rng(0), 6)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step([0, 0, 0, 0])
+    with pytest.raises(rmab.errors.ModelError, match=r"episode_number must be in 0\.\.4, got 5"):
+        env.reset(options={"episode_number": 5})
+    with pytest.raises(rmab.errors.ModelError, match="unknown 'episode'; there are episode_number, policy"):
+        env.reset(options={"episode": 1})
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        rmab.gym.RmabVectorEnv(2, "cpap", **SMALL).step(np.zeros((2, 4)))
+    with pytest.raises(rmab.errors.ModelError, match="one for each of 2 rounds, got 3"):
+        rmab.gym.RmabVectorEnv(2, "cpap", **SMALL).reset(seed=[1, 2, 3])
+    with pytest.raises(rmab.errors.ModelError, match="seed must be 0 or more, got -2"):
+        rmab.gym.RmabVectorEnv(2, "cpap", **SMALL).reset(seed=[1, -2])
+    with pytest.raises(rmab.errors.ModelError, match="sees the plan of the episode to come"):
+        rmab.gym.RmabEnv("cpap", adversary="plan-aware", **SMALL).reset(seed=0)
+    with pytest.raises(rmab.errors.ModelError, match="uc-o-reps needs full feedback"):
+        rmab.gym.play(env, "uc-o-reps")
+    with pytest.raises(rmab.errors.ModelError, match="rounds must be at least 1"):
+        Rounds(rmab.make_task("cpap", **SMALL), 0)
+    with pytest.raises(rmab.errors.ModelError, match="environment of rmab, got CartPoleEnv"):
+        rmab.gym.play(gymnasium.make("CartPole-v1"), "random")
+
+
+def test_a_wrong_reset_changes_nothing() -> None:
+    env = rmab.gym.RmabEnv("cpap", **SMALL)
+    env.reset(seed=0)
+    steps(env, np.random.default_rng(0), 2)
+    with pytest.raises(rmab.errors.ModelError):
+        env.reset(options={"episode_number": -1})
+    assert steps(env, np.random.default_rng(0), 1)[0][0]["step"] == 3
+
+
+def test_without_gymnasium_the_error_names_the_extra() -> None:
+    code = """
+import sys
+sys.modules["gymnasium"] = None
+import rmab
+try:
+    rmab.gym
+except rmab.errors.MissingExtra as error:
+    print(isinstance(error, ImportError), error)
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told == "True rmab.gym needs gymnasium: pip install 'rmab[gym]'\n"

@@ -1,0 +1,170 @@
+"""Tasks and adversaries of one's own, by name; and the one place that decides which feedback a learner gets."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import rmab
+from own_parts import Pulsing, clinic
+from rmab.cli import main
+from rmab.study import LocalEngine, Results, Study, run_study
+from rmab.testing import check_adversary
+
+SMALL = {"arms": 4, "budget": 2, "horizon": 3, "episodes": 4}
+
+
+def printed(*words: object) -> dict[str, object]:
+    outcome = CliRunner().invoke(main, [str(word) for word in words])
+    assert outcome.exit_code == 0, outcome.output
+    found: dict[str, object] = json.loads(outcome.stdout)
+    return found
+
+
+class TestByName:
+    def test_a_task(self) -> None:
+        mine, same = rmab.make_task("own_parts:clinic", seed=7, patients=4), clinic(7, patients=4)
+        assert (mine.name, mine.problem.arms.count, mine.feedback) == ("clinic", 4, "bandit")
+        assert mine.reward(2).tobytes() == same.reward(2).tobytes()
+        assert rmab.make_task("own_parts:clinic").reward(0).tobytes() == clinic(0).reward(0).tobytes()
+        assert rmab.make_task("own_parts:clinic", copies=2).problem.arms.count == 6
+
+    def test_feedback_is_the_maker_s_unless_asked_for_other(self) -> None:
+        assert rmab.make_task("own_parts:clinic", feedback="full").feedback == "full"
+        assert rmab.run("own_parts:clinic", "random", 3).reward.size == 4
+
+    def test_an_adversary_of_a_built_in_task(self) -> None:
+        game = rmab.make_task("cpap@own_parts:pulsing", seed=1, **SMALL)
+        assert isinstance(game.adversary, Pulsing)
+        assert game.name == "cpap@own_parts:pulsing"
+        assert game.problem.arms.kernels.tobytes() == rmab.make_task("cpap", seed=1, **SMALL).problem.arms.kernels.tobytes()
+        check_adversary(game.adversary)
+
+    def test_on_the_command_line(self) -> None:
+        small = ("-t", "arms=4", "-t", "budget=2", "-t", "horizon=3", "--episodes", 4, "--seed", 2, "--json")
+        shown = printed("run", "cpap@own_parts:pulsing", "random", *small)
+        assert (
+            shown["reward"] == rmab.run(rmab.make_task("cpap@own_parts:pulsing", seed=2, **SMALL), "random", 2).reward.sum()
+        )
+        shown = printed("run", "own_parts:clinic", "random", "-t", "patients=2", "--json")
+        assert shown["reward"] == rmab.run(clinic(0, patients=2), "random").reward.sum()
+        assert printed("plan", "own_parts:clinic", "--seed", 3, "--json")["arms"] == 3
+
+    def test_in_a_study(self, tmp_path: Path) -> None:
+        file = tmp_path / "own.toml"
+        options = "{ arms = 4, budget = 2, horizon = 3, episodes = 4 }"
+        file.write_text(
+            'name = "own"\nrounds = 2\n[[tasks]]\nname = "own_parts:clinic"\noptions = { patients = 2 }\n'
+            f'[[tasks]]\nname = "cpap@own_parts:pulsing"\noptions = {options}\n[[learners]]\nname = "random"\n'
+        )
+        study = Study.load(file)
+        assert run_study(study, tmp_path / "out", engine=LocalEngine(2)).complete
+        results = Results.open(tmp_path / "out")
+        rewards = results.to_pandas(["id", "reward"]).groupby("id").reward.apply(list)
+        for job in study.jobs():
+            game = rmab.make_task(job.task.name, seed=job.seed, **job.task.options)
+            assert rewards[job.id] == rmab.run(game, "random", job.seed).reward.tolist()
+
+    @pytest.mark.parametrize(
+        ("name", "options", "said"),
+        [
+            ("no_such:maker", {}, "task no_such:maker: there is no module 'no_such'; is its folder on PYTHONPATH?"),
+            ("own_parts:nothing", {}, "task own_parts:nothing: 'nothing' does not exist in module own_parts"),
+            ("own_parts:NOT_CALLABLE", {}, "NOT_CALLABLE' is not a function or class in module own_parts"),
+            ("own_parts:failing", {}, "task own_parts:failing: its maker raised ValueError (no such clinic)"),
+            ("own_parts:number", {}, "task own_parts:number: is not called: it says that it returns int, not Task"),
+            (
+                "own_parts:clinic",
+                {"beds": 3},
+                "task own_parts:clinic: got an unexpected keyword argument 'beds'; the maker is",
+            ),
+            ("own_parts:clinic@ramp", {}, "your own maker brings its own adversary: leave out @ramp"),
+            ("cpap@no_such:maker", {}, "adversary no_such:maker: there is no module 'no_such'"),
+            (
+                "cpap@own_parts:number",
+                {},
+                "adversary own_parts:number: is not called: it says that it returns int, not Adversary",
+            ),
+            (
+                "cpap@own_parts:clinic",
+                {},
+                "adversary own_parts:clinic: is not called: it says that it returns Task, not Adversary",
+            ),
+            ("cpap@own_parts:too_long", {}, "adversary own_parts:too_long: is made for 51 episodes, the task has 50"),
+            ("nothing@own_parts:pulsing", {}, "unknown task 'nothing@own_parts:pulsing'"),
+        ],
+    )
+    def test_what_is_wrong_is_one_line(self, name: str, options: dict[str, int], said: str) -> None:
+        with pytest.raises(rmab.errors.ModelError) as caught:
+            rmab.make_task(name, **options)
+        assert said in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_a_module_that_cannot_be_imported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "needs_more.py").write_text("import not_installed_anywhere\n")
+        (tmp_path / "wrong_code.py").write_text("def (:\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        with pytest.raises(
+            rmab.errors.ModelError, match=r"cannot be imported \(No module named 'not_installed_anywhere'\)$"
+        ):
+            rmab.make_task("needs_more:maker")
+        with pytest.raises(rmab.errors.ModelError, match=r"module 'wrong_code' cannot be imported \(SyntaxError: "):
+            rmab.make_task("wrong_code:maker")
+
+
+class TestFeedback:
+    """A learner that is not defined without full feedback gets it everywhere, and the run says so."""
+
+    TOLD = "sees all rewards of an episode"
+
+    def test_by_names(self, tmp_path: Path) -> None:
+        path = str(tmp_path / "task.json")
+        rmab.make_task("cpap", **SMALL).save(path)
+        assert rmab.run(path, "uc-o-reps").privileged == self.TOLD
+
+    def test_of_a_task(self) -> None:
+        played = rmab.run(rmab.make_task("cpap", **SMALL), "uc-o-reps")
+        assert (played.task.feedback, played.privileged) == ("full", self.TOLD)
+
+    def test_on_the_command_line(self) -> None:
+        small = ("-t", "arms=4", "-t", "budget=2", "-t", "horizon=3", "--episodes", 4, "--json")
+        shown = printed("run", "cpap", "uc-o-reps", *small)
+        assert (shown["feedback"], shown["privileged"]) == ("full", self.TOLD)
+        assert shown["reward"] == rmab.run(rmab.make_task("cpap", **SMALL), "uc-o-reps").reward.sum()
+
+    def test_in_a_study(self, tmp_path: Path) -> None:
+        whole = {
+            "name": "s",
+            "rounds": 1,
+            "tasks": [{"name": "cpap", "options": SMALL}],
+            "learners": [{"name": "uc-o-reps"}],
+        }
+        study = Study.model_validate(whole)
+        run_study(study, tmp_path, engine=LocalEngine(1))
+        table = Results.open(tmp_path).to_pandas()
+        assert set(table.feedback) == {"full"}
+        assert set(table.privileged) == {self.TOLD}
+        seed = study.jobs()[0].seed
+        played = rmab.run(rmab.make_task("cpap", seed=seed, **SMALL), "uc-o-reps", seed)
+        assert table.reward.tolist() == played.reward.tolist()
+
+    def test_what_is_asked_for_wins(self) -> None:
+        game = rmab.make_task("cpap", **SMALL)
+        assert rmab.run(game, "random", feedback="full").privileged == self.TOLD
+        assert rmab.run(game, "random", feedback="active").task.feedback == "active"
+        assert rmab.run(rmab.make_task("cpap", feedback="active", **SMALL), "random").task.feedback == "active"
+
+    def test_unless_the_learner_is_not_defined_with_it(self) -> None:
+        with pytest.raises(
+            rmab.errors.ModelError, match=r"^uc-o-reps needs full feedback \(got 'bandit'\): leave it out, or say"
+        ):
+            rmab.run(rmab.make_task("cpap", **SMALL), "uc-o-reps", feedback="bandit")
+
+
+def test_a_run_has_a_short_repr() -> None:
+    game = rmab.make_task("cpap", **SMALL)
+    shown = repr(rmab.run(game, "random", 3))
+    assert shown.startswith("Run(random on cpap@ramp, seed 3, 4 episodes, reward ")
+    assert len(shown) < 100
+    assert "privileged: sees all rewards" in repr(rmab.run(game, "random", feedback="full"))

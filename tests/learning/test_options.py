@@ -1,0 +1,191 @@
+"""Options of parts and learners: keywords that are checked, with their defaults and limits, and names of parts."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rmab
+from episodes import view_of
+from rmab.errors import ModelError
+from rmab.learning import (
+    L1,
+    Active,
+    Bernstein,
+    DependentRounding,
+    Direct,
+    Estimate,
+    Hoeffding,
+    ImplicitExploration,
+    Kl,
+    Lazy,
+    PaperEstimator,
+    Part,
+    Refresh,
+    Rewards,
+    TopB,
+    Ucmd,
+    WideBernstein,
+    configured,
+    option,
+)
+from rmab.learning.components import Centred, Exploration, Sets
+from rmab.learning.components.named import EXECUTIONS, SETS, part
+from rmab.learning.options import Preset
+from rmab.learning.pools import Pools
+from rmab.solvers import TransitionSets
+from rmab.testing import check_rewards
+
+TINY = 5e-324  # the smallest number above 0
+LEAST, LESS = 1e-12, math.nextafter(1e-12, 0.0)  # of options that are above 0
+BELOW_ONE = 1 - 2.0**-53
+CHANCE = (0.05, [LEAST, 0.5, BELOW_ONE], [0.0, LESS, 1.0])
+FACTOR = (1.0, [LEAST, 1e6], [0.0, LESS, math.nextafter(1e6, 2e6)])
+OPTIONS: list[tuple[type[Part], str, tuple[float, list[float], list[float]]]] = [
+    *[
+        (cls, "epsilon", CHANCE)
+        for cls in (Hoeffding, Bernstein, WideBernstein, Kl, L1, PaperEstimator, ImplicitExploration)
+    ],
+    (Hoeffding, "scale", (1.0, [0.0, 100.0], [-TINY, math.nextafter(100.0, 200.0)])),
+    *[(cls, "scale", FACTOR) for cls in (Active, Centred, Lazy)],
+    (Exploration, "scale", (1.0, [LEAST, 100.0], [0.0, LESS, math.nextafter(100.0, 200.0)])),
+]
+
+
+@pytest.mark.parametrize(("cls", "name", "values"), OPTIONS)
+def test_defaults_and_limits(cls: type[Part], name: str, values: tuple[float, list[float], list[float]]) -> None:
+    default, allowed, refused = values
+    assert cls().options[name] == default
+    for value in allowed:
+        assert cls(**{name: value}).options[name] == value
+    for value in refused:
+        with pytest.raises(ModelError, match=f"^{cls.__name__}: {name}: Input should be "):
+            cls(**{name: value})
+
+
+@pytest.mark.parametrize("cls", [TopB, DependentRounding])
+def test_executions_fill_the_budget_unless_told_otherwise(cls: type[TopB]) -> None:
+    pools, share = Pools.of(view_of(3, 2, budget=2)), np.full((3, 3, 2), 0.5)
+    rounding = "top" if cls is TopB else "dependent"
+    for made, rule in ((cls(), "fill"), (cls(rule="at-most"), "at-most")):
+        policy: Any = made.policy(pools, share)
+        assert (policy.budget, policy.rule, policy.rounding) == (2, rule, rounding)
+        np.testing.assert_array_equal(policy.table, 0.5)
+
+
+def test_parts_by_name_get_the_options_that_they_have() -> None:
+    assert part("confidence", "hoeffding", SETS, object, epsilon=0.2, scale=3.0, rule="fill").options == {
+        "epsilon": 0.2,
+        "scale": 3.0,
+    }
+    assert part("confidence", "kl", SETS, object, epsilon=0.2, scale=3.0).options == {"epsilon": 0.2}
+    assert type(part("rounding", "dependent", EXECUTIONS, object)) is DependentRounding
+
+
+class Asked(Hoeffding):
+    """Has the options of its base."""
+
+
+class Everything(Sets):
+    """Has no options, and is told none."""
+
+    def around(self, pools: Pools, counts: Any, episode: int) -> TransitionSets:
+        return TransitionSets.boxes(np.zeros(counts.shape), pools.support)
+
+
+def test_parts_of_one_s_own_by_name() -> None:
+    assert type(part("confidence", f"{__name__}:Everything", SETS, Sets, epsilon=0.2)) is Everything
+    asked = part("confidence", f"{__name__}:Asked", SETS, Sets, epsilon=0.2)
+    assert (type(asked), asked.options["epsilon"]) == (Asked, 0.2)
+    learner: Any = rmab.make_learner("ucmd", confidence=f"{__name__}:Everything")
+    assert type(learner.parts.sets) is Everything
+    with pytest.raises(ModelError, match=r"confidence .*:Tunable: must be a class that derives from Sets, got <class "):
+        rmab.make_learner("ucmd", confidence=f"{__name__}:Tunable")
+
+
+def test_a_wrong_name_or_option_is_told_which_there_are() -> None:
+    with pytest.raises(
+        ModelError, match=r"step: Input should be one of active, lazy, priced, or module:Class of your own \(got 'hop'\)"
+    ):
+        rmab.make_learner("ucmd", step="hop")
+    with pytest.raises(
+        ModelError, match=r"^learner ucmd-armab: rate: there is no such option, but epsilon, scale, rule, round"
+    ):
+        rmab.make_learner("ucmd-armab", rate=1)
+    with pytest.raises(ModelError, match=r"^learner random: rate: there is no such option, but none \(got 1\)$"):
+        rmab.make_learner("random", rate=1)
+
+
+def test_values_are_kept_as_the_type_that_was_declared() -> None:
+    assert repr(Hoeffding(epsilon="0.25", scale=2)) == "Hoeffding(epsilon=0.25, scale=2.0)"  # type: ignore[arg-type]
+
+
+@configured
+class Tunable(Part):
+    """Two parameters, one of which was tuned."""
+
+    TUNED = {"rate": 8.0}
+    preset: Preset = option(default="theory", help="theory or tuned")
+    rate: float | None = option(default=None, help="of learning")
+    bonus: float | None = option(default=None, help="for what is unknown")
+
+
+def test_presets_by_hand() -> None:
+    assert (Tunable().chosen("rate"), Tunable().chosen("bonus")) == (1.0, 1.0)
+    assert (Tunable(preset="tuned").chosen("rate"), Tunable(preset="tuned").chosen("bonus")) == (8.0, 1.0)
+    assert (Tunable(preset="tuned", rate=0.0).chosen("rate"), Tunable(bonus=3.0).chosen("bonus")) == (0.0, 3.0)
+
+
+@configured
+class Mine(Rewards):
+    """An estimator with options."""
+
+    memory: int = option(default=10, ge=1, help="episodes that count")
+
+    def learn(self, memory, episode):
+        return Estimate(np.full(episode.pools.zero.shape, 1 / self.memory))
+
+
+def test_options_are_keywords_that_are_checked():
+    assert repr(Mine(memory=3)) == "Mine(memory=3)"
+    assert Mine().options == {"memory": 10}
+    with pytest.raises(ModelError, match=r"^Mine: memory: Input should be greater than or equal to 1 \(got 0\)$"):
+        Mine(memory=0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'age'"):
+        Mine(age=3)
+    with pytest.raises(AttributeError, match="cannot assign to field"):
+        Mine().memory = 4
+    check_rewards(Mine())
+
+
+def test_help_lists_the_options():
+    assert "memory : int, default 10\n    Episodes that count (at least 1)." in Mine.__doc__
+    assert str(__import__("inspect").signature(Mine)) == "(*, memory: int = 10) -> None"
+
+
+def test_a_learner_takes_parts_of_the_right_kind_only():
+    with pytest.raises(ModelError, match=r"^Ucmd: sets: Input should be an instance of Sets \(got Direct\(\)\)$"):
+        Ucmd(sets=Direct())
+    assert issubclass(Refresh, object)
+
+
+def test_states_of_other_parts_are_refused():
+    import rmab
+
+    view = rmab.make_task("cpap", arms=2, budget=1, horizon=2).view()
+    state = Ucmd(rewards=Mine(memory=2)).begin(view)
+    assert state.learner.startswith("ucmd ")
+    assert "test_options.Mine(memory=2)" in state.learner
+    with pytest.raises(ModelError, match="this state belongs to ucmd"):
+        Ucmd(rewards=Mine(memory=3)).plan(state)
+
+
+@pytest.mark.parametrize(("name", "options"), [("ucpd", {"alpha": 1e-12}), ("dilated-po", {"gamma": 1e-12, "rate": 1e-12})])
+@pytest.mark.filterwarnings("error")
+def test_the_smallest_legal_options_run(name: str, options: dict[str, float]) -> None:
+    run = rmab.run(rmab.make_task("cpap", arms=4, budget=2, horizon=5, episodes=4), rmab.make_learner(name, **options))
+    assert np.isfinite(run.reward).all()
+    wrong = dict.fromkeys(options, 1e-320)
+    with pytest.raises(rmab.errors.ModelError, match=rf"learner {name}: .*greater than or equal to 0\.000000000001"):
+        rmab.make_learner(name, **wrong)

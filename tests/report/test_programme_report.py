@@ -1,0 +1,128 @@
+"""The report for a manager: true numbers in plain words, opened in Chromium on a desk, on a phone and in the dark."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from browser import Browser, browser
+from logs import mothers
+from rmab.data import Effect, checks_of, effects_of, evaluate, weekly_list
+from rmab.decisions.reach import reach_of
+from rmab.report import programme_figures
+from rmab.report.programme import render_programme, write_programme_report
+
+NASTY = '<script>alert("x")</script> & $x$'
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    fitted = mothers(300, 30)
+    calls, found = weekly_list(fitted, 30), evaluate(fitted, 30, horizon=12, replicates=40)
+    folder = tmp_path_factory.mktemp("report")
+    return write_programme_report(fitted, calls, found, checks_of(fitted, replicates=40), folder / "plan.html")
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Browser]:
+    with browser() as opened:
+        yield opened
+
+
+def test_it_comes_with_its_figures_as_png(written: tuple[Path, ...]) -> None:
+    assert [path.name for path in written] == ["plan.html", "benefit.png", "reach.png", "effects.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written[1:])
+
+
+def test_it_says_what_a_manager_wants_to_know(written: tuple[Path, ...]) -> None:
+    page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", written[0].read_text()))
+    for words in (
+        "weeks engaged", "than by rotation", "For each in the programme",
+        "Rise that the plan uses", "than without any call", "Who is reached, and who never is",
+        "get no call at all", "Where a call works", "What the data cannot tell", "The list for 2024-W30", "1st of 300",
+    ):  # fmt: skip
+        assert words in page, words
+    assert not re.search(r"\bO1\b|Term|nan|None|StrictUndefined", page)
+
+
+def test_nothing_in_a_figure_lies_outside_of_it() -> None:
+    one = Effect(
+        "a group with a very long name, of many words " * 3, 10, 5, 0.1, -0.1, 0.3, 0.2, f"the chance of {NASTY}", True
+    )
+    figure = programme_figures._effects([one, replace(one, group="b")])
+    figure.draw_without_rendering()
+    axes, edge = figure.axes[0], figure.bbox
+    for text in (axes.xaxis.label, *axes.get_yticklabels()):
+        box = text.get_window_extent()
+        assert edge.x0 <= box.x0 < box.x1 <= edge.x1, text
+        assert edge.y0 <= box.y0 < box.y1 <= edge.y1, text
+
+
+def test_groups_that_are_not_shown_are_counted() -> None:
+    fitted = mothers(120, 20, groups=("age",))
+    calls, found = weekly_list(fitted, 12), evaluate(fitted, 12, horizon=4, replicates=40)
+    effects, reached = effects_of(fitted, replicates=40), reach_of(calls)
+    several = (
+        [replace(reached[0], group=f"group {k}") for k in range(50)],
+        [replace(effects[0], group=f"group {k}") for k in range(50)],
+    )
+    page = render_programme(fitted, calls, found, checks_of(fitted, replicates=40), several[1], several[0])
+    assert "The first 40 of 50 groups, by calls that each gets." in page
+    assert "The first 40 of 50 groups, by their effect." in page
+
+
+def test_reach_adds_up_to_the_budget() -> None:
+    calls = weekly_list(mothers(300, 30), 30)
+    reached = reach_of(calls)
+    assert sum(one.arms for one in reached) == 300
+    assert sum(one.now for one in reached) == 30
+    assert sum(one.each * one.arms for one in reached) == pytest.approx(30 * 26, rel=0.05)
+
+
+def test_names_from_the_log_cannot_become_code() -> None:
+    fitted = mothers(60, 15, groups=("age",))
+    nasty = replace(fitted, cells=(NASTY, *fitted.cells[1:]), log=replace(fitted.log, arms=(NASTY, *fitted.log.arms[1:])))
+    calls, found = weekly_list(nasty, 60), evaluate(nasty, 10, horizon=4, replicates=40)
+    page = render_programme(
+        nasty, calls, found, checks_of(nasty, replicates=40), effects_of(nasty, replicates=40), reach_of(calls)
+    )
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_it_opens_without_errors_without_the_network_and_without_scrolling_sideways(
+    tab: Browser, written: tuple[Path, ...], width: int, dark: bool
+) -> None:
+    tab.open(written[0], width, 900, dark=dark)
+    tab.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert tab.complaints() == []
+    assert tab.requests() == [written[0].as_uri()]
+    assert tab.value("document.documentElement.scrollWidth") <= width
+    back = (
+        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) / 3"
+    )
+    assert (tab.value(back) < 60) == dark
+    tab.click("#theme")
+    assert (tab.value(back) < 60) != dark
+
+
+def test_bars_lie_where_their_numbers_say(tab: Browser, written: tuple[Path, ...]) -> None:
+    tab.open(written[0], 1280, 900)
+    look = """[...document.querySelectorAll('#benefits .track')].map((one) => {
+      const b = (x) => one.querySelector(x).getBoundingClientRect();
+      const d = b('.dot'), r = b('.range'), z = b('.zero'), t = one.getBoundingClientRect();
+      return [d.x + d.width / 2, r.left, r.right, z.x + 1, t.left, t.right]; })"""
+    texts = tab.value("[...document.querySelectorAll('#benefits .number')].map((one) => one.innerText)")
+    numbers = [[float(x.replace(",", "")) for x in re.findall(r"[+-][\d,.]+", text)] for text in texts]
+    boxes = tab.value(look)
+    assert len(boxes) == len(numbers) == 4
+    zero = boxes[0][3]
+    scale = max((box[0] - zero) / one[0] for box, one in zip(boxes, numbers, strict=True) if abs(one[0]) > 5)
+    for (dot, left, right, _, start, end), (value, low, high) in zip(boxes, numbers, strict=True):
+        assert start <= left <= dot <= right <= end
+        for x, number in ((dot, value), (left, low), (right, high)):
+            assert x - zero == pytest.approx(scale * number, abs=max(4, 0.02 * (end - start)))
