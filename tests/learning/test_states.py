@@ -60,7 +60,7 @@ class TestState:
         with np.load(path) as fields:
             np.savez(path, **{**fields, "learner": np.array(3)})
         with pytest.raises(
-            rmab.errors.ModelError, match=r"state\.npz: a state has the signature of its learner, and a View"
+            rmab.errors.ModelError, match=r"state\.npz: a state has the signature of its learner"
         ):
             State.load(path)
 
