@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats, as_integer, checked_text, expect
+from rmab.common.checks import as_floats, as_indices, checked_text, expect
 from rmab.common.notices import notify, notify_once
 from rmab.common.words import escaped
 from rmab.errors import ModelError
 from rmab.model.time import bare, place
 
 KEPT = 1e-9  # a row that misses a sum of 1 by no more is kept as it is, to the last bit
-MENDED = 1e-8 * (
-    1 + 1e-6
-)  # one that misses it by no more is divided by its sum, unasked: eight printed digits, and rounding
+MENDED = 1e-8 * (1 + 1e-6)  # one that misses it by no more is divided by its sum: eight printed digits, and rounding
 
 
 def checked_rows(kernels: FloatArray, normalise: bool) -> FloatArray:
@@ -115,18 +113,13 @@ def checked_sizes(sizes: ArrayLike | None, kernels: FloatArray) -> IntArray | No
     """Return the sizes (N,) as integers; ModelError where a kernel leaves the states of its arm."""
     if sizes is None:
         return None
-    given = as_floats(sizes, "sizes")
-    if given.shape != kernels.shape[:1]:
-        raise ModelError(f"sizes must have shape ({len(kernels)},), got {given.shape}")
-    for n, value in enumerate(given):
-        size = as_integer(value, f"sizes[{n}]")
-        if not 1 <= size <= kernels.shape[-1]:
-            raise ModelError(f"sizes[{n}] must be in 1..{kernels.shape[-1]}, got {size}")
+    given = as_indices(sizes, "sizes", kernels.shape[:1], kernels.shape[-1] + 1, 1)
+    for n, size in enumerate(given):
         entered = kernels[n, ..., :size, :, size:]
         if entered.any():
             s, a, y = np.argwhere(entered > 0)[0][-3:]
             raise ModelError(f"sizes: arm {n} has {size} states but moves from {s} to {y + size} under action {a}")
-    return frozen(given.astype(np.int64))
+    return given
 
 
 def check_groups_agree(

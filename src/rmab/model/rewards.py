@@ -78,10 +78,7 @@ class RewardModel(ReadOnly):
             if labels.shape != (table.shape[1],):
                 raise ModelError(f"units: {table.shape[1]} labels are needed, one per arm, got shape {labels.shape}")
             frozen(labels)
-        object.__setattr__(self, "parts", frozen(table))
-        object.__setattr__(self, "low", least)
-        object.__setattr__(self, "high", most)
-        object.__setattr__(self, "units", labels)
+        self._set(parts=frozen(table), low=least, high=most, units=labels)
         whole = table.sum(axis=0)
         outside = ~((whole >= least) & (whole <= most))
         if outside.any():
