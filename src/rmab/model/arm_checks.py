@@ -27,10 +27,8 @@ def checked_rows(kernels: FloatArray, normalise: bool) -> FloatArray:
     """
     expect(normalise, bool, "normalise")
     phases = _phases(kernels)
-    bad = ~(np.isfinite(kernels) & (kernels >= 0))
-    if bad.any():
-        at = tuple(np.argwhere(bad)[0])
-        raise ModelError(f"kernels: {place(at, phases)} has probability {kernels[at]}")
+    for at in np.argwhere(~(np.isfinite(kernels) & (kernels >= 0)))[:1]:
+        raise ModelError(f"kernels: {place(at, phases)} has probability {kernels[tuple(at)]}")
     with np.errstate(over="ignore"):
         sums = kernels.sum(axis=-1)
     miss = np.abs(sums - 1)
@@ -101,11 +99,9 @@ def checked_support(support: ArrayLike | None, kernels: FloatArray) -> BoolArray
     if not np.isin(given, (0, 1)).all():
         raise ModelError("support must hold only True and False")
     allowed = given.astype(bool)
-    clash = ~allowed & (kernels > 0)
-    if clash.any():
-        at = tuple(np.argwhere(clash)[0])
+    for at in np.argwhere(~allowed & (kernels > 0))[:1]:
         where = place(at, _phases(kernels))
-        raise ModelError(f"support: {where} is declared impossible but has probability {kernels[at]:.12g}")
+        raise ModelError(f"support: {where} is declared impossible but has probability {kernels[tuple(at)]:.12g}")
     return frozen(allowed)
 
 

@@ -190,9 +190,8 @@ def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
             hint = "; where it depends on the time, the problem needs phase_of, for instance phase_of=range(horizon)"
         wanted = f"{time.words_of(phases, 'N', 'S', '2')} = {timed}"
         raise ModelError(f"reward must have shape {wanted}, got {table.shape}{hint}")
-    if not np.isfinite(table).all():
-        at = tuple(np.argwhere(~np.isfinite(table))[0])
-        raise ModelError(f"reward: {time.place(at, table.ndim - 2)} is {table[at]}, not a finite number")
+    for at in np.argwhere(~np.isfinite(table))[:1]:
+        raise ModelError(f"reward: {time.place(at, table.ndim - 2)} is {table[tuple(at)]}, not a finite number")
     size = arms.count * problem.horizon
     check_magnitude(table, "reward", size, f" times {arms.count} arms times {problem.horizon} steps")
     return np.repeat(table, phases, axis=0) if table.ndim == 3 and phases > 1 else time.cells(table, phases)
