@@ -312,8 +312,7 @@ def test_rare_transitions_are_certified_or_refused() -> None:
         problem = rmab.Problem(rmab.Arms(kernel[np.newaxis]), 0, 1, 4)
         try:
             found = rmab.solvers.solve_average_fluid(problem, reward[np.newaxis])
-        except SolverError as error:
-            assert "too small to plan with" in str(error) or "gap" in str(error)
+        except SolverError:
             continue
         answers += 1
         assert found.value == pytest.approx(_exact_gain(kernel, reward), abs=1e-6)

@@ -245,7 +245,7 @@ def test_wrong_shapes_of_blocks_are_named() -> None:
         soften_blocks(kernels, np.zeros((2, 2)), start, budget, 1.0)
     with pytest.raises(ModelError, match="shapes do not fit"):
         soften_blocks(kernels, np.zeros((2, 2, 2)), np.ones((3, 2)), budget, 1.0)
-    with pytest.raises(ModelError, match="phase_of must be whole numbers in 0..0"):
+    with pytest.raises(ModelError, match=r"phase_of must be whole numbers in 0..0"):
         soften_blocks(kernels, np.zeros((2, 2, 2)), start, budget, 1.0, phase_of=np.array([0, 1, 2]))
 
 
