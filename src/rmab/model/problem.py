@@ -165,7 +165,8 @@ class Problem(ReadOnly):
         Examples
         --------
         >>> import numpy as np, rmab
-        >>> day = rmab.Problem(rmab.Arms(np.full((2, 2, 2, 2), 0.5)), 0, budget=[2, 2, 1, 0], horizon=4, phase_of=[0, 0, 1, 1])
+        >>> arms = rmab.Arms(np.full((2, 2, 2, 2), 0.5))
+        >>> day = rmab.Problem(arms, 0, budget=[2, 2, 1, 0], horizon=4, phase_of=[0, 0, 1, 1])
         >>> night = day.window(3, 3)
         >>> night.budgets, night.phase_of
         (array([0, 2, 2]), array([1, 0, 0]))
