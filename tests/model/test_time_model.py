@@ -172,6 +172,28 @@ class TestEqual:
         assert last.phases == 2  # those of the arms, though only one is left
         assert last.budget == 1
 
+    def test_a_window_wraps_the_day(self) -> None:
+        whole = day(budget=[3, 2, 1, 0])
+        assert whole.window(3, 3, [1, 0, 1]) == day(start=[1, 0, 1], budget=[0, 3, 2], horizon=3, phase_of=[1, 0, 1])
+        assert whole.window(0, 4) == whole
+        assert whole.window(2, 9).budgets.tolist() == [1, 0, 3, 2, 1, 0, 3, 2, 1]
+        assert whole.window(1, 3, 0) == whole.from_step(1, 0)
+
+    @pytest.mark.parametrize(("step", "length"), [(4, 1), (-1, 1), (0, 0), (0, -3), (0.5, 1), (0, 10**13)])
+    def test_a_wrong_window_is_refused(self, step: float, length: int) -> None:
+        with pytest.raises(ModelError, match=r"^(step|length|a window)") as error:
+            day().window(step, length)  # type: ignore[arg-type]
+        assert "\n" not in str(error.value)
+
+    def test_a_deadline_behind_midnight_counts(self) -> None:
+        """At the last step of a day, a car that needs every slot until after midnight has an index above 0."""
+        spots = rmab.make_task("deadline", arms=2, budget=1, horizon=4, episodes=1)
+        state = list(spots.problem.arms.state_names).index("3,3")
+        index = {}
+        for name, ahead in (("rest", spots.problem.from_step(3, state)), ("window", spots.problem.window(3, 6, state))):
+            index[name] = rmab.planners.lagrangian_index(ahead, spots.base_reward).table[0, 0, state]
+        assert index["window"] > index["rest"]
+
     def test_words(self) -> None:
         assert repr(day(budget=[1, 2, 1, 1])) == (
             "Problem(Arms(3 arms, 2 states, 1 group, 2 phases), budget 1 to 2, horizon 4)"

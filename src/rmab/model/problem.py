@@ -135,11 +135,43 @@ class Problem(ReadOnly, Stored):
         >>> whole.from_step(30, start=1)
         Problem(Arms(20 arms, 3 states), budget 10, horizon 20)
         """
-        first = as_integer(step, "step")
+        return self.window(step, self.horizon - as_integer(step, "step"), start)
+
+    def window(self, step: int, length: int, start: ArrayLike | None = None) -> Problem:
+        """Return the next `length` steps from a step on, in a cycle: after the last step comes the first, as in a day.
+
+        Parameters
+        ----------
+        step : int
+            The first step of the window, 0..H-1.
+        length : int
+            Its number of steps; more than H go around more than once.
+        start : array_like, shape (N,) or (N, S), optional
+            Where the arms are at that step, or the probability of every state; by default as in this problem.
+
+        Returns
+        -------
+        Problem
+            With the budgets and phases of those steps. Rewards have the same shape as before.
+
+        Examples
+        --------
+        >>> import numpy as np, rmab
+        >>> arms = rmab.Arms(np.full((2, 2, 2, 2), 0.5))
+        >>> day = rmab.Problem(arms, 0, budget=[2, 2, 1, 0], horizon=4, phase_of=[0, 0, 1, 1])
+        >>> night = day.window(3, 3)
+        >>> night.budgets, night.phase_of
+        (array([0, 2, 2]), array([1, 0, 0]))
+        """
+        first, size = as_integer(step, "step"), as_integer(length, "length")
         if not 0 <= first < self.horizon:
             raise ModelError(f"step must be in 0..{self.horizon - 1}, got {first}")
-        rest = (self.budgets[first:], self.horizon - first, self.phase_of[first:])
-        return Problem(self.arms, start, *rest, discount=self.discount)
+        if size < 1:
+            raise ModelError(f"length must be at least 1, got {size}")
+        check_memory(f"a window of {size} steps", 32.0 * size)
+        steps = (first + np.arange(size)) % self.horizon
+        now = self.start if start is None else start
+        return Problem(self.arms, now, self.budgets[steps], size, self.phase_of[steps], discount=self.discount)
 
     def to_fields(self) -> dict[str, Any]:
         """Return the problem as plain arrays and numbers by name, as `from_fields` takes them."""
