@@ -162,7 +162,7 @@ def test_many_arms_bring_the_rolling_plan_to_the_bound() -> None:
         reward = np.tile(pay, (arms, 1, 1))
         plan = rmab.solvers.solve_fluid(problem, reward)
         batch = rmab.simulate_many(
-            problem, rmab.planners.Rolling(problem, reward, plan=plan), reward, np.random.default_rng(0), 20
+            problem, rmab.planners.Rolling(problem, reward, fluid=plan), reward, np.random.default_rng(0), 20
         )
         short.append((plan.bound - batch.mean) / plan.bound)
     assert short[1] < 0.01
@@ -194,7 +194,7 @@ def test_a_window_has_at_least_one_step(window: Any) -> None:
 def test_a_rolling_plan_refuses_the_plan_of_another_problem_and_a_wrong_place() -> None:
     problem, reward = small()
     with pytest.raises(ModelError, match="made for another problem"):
-        rmab.planners.Rolling(problem, reward, plan=rmab.solvers.solve_fluid(problem, reward + np.arange(2.0)))
+        rmab.planners.Rolling(problem, reward, fluid=rmab.solvers.solve_fluid(problem, reward + np.arange(2.0)))
     with pytest.raises(PolicyError, match="step must be in"):
         rmab.planners.Rolling(problem, reward).act(8, np.zeros(10, dtype=int), np.random.default_rng(0))
 
@@ -225,7 +225,7 @@ def test_a_budget_that_must_be_used_up_is_planned_for() -> None:
         earned[rule] = batch.mean
     assert earned["exactly"] > 1.5 * earned["fill"]
     with pytest.raises(ModelError, match="rule 'exactly' makes a plan of its own"):
-        rmab.planners.lagrangian_index(problem, reward, plan=rmab.solvers.solve_fluid(problem, reward), rule="exactly")
+        rmab.planners.lagrangian_index(problem, reward, fluid=rmab.solvers.solve_fluid(problem, reward), rule="exactly")
 
 
 @pytest.mark.parametrize("seed", range(3))

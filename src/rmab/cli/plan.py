@@ -94,7 +94,7 @@ def plan(
         return
     solved = solve_fluid(model, pays)
     make = lagrangian_index if index == "lagrangian" else occupancy_index
-    policy = make(model, pays, plan=solved)
+    policy = make(model, pays, fluid=solved)
     if machine:
         print_json(_fields(solved, policy, index, arms))
         return

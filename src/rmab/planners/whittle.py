@@ -51,10 +51,15 @@ class WhittleResult(ReadOnly):
 
     def __repr__(self) -> str:
         size = f"{len(self.index)} arms, {self.index.shape[-1]} states"
-        return f"Whittle({size}, {int(self.indexable.sum())} indexable)"
+        return f"WhittleResult({size}, {int(self.indexable.sum())} indexable)"
 
-    def policy(self, *, rule: Rule = "auto") -> IndexPolicy:
-        """Activate the arms of highest index; with rule 'fill', also those that it harms."""
+    def policy(self, *, rule: Rule = "auto", strict: bool = False) -> IndexPolicy:
+        """Activate the arms of highest index; with rule 'fill', also those that it harms.
+
+        strict: raise ModelError where an arm is not indexable.
+        """
+        if strict and not self.indexable.all():
+            raise ModelError(f"{int((~self.indexable).sum())} of {self.indexable.size} arms are not indexable")
         return IndexPolicy(self.index, self.budget, rule=rule)
 
 
@@ -72,7 +77,7 @@ def whittle_index(problem: Problem, reward: ArrayLike, *, discount: float | None
 
     Returns
     -------
-    Whittle
+    WhittleResult
         Indices (N, S), and which arms are indexable.
 
     Raises
@@ -115,7 +120,7 @@ def finite_whittle_index(problem: Problem, reward: ArrayLike) -> WhittleResult:
 
     Returns
     -------
-    Whittle
+    WhittleResult
         Indices (N, H, S), and which arms are indexable.
 
     Raises
@@ -142,6 +147,34 @@ def finite_whittle_index(problem: Problem, reward: ArrayLike) -> WhittleResult:
         kernel, own = blocks.kernels[mine, :size, :, :size], blocks.reward[mine, :size]
         index[c, :, :size], indexable[c] = arm_whittle_finite(kernel, own, problem.phase_of)
     return _spread(index, indexable, problem, blocks)
+
+
+def plan_whittle(
+    problem: Problem, reward: ArrayLike, *, rule: Rule = "auto", strict: bool = True, discount: float | None = None
+) -> IndexPolicy:
+    """Return the policy of `whittle_index`: the planner `whittle`.
+
+    Parameters
+    ----------
+    problem, reward, discount
+        As in `whittle_index`.
+    rule : {'fill', 'at-most', 'auto'}
+        Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
+    strict : bool
+        Whether to raise ModelError where an arm is not indexable.
+
+    Returns
+    -------
+    IndexPolicy
+    """
+    return whittle_index(problem, reward, discount=discount).policy(rule=rule, strict=strict)
+
+
+def plan_whittle_finite(
+    problem: Problem, reward: ArrayLike, *, rule: Rule = "auto", strict: bool = True
+) -> IndexPolicy:
+    """Return the policy of `finite_whittle_index`: the planner `whittle-finite`. Parameters are those of `plan_whittle`."""
+    return finite_whittle_index(problem, reward).policy(rule=rule, strict=strict)
 
 
 def _spread(index: FloatArray, indexable: BoolArray, problem: Problem, blocks: Blocks) -> WhittleResult:

@@ -247,7 +247,7 @@ def check_executable(problem: rmab.Problem, rewards: FloatArray, bounds: rmab.ru
             near(float(earned.sum()), timed.optimum(problem, total), scale, "O2: not the optimum")
         return
     for make in (rmab.planners.occupancy_index, rmab.planners.lagrangian_index):
-        policy = make(problem, total, plan=bounds.plan)
+        policy = make(problem, total, fluid=bounds.plan)
         each = [rmab.simulate(problem, policy, rewards[0], np.random.default_rng((2, r))).reward for r in range(200)]
         if abs(float(np.mean(each)) - earned[0]) <= 1e-9 * scale + 5e-324:
             return
