@@ -22,7 +22,9 @@ from .model.arms import Arms as Arms
 from .model.problem import Problem as Problem
 from .model.rewards import RewardModel as RewardModel
 from .model.view import View as View
+from .planners.contract import Planner as Planner
 from .planners.plan import PlanResult as PlanResult, plan as plan
+from .planners.registry import list_planners as list_planners, make_planner as make_planner
 from .play.feedback import Feedback as Feedback
 from .play.outcomes import Batch as Batch, Trajectory as Trajectory
 from .play.policy import IndexPolicy as IndexPolicy, Policy as Policy

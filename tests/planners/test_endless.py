@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import rmab
 from rmab.errors import ModelError, PolicyError
-from rmab.planners.endless import Following, _in_turn
+from rmab.planners.endless import FtvaEpisode, _in_turn
 from rmab.tasks.published import kernel_of
 from strategies import problems, random_problem, rewards
 
@@ -94,7 +94,7 @@ def test_arms_out_of_step_share_one_activation():
     assert rmab.simulate(problem, rmab.planners.IdPolicy(problem, reward), reward, rng()).reward == 100 * 2.0
 
 
-class TestFollowing:
+class TestFtvaEpisode:
     def test_twins_live_by_the_plan_whatever_the_arms_do(self):
         """At every step, each state has its mass of twins; arms start elsewhere, and the budget is short of their wishes."""
         arms = rmab.Arms.identical(kernel_of("gast-2"), 2000)
@@ -118,9 +118,10 @@ class TestFollowing:
         """Three arms want the one activation; only arm 1 is where its twin is. It alone moves together with it."""
         problem = rmab.Problem(rmab.Arms.identical(np.full((3, 2, 3), 1 / 3), 3), 0, 1, 9)
         plan = rmab.solvers.solve_average_fluid(problem, np.zeros((3, 3, 2)))
+        policy = rmab.planners.Ftva(problem, np.zeros((3, 3, 2)), average=replace(plan, share=np.ones((1, 3))))
         apart = 0
         for seed in range(40):
-            player = Following(replace(plan, share=np.ones((1, 3))), np.array([1, 0, 2]))
+            player = FtvaEpisode(policy, np.array([1, 0, 2]))
             np.testing.assert_array_equal(player.act(0, np.zeros(3, dtype=int), rng(seed)), [False, True, False])
             player.act(1, np.full(3, 2), rng(seed))
             assert player.virtual[1] == 2
@@ -133,7 +134,8 @@ class TestFollowing:
         kernel[:, 0, 0] = kernel[:, 1, 1] = 1.0
         problem = rmab.Problem(rmab.Arms.identical(kernel, 2), 0, 1, 9)
         plan = rmab.solvers.solve_average_fluid(problem, np.zeros((2, 2, 2)))
-        player = Following(replace(plan, share=np.ones((1, 2))), np.zeros(2, dtype=int))
+        policy = rmab.planners.Ftva(problem, np.zeros((2, 2, 2)), average=replace(plan, share=np.ones((1, 2))))
+        player = FtvaEpisode(policy, np.zeros(2, dtype=int))
         active = player.act(0, np.zeros(2, dtype=int), rng(1))
         assert active.sum() == 1
         player.act(1, active.astype(int), rng(2))
@@ -219,7 +221,7 @@ class TestTypes:
         problem = rmab.Problem(arms, 0, 2, 5)
         reward = np.broadcast_to([[0.0, 1.0]], (5, 1, 2))
         policy = rmab.planners.IdPolicy(problem, reward)
-        assert policy.average.share == pytest.approx(np.full((1, 1), 0.4))
+        assert policy.share == pytest.approx(np.full((1, 1), 0.4))
         draws = np.array([policy.act(9, np.zeros(5, dtype=int), rng(k)) for k in range(1500)])
         often = draws.mean(axis=0)  # the third gets it unless both before do; the others, ever less
         expected = [0.4, 0.4, 0.4 * (1 - 0.16)]

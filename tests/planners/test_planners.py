@@ -190,12 +190,12 @@ def test_results_are_shown_in_one_short_line() -> None:
         "Projection(3 arms, 5 steps, 3 states, ": rmab.solvers.project(
             np.ones((3, 5, 3, 2, 3)), kernels, kernels, problem.start, 1
         ),
-        "Whittle(3 arms, 3 states, ": rmab.planners.whittle_index(problem, reward),
+        "WhittleResult(3 arms, 3 states, ": rmab.planners.whittle_index(problem, reward),
         "LpUpdate(Problem(": rmab.planners.LpUpdate(problem, reward),
         "AverageFluid(value ": rmab.solvers.solve_average_fluid(problem, reward),
         "IdPolicy(Problem(": rmab.planners.IdPolicy(problem, reward),
         "Ftva(Problem(": rmab.planners.Ftva(problem, reward),
-        "Following(Problem(": rmab.planners.Ftva(problem, reward).begin(problem.start, np.random.default_rng(0)),
+        "FtvaEpisode(Problem(": rmab.planners.Ftva(problem, reward).begin(problem.start, np.random.default_rng(0)),
     }
     for begin, result in shown.items():
         assert repr(result).startswith(begin)

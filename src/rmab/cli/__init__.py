@@ -9,12 +9,13 @@ import click
 
 from rmab import __version__
 from rmab.cli.bench import bench
+from rmab.cli.bound import bound
 from rmab.cli.catalog import learners, tasks
 from rmab.cli.doctor import doctor
 from rmab.cli.evaluate import evaluate
 from rmab.cli.fit import example_log, fit
 from rmab.cli.list import weekly
-from rmab.cli.plan import plan
+from rmab.cli.plan import plan, planners
 from rmab.cli.program import Program, examples
 from rmab.cli.run import run
 from rmab.cli.screen import say
@@ -30,7 +31,7 @@ __all__ = ["main"]
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=examples(
         ("rmab run cpap@switching ucmd", "let a learner play a case study"),
-        ("rmab plan mine.json", "bound, prices and indices of your own model"),
+        ("rmab plan mine.json", "the best policy for a custom model"),
         ("rmab fit log.csv --arm id --period week --state state --action called", "a model of a programme's own log"),
         ("rmab list model.npz --budget 100 --csv next-week.csv", "whom to act on next, and why"),
         ("rmab study run paper-cpap --rounds 20 --out results", "the paper's figures, with fewer rounds"),
@@ -51,5 +52,5 @@ def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
     look_in(here, lambda module, file: say(f"{module}: imported from {file}", err=True))
 
 
-for command in (tasks, learners, run, plan, fit, weekly, evaluate, example_log, study, bench, warm, doctor):
+for command in (tasks, learners, planners, run, plan, bound, fit, weekly, evaluate, example_log, study, bench, warm, doctor):
     main.add_command(command)

@@ -14,7 +14,7 @@ from rmab.learning.algorithms.colored_ucrl2 import ColoredUcrl2
 from rmab.learning.algorithms.dilated_po import DilatedPo
 from rmab.learning.algorithms.oracle import Chance, Oracle
 from rmab.learning.algorithms.pdgd_ops import PdgdOps
-from rmab.learning.algorithms.planned import PlannedLagrangian, PlannedMyopic, PlannedWhittle, RoundRobin
+from rmab.learning.algorithms.planned import LagrangianLearner, MyopicLearner, PlannerLearner, RoundRobin, WhittleLearner
 from rmab.learning.algorithms.q_whittle import QWhittle
 from rmab.learning.algorithms.r2mab_ucb import R2mabUcb
 from rmab.learning.algorithms.restless_ucb import RestlessUcb
@@ -70,10 +70,11 @@ LEARNERS: dict[str, Entry] = {
     "random": Entry(Chance, "a random set of arms at every step"),
     "round-robin": Entry(RoundRobin, "all arms in turn, B at every step"),
     "myopic": Entry(
-        PlannedMyopic, "what activating pays now and next, of the true kernels and the summed rewards: privileged"
+        MyopicLearner, "what activating pays now and next, of the true kernels and the summed rewards: privileged"
     ),
-    "whittle": Entry(PlannedWhittle, "Whittle indices of every step, of the same: privileged"),
-    "lagrangian": Entry(PlannedLagrangian, "what activating is worth at the fluid plan's prices, of the same: privileged"),
+    "whittle": Entry(WhittleLearner, "Whittle indices of every step, of the same: privileged"),
+    "lagrangian": Entry(LagrangianLearner, "what activating is worth at the fluid plan's prices, of the same: privileged"),
+    "planner": Entry(PlannerLearner, "any planner (`rmab planners`), of the same: privileged"),
     "oracle": Entry(Oracle, "fixed index policy of the true kernels and the summed rewards: privileged"),
 }
 

@@ -1,5 +1,6 @@
 """The public names: read by type checkers, and by `__init__.py`, which loads each on first use."""
 
+from .contract import Planner as Planner, check_states as check_states
 from .endless import Ftva as Ftva, IdPolicy as IdPolicy, stationary_index as stationary_index
 from .indices import (
     lagrangian_index as lagrangian_index,
@@ -7,12 +8,17 @@ from .indices import (
     occupancy_index as occupancy_index,
     random_policy as random_policy,
     round_robin as round_robin,
+    sample_occupancy as sample_occupancy,
 )
 from .lp_update import LpUpdate as LpUpdate
+from .plan import load_policy as load_policy
 from .race import Candidate as Candidate
+from .registry import list_planners as list_planners, make_planner as make_planner
 from .rolling import Rolling as Rolling
 from .whittle import (
     WhittleResult as WhittleResult,
     finite_whittle_index as finite_whittle_index,
+    plan_whittle as plan_whittle,
+    plan_whittle_finite as plan_whittle_finite,
     whittle_index as whittle_index,
 )

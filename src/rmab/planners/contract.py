@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.checks import check_rng
 from rmab.model.problem import Problem
-from rmab.play.policy import Policy, as_places, check_place
+from rmab.play.policy import Policy, Rule, as_places, check_place
+
+ABOUT_RULE: Any = Field(
+    description="use of the budget: always, on arms with a positive index, or on all that it does not harm"
+)
+RuleOption = Annotated[Rule, ABOUT_RULE]
+Strict = Annotated[bool, Field(description="whether to refuse problems with arms that are not indexable")]
 
 
 class Planner(Protocol):

@@ -6,8 +6,6 @@ B is the most: an arm is active only if its plan wants it, so no arm is turned a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,17 +13,18 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import expect
 from rmab.errors import ModelError, PolicyError
 from rmab.model.problem import Problem
-from rmab.planners.contract import check_states
+from rmab.planners.contract import RuleOption, check_states
 from rmab.planners.question import QuestionPolicy, checked_answer, question_format
 from rmab.play.compiled.episodes import step
-from rmab.play.policy import IndexPolicy, Rule
+from rmab.play.policy import IndexPolicy
 from rmab.solvers.checks import check_one_budget, check_timeless, checked_table
 from rmab.solvers.stationary.average import AverageFluid, solve_average_fluid
 
 ROUNDING = 1e-6  # by which masses may miss a sum of 1
 
+
 def stationary_index(
-    problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None, rule: Rule = "auto"
+    problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None, rule: RuleOption = "auto"
 ) -> IndexPolicy:
     """Index of a state: what activating is worth in an endless horizon, when later activations cost the plan's price.
 
@@ -64,7 +63,6 @@ def stationary_index(
     return IndexPolicy(plan.advantage[plan.blocks.block_of], problem.budget, rule=rule)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class IdPolicy(QuestionPolicy):
     """Each arm draws the action that its plan wants; in the order of their numbers, as many as the budget allows get it.
 
@@ -97,8 +95,8 @@ class IdPolicy(QuestionPolicy):
     array([ True, False,  True,  True, False, False])
     """
 
-    share: FloatArray = field(init=False)  # (C, S) how often the plan activates an arm of a block in a state
-    order: IntArray = field(init=False)  # (N,) the arms, those that come first in front
+    share: FloatArray  # (C, S) how often the plan activates an arm of a block in a state
+    order: IntArray  # (N,) the arms, those that come first in front
 
     ANSWER = ("share",)
     FORMAT = question_format("rmab policy id", *ANSWER)
@@ -119,7 +117,6 @@ class IdPolicy(QuestionPolicy):
         return active
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Ftva(QuestionPolicy):
     """Follow the virtual advice: each arm has a virtual twin that lives by the plan, without a budget, and is followed.
 
@@ -157,8 +154,8 @@ class Ftva(QuestionPolicy):
     True
     """
 
-    share: FloatArray = field(init=False)  # (C, S) how often the plan activates an arm of a block in a state
-    mass: FloatArray = field(init=False)  # (C, S, 2) the part of the steps in a state, passive and active
+    share: FloatArray  # (C, S) how often the plan activates an arm of a block in a state
+    mass: FloatArray  # (C, S, 2) the part of the steps in a state, passive and active
 
     ANSWER = ("share", "mass")
     FORMAT = question_format("rmab policy ftva", *ANSWER)
@@ -222,9 +219,7 @@ class FtvaEpisode:
         self.virtual = np.where(self._together, now, moved)
 
 
-def _solve(
-    problem: Problem, reward: ArrayLike, average: AverageFluid | None, name: str
-) -> tuple[FloatArray, AverageFluid]:
+def _solve(problem: Problem, reward: ArrayLike, average: AverageFluid | None, name: str) -> tuple[FloatArray, AverageFluid]:
     """Return the reward by cell, and the plan of the endless horizon: the one that is given, if it is that."""
     table = checked_table(problem, reward, f"planners.{name}")
     _check_endless(name, problem)

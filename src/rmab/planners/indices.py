@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.checks import as_integer, expect
@@ -13,6 +14,7 @@ from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
 from rmab.model.time import parted
+from rmab.planners.contract import ABOUT_RULE, RuleOption
 from rmab.play.policy import IndexPolicy, Rounding, Rule
 from rmab.solvers.checks import check_problem, checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
@@ -65,8 +67,27 @@ def occupancy_index(
     return IndexPolicy(plan.share[plan.blocks.block_of], problem.budget, rule=rule, rounding=rounding)
 
 
+def sample_occupancy(
+    problem: Problem,
+    reward: ArrayLike,
+    *,
+    fluid: Fluid | None = None,
+    rule: RuleOption = "at-most",
+    rounding: Annotated[Rounding, Field(description="how shares become a set of arms")] = "dependent",
+) -> IndexPolicy:
+    """Activate each arm with the probability of its occupancy index: `occupancy_index` with other defaults.
+
+    It is the planner `occupancy`. Parameters, result and errors are those of `occupancy_index`.
+    """
+    return occupancy_index(problem, reward, fluid=fluid, rule=rule, rounding=rounding)
+
+
 def lagrangian_index(
-    problem: Problem, reward: ArrayLike, *, fluid: Fluid | None = None, rule: Rule | Literal["exactly"] = "auto"
+    problem: Problem,
+    reward: ArrayLike,
+    *,
+    fluid: Fluid | None = None,
+    rule: Annotated[Rule | Literal["exactly"], ABOUT_RULE] = "auto",
 ) -> IndexPolicy:
     """Index of a state: what activating is worth, Q(s,1) - Q(s,0), when later activations cost the fluid plan's prices.
 
@@ -114,7 +135,13 @@ def lagrangian_index(
     return IndexPolicy(plan.advantage[plan.blocks.block_of], problem.budget, rule=rule)
 
 
-def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True, rule: Rule = "auto") -> IndexPolicy:
+def myopic_index(
+    problem: Problem,
+    reward: ArrayLike,
+    *,
+    lookahead: Annotated[bool, Field(description="whether the next reward counts")] = True,
+    rule: RuleOption = "auto",
+) -> IndexPolicy:
     """Index of a state: what activating pays now, r1 - r0, plus what it changes in the next passive reward, (P1 - P0) r0.
 
     The next reward is that of the next step's phase.
@@ -165,7 +192,12 @@ def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True,
     return IndexPolicy(index, problem.budget, rule=rule)
 
 
-def round_robin(problem: Problem, reward: object = None, *, episode: int = 0) -> IndexPolicy:  # noqa: ARG001
+def round_robin(
+    problem: Problem,
+    reward: object = None,  # noqa: ARG001
+    *,
+    episode: Annotated[int, Field(description="number of the episode, which begins where the one before ended")] = 0,
+) -> IndexPolicy:
     """Take the arms in turn, B at every step.
 
     Parameters

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,7 +13,6 @@ from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.highs import FluidLp
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class LpUpdate(QuestionPolicy):
     """A policy that solves the fluid LP again at every step, from the states at hand, and takes the plan's first step.
 
@@ -46,7 +43,7 @@ class LpUpdate(QuestionPolicy):
     1
     """
 
-    _free: list[FluidLp] = field(init=False)  # solvers that no call uses just now
+    _free: list[FluidLp]  # solvers that no call uses just now
 
     FORMAT = question_format("rmab policy lp-update")
 

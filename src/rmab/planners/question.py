@@ -5,7 +5,7 @@ They are pickled and stored as that question, so that a copy decides the same, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import FrozenInstanceError
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +21,6 @@ from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class QuestionPolicy(Stored):
     """Base of policies for one problem and reward. `ANSWER` names the attributes that are stored with the question.
 
@@ -30,7 +29,7 @@ class QuestionPolicy(Stored):
 
     problem: Problem
     reward: FloatArray  # (N, S, 2), or (N, K, S, 2) with phases
-    blocks: Blocks = field(init=False)
+    blocks: Blocks
 
     ANSWER: ClassVar[tuple[str, ...]] = ()
 
@@ -43,6 +42,9 @@ class QuestionPolicy(Stored):
     def _set(self, **attributes: Any) -> None:
         for name, value in attributes.items():
             object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
     def _prepare(self) -> None:
         """Override: check the answer, which may come from a file, and derive what decisions need."""
@@ -60,7 +62,8 @@ class QuestionPolicy(Stored):
         own = {"reward", *cls.ANSWER}
         problem = Problem.from_fields({name: value for name, value in fields.items() if name not in own})
         table = checked_table(problem, fields["reward"], f"planners.{cls.__name__}")
-        return _restore(cls, problem, table, {name: fields[name] for name in cls.ANSWER})
+        policy: Self = _restore(cls, problem, table, {name: fields[name] for name in cls.ANSWER})
+        return policy
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the question and the answer, not a solver's memory of it."""

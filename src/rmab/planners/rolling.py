@@ -7,11 +7,11 @@ prices and starts from those of the step before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_integer
@@ -24,13 +24,13 @@ from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
 from rmab.solvers.priced.blocks import FAINTEST, soften_blocks
 
+Window = Annotated[int, Field(ge=1, description="number of steps to plan ahead")]
 WINDOW = 10  # steps
 STEEPNESS = 30.0  # beta times the range of the rewards: twice and half of it earn the same, within noise
 SOFTEST = 0.1  # part of it down to which a plan is softened where it cannot be certified
 TOLERANCE = 1e-3  # of every softened plan, relative: rounding to whole arms costs more
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Rolling(QuestionPolicy):
     """A policy that plans the next steps again at every step, from the states at hand, and takes the first step of the plan.
 
@@ -64,14 +64,14 @@ class Rolling(QuestionPolicy):
     """
 
     window: int
-    prices: FloatArray = field(init=False)  # (H,) of the fluid plan
-    _ahead: FloatArray = field(init=False)  # (C, H+1, S) what a state is worth from a step on, at these prices
-    _beta: float = field(init=False)
+    prices: FloatArray  # (H,) of the fluid plan
+    _ahead: FloatArray  # (C, H+1, S) what a state is worth from a step on, at these prices
+    _beta: float
 
     ANSWER = ("window", "prices")
     FORMAT = question_format("rmab policy rolling", *ANSWER)
 
-    def __init__(self, problem: Problem, reward: ArrayLike, *, window: int = WINDOW, fluid: Fluid | None = None) -> None:
+    def __init__(self, problem: Problem, reward: ArrayLike, *, window: Window = WINDOW, fluid: Fluid | None = None) -> None:
         table = checked_table(problem, reward, "planners.Rolling")
         steps = _checked_window(window)  # before the solve
         self._hold(problem, table, window=steps, prices=fluid_of(problem, table, fluid).prices)

@@ -6,15 +6,18 @@ Endless horizon, discounted or average, or a finite one: `rmab.solvers.whittle` 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_share
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
+from rmab.planners.contract import RuleOption, Strict
 from rmab.play.policy import IndexPolicy, Rule
 from rmab.solvers.checks import check_timeless, checked_table
 from rmab.solvers.fluid.blocks import Blocks
@@ -150,7 +153,12 @@ def finite_whittle_index(problem: Problem, reward: ArrayLike) -> WhittleResult:
 
 
 def plan_whittle(
-    problem: Problem, reward: ArrayLike, *, rule: Rule = "auto", strict: bool = True, discount: float | None = None
+    problem: Problem,
+    reward: ArrayLike,
+    *,
+    rule: RuleOption = "auto",
+    strict: Strict = True,
+    discount: Annotated[float | None, Field(description="discount of the indices, the problem's by default")] = None,
 ) -> IndexPolicy:
     """Return the policy of `whittle_index`: the planner `whittle`.
 
@@ -171,7 +179,7 @@ def plan_whittle(
 
 
 def plan_whittle_finite(
-    problem: Problem, reward: ArrayLike, *, rule: Rule = "auto", strict: bool = True
+    problem: Problem, reward: ArrayLike, *, rule: RuleOption = "auto", strict: Strict = True
 ) -> IndexPolicy:
     """Return the policy of `finite_whittle_index`: the planner `whittle-finite`. Parameters are those of `plan_whittle`."""
     return finite_whittle_index(problem, reward).policy(rule=rule, strict=strict)

@@ -47,10 +47,10 @@ def check_planner(planner: Planner | str) -> None:
     >>> import numpy as np, rmab
     >>> from rmab.testing import check_planner
     >>> def hasty(problem, reward):
-    ...     return rmab.IndexPolicy(np.ptp(reward, axis=-1), problem.budget)
+    ...     return rmab.IndexPolicy(np.ptp(reward, axis=-1), problem.budget)  # not for phases
     >>> check_planner(hasty)
     Traceback (most recent call last):
-    AssertionError: raises: PolicyError: ... (problem: phases)
+    AssertionError: raises: step 2, states [1, 1, 0]: PolicyError: step must be in 0..1, got 2 (problem: phases)
     """
     call: Any = make_planner(planner) if isinstance(planner, str) else planner
     require(callable(call), f"kind: a planner is a function of a problem and a reward, got {type(planner).__name__}")

@@ -15,7 +15,7 @@ from fuzz.proofs import budgets, check_fluid, in_phases, masses, near, require, 
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError, SolverError
 from rmab.planners.joint import few_joint_states
-from rmab.planners.race import CANDIDATES
+from rmab.planners.registry import CANDIDATES
 from rmab.play.simulation import visit_rates
 from rmab.testing import check_adversary
 
@@ -186,7 +186,7 @@ def planned(case: Case) -> None:
     reward, seed = draw.reward(case, problem), case.whole(0, 1000)
     names = [name for name in CANDIDATES if case.chance(0.4)] or None
     try:
-        made = [rmab.plan(problem, reward, candidates=names, rounds=4, seed=seed) for _ in range(2)]
+        made = [rmab.plan(problem, reward, candidates=names, episodes=4, seed=seed) for _ in range(2)]
     except SolverError:
         case.count("plan unsolved")
         return

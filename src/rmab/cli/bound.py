@@ -1,19 +1,17 @@
-"""`rmab plan`: bound, prices and indices of a problem with known kernels."""
+"""`rmab bound`: the bound, prices and indices of a problem with known kernels."""
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.names import MODEL_FILES, TASK, chosen_task, key_values, whole_number
-from rmab.cli.program import BadInput, examples
-from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, screen_width
-from rmab.common.parsing import parsed_json
+from rmab.cli.models import Model, model_arguments
+from rmab.cli.names import whole_number
+from rmab.cli.program import examples
+from rmab.cli.screen import number, print_json, print_table, say, screen_width
 
 if TYPE_CHECKING:
     from rmab.common.arrays import FloatArray
-    from rmab.model.problem import Problem
     from rmab.play.policy import IndexPolicy
     from rmab.solvers.fluid.fluid import Fluid
 
@@ -26,21 +24,15 @@ DIGITS = 4  # of the largest number in a table; the others have the same number 
 
 @click.command(
     epilog=examples(
-        ("rmab plan cpap-adherence", "a case study with its typical reward"),
-        ("rmab plan cpap --arm 0 --arm 19", "the indices of two arms only"),
-        ("rmab plan deadline -t arrival=0.5", "a case study with an option of its own"),
-        ("rmab plan mine.json", "a task file, for the mean of its rewards"),
-        ("rmab plan problem.json --reward reward.json", "a problem file and its rewards"),
-        ("rmab plan cpap --compare", "which policy earns most, by simulation"),
-        ("rmab plan cpap --json", "all arms and steps, for a program"),
+        ("rmab bound cpap-adherence", "a case study with its typical reward"),
+        ("rmab bound cpap --arm 0 --arm 19", "the indices of two arms only"),
+        ("rmab bound deadline -t arrival=0.5", "a case study with another option"),
+        ("rmab bound mine.json", "a task file, for the mean of its rewards"),
+        ("rmab bound problem.json --reward reward.json", "a problem file and its rewards"),
+        ("rmab bound cpap --json", "all arms and steps, for a program"),
     )
 )
-@click.argument("problem", type=TASK)
-@click.option(
-    "--reward",
-    type=click.Path(path_type=Path),
-    help="File with the rewards, .json or .npy: an array (N, S, 2), (N, K, S, 2) with phases, or (S, 2) for all arms.",
-)
+@model_arguments
 @click.option(
     "--index",
     type=click.Choice(["lagrangian", "occupancy"]),
@@ -49,30 +41,8 @@ DIGITS = 4  # of the largest number in a table; the others have the same number 
     help="lagrangian: what activating is worth; occupancy: how often the plan activates an arm in this state.",
 )
 @click.option("--arm", "arms", type=whole_number(min=0), multiple=True, help="Show this arm only (from 0); may be repeated.")
-@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Seed of a task given by name.")
-@click.option(
-    "-t",
-    "--task-option",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=key_values,
-    help="Option of a task given by name; may be repeated.",
-)
-@click.option("--compare", is_flag=True, help="Only say which policy is best, by simulation.")
-@click.option("--rounds", type=whole_number(min=2), default=100, show_default=True, help="Most episodes of --compare.")
-@click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def plan(
-    problem: str,
-    reward: Path | None,
-    index: str,
-    arms: tuple[int, ...],
-    seed: int,
-    task_option: dict[str, Any],
-    compare: bool,
-    rounds: int,
-    machine: bool,
-) -> None:
-    """Plan a PROBLEM with known kernels: bound, prices, indices.
+def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> None:
+    """Bound what any policy earns in a PROBLEM with known kernels, with prices and indices.
 
     The bound is what no policy can beat, the prices are what one more activation is worth at each step, and the index of
     an arm is what activating it is worth in a state at a step: activate the highest, up to the budget.
@@ -82,69 +52,17 @@ def plan(
     from rmab.planners.indices import lagrangian_index, occupancy_index
     from rmab.solvers.fluid.fluid import solve_fluid
 
-    with alone_on_stdout(machine):
-        model, pays = _model(problem, reward, seed, task_option)
     for n in arms:
-        if n >= model.arms.count:
-            raise click.BadParameter(f"there are arms 0..{model.arms.count - 1}, got {n}", param_hint="'--arm'")
-    if compare:
-        from rmab.cli.compare import compare_policies
-
-        compare_policies(problem, model, pays, rounds=rounds, seed=seed, machine=machine)
-        return
-    solved = solve_fluid(model, pays)
+        if n >= model.problem.arms.count:
+            raise click.BadParameter(f"there are arms 0..{model.problem.arms.count - 1}, got {n}", param_hint="'--arm'")
+    solved = solve_fluid(model.problem, model.reward)
     make = lagrangian_index if index == "lagrangian" else occupancy_index
-    policy = make(model, pays, fluid=solved)
+    policy = make(model.problem, model.reward, fluid=solved)
     if machine:
         print_json(_fields(solved, policy, index, arms))
         return
-    _print_plan(problem, solved)
+    _print_plan(model.name, solved)
     _print_indices(solved, policy, index, arms)
-
-
-def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -> "tuple[Problem, Any]":
-    """Return the problem and the reward (N, S, 2), or (N, K, S, 2), to plan for."""
-    import numpy as np
-
-    from rmab.common.files import kind_of
-    from rmab.model.problem import Problem
-    from rmab.model.time import shape_of
-
-    from_file = Path(name).suffix in MODEL_FILES
-    if from_file and kind_of(name) == "rmab problem":
-        if reward is None:
-            raise BadInput(f"{name}: a problem file has no rewards; give them with --reward FILE")
-        if options:
-            raise BadInput(f"{name}: a problem file takes no options")
-        model = Problem.load(name)
-    else:
-        game = chosen_task(name, seed, options)
-        if reward is None:
-            return game.problem, game.base_reward
-        model = game.problem
-    given, shape = _read_array(reward), (model.arms.count, model.arms.states, 2)
-    timed = shape_of(model.phases, *shape)
-    if given.shape not in (timed, shape, shape[1:]):
-        phased = f"(N, K, S, 2) = {timed}, " if model.phases > 1 else ""
-        raise BadInput(f"{reward}: the reward must have shape {phased}(N, S, 2) = {shape} or (S, 2), got {given.shape}")
-    return model, given if given.shape == timed else np.broadcast_to(given, shape)
-
-
-def _read_array(path: Path) -> Any:
-    import numpy as np
-
-    from rmab.common.checks import as_floats
-    from rmab.errors import FileError
-
-    try:
-        values = (
-            np.load(path, allow_pickle=False) if path.suffix == ".npy" else parsed_json(path.read_text(encoding="utf-8"))
-        )
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (ValueError, EOFError) as error:
-        raise FileError(f"{path}: neither a .npy array nor JSON ({error})") from error
-    return as_floats(values, str(path))
 
 
 def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int, ...]) -> dict[str, Any]:
