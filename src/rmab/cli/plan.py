@@ -1,0 +1,117 @@
+"""`rmab plan`: the best policy for a problem with known kernels, by simulation; `rmab planners` lists the planners."""
+
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rmab.cli.files import checked_file
+from rmab.cli.models import Model, model_arguments
+from rmab.cli.names import MODEL_FILES, whole_number
+from rmab.cli.program import BadInput, examples
+from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, waiting
+
+if TYPE_CHECKING:
+    from rmab.planners.plan import PlanResult
+
+DIGITS = 5  # of the best reward; all numbers of the table have the same number of decimals
+
+
+@click.command(
+    epilog=examples(
+        ("rmab plan cpap", "the best policy for a case study with its typical reward"),
+        ("rmab plan cpap --candidates rolling,lagrangian", "only these planners; `rmab planners` lists them"),
+        ("rmab plan cpap --candidates rolling,mine:greedy", "a custom planner, too"),
+        ("rmab plan mine.json --save policy.npz", "a task file; store the best policy"),
+        ("rmab plan problem.json --reward reward.json --json", "a problem file and its rewards, for a program"),
+    )
+)
+@model_arguments
+@click.option("--candidates", multiple=True, metavar="NAMES", help="Planners to try, with commas between; may be repeated.")
+@click.option(
+    "--episodes", type=whole_number(min=2), default=100, show_default=True, help="Most episodes that a candidate plays."
+)
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    callback=checked_file(*MODEL_FILES),
+    help="File for the best policy, .npz or .json.",
+)
+def plan(model: Model, candidates: tuple[str, ...], episodes: int, save: Path | None, machine: bool) -> None:
+    """Find the best policy for a PROBLEM with known kernels, by simulation.
+
+    Planners that do not apply to the problem are reported with the reason. The bound is what no policy can beat; `rmab
+    bound` shows it with prices and indices.
+
+    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem; docs/cli.md shows one.
+    """
+    from rmab.common.storage import Stored
+    from rmab.planners.plan import plan as find_best
+
+    names = [name.strip() for one in candidates for name in one.split(",")] or None
+    with alone_on_stdout(machine), waiting("planning") as progress:
+        best = find_best(
+            model.problem, model.reward, candidates=names, episodes=episodes, seed=model.seed, progress=progress
+        )
+    if save is not None:
+        if not isinstance(best.policy, Stored):
+            raise BadInput(f"{save}: the policy of {best.name} cannot be stored: {type(best.policy).__name__} has no `save`")
+        best.policy.save(save)
+    if machine:
+        numbers = {"value": best.value, "stderr": best.stderr, "bound": best.bound, "short": best.short}
+        print_json({"best": best.name, **numbers, "candidates": [asdict(one) for one in best.candidates]})
+        return
+    _print_standing(model.name, best)
+    if save is not None:
+        say(f"The policy is in {save}: rmab.planners.load_policy reads it.")
+
+
+def _print_standing(name: str, best: "PlanResult") -> None:
+    whole = len(f"{abs(best.bound):.0f}")
+    form = f",.{max(DIGITS - whole, 0)}f"
+    earns = f"{number(best.value, form)} ± {number(best.stderr, form)} an episode"
+    say(f"{name}: {best.name} earns {earns}.")
+    say(f"No policy earns more than {number(best.bound, form)} on average{_distance(best.short)}.")
+    rows = []
+    for one in best.candidates:
+        if one.episodes:
+            behind = f"{number(one.behind, form)} ± {number(one.behind_stderr, form)}" if one.name != best.name else ""
+            numbers = (number(one.mean, form), number(one.stderr, form), behind, str(one.episodes), f"{one.seconds:.3f}")
+            rows.append((one.name, *numbers))
+    notes = [f"{one.name}: {one.why}" for one in best.candidates if one.why]
+    heads = ("policy", "reward", "s.e.", "behind the best", "episodes", "seconds an episode")
+    print_table("Candidates in the same episodes; one that is clearly behind drops out", heads, rows, notes=notes)
+
+
+def _distance(short: float) -> str:
+    """Return how far the value lies below the bound, or by chance above it."""
+    if not isfinite(short):
+        return ""
+    return f": {short:.2%} of that are missing" if short >= 0 else f"; these episodes happened to earn {-short:.2%} more"
+
+
+@click.command(
+    epilog=examples(("rmab planners", "all planners"), ("rmab planners rolling", "the options of one")),
+)
+@click.argument("name", required=False)
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def planners(name: str | None, machine: bool) -> None:
+    """List the planners; with a NAME, show its options. A custom one is given as module:planner."""
+    from rmab.planners.registry import PLANNERS
+
+    if name is None:
+        rows = [(one.name, one.summary, one.paper) for one in PLANNERS.entries()]
+        if machine:
+            print_json([dict(zip(("planner", "summary", "paper"), row, strict=True)) for row in rows])
+            return
+        notes = ["Show the options of one: rmab planners NAME"]
+        print_table("Planners", ("planner", "what it is", "paper"), rows, left=3, notes=notes)
+        return
+    options = PLANNERS.schema(name).model_json_schema().get("properties", {})
+    if machine:
+        print_json(options)
+        return
+    shown = [(key, str(one.get("default", "")), one.get("description", "")) for key, one in options.items()]
+    print_table(f"Options of {name}", ("option", "default", "what it is"), shown, left=3)
