@@ -196,7 +196,7 @@ def planned(case: Case) -> None:
     best = made[0]
     require(best.name in (names or CANDIDATES), "plan: a candidate that nobody asked for")
     require((best.name, best.value) == (made[1].name, made[1].value), "plan: another one the second time")
-    check_fluid(problem, reward, best.fluid)
+    check_fluid(problem, reward, rmab.solvers.solve_fluid(problem, reward))
     check_trajectory(problem, reward, rmab.simulate(problem, best.policy, reward, np.random.default_rng(seed)))
 
 
