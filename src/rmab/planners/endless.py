@@ -14,13 +14,11 @@ from rmab.common.checks import expect
 from rmab.errors import ModelError, PolicyError
 from rmab.model.problem import Problem
 from rmab.planners.contract import RuleOption, check_states
-from rmab.planners.question import QuestionPolicy, checked_answer, question_format
+from rmab.planners.question import ROUNDING, QuestionPolicy, checked_answer, question_format
 from rmab.play.compiled.episodes import step
 from rmab.play.policy import IndexPolicy
 from rmab.solvers.checks import check_one_budget, check_timeless, checked_table
 from rmab.solvers.stationary.average import AverageFluid, solve_average_fluid
-
-ROUNDING = 1e-6  # by which masses may miss a sum of 1
 
 
 def stationary_index(
@@ -165,7 +163,7 @@ class Ftva(QuestionPolicy):
         self._hold(problem, table, share=plan.share, mass=plan.mass)
 
     def _prepare(self) -> None:
-        mass = checked_answer(self.mass, "mass", (*self.blocks.start.shape, 2), 1.0 + ROUNDING)
+        mass = checked_answer(self.mass, "mass", (*self.blocks.start.shape, 2), 1.0)
         for c in np.flatnonzero(np.abs(mass.sum(axis=(1, 2)) - 1.0) > ROUNDING)[:1]:
             raise ModelError(f"mass: block {c} sums to {mass[c].sum():g}, not to 1")
         self._set(share=_checked_shares(self), mass=mass)

@@ -84,7 +84,7 @@ class PlanResult(Stored):
     def to_fields(self) -> dict[str, Any]:
         """Return the numbers, the candidates by column, and the fields of the policy by name."""
         if not isinstance(self.policy, Stored):
-            raise ModelError(f"the policy of {self.name} cannot be stored: {type(self.policy).__name__} is not a Stored")
+            raise ModelError(f"the policy of {self.name} cannot be stored: {type(self.policy).__name__} has no `to_fields`")
         form = self.policy.FORMAT
         policy = {"kind": form.kind, "format": form.version, **self.policy.to_fields()}
         return {

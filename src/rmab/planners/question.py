@@ -20,6 +20,8 @@ from rmab.play.rounding import systematic
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 
+ROUNDING = 1e-6  # by which numbers of a plan may miss their range
+
 
 class QuestionPolicy(Stored):
     """Base of policies for one problem and reward. `ANSWER` names the attributes that are stored with the question.
@@ -95,10 +97,10 @@ def question_format(kind: str, *answer: str) -> Format:
 
 
 def checked_answer(values: Any, name: str, shape: tuple[int, ...], most: float = np.inf) -> FloatArray:
-    """Return numbers of a plan as a read-only array; ModelError unless they have this shape and are in [0, most]."""
+    """Return numbers of a plan as a read-only array; ModelError unless they have this shape and are about in [0, most]."""
     given = as_floats(values, name)
     if given.shape != shape:
         raise ModelError(f"{name} must have shape {shape}, got {given.shape}")
-    for at in np.argwhere(~((given >= 0) & (given <= most) & np.isfinite(given)))[:1]:
+    for at in np.argwhere(~((given >= -ROUNDING) & (given <= most + ROUNDING) & np.isfinite(given)))[:1]:
         raise ModelError(f"{name}[{', '.join(map(str, at))}] must be in [0, {most:g}], got {given[tuple(at)]}")
     return frozen(given)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from rmab.common.checks import expect
 from rmab.common.registry import Entry, Registry
-from rmab.planners.contract import Planner
+from rmab.errors import ModelError
+
+if TYPE_CHECKING:
+    from rmab.planners.contract import Planner
 
 HONG = "Hong, Xie, Chen & Wang"
 CANDIDATES = (
@@ -89,5 +92,6 @@ def make_planner(name: str, **options: object) -> Planner:
     >>> rmab.make_planner("rolling", window=3)(task.problem, task.base_reward)
     Rolling(Problem(4 arms of 3 states, budget 2, 5 steps), window 3)
     """
-    expect(name, str, "the name of a planner")
+    if not isinstance(name, str):
+        raise ModelError(f"the name of a planner must be text, got {type(name).__name__}")
     return partial(PLANNERS.load(name), **(PLANNERS.checked(name, options) if options else {}))
