@@ -1,4 +1,4 @@
-"""`rmab plan`: the best policy for a problem with known kernels, by simulation; `rmab planners` lists the planners."""
+"""`rmab plan`: the best policy for a problem with known kernels, by simulation"""
 
 from dataclasses import asdict
 from math import isfinite
@@ -90,28 +90,3 @@ def _distance(short: float) -> str:
     if not isfinite(short):
         return ""
     return f": {short:.2%} of that are missing" if short >= 0 else f"; these episodes happened to earn {-short:.2%} more"
-
-
-@click.command(
-    epilog=examples(("rmab planners", "all planners"), ("rmab planners rolling", "the options of one")),
-)
-@click.argument("name", required=False)
-@click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def planners(name: str | None, machine: bool) -> None:
-    """List the planners; with a NAME, show its options. A custom one is given as module:planner."""
-    from rmab.planners.registry import PLANNERS
-
-    if name is None:
-        rows = [(one.name, one.summary, one.paper) for one in PLANNERS.entries()]
-        if machine:
-            print_json([dict(zip(("planner", "summary", "paper"), row, strict=True)) for row in rows])
-            return
-        notes = ["Show the options of one: rmab planners NAME"]
-        print_table("Planners", ("planner", "what it is", "paper"), rows, left=3, notes=notes)
-        return
-    options = PLANNERS.schema(name).model_json_schema().get("properties", {})
-    if machine:
-        print_json(options)
-        return
-    shown = [(key, str(one.get("default", "")), one.get("description", "")) for key, one in options.items()]
-    print_table(f"Options of {name}", ("option", "default", "what it is"), shown, left=3)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, partial
@@ -20,19 +21,19 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, WithJsonSchema, create_model
+from pydantic.json_schema import PydanticJsonSchemaWarning
 from pydantic_core.core_schema import CoreSchema, no_info_plain_validator_function
 
 from rmab.common.checks import as_floats
-from rmab.common.references import call_custom
 from rmab.common.registry import Problems, Registry, nearest
 from rmab.errors import ModelError
 
 LARGEST = 2**53  # whole numbers below are exact, also as floats
 
-Arms = Annotated[int, Field(description="number of arms")]
+ArmCount = Annotated[int, Field(ge=1, description="number of arms")]
 Budget = Annotated[int, Field(description="most arms that are active at a step")]
-Horizon = Annotated[int, Field(description="number of steps")]
-Episodes = Annotated[int, Field(description="number of episodes")]
+Horizon = Annotated[int, Field(ge=1, description="number of steps")]
+Episodes = Annotated[int, Field(ge=1, description="number of episodes")]
 
 
 class NestedError(ValueError):
@@ -99,6 +100,18 @@ def schema(implementation: Any, given: tuple[str, ...] = ()) -> type[BaseModel]:
     return _schema(implementation, given)
 
 
+def json_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of options. The default of a component is its name; its `options` are those of the default."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PydanticJsonSchemaWarning)  # defaults that are objects
+        whole = model.model_json_schema()
+    for one in whole.get("properties", {}).values():
+        one |= next((each for each in one.get("anyOf", ()) if "values" in each), {})
+        if "component" in one:
+            one["default"] = one.pop("component")
+    return whole
+
+
 @cache
 def _schema(implementation: Any, given: tuple[str, ...]) -> type[BaseModel]:
     known, extra = {}, "forbid"
@@ -146,11 +159,17 @@ def _hints(implementation: Any) -> dict[str, Any]:
 
 def _strict(hint: Any) -> Any:
     """Return the type of an option: text and booleans are no numbers, numbers are no booleans."""
-    plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-    kinds = set(get_args(plain) if get_origin(plain) in (Union, UnionType) else [plain]) - {NoneType}
+    kinds = _kinds(hint) - {NoneType}
     if kinds and kinds <= {int, float}:
         return Annotated[hint, BeforeValidator(_number)]
     return Annotated[hint, Strict()] if kinds == {bool} else hint
+
+
+def _kinds(hint: Any) -> set[Any]:
+    """Return the types that a hint is made of."""
+    if get_origin(hint) is Annotated:
+        return _kinds(get_args(hint)[0])
+    return set().union(*map(_kinds, get_args(hint))) if get_origin(hint) in (Union, UnionType) else {hint}
 
 
 def _number(value: object) -> object:
@@ -164,7 +183,8 @@ def _number(value: object) -> object:
 def component_type(registry: Registry[Any], default: object) -> Any:
     """Return the type of an option that is a component: an object, a name, or a table with its name and options."""
     names = [*registry, "module:Class"]
-    shown = {"values": " | ".join(names), "names": names, "registry": registry.kind}
+    shown = {"values": " | ".join(names), "names": names, "component": registry.name_of(type(default))}
+    shown["options"] = json_schema(schema(type(default))).get("properties", {})
     return Annotated[Any, BeforeValidator(partial(build, registry, default)), WithJsonSchema(shown)]
 
 
@@ -183,7 +203,7 @@ def build(registry: Registry[Any], default: object, value: object) -> Any:
     cls = registry.load(name) if name else type(default)
     if found := problems(schema(cls), options):
         raise NestedError(found)
-    return call_custom(registry.kind, name, cls, **options) if ":" in name else cls(**options)
+    return registry.call(name, **options) if name else cls(**options)
 
 
 def problems(model: type[BaseModel], options: Mapping[str, object]) -> Problems:
@@ -205,8 +225,8 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> Problems:
             continue
         message = one["msg"].removeprefix("Value error, ")
         if one["type"] == "extra_forbidden":
-            known = list(model.model_fields)
-            message = f"no such option{nearest(option, known) if known else '.'} There are {', '.join(known) or 'none'}"
+            known = list(model.model_fields) if len(one["loc"]) == 1 else []
+            message = f"no such option{nearest(option, known)} There are {', '.join(known)}" if known else "no such option"
         found.append((option, f"{message} (got {one['input']!r:.60})" if one["type"] != "missing" else message))
     return found
 
@@ -221,7 +241,8 @@ def checked(what: str, model: type[BaseModel], options: Mapping[str, object], hi
     try:
         valid = model.model_validate(dict(options))
     except ValidationError as error:
-        more = f"; {hint} lists the options" if hint else ""
+        unknown = any(one["type"] == "extra_forbidden" for one in error.errors())
+        more = f"; {hint} lists the options" if hint and unknown else ""
         raise ModelError(f"{what}: {in_line(problems_of(error, model))}{more}") from error
     return {key: getattr(valid, key) for key in options}
 

@@ -9,7 +9,7 @@ be a class of the kind that is wanted, or a function that returns one.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -102,18 +102,33 @@ def load_custom(what: str, name: str, kinds: tuple[type, ...]) -> Any:
     return maker
 
 
-def call_custom(what: str, name: str, maker: Callable[..., Any], *values: object, **options: object) -> Any:
-    """Call a custom class or function; whatever it raises, SystemExit too, becomes a ModelError of one line."""
+def call_custom(
+    what: str,
+    name: str,
+    maker: Callable[..., Any],
+    kinds: tuple[type, ...],
+    values: Sequence[object],
+    options: Mapping[str, object],
+) -> Any:
+    """Call a custom class or function, and return an instance of one of the kinds.
+
+    Whatever goes wrong is a ModelError of one line: options that it does not take, what it raises (SystemExit, too), and
+    something else that it returns.
+    """
     try:
-        inspect.signature(maker).bind(*values, **options)
+        signature = inspect.signature(maker)
+        signature.bind(*values, **options)
     except TypeError as error:
-        raise ModelError(f"{what} {name}: {error}; it is {name.partition(':')[2]}{inspect.signature(maker)}") from error
+        raise ModelError(f"{what} {name}: {error}; it is {name.partition(':')[2]}{signature}") from error
     except ValueError:
         pass  # compiled code has no signature; the call itself will tell
     try:
-        return maker(*values, **options)
+        built = maker(*values, **options)
     except (Exception, SystemExit) as error:  # custom code may raise anything
         raise ModelError(f"{what} {name}: raised {type(error).__name__} ({_line(error)})") from error
+    if not isinstance(built, kinds):
+        raise ModelError(f"{what} {name}: returned {type(built).__name__} instead of {kinds[0].__name__}")
+    return built
 
 
 def source_digest(module: str, *, on_disk: bool = False) -> str | None:

@@ -142,18 +142,37 @@ class Registry(Generic[AnyEntry]):
             If there is no such name; or a custom one cannot be imported, or is not of this kind.
         """
         if ":" in name:
-            return imported("rmab.common.references:load_custom")(self.kind, name, self.classes())
+            from rmab.common.references import load_custom
+
+            return load_custom(self.kind, name, self.classes())
         return imported(self[name].target)
+
+    def call(self, name: str, *values: object, **options: object) -> Any:
+        """Load an implementation and call it.
+
+        Raises
+        ------
+        ModelError
+            Also for whatever a custom one raises, and unless it returns what it should.
+        """
+        implementation = self.load(name)
+        if ":" not in name:
+            return implementation(*values, **options)
+        from rmab.common.references import call_custom
+
+        return call_custom(self.kind, name, implementation, self.classes(), values, options)
 
     def schema(self, name: str) -> type[BaseModel]:
         """Return the options of a name as a pydantic model: their types, limits, defaults and descriptions."""
-        model: type[BaseModel] = imported("rmab.common.options:schema")(self.load(name), self.given)
-        return model
+        from rmab.common.options import schema
+
+        return schema(self.load(name), self.given)
 
     def problems(self, name: str, options: Mapping[str, object]) -> Problems:
         """Return the options that are wrong, and what is wrong with each."""
-        found: Problems = imported("rmab.common.options:problems")(self.schema(name), options)
-        return found
+        from rmab.common.options import problems
+
+        return problems(self.schema(name), options)
 
     def checked(self, name: str, options: Mapping[str, object]) -> dict[str, Any]:
         """Return the options that were given, as the implementation takes them.
@@ -163,9 +182,9 @@ class Registry(Generic[AnyEntry]):
         ModelError
             In one line with everything that is wrong.
         """
-        what, hint = f"{self.kind} {name}", f"`{self.listed_by} {name}`"
-        values: dict[str, Any] = imported("rmab.common.options:checked")(what, self.schema(name), options, hint)
-        return values
+        from rmab.common.options import checked
+
+        return checked(f"{self.kind} {name}", self.schema(name), options, f"`{self.listed_by} {name}`")
 
 
 def imported(target: str) -> Any:

@@ -75,8 +75,6 @@ class Learner(Configured, ABC):
     ----------
     name : str
         What tables call it.
-    paper : str
-        Where it comes from; empty where it is nobody's.
     feedback, draws, privileged, discounted
         Override with a class attribute where they apply: `feedback = "full"`, `draws = True`, `privileged = "knows ..."`,
         `discounted = True`.
@@ -98,7 +96,6 @@ class Learner(Configured, ABC):
     """
 
     name: ClassVar[str]
-    paper: ClassVar[str] = ""
 
     def __init_subclass__(cls, **options: object) -> None:
         """Give a class without a name its own, in small letters."""

@@ -12,8 +12,8 @@ from rmab.learning.options import Configured
 
 def ours(thing: Configured) -> bool:
     """Return whether it and its parts are of this library, so that none can change once it is made."""
-    parts = (one for one in vars(thing).values() if isinstance(one, Configured))
-    return type(thing).__module__.startswith("rmab.") and all(map(ours, parts))
+    components = (one for one in vars(thing).values() if isinstance(one, Configured))
+    return type(thing).__module__.startswith("rmab.") and all(map(ours, components))
 
 
 def described(value: object) -> str:
