@@ -86,7 +86,7 @@ def planners(name: str | None, machine: bool) -> None:
     from rmab.planners.registry import PLANNERS
 
     if name is not None:
-        _show_options(PLANNERS, name, machine, "rmab run cpap planner -o 'planner={{\"name\": \"{name}\"}}'")
+        _show_options(PLANNERS, name, machine, 'rmab run cpap planner -o \'planner={{"name": "{name}"}}\'')
         return
     rows = [(one.name, one.summary, one.paper) for one in PLANNERS.entries()]
     if machine:
