@@ -38,8 +38,9 @@ def tasks(name: str | None, machine: bool) -> None:
         rows = [(one, entry) for entry in TASKS.entries() for one in names_of(entry)]
         print_json([{"task": n, "summary": e.summary, "paper": e.paper, "options": schemas[e.name]} for n, e in rows])
         return
-    columns = ("task", "what it is", "paper")
-    print_table("Tasks", columns, [(one.name, one.summary, one.paper) for one in TASKS.entries()], left=3)
+    print_table(
+        "Tasks", ("task", "what it is", "paper"), [(one.name, one.summary, one.paper) for one in TASKS.entries()], left=3
+    )
     fixed = ", ".join(one.name for one in TASKS.entries() if one.fixed)
     notes = [f"Add one to any task but {fixed}: rmab run cpap@iid ucmd"]
     notes += [f"@{one.name} {FORESEES}" for one in ADVERSARIES.entries() if one.foresees]
