@@ -35,8 +35,8 @@ def tasks(name: str | None, machine: bool) -> None:
         return
     if machine:
         schemas = {entry.name: _properties(TASKS, entry.name) for entry in TASKS.entries()}
-        rows = [(one, entry) for entry in TASKS.entries() for one in names_of(entry)]
-        print_json([{"task": n, "summary": e.summary, "paper": e.paper, "options": schemas[e.name]} for n, e in rows])
+        every = [(one, entry) for entry in TASKS.entries() for one in names_of(entry)]
+        print_json([{"task": n, "summary": e.summary, "paper": e.paper, "options": schemas[e.name]} for n, e in every])
         return
     print_table(
         "Tasks", ("task", "what it is", "paper"), [(one.name, one.summary, one.paper) for one in TASKS.entries()], left=3
