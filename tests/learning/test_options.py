@@ -31,7 +31,7 @@ from rmab.learning import (
     option,
 )
 from rmab.learning.components import Centred, Exploration, ConfidenceSets
-from rmab.learning.components.named import EXECUTIONS, SETS, part
+from rmab.learning.components.registry import EXECUTIONS, SETS, part
 from rmab.learning.options import Preset
 from rmab.learning.pools import Pools
 from rmab.solvers import TransitionSets

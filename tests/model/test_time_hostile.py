@@ -13,7 +13,7 @@ from rmab.learning import Kl, Ucmd
 from rmab.learning.components import PaperEstimator
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.pools import Pools
-from rmab.model.adversaries import ADVERSARIES
+from rmab.model.registry import ADVERSARIES
 from rmab.testing import check_adversary
 from timed import rewards_of, timed_problem
 

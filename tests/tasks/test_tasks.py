@@ -10,7 +10,7 @@ import pytest
 
 import rmab
 from rmab.errors import FileError, ModelError, RmabError
-from rmab.model.adversaries import ADVERSARIES
+from rmab.model.registry import ADVERSARIES
 from rmab.tasks.cpap import ADHERENT, NON_ADHERENT
 from rmab.tasks.deadline import STATES, earliest_deadline_first, least_laxity_first
 from strategies import random_problem

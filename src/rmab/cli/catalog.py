@@ -35,11 +35,12 @@ def tasks(name: str | None, machine: bool) -> None:
         return
     if machine:
         schemas = {entry.name: _properties(TASKS, entry.name) for entry in TASKS.entries()}
-        rows = [(one, entry) for entry in TASKS.entries() for one in names_of(entry)]
-        print_json([{"task": n, "summary": e.summary, "paper": e.paper, "options": schemas[e.name]} for n, e in rows])
+        every = [(one, entry) for entry in TASKS.entries() for one in names_of(entry)]
+        print_json([{"task": n, "summary": e.summary, "paper": e.paper, "options": schemas[e.name]} for n, e in every])
         return
-    columns = ("task", "what it is", "paper")
-    print_table("Tasks", columns, [(one.name, one.summary, one.paper) for one in TASKS.entries()], left=3)
+    print_table(
+        "Tasks", ("task", "what it is", "paper"), [(one.name, one.summary, one.paper) for one in TASKS.entries()], left=3
+    )
     fixed = ", ".join(one.name for one in TASKS.entries() if one.fixed)
     notes = [f"Add one to any task but {fixed}: rmab run cpap@iid ucmd"]
     notes += [f"@{one.name} {FORESEES}" for one in ADVERSARIES.entries() if one.foresees]

@@ -45,7 +45,8 @@ class Referred(Name):
         """Return the reference, or fail with the nearest known name: what is built in is checked before any work."""
         if Path(value).suffix in self.files or all(":" in one for one in value.split("@")):
             return value
-        from rmab.tasks.registry import ADVERSARIES, TASKS
+        from rmab.model.registry import ADVERSARIES
+        from rmab.tasks.registry import TASKS
 
         name, at, against = value.partition("@")
         custom = "; a custom one is module:name"

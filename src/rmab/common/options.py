@@ -106,7 +106,7 @@ def json_schema(model: type[BaseModel]) -> dict[str, Any]:
         warnings.simplefilter("ignore", PydanticJsonSchemaWarning)  # defaults that are objects
         whole = model.model_json_schema()
     for one in whole.get("properties", {}).values():
-        one |= next((each for each in one.get("anyOf", ()) if "values" in each), {})
+        one.update(next((each for each in one.get("anyOf", ()) if "values" in each), {}))
         if "component" in one:
             one["default"] = one.pop("component")
     return whole

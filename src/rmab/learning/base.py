@@ -18,8 +18,7 @@ from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_integer, expect
 from rmab.errors import FeedbackError, ModelError
 from rmab.learning.kept import Declared, check_arrays
-from rmab.learning.naming import described, named, ours
-from rmab.learning.options import Configured
+from rmab.learning.options import Configured, described, named, ours
 from rmab.learning.state import Arrays, Changes, State
 from rmab.model.problem import Problem
 from rmab.model.view import View

@@ -9,11 +9,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import cache
+from hashlib import sha256
 from inspect import cleandoc
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
+
+import numpy as np
 
 from rmab.common.options import checked, schema
 from rmab.common.registry import Registry
@@ -109,3 +113,24 @@ def _unmarked(cls: Any) -> str:
     """Return the first option that no `configured` has seen; empty where there is none."""
     declared = (name for one in cls.__mro__ for name, value in vars(one).items() if isinstance(value, Field))
     return next(declared, "")
+
+
+def ours(thing: Configured) -> bool:
+    """Return whether it and its components are of this library, so that none can change once it is built."""
+    components = (one for one in vars(thing).values() if isinstance(one, Configured))
+    return type(thing).__module__.startswith("rmab.") and all(map(ours, components))
+
+
+def described(value: object) -> str:
+    """Return a text for an option that is no plain value: the same in every process, another for another value."""
+    if isinstance(value, Configured):
+        own = ", ".join(f"{key}={json.dumps(one, default=described)}" for key, one in value.options.items())
+        return f"{named(type(value))}({own})"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.str}{value.shape} {sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]}"
+    return named(value) if isinstance(value, type) else f"{named(type(value))} {value!r}".partition(" at 0x")[0]
+
+
+def named(cls: type) -> str:
+    """Return the name of a class, with its module where it is not of this library."""
+    return cls.__qualname__ if cls.__module__.startswith("rmab.") else f"{cls.__module__}.{cls.__qualname__}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmab.common.registry import Entry, Problems, Registry
@@ -129,10 +129,10 @@ def option_problems(name: str, options: Mapping[str, object]) -> Problems:
 
 def full_options(name: str, options: Mapping[str, object]) -> dict[str, object]:
     """Return the options, each with its component: `doubt` becomes an option of the estimator, which alone has it."""
-    taken, fields = dict(options), LEARNERS.schema(name).model_fields
-    kinds = component_options(name)
-    for option in options.keys() - fields.keys() if kinds else ():
-        owners = [kind for kind, registry in kinds.items() if option in _options_of(registry, taken.get(kind), fields[kind])]
+    taken, known = dict(options), LEARNERS.schema(name).model_fields
+    kinds = component_options(LEARNERS.load(name))
+    for option in options.keys() - known.keys() if kinds else ():
+        owners = [kind for kind, registry in kinds.items() if option in _options_of(registry, taken.get(kind), known[kind])]
         if len(owners) > 1:
             places = " or ".join(f"{kind}.{option}" for kind in owners)
             raise ModelError(f"learner {name}: {option}: several components have it; write {places}")
@@ -144,18 +144,15 @@ def full_options(name: str, options: Mapping[str, object]) -> dict[str, object]:
     return taken
 
 
-def component_options(name: str) -> dict[str, Registry[Entry]]:
-    """Return the options of a learner that are components, with what may be chosen."""
-    from dataclasses import fields, is_dataclass
-
-    cls = LEARNERS.load(name)
+def component_options(cls: Any) -> dict[str, Registry[Entry]]:
+    """Return the options of a class that are components, with what may be chosen."""
     known = fields(cls) if is_dataclass(cls) else ()
     return {one.name: one.metadata["registry"] for one in known if "registry" in one.metadata}
 
 
 def component_names(name: str, options: Mapping[str, object]) -> set[str]:
     """Return the names of the components in the options of a learner, as they were given."""
-    given = [options[kind] for kind in component_options(name) if kind in options] if name in LEARNERS else []
+    given = [options[kind] for kind in component_options(LEARNERS.load(name)) if kind in options] if name in LEARNERS else []
     names = [one.get("name") if isinstance(one, Mapping) else one for one in given]
     return {one for one in names if isinstance(one, str)}
 

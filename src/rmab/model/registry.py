@@ -1,6 +1,7 @@
 """The names of adversaries; `rmab.model.adversaries` builds them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from rmab.common.registry import Entry, Registry
 
@@ -14,7 +15,7 @@ class AdversaryEntry(Entry):
     foresees: bool = False
 
 
-def _entry(name: str, summary: str, target: str = "", **facts: bool) -> AdversaryEntry:
+def _entry(name: str, summary: str, target: str = "", **facts: Any) -> AdversaryEntry:
     return AdversaryEntry(name, f"rmab.model.{target or f'factors:{name}'}", summary, **facts)
 
 

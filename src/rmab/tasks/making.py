@@ -96,7 +96,8 @@ def _build(reference: Reference, seed: int, options: dict[str, Any]) -> Task:
     if len(built) != 2 or not isinstance(built[0], Problem) or not isinstance(built[1], RewardModel):
         kinds = ", ".join(type(one).__name__ for one in built)
         raise ModelError(f"task {name}: its maker must return a Task, or (Problem, RewardModel), got ({kinds})")
-    return _played(f"{name}@{against or 'ramp'}", *built, episodes, against or "ramp", seed)
+    problem, stakes = built
+    return _played(f"{name}@{against or 'ramp'}", problem, stakes, episodes, against or "ramp", seed)
 
 
 def _takes(parameters: Any, name: str) -> bool:

@@ -24,7 +24,7 @@ from rmab.learning import (
     Stepped,
     Ucmd,
 )
-from rmab.learning.naming import described
+from rmab.learning.options import described
 from rmab.learning.state import Memory
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
