@@ -11,7 +11,24 @@ from rmab.common.storage import Stored, parse
 from rmab.errors import RmabError
 
 Fields = Mapping[str, Any]
-ODD: tuple[Any, ...] = (-1, 10**12, 2**62, 2**63 - 1, 10**30, 1.5, 1e300, -0.0, np.nan, np.inf, True, "", "x", "a\nb", [], ["x"])
+ODD: tuple[Any, ...] = (
+    -1,
+    10**12,
+    2**62,
+    2**63 - 1,
+    10**30,
+    1.5,
+    1e300,
+    -0.0,
+    np.nan,
+    np.inf,
+    True,
+    "",
+    "x",
+    "a\nb",
+    [],
+    ["x"],
+)
 ENTRIES = (-1, 10**9, 10**12, 2**62, 2**63 - 1, 0.5, 1e300, np.nan, -np.inf)
 
 

@@ -15,6 +15,7 @@ import pytest
 import rmab
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError, SolverError
+from rmab.learning.registry import component_names
 from rmab.planners.registry import CANDIDATES, PLANNERS
 from strategies import random_problem
 
@@ -195,6 +196,10 @@ class TestLearner:
             assert np.array_equal(run.reward, rmab.run(task, rmab.make_learner("planner", planner=greedy)).reward)
         worse = rmab.run(task, rmab.make_learner("planner", planner={"name": f"{mine}:greedy", "sign": -1}))
         assert worse.reward.sum() < run.reward.sum()
+
+    def test_studies_know_the_custom_module_of_its_planner(self) -> None:
+        for planner in ("mine:greedy", {"name": "mine:greedy", "sign": 1}):
+            assert component_names("planner", {"planner": planner}) == {"mine:greedy"}
 
     @pytest.mark.parametrize(
         ("planner", "line"),

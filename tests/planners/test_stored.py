@@ -122,8 +122,9 @@ def test_edited_files_are_refused(name: str, field: str, value: Any, line: str, 
 def test_edited_results_are_refused(tmp_path: Path) -> None:
     best = rmab.plan(PROBLEM, REWARD, candidates=["lagrangian"], episodes=2)
     for change, line in (
-        ({"candidate_mean": [1.0, 2.0]}, "all columns must have the same length"),
-        ({"candidate_mean": ["much"]}, "candidate_mean: not an array of numbers"),
+        ({"candidates": '[{"name": "lagrangian", "mean": "much"}]'}, "mean Input should be a valid number"),
+        ({"candidates": "none"}, "Invalid JSON"),
+        ({"value": "much"}, "value: not an array of numbers"),
         ({"policy_kind": "rmab ward"}, "policy: the file has kind 'rmab ward'"),
         ({"policy_kind": "rmab problem", "policy_table": None}, "policy: "),
         ({"policy_budget": 9}, "policy: budget"),

@@ -151,8 +151,9 @@ def component_options(cls: Any) -> dict[str, Registry[Entry]]:
 
 
 def component_names(name: str, options: Mapping[str, object]) -> set[str]:
-    """Return the names of the components in the options of a learner, as they were given."""
-    given = [options[kind] for kind in component_options(LEARNERS.load(name)) if kind in options] if name in LEARNERS else []
+    """Return the names of the components, and of the planner, in the options of a learner, as they were given."""
+    kinds = {"planner", *component_options(LEARNERS.load(name))} if name in LEARNERS else set()
+    given = [options[kind] for kind in kinds & options.keys()]
     names = [one.get("name") if isinstance(one, Mapping) else one for one in given]
     return {one for one in names if isinstance(one, str)}
 

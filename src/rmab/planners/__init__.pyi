@@ -8,7 +8,6 @@ from .indices import (
     occupancy_index as occupancy_index,
     random_policy as random_policy,
     round_robin as round_robin,
-    sample_occupancy as sample_occupancy,
 )
 from .lp_update import LpUpdate as LpUpdate
 from .plan import load_policy as load_policy
@@ -18,7 +17,5 @@ from .rolling import Rolling as Rolling
 from .whittle import (
     WhittleResult as WhittleResult,
     finite_whittle_index as finite_whittle_index,
-    plan_whittle as plan_whittle,
-    plan_whittle_finite as plan_whittle_finite,
     whittle_index as whittle_index,
 )

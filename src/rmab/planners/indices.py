@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal, get_args
 
 import numpy as np
@@ -19,14 +20,17 @@ from rmab.play.policy import IndexPolicy, Rounding, Rule
 from rmab.solvers.checks import check_problem, checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
 
+Lookahead = Annotated[bool, Field(description="whether the next reward counts")]
+Episode = Annotated[int, Field(description="number of the episode, which begins where the one before ended")]
+
 
 def occupancy_index(
     problem: Problem,
     reward: ArrayLike,
     *,
     fluid: Fluid | None = None,
-    rule: Rule = "fill",
-    rounding: Rounding = "top",
+    rule: RuleOption = "fill",
+    rounding: Annotated[Rounding, Field(description="how shares become a set of arms")] = "top",
 ) -> IndexPolicy:
     """Index of a state: the share of its mass that the fluid plan activates (Xiong & Li 2024, Section 4.4).
 
@@ -67,19 +71,7 @@ def occupancy_index(
     return IndexPolicy(plan.share[plan.blocks.block_of], problem.budget, rule=rule, rounding=rounding)
 
 
-def sample_occupancy(
-    problem: Problem,
-    reward: ArrayLike,
-    *,
-    fluid: Fluid | None = None,
-    rule: RuleOption = "at-most",
-    rounding: Annotated[Rounding, Field(description="how shares become a set of arms")] = "dependent",
-) -> IndexPolicy:
-    """Activate each arm with the probability of its occupancy index: `occupancy_index` with other defaults.
-
-    It is the planner `occupancy`. Parameters, result and errors are those of `occupancy_index`.
-    """
-    return occupancy_index(problem, reward, fluid=fluid, rule=rule, rounding=rounding)
+sample_occupancy = partial(occupancy_index, rule="at-most", rounding="dependent")  # the planner `occupancy`
 
 
 def lagrangian_index(
@@ -136,11 +128,7 @@ def lagrangian_index(
 
 
 def myopic_index(
-    problem: Problem,
-    reward: ArrayLike,
-    *,
-    lookahead: Annotated[bool, Field(description="whether the next reward counts")] = True,
-    rule: RuleOption = "auto",
+    problem: Problem, reward: ArrayLike, *, lookahead: Lookahead = True, rule: RuleOption = "auto"
 ) -> IndexPolicy:
     """Index of a state: what activating pays now, r1 - r0, plus what it changes in the next passive reward, (P1 - P0) r0.
 
@@ -192,12 +180,7 @@ def myopic_index(
     return IndexPolicy(index, problem.budget, rule=rule)
 
 
-def round_robin(
-    problem: Problem,
-    reward: object = None,  # noqa: ARG001
-    *,
-    episode: Annotated[int, Field(description="number of the episode, which begins where the one before ended")] = 0,
-) -> IndexPolicy:
+def round_robin(problem: Problem, reward: object = None, *, episode: Episode = 0) -> IndexPolicy:  # noqa: ARG001
     """Take the arms in turn, B at every step.
 
     Parameters

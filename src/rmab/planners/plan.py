@@ -7,13 +7,15 @@ earns is measured on other episodes than those that made it win.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields as fields_of
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import TypeAdapter, ValidationError
 
 from rmab.common.checks import as_floats, as_integer
 from rmab.common.storage import Format, Stored, build_any, load_any
@@ -63,14 +65,7 @@ class PlanResult(Stored):
     bound: float
     candidates: tuple[Candidate, ...]
 
-    NUMBERS = ("value", "stderr", "bound")
-    FORMAT = Format(
-        "rmab plan",
-        1,
-        {"name", *NUMBERS, *(f"candidate_{one.name}" for one in fields_of(Candidate))},
-        prefix="policy_",
-        suffixes=(".npz",),
-    )
+    FORMAT = Format("rmab plan", 1, {"name", "value", "stderr", "bound", "candidates"}, prefix="policy_", suffixes=(".npz",))
 
     @property
     def short(self) -> float:
@@ -85,40 +80,23 @@ class PlanResult(Stored):
         """Return the numbers, the candidates by column, and the fields of the policy by name."""
         if not isinstance(self.policy, Stored):
             raise ModelError(f"the policy of {self.name} cannot be stored: {type(self.policy).__name__} has no `to_fields`")
-        form = self.policy.FORMAT
+        form, rows = self.policy.FORMAT, json.dumps([asdict(one) for one in self.candidates])
         policy = {"kind": form.kind, "format": form.version, **self.policy.to_fields()}
-        return {
-            **{name: getattr(self, name) for name in ("name", *self.NUMBERS)},
-            **{
-                f"candidate_{one.name}": [getattr(each, one.name) for each in self.candidates]
-                for one in fields_of(Candidate)
-            },
-            **{f"policy_{name}": value for name, value in policy.items()},
-        }
+        numbers = {name: getattr(self, name) for name in ("name", "value", "stderr", "bound")}
+        return {**numbers, "candidates": rows, **{f"policy_{name}": value for name, value in policy.items()}}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
         """Build the result from its fields; ModelError or PolicyError if they do not fit."""
-        columns = [_column(fields[f"candidate_{one.name}"], one.name) for one in fields_of(Candidate)]
-        if len(set(map(len, columns))) != 1:
-            raise ModelError("candidates: all columns must have the same length")
         try:
+            rows = TypeAdapter(tuple[Candidate, ...]).validate_json(fields["candidates"])
             policy: Any = build_any({key[7:]: value for key, value in fields.items() if key.startswith("policy_")}, "policy")
-        except FileError as error:
+        except (FileError, ValidationError) as error:
             raise ModelError(str(error)) from error
         if not isinstance(policy, Policy):
             raise ModelError(f"policy: {type(policy).__name__} is not a policy")
-        value, stderr, bound = (float(as_floats(fields[name], name)) for name in cls.NUMBERS)
-        rows = tuple(Candidate(*row) for row in zip(*columns, strict=True))
+        value, stderr, bound = (float(as_floats(fields[name], name)) for name in ("value", "stderr", "bound"))
         return cls(str(fields["name"]), policy, value, stderr, bound, rows)
-
-
-def _column(values: Any, name: str) -> list[Any]:
-    """Return one attribute of all candidates."""
-    if name in ("name", "why"):
-        return list(map(str, np.atleast_1d(values)))
-    numbers = as_floats(values, f"candidate_{name}").reshape(-1)
-    return numbers.astype(int).tolist() if name == "episodes" else numbers.tolist()
 
 
 def plan(

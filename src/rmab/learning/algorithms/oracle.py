@@ -11,16 +11,15 @@ from typing import Literal
 import numpy as np
 
 from rmab.errors import ModelError
-from rmab.learning.algorithms.planned import PrivilegedLearner
+from rmab.learning.algorithms.planned import FixedLearner, PrivilegedLearner
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.base import EpisodePlan, Learner
+from rmab.learning.base import EpisodePlan
 from rmab.learning.components import RULE
 from rmab.learning.options import configured, option
-from rmab.learning.state import Arrays, State
+from rmab.learning.state import State
 from rmab.model.view import View
 from rmab.planners.contract import Planner
 from rmab.planners.indices import lagrangian_index, occupancy_index
-from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy, Rounding, Rule
 
 
@@ -46,15 +45,10 @@ class Oracle(PrivilegedLearner):
         return partial(occupancy_index, rule=self.rule, rounding=self.rounding)
 
 
-class Chance(Learner):
+class Chance(FixedLearner):
     """A uniformly random set of B arms at every step: what everything should beat."""
 
     name = "random"
-    discounted = True
-
-    def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
-        """Keep nothing."""
-        return {}
 
     def decide_in(self, state: State, view: View) -> EpisodePlan:
         """Rank all arms alike."""
@@ -63,7 +57,3 @@ class Chance(Learner):
     def decide(self, state: State) -> EpisodePlan:
         """Rank all arms alike: ties are broken at random."""
         return EpisodePlan(IndexPolicy(np.ones((state.view.arms, state.view.states)), state.view.budget))
-
-    def update(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
-        """Learn nothing."""
-        return {}

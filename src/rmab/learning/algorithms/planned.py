@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
-from functools import partial
 from typing import Any, ClassVar
 
 from rmab.common.arrays import FloatArray
@@ -18,21 +17,33 @@ from rmab.learning.state import Arrays, State
 from rmab.model.problem import Problem
 from rmab.model.view import View
 from rmab.planners.contract import Planner
-from rmab.planners.indices import lagrangian_index, myopic_index, turns
+from rmab.planners.indices import turns
 from rmab.planners.registry import make_planner
-from rmab.planners.whittle import plan_whittle_finite
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy, Policy, Rule
 
 
-class PrivilegedLearner(Learner):
+class FixedLearner(Learner):
+    """A learner that learns nothing."""
+
+    discounted = True
+
+    def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
+        """Keep nothing."""
+        return {}
+
+    def update(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
+        """Learn nothing."""
+        return {}
+
+
+class PrivilegedLearner(FixedLearner):
     """A learner that plays the policy of a planner, for the true kernels and the summed rewards: privileged.
 
     A subclass returns the planner in `solver`.
     """
 
     privileged = "knows the kernels and the rewards of all episodes"
-    discounted = True
     _policy: ClassVar[Policy | None] = None
 
     @abstractmethod
@@ -64,10 +75,6 @@ class PrivilegedLearner(Learner):
         if isinstance(policy, IndexPolicy):
             policy = IndexPolicy(state.arrays["table"], state.view.budget, rule=policy.rule, rounding=policy.rounding)
         return EpisodePlan(policy)
-
-    def update(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
-        """Learn nothing."""
-        return {}
 
     def _plan(self) -> Policy:
         if self._policy is None:
@@ -108,16 +115,11 @@ class PlannerLearner(PrivilegedLearner):
         return planner  # type: ignore[no-any-return]
 
 
-class RoundRobin(Learner):
+class RoundRobin(FixedLearner):
     """All arms in turn, B at every step, each episode from where the last one stopped: what many programmes do."""
 
     name = "round-robin"
-    discounted = True
     draws = True  # nothing is drawn, but whose turn it is depends on the order of the arms
-
-    def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
-        """Keep nothing: the number of the episode says whose turn it is."""
-        return {}
 
     def decide(self, state: State) -> EpisodePlan:
         """Activate those whose turn it is."""
@@ -125,48 +127,41 @@ class RoundRobin(Learner):
         table = turns(view.arms, view.states, view.budgets, state.episode)
         return EpisodePlan(IndexPolicy(table, view.budget, rule="at-most"))
 
-    def update(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
-        """Learn nothing."""
-        return {}
-
 
 @configured
-class MyopicLearner(PrivilegedLearner):
-    """What activating pays now and changes in the next reward (`myopic_index`), of the true kernels: privileged."""
+class RuleLearner(PrivilegedLearner):
+    """Base of the index planners that play by a name of their own: `PLANNER` and its fixed options."""
 
-    name = "myopic"
+    PLANNER: ClassVar[Mapping[str, Any]]
     rule: Rule = option(default="auto", help=RULE)
 
     def solver(self) -> Planner:
-        """Return the myopic index."""
-        return partial(myopic_index, rule=self.rule)
+        """Return the planner, with the rule."""
+        return make_planner(**self.PLANNER, rule=self.rule)
 
 
 @configured
-class WhittleLearner(PrivilegedLearner):
+class MyopicLearner(RuleLearner):
+    """What activating pays now and changes in the next reward (`myopic_index`), of the true kernels: privileged."""
+
+    name, PLANNER = "myopic", {"name": "myopic"}
+
+
+@configured
+class WhittleLearner(RuleLearner):
     """Whittle indices of every step (`rmab.planners.finite_whittle_index`), of the true kernels: privileged.
 
     Where an arm is not indexable, its index is the last price at which a state becomes passive.
     """
 
-    name = "whittle"
-    rule: Rule = option(default="auto", help=RULE)
-
-    def solver(self) -> Planner:
-        """Return the Whittle index."""
-        return partial(plan_whittle_finite, rule=self.rule, strict=False)
+    name, PLANNER = "whittle", {"name": "whittle-finite", "strict": False}
 
 
 @configured
-class LagrangianLearner(PrivilegedLearner):
+class LagrangianLearner(RuleLearner):
     """What activating is worth at the prices of the fluid plan (`lagrangian_index`), of the true kernels: privileged.
 
     As `oracle`, which however fills the budget also with arms that it harms.
     """
 
-    name = "lagrangian"
-    rule: Rule = option(default="auto", help=RULE)
-
-    def solver(self) -> Planner:
-        """Return the Lagrangian index."""
-        return partial(lagrangian_index, rule=self.rule)
+    name, PLANNER = "lagrangian", {"name": "lagrangian"}
