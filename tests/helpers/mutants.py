@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -70,13 +71,13 @@ def as_bytes(fields: Fields, suffix: str) -> bytes | None:
     return stream.getvalue()
 
 
-def check_mutants(stored: Stored, suffix: str, use: Callable[[Any], object], names: tuple[str, ...] = ()) -> dict[str, int]:
+def check_mutants(stored: Stored, suffix: str, use: Callable[[Any], object], names: tuple[str, ...] = ()) -> Counter[str]:
     """Load every mutant of what is stored: it must be refused in one line, or be usable and the same after another save.
 
     use: what is done with an object that was loaded; it may refuse it, too.
     names: only these fields are changed; by default, all.
     """
-    counts = {"refused": 0, "loaded": 0}
+    counts = Counter[str]()
     fields = parse(stored.to_bytes(suffix), "x", suffix)
     chosen = {name: one for name, one in fields.items() if not names or name in names}
     for words, changed in changed_fields(chosen):
@@ -88,13 +89,13 @@ def check_mutants(stored: Stored, suffix: str, use: Callable[[Any], object], nam
             use(loaded)
             again = type(stored).from_bytes(loaded.to_bytes(suffix))
         except RmabError as error:
-            assert len(str(error).splitlines()) == 1, words
-            counts["refused"] += 1
+            counts["refused" if len(str(error).splitlines()) == 1 else f"{words}: {error}"] += 1
         except BaseException as error:
             raise AssertionError(f"{type(stored).__name__}, {words}: {error!r}") from error
         else:
             assert same(loaded.to_fields(), again.to_fields()), words
             counts["loaded"] += 1
+    assert counts.keys() <= {"refused", "loaded"}, counts
     return counts
 
 

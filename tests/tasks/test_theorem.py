@@ -61,9 +61,7 @@ def test_the_printed_bound_is_crossed() -> None:
 @pytest.mark.parametrize("rounding", ["top", "dependent"])
 def test_neither_rounding_nor_true_kernels_mend_the_estimator(rounding: str) -> None:
     execute = TopB() if rounding == "top" else DependentRounding()
-    learner = Ucmd(
-        confidence=TrueKernels(), estimator=PaperEstimator(), step=Active(), rounding=execute, probes=Probes(every=0)
-    )
+    learner = Ucmd(confidence=TrueKernels(), estimator=PaperEstimator(), step=Active(), rounding=execute, probes=Probes(every=0))
     assert lost("greener", learner, 300) > 0.1
 
 
