@@ -44,7 +44,7 @@ def reach_of(calls: WeeklyList, *, seed: int = 0) -> list[Reach]:
     """Return whom the plan behind a list reaches, group by group."""
     fit: Fit = calls.fit
     problem = calls.plan.problem
-    policy = lagrangian_index(problem, fit.reward, plan=calls.plan)
+    policy = lagrangian_index(problem, fit.reward, fluid=calls.plan)
     cell, count = fit.cell_of[fit.present], len(fit.cells)
     turns, never = np.zeros(cell.size), np.zeros(cell.size)
     for k in range(EPISODES):
