@@ -2,7 +2,7 @@
 
     log = rmab.data.read_log("log.csv", arm="id", period="week", state="state", action="called", groups=["age", "district"])
     fitted = rmab.data.fit(log, reward={"engaged": 1})
-    rmab.data.weekly_list(fitted, budget=100).save("next-week.csv")
+    rmab.data.decide(fitted, budget=100).save("next-week.csv")
     print(rmab.data.evaluate(fitted, budget=100))
 
 docs/log.md is the guide.
@@ -12,9 +12,9 @@ from rmab.common.extras import require
 
 require("log", "rmab.data")
 
-from rmab.decisions.weekly import WeeklyList, weekly_list
-from rmab.estimation.checks import Check, checks_of
-from rmab.estimation.effects import Effect, effects_of
+from rmab.decisions.weekly import Decision, decide
+from rmab.estimation.checks import Check, run_checks
+from rmab.estimation.effects import Effect, estimate_effects
 from rmab.estimation.evaluation import Evaluation, evaluate
 from rmab.estimation.fit import Fit, fit
 from rmab.logs.example import Truth, example_log, example_truth
@@ -28,13 +28,13 @@ __all__ = [
     "Fit",
     "Log",
     "Truth",
-    "WeeklyList",
-    "checks_of",
-    "effects_of",
+    "Decision",
+    "run_checks",
+    "estimate_effects",
     "evaluate",
     "example_log",
     "example_truth",
     "fit",
     "read_log",
-    "weekly_list",
+    "decide",
 ]

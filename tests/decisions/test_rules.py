@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 import rmab
 from logs import mothers
-from rmab.data import Fit, WeeklyList, weekly_list
+from rmab.data import Fit, Decision, decide
 from rmab.decisions.selection import INDEX, LOT, MUST, NOT, Cap, Wish, chosen, shuffled
 from rmab.decisions.weekly import ranked
 
@@ -20,19 +20,19 @@ def fitted() -> Fit:
 
 
 @pytest.fixture(scope="module")
-def calls(fitted: Fit) -> WeeklyList:
-    return weekly_list(fitted, 40)
+def calls(fitted: Fit) -> Decision:
+    return decide(fitted, 40)
 
 
-def test_names_on_and_off_the_list(fitted: Fit, calls: WeeklyList) -> None:
+def test_names_on_and_off_the_list(fitted: Fit, calls: Decision) -> None:
     worst = fitted.ids[int(np.argmax(calls.rank))]
-    found = weekly_list(fitted, 40, must=[worst], must_not=calls.ids[:5])
+    found = decide(fitted, 40, must=[worst], must_not=calls.ids[:5])
     assert worst in found.ids
     assert not set(calls.ids[:5]) & set(found.ids)
     row = next(one for one in found.rows() if one.id == worst)
     assert row.by == "name"
     assert row.reason.startswith("on the list by name; ")
-    assert weekly_list(fitted, 40, must_not=fitted.ids).notes == (
+    assert decide(fitted, 40, must_not=fitted.ids).notes == (
         "0 of 40 places are used: caps and must_not leave no more",
     )
 
@@ -53,14 +53,14 @@ def test_lots_are_drawn_among_the_others_with_the_chance_that_is_told(fitted: Fi
 
 
 def test_a_cap_s_price_is_what_one_more_place_brings(fitted: Fit) -> None:
-    free = weekly_list(fitted, 40)
+    free = decide(fitted, 40)
     counts = {
         one: int((fitted.log.factor_of[free.active, 1] == k).sum()) for k, one in enumerate(fitted.log.factors["district"])
     }
     most = max(counts, key=lambda one: counts[one])
     totals = {}
     for cap in (counts[most] - 6, counts[most] - 5):
-        found = weekly_list(fitted, 40, caps={f"district={most}": cap})
+        found = decide(fitted, 40, caps={f"district={most}": cap})
         members = fitted.log.factor_of[found.active, 1] == fitted.log.factors["district"].index(most)
         assert members.sum() == cap
         totals[cap] = found
@@ -92,8 +92,8 @@ def test_overlapping_caps_are_met_at_the_best_by_a_linear_programme() -> None:
 
 
 def test_where_one_group_takes_nearly_all_the_price_of_fairness_is_told(fitted: Fit) -> None:
-    assert not weekly_list(fitted, 40).fairness
-    found = weekly_list(fitted, 8)
+    assert not decide(fitted, 40).fairness
+    found = decide(fitted, 8)
     assert len(found.fairness) == 2
     for one in found.fairness:
         assert one.places > one.fair
@@ -102,10 +102,10 @@ def test_where_one_group_takes_nearly_all_the_price_of_fairness_is_told(fitted: 
         f = list(fitted.log.factors).index(factor)
         sizes = np.bincount(fitted.log.factor_of[:, f])
         caps = {f"{factor}={v}": int(np.ceil(8 * sizes[k] / 400)) for k, v in enumerate(fitted.log.factors[factor])}
-        fair = weekly_list(fitted, 8, caps=caps)
+        fair = decide(fitted, 8, caps=caps)
         assert fair.choice.prices[one.group] == pytest.approx(one.price)
         assert one.total - one.cost == pytest.approx(fair.index[fair.active].sum())
-        more = weekly_list(fitted, 8, caps={**caps, one.group: caps[one.group] + 1})
+        more = decide(fitted, 8, caps={**caps, one.group: caps[one.group] + 1})
         assert more.index[more.active].sum() - fair.index[fair.active].sum() == pytest.approx(one.price, abs=1e-9)
         assert any(one.group in note and "price of that fairness" in note for note in found.notes)
 
@@ -135,14 +135,14 @@ def test_where_one_group_takes_nearly_all_the_price_of_fairness_is_told(fitted: 
 )
 def test_what_cannot_be_is_refused_in_one_line(fitted: Fit, wishes: dict[str, object], words: str) -> None:
     with pytest.raises(rmab.errors.ModelError, match=re.escape(words)) as told:
-        weekly_list(fitted, **{"budget": 40, **wishes})  # type: ignore[arg-type]
+        decide(fitted, **{"budget": 40, **wishes})  # type: ignore[arg-type]
     assert "\n" not in str(told.value)
 
 
 def test_named_arms_of_a_capped_group_are_refused_where_too_many(fitted: Fit) -> None:
-    members = [one for one, label in zip(fitted.log.arms, fitted.log.labels, strict=True) if label.endswith("centre")]
+    members = [one for one, label in zip(fitted.log.arms, fitted.log.roster.labels, strict=True) if label.endswith("centre")]
     with pytest.raises(rmab.errors.ModelError, match="must names 4 arms of district=centre, whose cap is 3"):
-        weekly_list(fitted, 40, must=members[:4], caps={"centre": 3})
+        decide(fitted, 40, must=members[:4], caps={"centre": 3})
 
 
 @settings(max_examples=100)

@@ -33,12 +33,12 @@ def adjusted_rand(one: np.ndarray, other: np.ndarray) -> float:
 def test_clusters_are_recovered_counted_by_bic_and_stable_by_seed() -> None:
     log, kind = separable(150, 60, np.random.default_rng(0))
     fitted = rmab.data.fit(log, reward={"s1": 1}, clusters="auto", seed=4)
-    assert len(fitted.cells) == 3
-    assert adjusted_rand(fitted.cell_of, kind) > 0.9
-    assert np.array_equal(rmab.data.fit(log, reward={"s1": 1}, clusters="auto", seed=4).cell_of, fitted.cell_of)
+    assert len(fitted.groups) == 3
+    assert adjusted_rand(fitted.group_of, kind) > 0.9
+    assert np.array_equal(rmab.data.fit(log, reward={"s1": 1}, clusters="auto", seed=4).group_of, fitted.group_of)
     other = rmab.data.fit(log, reward={"s1": 1}, clusters="auto", seed=5)
-    assert adjusted_rand(other.cell_of, fitted.cell_of) == 1.0
-    assert np.array_equal(other.cell_of, fitted.cell_of)  # named by size, not by luck
+    assert adjusted_rand(other.group_of, fitted.group_of) == 1.0
+    assert np.array_equal(other.group_of, fitted.group_of)  # named by size, not by luck
 
 
 def test_arms_alike_are_one_cluster() -> None:

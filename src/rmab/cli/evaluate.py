@@ -68,14 +68,14 @@ def reported(
     quiet: bool = False,
 ) -> None:
     """Write the report of a fit to a path, and its figures beside it; say where they are, unless quiet."""
-    from rmab.decisions.weekly import weekly_list
-    from rmab.estimation.checks import checks_of
+    from rmab.decisions.weekly import decide
+    from rmab.estimation.checks import run_checks
     from rmab.report.programme import write_programme_report
 
     with alone_on_stdout(quiet):
         outcome = found or evaluated(fitted, budget, seed=seed)
-        known = checks or checks_of(fitted, seed=seed)
-        calls = weekly_list(fitted, outcome.budget, horizon=outcome.horizon, seed=seed)
+        known = checks or run_checks(fitted, seed=seed)
+        calls = decide(fitted, outcome.budget, horizon=outcome.horizon, seed=seed)
         written = write_programme_report(fitted, calls, outcome, known, path)
     if not quiet:
         say(f"The report is in {written[0]}, its figures are in {written[-1].parent}.")

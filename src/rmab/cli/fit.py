@@ -107,7 +107,7 @@ def fit(
     Everything that is wrong with the file is listed at once, with line numbers. Gaps are kept, not bridged. What comes out
     is what acting changes in every group, and whether the log can be trusted to show it. `rmab list` says whom to act on.
     """
-    from rmab.estimation.checks import checks_of
+    from rmab.estimation.checks import run_checks
     from rmab.estimation.fit import fit as fitted_to
     from rmab.logs.reading import read_log
 
@@ -116,7 +116,7 @@ def fit(
         told("fitting")
         model = fitted_to(read, reward=reward or None, clusters=clusters, gone_after=gone_after, seed=seed)
         told("checking")
-        checks = checks_of(model, seed=seed)
+        checks = run_checks(model, seed=seed)
         if out is not None:
             model.save(out)
     if machine:
@@ -136,8 +136,8 @@ def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
     return {
         "arms": model.present.size,
         "states": model.log.state_names,
-        "groups": model.cells,
-        "plan_for": model.standing.label,
+        "groups": model.groups,
+        "plan_for": model.situation.label,
         "unit": model.pay.unit,
         "kernels": model.kernels,
         "visits": model.counts.sum(axis=3),
@@ -151,12 +151,12 @@ def _print_fit(path: Path, model: "Fit") -> None:
 
     log = model.log
     span = f"{log.periods.label(0)} to {log.periods.label(log.periods.count - 1)}, {log.periods.every}"
-    say(f"{path}: {log.arm_of.size:,} records of {many(len(log.arms), 'arm')}, {span}. Next list: {model.standing.label}.")
+    say(f"{path}: {log.arm_of.size:,} records of {many(len(log.arms), 'arm')}, {span}. Next list: {model.situation.label}.")
     for note in model.notes:
         say(f"- {note}")
     visits = model.counts.sum(axis=3)
     rows = []
-    for g, name in enumerate(model.cells):
+    for g, name in enumerate(model.groups):
         for s, state in enumerate(log.state_names):
             chances = [f"{100 * model.kernels[g, s, a, model.pay.goal]:.1f}%" for a in (0, 1)]
             seen = [f"{visits[g, s, a]:,}" for a in (0, 1)]

@@ -11,7 +11,7 @@ from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
 if TYPE_CHECKING:
-    from rmab.data import WeeklyList
+    from rmab.data import Decision
 
 SHOWN = 20  # rows on the screen
 
@@ -70,11 +70,11 @@ def weekly(model: Path, upcoming: int, out: Path | None, machine: bool, **wishes
     Rules that cannot be kept together are refused. Where one group takes nearly all, the list says what a fairer one would
     cost.
     """
-    from rmab.decisions.weekly import weekly_list
+    from rmab.decisions.weekly import decide
     from rmab.estimation.fit import Fit
 
     with alone_on_stdout(machine), waiting(f"planning {model}"):
-        found = weekly_list(Fit.load(model), **wishes)
+        found = decide(Fit.load(model), **wishes)
         if out is not None:
             found.save(out, upcoming)
     if machine:
@@ -86,7 +86,7 @@ def weekly(model: Path, upcoming: int, out: Path | None, machine: bool, **wishes
         say(f"The list is in {out}.")
 
 
-def _print_list(found: "WeeklyList", upcoming: int) -> None:
+def _print_list(found: "Decision", upcoming: int) -> None:
     size = int(found.active.sum())
     rows = found.rows(min(upcoming, max(3, SHOWN - size)), first=SHOWN)
     lines = [(str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", one.reason) for one in rows]

@@ -39,7 +39,7 @@ class Reasons:
         return "; ".join([head, *parts] if head else parts)
 
     def _head(self, n: int, why: int) -> str:
-        now, word, unit = self.fit.standing, self.fit.log.word, self.fit.log.periods.unit
+        now, word, unit = self.fit.situation, self.fit.log.word, self.fit.log.periods.unit
         if why == MUST:
             return "on the list by name"
         if why == FLOOR:
@@ -49,7 +49,7 @@ class Reasons:
         return "drawn at random" if why == LOT else ""
 
     def _state(self, n: int) -> str:
-        now, log = self.fit.standing, self.fit.log
+        now, log = self.fit.situation, self.fit.log
         unit = log.periods.unit
         if now.state[n] < 0:
             return "never seen in any state"
@@ -70,19 +70,19 @@ class Reasons:
 
     def _effect(self, n: int) -> str:
         fitted, log = self.fit, self.fit.log
-        cell, belief, unit = int(fitted.cell_of[n]), fitted.standing.belief[n], log.periods.unit
+        group, belief, unit = int(fitted.group_of[n]), fitted.situation.belief[n], log.periods.unit
         likeliest = int(belief.argmax())
         if fitted.rows.unseen[likeliest, 1]:
             return f"nothing is known of {log.a_word} in this state"
-        ahead = belief @ fitted.kernels[cell].reshape(belief.size, -1)
+        ahead = belief @ fitted.kernels[group].reshape(belief.size, -1)
         ahead = ahead.reshape(2, -1)  # the chance of every state in the next period, by action
-        own = self.visits[cell, likeliest, 1]
-        source = "" if own >= FEW or len(fitted.cells) == 1 else " (known mostly from other groups)"
+        own = self.visits[group, likeliest, 1]
+        source = "" if own >= FEW or len(fitted.groups) == 1 else " (known mostly from other groups)"
         if fitted.pay.unit.startswith(f"{unit}s "):
             goal = log.state_names[fitted.pay.goal]
             low, high = (float(one) for one in ahead[:, fitted.pay.goal])
             return f"{log.a_word} {_changes(low, high)} {goal} next {unit} {_percent(low, high)}{source}"
-        worth = fitted.pay.table[cell, :, 0]
+        worth = fitted.pay.table[group, :, 0]
         low, high = (float(one @ worth) for one in ahead)
         verb = "raises" if high > low else "lowers"
         return f"{log.a_word} {verb} what next {unit} is expected to bring from {low:.3g} to {high:.3g}{source}"

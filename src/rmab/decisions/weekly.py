@@ -18,7 +18,7 @@ from rmab.decisions.remarks import notes_of
 from rmab.decisions.selection import NOT, Cap, Choice, Wish, chosen, shuffled
 from rmab.errors import ModelError
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
-from rmab.logs.faults import listed, quoted
+from rmab.logs.findings import list_some, quote
 from rmab.logs.tables import write_table
 from rmab.solvers.fluid.fluid import Fluid, solve_fluid
 
@@ -40,8 +40,8 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class WeeklyList(ReadOnly):
-    """Whom to act on, as `rmab.data.weekly_list` returns it; arms are in the order of `fit.ids`.
+class Decision(ReadOnly):
+    """Whom to act on, as `rmab.data.decide` returns it; arms are in the order of `fit.ids`.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class WeeklyList(ReadOnly):
         return self._rows(np.concatenate([self._line(self.active)[:first], after]))
 
     def _rows(self, places: IntArray) -> list[Row]:
-        reasons, names, now = Reasons(self.fit, self.choice.why, self.rank), self.fit.ids, self.fit.standing
+        reasons, names, now = Reasons(self.fit, self.choice.why, self.rank), self.fit.ids, self.fit.situation
         states = (*self.fit.log.state_names, "(never seen)")
         found = []
         for n in places:
@@ -118,7 +118,7 @@ class WeeklyList(ReadOnly):
         write_table(self.to_table(upcoming), path)
 
     def __repr__(self) -> str:
-        return f"WeeklyList({int(self.active.sum())} of {many(self.active.size, 'arm')}, for {self.label})"
+        return f"Decision({int(self.active.sum())} of {many(self.active.size, 'arm')}, for {self.label})"
 
 
 SCHEMA = pa.schema(
@@ -133,7 +133,7 @@ SCHEMA = pa.schema(
 )
 
 
-def weekly_list(
+def decide(
     fit: Fit,
     budget: int | None = None,
     *,
@@ -144,7 +144,7 @@ def weekly_list(
     caps: Mapping[str, int] | None = None,
     random_share: float = 0.0,
     seed: int = 0,
-) -> WeeklyList:
+) -> Decision:
     """Say whom to act on now: those for whom it is worth most, by a plan over the periods ahead, and why.
 
     Parameters
@@ -170,7 +170,7 @@ def weekly_list(
 
     Returns
     -------
-    WeeklyList
+    Decision
         Ranks, reasons, prices and warnings. Places stay empty where acting is expected to help nobody any more.
 
     Raises
@@ -184,9 +184,9 @@ def weekly_list(
     >>> table = rmab.data.example_log("mothers", arms=200, weeks=20)
     >>> log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", groups=["age"])
     >>> fitted = rmab.data.fit(log, reward={"engaged": 1})
-    >>> calls = rmab.data.weekly_list(fitted, budget=10)
+    >>> calls = rmab.data.decide(fitted, budget=10)
     >>> calls
-    WeeklyList(10 of 200 arms, for 2024-W20)
+    Decision(10 of 200 arms, for 2024-W20)
     >>> calls.rows()[0].reason
     'wavering since this week; a call raises the chance of being engaged next week from 21% to 48%; 1st of 200'
     """
@@ -203,26 +203,26 @@ def weekly_list(
     forced, barred = _named(fit, names, must, "must"), _named(fit, names, must_not, "must_not")
     if (forced & barred).any():
         both = [fit.ids[k] for k in np.flatnonzero(forced & barred)]
-        raise ModelError(f"must and must_not both name {listed(both)}")
+        raise ModelError(f"must and must_not both name {list_some(both)}")
     lots = int(as_share(random_share, "random_share") * places + 0.5)
     wish = Wish(places, forced, barred, every, lots, _caps(fit, caps or {}))
     plan = solve_fluid(fit.problem(places, horizon), fit.reward)
     index = index_now(fit, plan)
-    luck = shuffled(fit.ids, luck_of, fit.standing.label)
-    waited = fit.standing.acted_before[fit.present]
+    luck = shuffled(fit.ids, luck_of, fit.situation.label)
+    waited = fit.situation.acted_before[fit.present]
     order = ranked(index, waited, luck)
     rank = np.empty(count, dtype=np.int64)
     rank[order] = np.arange(count)
     choice = chosen(index, order, waited, luck, wish)
     unfair = fairness_of(fit, index, order, choice, wish)
     notes = tuple(notes_of(fit, index, choice, wish, asked=random_share > 0)) + warnings_of(fit, unfair)
-    return WeeklyList(fit, places, fit.standing.label, frozen(index), frozen(rank), choice, unfair, plan, notes)
+    return Decision(fit, places, fit.situation.label, frozen(index), frozen(rank), choice, unfair, plan, notes)
 
 
 def index_now(fit: Fit, plan: Fluid) -> FloatArray:
     """(N,) what acting now is worth: Q(s, 1) - Q(s, 0) at the plan's prices, on average over where an arm may be."""
     advantage = plan.advantage[:, 0]  # (C, S)
-    index = np.einsum("ns,ns->n", fit.standing.belief[fit.present], advantage[plan.blocks.block_of])
+    index = np.einsum("ns,ns->n", fit.situation.belief[fit.present], advantage[plan.blocks.block_of])
     scale = max(float(np.abs(index).max(initial=0.0)), 1e-300)
     return np.asarray(np.round(index / scale, 9) * scale)
 
@@ -242,7 +242,7 @@ def _named(fit: Fit, places: dict[str, int], ids: Iterable[str], what: str) -> B
     if unknown:
         gone = set(fit.log.arms) & set(unknown)
         why = "; some of them are taken to have left (gone_after)" if gone else ""
-        raise ModelError(f"{what}: there is no arm {listed([quoted(one) for one in unknown])}{why}")
+        raise ModelError(f"{what}: there is no arm {list_some([quote(one) for one in unknown])}{why}")
     found = np.zeros(fit.present.size, dtype=bool)
     found[[places[one] for one in given]] = True
     return found
@@ -257,9 +257,9 @@ def _caps(fit: Fit, caps: Mapping[str, int]) -> tuple[Cap, ...]:
     for label, most in caps.items():
         fits = [(f, name, value) for f, name, value in levels if label in (value, f"{name}={value}")]
         if len(fits) != 1:
-            there = listed([f"{name}={value}" for _, name, value in levels], 20) or "none; name columns with groups=[...]"
+            there = list_some([f"{name}={value}" for _, name, value in levels], 20) or "none; name columns with groups=[...]"
             what = "there is no group" if not fits else "more than one group is called"
-            raise ModelError(f"caps: {what} {quoted(label)}; the groups are {there}")
+            raise ModelError(f"caps: {what} {quote(label)}; the groups are {there}")
         limit = as_integer(most, f"caps: {label}")
         if limit < 0:
             raise ModelError(f"caps: {label} must get 0 or more, got {limit}")

@@ -10,12 +10,12 @@ from rmab.common.arrays import IntArray
 from rmab.common.checks import as_integer, expect
 from rmab.common.words import many
 from rmab.estimation.counting import counted
-from rmab.estimation.effects import Effect, effects_of
+from rmab.estimation.effects import Effect, estimate_effects
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import FEW_ARMS, Resampler
-from rmab.estimation.shrinkage import shrunk
-from rmab.estimation.significance import FEW, FINE, PROBLEM, SURE, WATCH, Test, by_lot, calibration_error, homogeneity
-from rmab.logs.faults import listed
+from rmab.estimation.shrinkage import shrink
+from rmab.estimation.significance import FEW, FINE, PROBLEM, SURE, WATCH, Test, permute, calibration_error, homogeneity
+from rmab.logs.findings import list_some
 from rmab.logs.log import Log, Transitions
 
 HELD_OUT = 0.2  # of the periods, for calibration
@@ -45,7 +45,7 @@ class Check:
     words: str
 
 
-def checks_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
+def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
     """Ask a fit all questions.
 
     Parameters
@@ -67,12 +67,12 @@ def checks_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
     >>> import rmab
     >>> table = rmab.data.example_log("mothers", arms=300, weeks=30)
     >>> log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", groups=["age"])
-    >>> [one.verdict for one in rmab.data.checks_of(rmab.data.fit(log), replicates=50)][:4]
+    >>> [one.verdict for one in rmab.data.run_checks(rmab.data.fit(log), replicates=50)][:4]
     ['watch', 'fine', 'fine', 'fine']
     """
     expect(fit, Fit, "fit")
     found = [_visits(fit), _missing(fit.log), _order(fit), _change(fit), _why(fit), _calibration(fit, seed)]
-    return [*found, _effects(fit, effects_of(fit, replicates=as_integer(replicates, "replicates"), seed=seed))]
+    return [*found, _effects(fit, estimate_effects(fit, replicates=as_integer(replicates, "replicates"), seed=seed))]
 
 
 def _visits(fit: Fit) -> Check:
@@ -81,25 +81,25 @@ def _visits(fit: Fit) -> Check:
     words = (f"without {log.a_word}", f"with {log.a_word}")
     never = [f"'{log.state_names[s]}' {words[a]}" for s, a in np.argwhere(fit.rows.unseen)]
     if never:
-        return Check(name, float(visits.min()), PROBLEM, f"nothing is known of {listed(never)}: never seen in any group")
+        return Check(name, float(visits.min()), PROBLEM, f"nothing is known of {list_some(never)}: never seen in any group")
     arms = int(np.unique(log.transitions.arm).size)
     if arms < FEW_ARMS:
         said = f"only {many(arms, 'arm')} of which anything is known: how arms differ cannot be told; intervals leave it out"
         return Check(name, float(arms), PROBLEM, said)
     little = [
-        f"{fit.cells[g]} in '{log.state_names[s]}' {words[a]} ({visits[g, s, a]})" for g, s, a in np.argwhere(visits < FEW)
+        f"{fit.groups[g]} in '{log.state_names[s]}' {words[a]} ({visits[g, s, a]})" for g, s, a in np.argwhere(visits < FEW)
     ]
     least = f"the least seen has {visits.min():,} records"
     if little:
         share = len(little) / visits.size
         said = f"{len(little)} of {visits.size} combinations of group, state and action have fewer than {FEW} records, and "
-        said += f"lean on larger groups: {listed(little, 4)}"
+        said += f"lean on larger groups: {list_some(little, 4)}"
         return Check(name, float(visits.min()), PROBLEM if share > 0.5 else WATCH, said)
     return Check(name, float(visits.min()), FINE, f"every group, state and action was seen; {least}")
 
 
 def _row(fit: Fit, moves: Transitions) -> IntArray:
-    return np.asarray((fit.cell_of[moves.arm] * len(fit.log.state_names) + moves.state) * 2 + moves.action)
+    return np.asarray((fit.group_of[moves.arm] * len(fit.log.state_names) + moves.state) * 2 + moves.action)
 
 
 def _order(fit: Fit) -> Check:
@@ -133,11 +133,11 @@ def _why(fit: Fit) -> Check:
     """Ask whether actions depended on more than group and state: then their effect may be that of something else."""
     moves, log = fit.log.transitions, fit.log
     name, word = "who was acted on", log.word
-    row = fit.cell_of[moves.arm] * len(log.state_names) + moves.state
+    row = fit.group_of[moves.arm] * len(log.state_names) + moves.state
     rates = np.array(
         [moves.action[moves.state == s].mean() if (moves.state == s).any() else np.nan for s in range(len(log.state_names))]
     )
-    by_state = listed([f"{100 * one:.0f}% in '{s}'" for s, one in zip(log.state_names, rates, strict=True) if one == one])  # noqa: PLR0124
+    by_state = list_some([f"{100 * one:.0f}% in '{s}'" for s, one in zip(log.state_names, rates, strict=True) if one == one])  # noqa: PLR0124
     sometimes = (rates > 0) & (rates < 1)
     if not sometimes.any():
         return Check(
@@ -174,7 +174,7 @@ def _by_arm(row: IntArray, moves: Transitions) -> Test:
         return float((excess[sure] ** 2 / chance[sure]).sum())
 
     test = Test(statistic(moves.action), int(sure.sum()), max(int((rate * (1 - rate))[row].sum()), 1))
-    return by_lot(test, statistic, row, np.asarray(moves.action))
+    return permute(test, statistic, row, np.asarray(moves.action))
 
 
 def _missing(log: Log) -> Check:
@@ -208,10 +208,10 @@ def _calibration(fit: Fit, seed: int) -> Check:
     early, late = moves.period + 1 < cut, moves.period >= cut
     if early.sum() < FEW or late.sum() < FEW:
         return Check(name, np.nan, WATCH, "cannot be told: the log is too short to hold periods out")
-    counts = counted(log.until(cut), fit.cell_of, len(fit.cells))
-    before = replace(fit, log=log.until(cut), counts=counts, rows=shrunk(counts.astype(np.float64), fit.tree))
+    counts = counted(log.until(cut), fit.group_of, len(fit.groups))
+    before = replace(fit, log=log.until(cut), counts=counts, rows=shrink(counts.astype(np.float64), fit.tree))
     held, rng, resampler = moves.where(late), np.random.default_rng((seed, 7)), Resampler(before)
-    place = (fit.cell_of[held.arm], held.state, held.action, fit.pay.goal)
+    place = (fit.group_of[held.arm], held.state, held.action, fit.pay.goal)
     others = np.stack([resampler.drawn(rng)[place] for _ in range(REDRAWN)])
     came = (held.after == fit.pay.goal).astype(np.float64)
     error, noise, p = calibration_error(np.asarray(before.kernels[place]), came, others)
@@ -242,7 +242,7 @@ def _effects(fit: Fit, found: list[Effect]) -> Check:
     if unsure:
         said += f"; in {unsure} of {len(known)} groups it may be nothing" if len(known) > 1 else "; it may be nothing"
     if harm:
-        said += f"; it seems to harm in {listed([one.group for one in harm])}"
+        said += f"; it seems to harm in {list_some([one.group for one in harm])}"
         said += " (of 40 such groups, one by chance alone)" if len(known) > 1 else ""
     if blind:
         said += f"; in {many(blind, 'more group')} no {word} was seen beside its absence"

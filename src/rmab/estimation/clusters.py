@@ -16,7 +16,7 @@ from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.checks import as_integer
 from rmab.errors import ModelError
 from rmab.estimation.counting import by_arm
-from rmab.estimation.shrinkage import pooled_rows
+from rmab.estimation.shrinkage import pool_rows
 from rmab.logs.log import Log
 
 MOST = 12  # clusters that are tried
@@ -41,7 +41,7 @@ class Mixture:
         return self.weights.size
 
 
-def clustered(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple[str, ...], str]:
+def cluster_arms(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple[str, ...], str]:
     """Return the cluster of every arm, the largest first, their names, and a sentence on them."""
     counts = by_arm(log).astype(np.float64)
     if clusters == "auto":
@@ -84,7 +84,7 @@ def mixture(counts: FloatArray, number: int, seed: int) -> Mixture:
 
     Many short climbs, of which the best go on, find higher summits than a few long ones (Biernacki, Celeux & Govaert 2003).
     """
-    flat, centre = counts.reshape(len(counts), -1), pooled_rows(counts.sum(axis=0))[0]
+    flat, centre = counts.reshape(len(counts), -1), pool_rows(counts.sum(axis=0))[0]
     rngs = [np.random.default_rng((seed, number, k)) for k in range(STARTS if number > 1 else 1)]
     dealt = (_dealt(flat, centre.reshape(-1), counts.shape[1:], number, rng) for rng in rngs)
     begun = sorted((_climbed(flat, centre, one, SHORT) for one in dealt), key=lambda one: -one.likelihood)

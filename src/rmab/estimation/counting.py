@@ -8,11 +8,11 @@ from rmab.common.arrays import IntArray
 from rmab.logs.log import Log
 
 
-def counted(log: Log, cell_of: IntArray, cells: int) -> IntArray:
-    """(G, S, 2, S) the transitions of every cell."""
+def counted(log: Log, group_of: IntArray, groups: int) -> IntArray:
+    """(G, S, 2, S) the transitions of every group."""
     moves, states = log.transitions, len(log.state_names)
-    place = ((cell_of[moves.arm] * states + moves.state) * 2 + moves.action) * states + moves.after
-    return np.bincount(place, minlength=cells * states * 2 * states).reshape(cells, states, 2, states)
+    place = ((group_of[moves.arm] * states + moves.state) * 2 + moves.action) * states + moves.after
+    return np.bincount(place, minlength=groups * states * 2 * states).reshape(groups, states, 2, states)
 
 
 def by_arm(log: Log) -> IntArray:

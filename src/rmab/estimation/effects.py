@@ -46,7 +46,7 @@ class Effect:
     in_points: bool
 
 
-def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect]:
+def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect]:
     """Return the effect of an action in every group.
 
     Parameters
@@ -61,7 +61,7 @@ def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect
     Returns
     -------
     list of Effect
-        One for each of `fit.cells`.
+        One for each of `fit.groups`.
     """
     number = as_integer(replicates, "replicates")
     if number < LEAST_DRAWS:
@@ -84,7 +84,7 @@ def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect
     value, low, high = (np.where((seen > 0).all(axis=1), one, np.nan) for one in (value, low, high))
     goal, unit = fit.log.state_names[fit.pay.goal], fit.log.periods.unit
     what = f"the chance of being {goal} next {unit}" if points else f"what next {unit} brings"
-    arms = np.bincount(fit.cell_of, minlength=len(fit.cells))
+    arms = np.bincount(fit.group_of, minlength=len(fit.groups))
     low, high = np.minimum(low, value), np.maximum(high, value)
     return [
         Effect(
@@ -98,7 +98,7 @@ def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect
             what=what,
             in_points=points,
         )
-        for g, name in enumerate(fit.cells)
+        for g, name in enumerate(fit.groups)
     ]
 
 

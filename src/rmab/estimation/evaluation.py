@@ -198,12 +198,12 @@ def evaluate(
             f"what {fit.log.a_word} brings cannot be told: the log has no state that was seen both with and without one; "
             "a random share in the lists to come (random_share) would show it"
         )
-    world, cells = World.of(fit, places, steps), np.unique(fit.cell_of[fit.present])
-    kernels = np.asarray(fit.kernels[cells])
+    world, groups = World.of(fit, places, steps), np.unique(fit.group_of[fit.present])
+    kernels = np.asarray(fit.kernels[groups])
     policy = world.policy(kernels)
     value, luck = world.earned(policy, kernels, (key, 0))
     base = np.array(list(world.baselines(kernels).values()))
-    draws, better = _replicates(fit, world, cells, policy, number, key, progress)
+    draws, better = _replicates(fit, world, groups, policy, number, key, progress)
     used = {"nothing": 0.0, "rotation": float(places), "random": float(places), "as logged": _rate(world)}
     return Evaluation(
         budget=places,
@@ -235,13 +235,13 @@ def _around(value: float, drawn: FloatArray) -> Estimate:
 
 
 def _replicates(
-    fit: Fit, world: World, cells: IntArray, policy: IndexPolicy, number: int, key: int, progress: Progress | None
+    fit: Fit, world: World, groups: IntArray, policy: IndexPolicy, number: int, key: int, progress: Progress | None
 ) -> tuple[FloatArray, FloatArray]:
     """(R, 5) what the plan and its rivals bring in each world, and (R,) what a plan that knew it would bring more."""
     resampler = Resampler(fit)
 
     def one(r: int) -> tuple[int, list[float], float]:
-        drawn = resampler.drawn(np.random.default_rng((key, 1, r)))[cells]
+        drawn = resampler.drawn(np.random.default_rng((key, 1, r)))[groups]
         earned = world.earned(policy, drawn, (key, 2, r), WORK)[0]
         knowing = world.earned(world.policy(drawn), drawn, (key, 2, r), WORK)[0] if REPLAN else earned
         return r, [earned, *world.baselines(drawn).values()], knowing - earned

@@ -14,12 +14,12 @@ from rmab.common.checks import as_integer, expect
 from rmab.common.forks import cached_property
 from rmab.common.words import many
 from rmab.errors import ModelError
-from rmab.estimation.clusters import clustered
+from rmab.estimation.clusters import cluster_arms
 from rmab.estimation.counting import counted
 from rmab.estimation.rewards import Pay, pay_of
-from rmab.estimation.shrinkage import Shrunk, Tree, shrunk
-from rmab.estimation.standing import Standing, standing_of
-from rmab.logs.faults import Fault
+from rmab.estimation.shrinkage import Shrinkage, Tree, shrink
+from rmab.estimation.situation import Situation, find_situation
+from rmab.logs.findings import Note
 from rmab.logs.log import Log
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
@@ -35,23 +35,23 @@ class Fit(ReadOnly):
     ----------
     log : Log
         What it was fitted to.
-    cells : tuple of str
+    groups : tuple of str
         The G groups in words; one, 'everybody', where there are none.
-    cell_of : (N,) int array
+    group_of : (N,) int array
         The group of every arm.
     tree : Tree
         How groups are nested.
     counts : (G, S, 2, S) int array
         The transitions that were seen.
-    rows : Shrunk
-        Kernels (G, S, 2, S) shrunk towards those of larger groups, how strongly, and what was never seen.
+    rows : Shrinkage
+        Kernels (G, S, 2, S) shrink towards those of larger groups, how strongly, and what was never seen.
     pay : Pay
         Rewards (G, S, 2), and what they mean in words.
-    standing : Standing
+    situation : Situation
         Where everybody is now.
     present : (N',) int array
         The arms that are still there: all, unless some count as gone.
-    notes : tuple of Fault
+    notes : tuple of Note
         What is worth knowing: of the log, and what had to be assumed.
 
     Examples
@@ -67,15 +67,15 @@ class Fit(ReadOnly):
     """
 
     log: Log
-    cells: tuple[str, ...]
-    cell_of: IntArray
+    groups: tuple[str, ...]
+    group_of: IntArray
     tree: Tree
     counts: IntArray
-    rows: Shrunk
+    rows: Shrinkage
     pay: Pay
-    standing: Standing
+    situation: Situation
     present: IntArray
-    notes: tuple[Fault, ...]
+    notes: tuple[Note, ...]
 
     @property
     def kernels(self) -> FloatArray:
@@ -90,13 +90,13 @@ class Fit(ReadOnly):
     @property
     def start(self) -> IntArray | FloatArray:
         """(N',) the state of every arm now; (N', S) probabilities, where some were not seen."""
-        belief = self.standing.belief[self.present]
+        belief = self.situation.belief[self.present]
         return np.asarray(belief.argmax(axis=1)) if (belief.max(axis=1) == 1.0).all() else belief
 
     @property
     def reward(self) -> FloatArray:
         """(N', S, 2) the reward of every arm."""
-        return np.asarray(self.pay.table[self.cell_of[self.present]])
+        return np.asarray(self.pay.table[self.group_of[self.present]])
 
     @cached_property
     def usual_budget(self) -> int:
@@ -121,8 +121,8 @@ class Fit(ReadOnly):
         Problem
             Plan it with `rmab.plan(problem, fit.reward)`, for instance.
         """
-        cells, group_of = np.unique(self.cell_of[self.present], return_inverse=True)
-        arms = Arms.of_groups(self.kernels[cells], group_of.reshape(-1), state_names=self.log.state_names)
+        groups, group_of = np.unique(self.group_of[self.present], return_inverse=True)
+        arms = Arms.of_groups(self.kernels[groups], group_of.reshape(-1), state_names=self.log.state_names)
         return Problem(arms, self.start, as_integer(budget, "budget"), as_integer(horizon, "horizon"))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -139,9 +139,9 @@ class Fit(ReadOnly):
         return load_fit(path)
 
     def __repr__(self) -> str:
-        groups = f" in {many(len(self.cells), 'group')}" if len(self.cells) > 1 else ""
+        groups = f" in {many(len(self.groups), 'group')}" if len(self.groups) > 1 else ""
         states = many(len(self.log.state_names), "state")
-        return f"Fit({many(self.present.size, 'arm')}{groups}, {states}, for {self.standing.label})"
+        return f"Fit({many(self.present.size, 'arm')}{groups}, {states}, for {self.situation.label})"
 
 
 def fit(
@@ -172,7 +172,7 @@ def fit(
     Returns
     -------
     Fit
-        Kernels of every group, shrunk towards those of larger groups as far as the data say; rewards; where everybody is.
+        Kernels of every group, shrink towards those of larger groups as far as the data say; rewards; where everybody is.
 
     Raises
     ------
@@ -194,22 +194,22 @@ def fit(
         known = (log.action >= 0).any()
         what = "known states in two periods that follow each other, with the action between them" if known else ""
         raise ModelError(f"the log shows no change: no arm has {what or 'a known action'}")
-    notes: list[Fault] = []
+    notes: list[Note] = []
     if clusters is None:
-        tree, cell_of, levels = Tree.of(log.factor_of)
-        cells = _labels(log, levels)
+        tree, group_of, levels = Tree.of(log.factor_of)
+        groups = _labels(log, levels)
     else:
-        cell_of, cells, told = clustered(log, clusters, as_integer(seed, "seed"))
-        tree = Tree((np.arange(len(cells)),), (np.zeros(len(cells), dtype=np.int64),))
-        notes.append(Fault(told))
-    counts = counted(log, cell_of, len(cells))
-    rows = shrunk(counts.astype(np.float64), tree)
-    pay = pay_of(log, reward, cell_of, counts)
-    standing = standing_of(log, rows.kernels, cell_of)
-    present = _present(log, standing, gone_after, notes)
-    notes += [Fault(one) for one in (*pay.notes, *_unseen(log, rows.unseen))]
-    everything = (frozen(cell_of), tree, frozen(counts), rows, pay, standing, frozen(present))
-    return Fit(log, cells, *everything, (*log.notes, *notes))
+        group_of, groups, told = cluster_arms(log, clusters, as_integer(seed, "seed"))
+        tree = Tree((np.arange(len(groups)),), (np.zeros(len(groups), dtype=np.int64),))
+        notes.append(Note(told))
+    counts = counted(log, group_of, len(groups))
+    rows = shrink(counts.astype(np.float64), tree)
+    pay = pay_of(log, reward, group_of, counts)
+    situation = find_situation(log, rows.kernels, group_of)
+    present = _present(log, situation, gone_after, notes)
+    notes += [Note(one) for one in (*pay.notes, *_unseen(log, rows.unseen))]
+    everything = (frozen(group_of), tree, frozen(counts), rows, pay, situation, frozen(present))
+    return Fit(log, groups, *everything, (*log.notes, *notes))
 
 
 def _labels(log: Log, levels: IntArray) -> tuple[str, ...]:
@@ -219,25 +219,25 @@ def _labels(log: Log, levels: IntArray) -> tuple[str, ...]:
     return tuple(", ".join(values[f][k] for f, k in enumerate(row)) for row in levels)
 
 
-def _present(log: Log, standing: Standing, gone_after: int | None, notes: list[Fault]) -> IntArray:
+def _present(log: Log, situation: Situation, gone_after: int | None, notes: list[Note]) -> IntArray:
     """Return the arms that are still there, and note who may not be."""
     everyone = np.arange(len(log.arms))
     unit = log.periods.unit
     if gone_after is None:
-        silent = int((standing.unseen_for > SILENT).sum())
+        silent = int((situation.unseen_for > SILENT).sum())
         if silent:
             said = f"{many(silent, 'arm')} of {len(log.arms):,} {'has' if silent == 1 else 'have'} no record in the last"
-            notes.append(Fault(f"{said} {SILENT} {unit}s; if they have left, gone_after={SILENT} leaves them out"))
+            notes.append(Note(f"{said} {SILENT} {unit}s; if they have left, gone_after={SILENT} leaves them out"))
         return everyone
     limit = as_integer(gone_after, "gone_after")
     if limit < 1:
         raise ModelError(f"gone_after must be at least 1, got {limit}")
-    there = everyone[standing.unseen_for <= limit]
+    there = everyone[situation.unseen_for <= limit]
     if there.size == 0:
         raise ModelError(f"gone_after={limit}: no arm has a record in the last {many(limit, unit)}")
     if there.size < everyone.size:
         gone = everyone.size - there.size
-        notes.append(Fault(f"{many(gone, 'arm')} without a record in the last {many(limit, unit)} are taken to have left"))
+        notes.append(Note(f"{many(gone, 'arm')} without a record in the last {many(limit, unit)} are taken to have left"))
     return there
 
 

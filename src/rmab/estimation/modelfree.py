@@ -21,8 +21,8 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.estimation.fit import Fit
-from rmab.estimation.resampling import ALONE, Resampler, drawn_rows, interval
-from rmab.estimation.shrinkage import posterior, shrunk
+from rmab.estimation.resampling import ALONE, Resampler, draw_rows, interval
+from rmab.estimation.shrinkage import posterior, shrink
 from rmab.solvers.fluid.fluid import solve_fluid
 
 LEAST = 0.01  # propensities below this mean that the log shows nothing of the plan's choices
@@ -112,10 +112,10 @@ class Halves:
     """
 
     def __init__(self, fit: Fit, budget: int, horizon: int, seed: int) -> None:
-        self.fit, self.half, self.resampler = fit, halved(fit.cell_of, seed), Resampler(fit)
+        self.fit, self.half, self.resampler = fit, split_halves(fit.group_of, seed), Resampler(fit)
         self.pays = np.asarray(fit.pay.table[:, :, 0])
         self.counts = counts = self._counts(np.ones(len(fit.log.arms)))
-        self.fits = [shrunk(one, fit.tree) for one in counts]
+        self.fits = [shrink(one, fit.tree) for one in counts]
         self.wanted = np.stack([rule_of(replace(fit, rows=one), budget, horizon) for one in reversed(self.fits)])
         self.visits = visits = counts.sum(axis=4)
         self.centre = np.stack([posterior(one, ALONE * np.asarray(fit.kernels), fit.kernels) for one in counts])
@@ -174,7 +174,7 @@ class Halves:
         alone = np.stack([posterior(one, rng.gamma(ALONE * centre), centre) for one in counts]) - self.centre
         alone *= np.sqrt((self.visits + 1.0 + ALONE) / np.maximum(self.visits, 1.0))[..., np.newaxis]
         several = zip(counts, self.fits, strict=True)
-        rows = [drawn_rows(one, list(fit.strength), self.fit.tree, rng) for one, fit in several]
+        rows = [draw_rows(one, list(fit.strength), self.fit.tree, rng) for one, fit in several]
         return self.under_plan(np.einsum("hgsay,gy->hgsa", alone, self.pays)), self.model(rows)
 
     def model(self, kernels: list[FloatArray]) -> float:
@@ -187,26 +187,26 @@ class Halves:
         return float(np.average(mean[self.told], weights=self.size[self.told]))
 
 
-def halved(cell_of: IntArray, seed: int) -> IntArray:
+def split_halves(group_of: IntArray, seed: int) -> IntArray:
     """(N,) 0 or 1: every group in two halves, by lot; of an odd one, lot says which is larger."""
     rng = np.random.default_rng((seed, 6))
-    order = np.lexsort((rng.random(cell_of.size), cell_of))
-    half = np.empty(cell_of.size, dtype=np.int64)
-    half[order] = (np.arange(cell_of.size) + rng.integers(2)) % 2
+    order = np.lexsort((rng.random(group_of.size), group_of))
+    half = np.empty(group_of.size, dtype=np.int64)
+    half[order] = (np.arange(group_of.size) + rng.integers(2)) % 2
     return half
 
 
 def rule_of(fit: Fit, budget: int, horizon: int) -> FloatArray:
     """(G, S) the part of a group in a state that the plan acts on now; where the plan has no arms, by its prices."""
     plan = solve_fluid(fit.problem(budget, horizon), fit.reward)
-    cells = np.unique(fit.cell_of[fit.present])
-    found = np.zeros((len(fit.cells), len(fit.log.state_names)))
-    block = np.zeros(cells.size, dtype=np.int64)
-    block[np.searchsorted(cells, fit.cell_of[fit.present])] = plan.blocks.block_of
+    groups = np.unique(fit.group_of[fit.present])
+    found = np.zeros((len(fit.groups), len(fit.log.state_names)))
+    block = np.zeros(groups.size, dtype=np.int64)
+    block[np.searchsorted(groups, fit.group_of[fit.present])] = plan.blocks.block_of
     advantage, price = plan.advantage[:, 0], float(plan.prices[0])
     scale = max(float(np.abs(advantage).max()), 1e-12)
     share = np.where(plan.blocks.start > 0, plan.share[:, 0], (advantage > price + 1e-6 * scale).astype(np.float64))
-    found[cells] = share[block]
+    found[groups] = share[block]
     return found
 
 

@@ -29,7 +29,7 @@ ROUNDS, SETTLED = 25, 0.05  # of strengths and centres in turn at most, and when
 
 @dataclass(frozen=True, eq=False)
 class Tree(ReadOnly):
-    """Groups of groups. nodes[l] (G,) is the node of every cell on level l, the last level are the cells themselves;
+    """Groups of groups. nodes[l] (G,) is the node of every group on level l, the last level are the groups themselves;
     parents[l] (nodes of level l,) the node above on level l - 1, where level -1 is everybody.
     """
 
@@ -38,24 +38,24 @@ class Tree(ReadOnly):
 
     @classmethod
     def of(cls, factors: IntArray) -> tuple[Tree, IntArray, IntArray]:
-        """Return the tree of factors (N, F), the cell of every arm (N,), and the factors of every cell (G, F)."""
+        """Return the tree of factors (N, F), the group of every arm (N,), and the factors of every group (G, F)."""
         count, depth = factors.shape
         if depth == 0:
             return cls((), ()), np.zeros(count, dtype=np.int64), np.zeros((1, 0), dtype=np.int64)
-        cells, cell_of = np.unique(factors, axis=0, return_inverse=True)
+        groups, group_of = np.unique(factors, axis=0, return_inverse=True)
         nodes, parents = [], []
-        above = np.zeros(len(cells), dtype=np.int64)
+        above = np.zeros(len(groups), dtype=np.int64)
         for level in range(1, depth + 1):
-            _, first, node = np.unique(cells[:, :level], axis=0, return_index=True, return_inverse=True)
+            _, first, node = np.unique(groups[:, :level], axis=0, return_index=True, return_inverse=True)
             node = node.reshape(-1)
             nodes.append(frozen(node))
             parents.append(frozen(above[first]))
             above = node
-        return cls(tuple(nodes), tuple(parents)), np.asarray(cell_of.reshape(-1)), cells
+        return cls(tuple(nodes), tuple(parents)), np.asarray(group_of.reshape(-1)), groups
 
 
 @dataclass(frozen=True, eq=False)
-class Shrunk(ReadOnly):
+class Shrinkage(ReadOnly):
     """Kernels (G, S, 2, S), those of everybody (S, 2, S), strengths by level (L, S, 2), and rows never seen (S, 2)."""
 
     kernels: FloatArray
@@ -64,7 +64,7 @@ class Shrunk(ReadOnly):
     unseen: BoolArray
 
 
-def pooled_rows(counts: FloatArray) -> tuple[FloatArray, BoolArray]:
+def pool_rows(counts: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Return the kernel (S, 2, S) of counts (S, 2, S), and the rows that were never seen (S, 2).
 
     One visit's worth of evenness is added, so that what was not seen yet is not impossible. Of a row that was never seen
@@ -105,7 +105,7 @@ def _ladder(counts: FloatArray, centre: FloatArray) -> FloatArray:
     return np.stack([_likelihood(counts, centre, np.full(counts.shape[1:3], m)) for m in tried])
 
 
-def drawn_strengths(counts: FloatArray, centre: FloatArray, rng: np.random.Generator) -> FloatArray:
+def draw_strengths(counts: FloatArray, centre: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Return strengths (S, 2) drawn from their likelihood, with a prior that is uniform in 1 / sqrt(m)."""
     tried = np.linspace(WEAKEST, STRONGEST, RUNGS)
     likely = _ladder(counts, centre) - 0.5 * np.log(2.0) * tried[:, np.newaxis, np.newaxis]
@@ -119,22 +119,22 @@ def _likelihood(counts: FloatArray, centre: FloatArray, m: FloatArray) -> FloatA
     """Return L(m) of every state and action, (S, 2), at strengths m (S, 2)."""
     known, visits = centre > 0, counts.sum(axis=3)
     prior = np.maximum(m[..., np.newaxis] * centre, FAINT)
-    cells = gammaln(np.where(known, prior + counts, 1.0)) - gammaln(np.where(known, prior, 1.0))
-    rows = gammaln(m) - gammaln(m + visits) + cells.sum(axis=3)
+    groups = gammaln(np.where(known, prior + counts, 1.0)) - gammaln(np.where(known, prior, 1.0))
+    rows = gammaln(m) - gammaln(m + visits) + groups.sum(axis=3)
     return np.asarray(np.where(visits > 0, rows, 0.0).sum(axis=0))
 
 
-def shrunk(counts: FloatArray, tree: Tree) -> Shrunk:
-    """Return the kernels of cells with counts (G, S, 2, S), which need not be whole."""
+def shrink(counts: FloatArray, tree: Tree) -> Shrinkage:
+    """Return the kernels of groups with counts (G, S, 2, S), which need not be whole."""
     strength, told = solved(counts, tree)
-    pooled, unseen = pooled_rows(told[0])
+    pooled, unseen = pool_rows(told[0])
     rows = pooled[np.newaxis]
     for own, parent, m in zip(told[1:], tree.parents, strength, strict=True):
         rows = posterior(own, m[..., np.newaxis] * rows[parent], rows[parent])
     if tree.nodes:
         rows = rows[tree.nodes[-1]]
     table = np.stack(strength) if strength else np.zeros((0, *pooled.shape[:2]))
-    return Shrunk(frozen(rows / rows.sum(axis=3, keepdims=True)), frozen(pooled), frozen(table), frozen(unseen))
+    return Shrinkage(frozen(rows / rows.sum(axis=3, keepdims=True)), frozen(pooled), frozen(table), frozen(unseen))
 
 
 def solved(counts: FloatArray, tree: Tree) -> tuple[list[FloatArray], list[FloatArray]]:
@@ -144,8 +144,8 @@ def solved(counts: FloatArray, tree: Tree) -> tuple[list[FloatArray], list[Float
     """
     strength: list[FloatArray] = [np.full(counts.shape[1:3], np.inf) for _ in tree.nodes]
     for _ in range(ROUNDS):
-        told, before = told_by(counts, strength, tree), strength
-        rows, strength = pooled_rows(told[0])[0][np.newaxis], []
+        told, before = collect_evidence(counts, strength, tree), strength
+        rows, strength = pool_rows(told[0])[0][np.newaxis], []
         for own, parent in zip(told[1:], tree.parents, strict=True):
             near = before[len(strength)] if np.isfinite(before[len(strength)]).all() else None
             m = strengths(own, rows[parent], near) if parent.size > 1 else np.zeros(own.shape[1:3])
@@ -153,11 +153,11 @@ def solved(counts: FloatArray, tree: Tree) -> tuple[list[FloatArray], list[Float
             strength.append(m)
         if all(np.allclose(np.log1p(a), np.log1p(b), rtol=0, atol=SETTLED) for a, b in zip(strength, before, strict=True)):
             break
-    return strength, told_by(counts, strength, tree)
+    return strength, collect_evidence(counts, strength, tree)
 
 
-def told_by(counts: FloatArray, strength: list[FloatArray], tree: Tree) -> list[FloatArray]:
-    """Return what the nodes of every level tell (nodes, S, 2, S), everybody (S, 2, S) first and the cells' counts last.
+def collect_evidence(counts: FloatArray, strength: list[FloatArray], tree: Tree) -> list[FloatArray]:
+    """Return what the nodes of every level tell (nodes, S, 2, S), everybody (S, 2, S) first and the groups' counts last.
 
     n visits of a group tell n m / (n + m) of its parent: at most m, because the group is a draw around it.
     """

@@ -91,10 +91,10 @@ def homogeneity(row: IntArray, part: IntArray, outcome: IntArray, least: int = 1
     parts = np.bincount(row_of)
     freedom = int(((parts - 1) * ((whole > 0).sum(axis=1) - 1)).sum())
     test = Test(statistic(outcome), freedom, int(table[parts[row_of] > 1].sum()))
-    return by_lot(test, statistic, row_of[where], outcome)
+    return permute(test, statistic, row_of[where], outcome)
 
 
-def by_lot(test: Test, statistic: Callable[[IntArray], float], row: IntArray, outcome: IntArray) -> Test:
+def permute(test: Test, statistic: Callable[[IntArray], float], row: IntArray, outcome: IntArray) -> Test:
     """Return a test with its p by permutation of the outcomes (M,) within rows (M,), where records are few and it matters.
 
     G of sparse tables is not chi-square, and often larger (Agresti 2013, Section 3.2.3); permutations are exact.

@@ -14,19 +14,19 @@ from rmab.errors import FileError, ModelError
 from rmab.estimation.counting import counted
 from rmab.estimation.fit import Fit, fields_of
 from rmab.estimation.rewards import Pay
-from rmab.estimation.shrinkage import Shrunk, Tree
-from rmab.estimation.standing import Standing
-from rmab.logs.faults import Fault
+from rmab.estimation.shrinkage import Shrinkage, Tree
+from rmab.estimation.situation import Situation
+from rmab.logs.findings import Note
 from rmab.logs.log import Log
 from rmab.logs.periods import Periods
 
 KIND, VERSION = "rmab fit", 1
-SMALL = {"arm_of": np.int32, "period": np.int32, "state": np.int16, "action": np.int8, "cell_of": np.int32}
-WORDS = ("arms", "state_names", "cells")
+SMALL = {"arm_of": np.int32, "period": np.int32, "state": np.int16, "action": np.int8, "group_of": np.int32}
+WORDS = ("arms", "state_names", "groups")
 ROWS = ("kernels", "pooled", "strength", "unseen")
 STANDING = ("belief", "state", "seen_before", "streak", "acted_before", "never", "unseen_for")
 REQUIRED = {
-    "version", "words", "arm_of", "period", "state", "action", "factor_of", "cell_of", "depth", "present", "pay",
+    "version", "words", "arm_of", "period", "state", "action", "factor_of", "group_of", "depth", "present", "pay",
     *WORDS, *ROWS, *(f"now_{name}" for name in STANDING),
 }  # fmt: skip
 
@@ -35,11 +35,11 @@ def save_fit(fitted: Fit, path: str | os.PathLike[str]) -> None:
     """Write a model to one file; FileError if it cannot be written."""
     log = fitted.log
     fields: dict[str, Any] = {"version": VERSION}
-    fields |= {"arms": np.array(log.arms), "state_names": np.array(log.state_names), "cells": np.array(fitted.cells)}
+    fields |= {"arms": np.array(log.arms), "state_names": np.array(log.state_names), "groups": np.array(fitted.groups)}
     fields |= {name: getattr(log, name) for name in ("arm_of", "period", "state", "action", "factor_of", "reward")}
     fields |= {name: getattr(fitted.rows, name) for name in ROWS}
-    fields |= {f"now_{name}": getattr(fitted.standing, name) for name in STANDING}
-    fields |= {"cell_of": fitted.cell_of, "present": fitted.present, "pay": fitted.pay.table}
+    fields |= {f"now_{name}": getattr(fitted.situation, name) for name in STANDING}
+    fields |= {"group_of": fitted.group_of, "present": fitted.present, "pay": fitted.pay.table}
     fields |= {f"node_{k}": node for k, node in enumerate(fitted.tree.nodes)}
     fields |= {f"parent_{k}": parent for k, parent in enumerate(fitted.tree.parents)}
     fields |= {"depth": len(fitted.tree.nodes), "words": json.dumps(_words(fitted))}
@@ -50,7 +50,7 @@ def save_fit(fitted: Fit, path: str | os.PathLike[str]) -> None:
 
 def _words(fitted: Fit) -> dict[str, Any]:
     """Return what is no array, as JSON can keep it."""
-    log, pay, now = fitted.log, fitted.pay, fitted.standing
+    log, pay, now = fitted.log, fitted.pay, fitted.situation
     return {
         "periods": fields_of(log.periods),
         "factors": log.factors,
@@ -100,17 +100,17 @@ def _rebuilt(fields: dict[str, Any]) -> Fit:
     pay = words["pay"] | {"notes": tuple(words["pay"]["notes"])}
     return Fit(
         log=log,
-        cells=text["cells"],
-        cell_of=whole["cell_of"],
+        groups=text["groups"],
+        group_of=whole["group_of"],
         tree=Tree(nodes, parents),
-        counts=frozen(counted(log, whole["cell_of"], len(text["cells"]))),
-        rows=Shrunk(**known, strength=frozen(strength)),
+        counts=frozen(counted(log, whole["group_of"], len(text["groups"]))),
+        rows=Shrinkage(**known, strength=frozen(strength)),
         pay=Pay(frozen(np.asarray(fields["pay"], dtype=np.float64)), **pay),
-        standing=Standing(**words["now"], **places),
+        situation=Situation(**words["now"], **places),
         present=whole["present"],
         notes=_faults(words["notes"]),
     )
 
 
-def _faults(found: list[dict[str, Any]]) -> tuple[Fault, ...]:
-    return tuple(Fault(one["what"], tuple(one["at"]), one["unit"]) for one in found)
+def _faults(found: list[dict[str, Any]]) -> tuple[Note, ...]:
+    return tuple(Note(one["what"], tuple(one["at"]), one["unit"]) for one in found)

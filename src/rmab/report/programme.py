@@ -15,10 +15,10 @@ import numpy as np
 import rmab
 from rmab.common.files import write_atomically
 from rmab.decisions.reach import Reach, reach_of
-from rmab.decisions.weekly import WeeklyList
+from rmab.decisions.weekly import Decision
 from rmab.errors import FileError, RmabError
 from rmab.estimation.checks import Check
-from rmab.estimation.effects import Effect, effects_of
+from rmab.estimation.effects import Effect, estimate_effects
 from rmab.estimation.evaluation import Estimate, Evaluation
 from rmab.estimation.fit import Fit
 from rmab.estimation.significance import FINE
@@ -34,7 +34,7 @@ AGAINST = {
 
 
 def write_programme_report(
-    fit: Fit, calls: WeeklyList, found: Evaluation, checks: list[Check], path: str | os.PathLike[str]
+    fit: Fit, calls: Decision, found: Evaluation, checks: list[Check], path: str | os.PathLike[str]
 ) -> tuple[Path, ...]:
     """Write the page to a path, and its figures as PNG into a folder beside it; return all files."""
     missing = [name for name in ("jinja2", "matplotlib") if importlib.util.find_spec(name) is None]
@@ -43,7 +43,7 @@ def write_programme_report(
     from rmab.report.programme_figures import draw_programme  # noqa: PLC0415
 
     page = Path(path)
-    effects, reached = effects_of(fit), reach_of(calls)
+    effects, reached = estimate_effects(fit), reach_of(calls)
     folder = page.with_name(f"{page.stem}-figures")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def write_programme_report(
 
 
 def render_programme(
-    fit: Fit, calls: WeeklyList, found: Evaluation, checks: list[Check], effects: list[Effect], reached: list[Reach]
+    fit: Fit, calls: Decision, found: Evaluation, checks: list[Check], effects: list[Effect], reached: list[Reach]
 ) -> str:
     """Return the page as HTML."""
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415
@@ -109,7 +109,7 @@ def _many(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-def headline(fit: Fit, calls: WeeklyList, found: Evaluation) -> list[str]:
+def headline(fit: Fit, calls: Decision, found: Evaluation) -> list[str]:
     """Return three plain sentences: against rotation, against nothing, and the list."""
     word, per = fit.log.word, fit.log.periods.unit
     over, alone = found.sentences()[:2]
@@ -188,7 +188,7 @@ def _unseen(effects: list[Effect]) -> list[str]:
     return [one.group for one in effects if not np.isfinite(one.value)]
 
 
-def _reached(reached: list[Reach], calls: WeeklyList) -> list[dict[str, Any]]:
+def _reached(reached: list[Reach], calls: Decision) -> list[dict[str, Any]]:
     arms, now = sum(one.arms for one in reached), max(int(calls.active.sum()), 1)
     most = max(max(one.arms / arms, one.now / now) for one in reached)
     return [

@@ -8,14 +8,14 @@ from rmab.common.arrays import FloatArray
 from rmab.common.words import many
 from rmab.decisions.selection import INDEX, NOT, TIE, Choice, Wish
 from rmab.estimation.fit import Fit
-from rmab.logs.faults import listed, quoted
+from rmab.logs.findings import list_some, quote
 
 
 def notes_of(fit: Fit, index: FloatArray, choice: Choice, wish: Wish, *, asked: bool) -> list[str]:
     """Return what a reader of the list should know."""
     unit, told = fit.pay.unit, []
-    here = fit.standing.belief[fit.present].sum(axis=0) > 0
-    blind = [quoted(fit.log.state_names[s]) for s in np.flatnonzero(fit.rows.unseen.any(axis=1) & here)]
+    here = fit.situation.belief[fit.present].sum(axis=0) > 0
+    blind = [quote(fit.log.state_names[s]) for s in np.flatnonzero(fit.rows.unseen.any(axis=1) & here)]
     used = int((choice.why != NOT).sum())
     if used < wish.budget:
         helped = bool((index[choice.why == NOT] > TIE * max(float(np.abs(index).max()), 1e-300)).any())
@@ -23,7 +23,7 @@ def notes_of(fit: Fit, index: FloatArray, choice: Choice, wish: Wish, *, asked: 
         why = "caps and must_not leave no more" if helped else f"{fit.log.a_word} is not {sure} to help anybody else"
         told.append(f"{used} of {wish.budget} places are used: {why}")
     if blind:
-        told.append(f"what {fit.log.a_word} changes in {listed(blind)} was never seen, and is taken to be nothing")
+        told.append(f"what {fit.log.a_word} changes in {list_some(blind)} was never seen, and is taken to be nothing")
     if asked and not wish.lots:
         told.append(f"the random share of {wish.budget} places is less than half a place: nobody is drawn")
     told += _tied(index, choice, wish)
