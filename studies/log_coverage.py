@@ -81,9 +81,9 @@ def true_rule_value(fitted: Any, truth: np.ndarray, options: argparse.Namespace,
     """Return what the records of the log would really have brought under the plans that the check was made of."""
     halves, moves = Halves(fitted, options.budget, options.horizon, number), fitted.log.transitions
     place = (halves.half[moves.arm], fitted.group_of[moves.arm], moves.state)
-    wanted, told = halves.wanted[place], halves.told[place]
+    wanted, covered = halves.wanted[place], halves.covered[place]
     ahead = truth[moves.arm, moves.state][:, :, fitted.pay.goal]
-    return float(((1 - wanted) * ahead[:, 0] + wanted * ahead[:, 1])[told].mean())
+    return float(((1 - wanted) * ahead[:, 0] + wanted * ahead[:, 1])[covered].mean())
 
 
 def summary(lines: list[dict[str, Any]]) -> str:

@@ -72,7 +72,7 @@ def crossed(fitted: Any, world: World, number: int) -> float:
     """Return how much better plans of one half of the arms look in its model than in that of the other half."""
     rng, resampler, more = np.random.default_rng((number, 4)), Resampler(fitted), []
     for k in range(SPLITS):
-        half = rng.permutation(len(fitted.log.arms)) % 2
+        half = rng.permutation(len(fitted.roster.ids)) % 2
         models = [np.asarray(shrink(resampler.counts((half == h).astype(float)), fitted.tree).kernels) for h in (0, 1)]
         for own, other in (models, models[::-1]):
             policy = world.policy(own)

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.csv
 import pytest
+from rmab.decisions.selection import FLOOR, shuffled
+from rmab.decisions.weekly import ranked
 
 import rmab
 from logs import HEADER, mothers, read, table
-from rmab.data import Fit, Decision, decide
+from rmab.data import Decision, Fit, decide
 from rmab.decisions.reasons import ordinal
-from rmab.decisions.selection import FLOOR, shuffled
-from rmab.decisions.weekly import ranked
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +133,7 @@ def test_a_learned_reward_is_told_in_its_own_unit() -> None:
             rows.append((f"n{n}", week, f"s{state}", called, 2.0 * state))
             state = int(rng.random() < (0.7 if called else 0.2))
     fitted = rmab.data.fit(read(table(*rows, names=HEADER + ",pay"), reward="pay"))
-    assert re.search(
-        r"raises what next week is expected to bring from 0\.\d+ to 1\.\d+", decide(fitted, 5).rows()[0].reason
-    )
+    assert re.search(r"raises what next week is expected to bring from 0\.\d+ to 1\.\d+", decide(fitted, 5).rows()[0].reason)
 
 
 def test_words_have_their_article_and_last_week_is_told_as_such() -> None:

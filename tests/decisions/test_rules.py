@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from rmab.decisions.selection import INDEX, LOT, MUST, NOT, Cap, Wish, chosen, shuffled
+from rmab.decisions.weekly import ranked
 from scipy.optimize import linprog
 
 import rmab
 from logs import mothers
-from rmab.data import Fit, Decision, decide
-from rmab.decisions.selection import INDEX, LOT, MUST, NOT, Cap, Wish, chosen, shuffled
-from rmab.decisions.weekly import ranked
+from rmab.data import Decision, Fit, decide
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +32,7 @@ def test_names_on_and_off_the_list(fitted: Fit, calls: Decision) -> None:
     row = next(one for one in found.rows() if one.id == worst)
     assert row.by == "name"
     assert row.reason.startswith("on the list by name; ")
-    assert decide(fitted, 40, must_not=fitted.ids).notes == (
-        "0 of 40 places are used: caps and must_not leave no more",
-    )
+    assert decide(fitted, 40, must_not=fitted.ids).notes == ("0 of 40 places are used: caps and must_not leave no more",)
 
 
 def test_lots_are_drawn_among_the_others_with_the_chance_that_is_told(fitted: Fit) -> None:

@@ -6,7 +6,7 @@ from scipy.stats import chi2, chi2_contingency
 
 import rmab
 from logs import HEADER, mothers, read, table
-from rmab.data import Check, Fit, run_checks, estimate_effects
+from rmab.data import Check, Fit, estimate_effects, run_checks
 from rmab.estimation.resampling import interval
 from rmab.estimation.significance import calibration_error, homogeneity
 

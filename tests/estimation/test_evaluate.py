@@ -8,7 +8,7 @@ import pytest
 import rmab
 from logs import HEADER, mothers, read, table
 from rmab.data import Evaluation, Fit, evaluate
-from rmab.estimation.modelfree import Halves, split_halves, model_free, rule_of
+from rmab.estimation.modelfree import Halves, model_free, rule_of, split_halves
 from rmab.estimation.resampling import Resampler
 from rmab.estimation.shrinkage import shrink
 from rmab.estimation.values import World
@@ -68,7 +68,7 @@ def test_an_evaluation_has_everything_and_the_same_again(fitted: Fit, found: Eva
         assert one.value == pytest.approx(found.plan.value - found.baselines[name].value)
     assert found.benefits["nothing"].low > 0
     assert found.knowledge >= 0
-    assert found.luck > 0
+    assert found.noise > 0
     again = evaluate(fitted, 25, horizon=12, replicates=40)
     assert again.fields() == found.fields()
     assert evaluate(fitted, 25, horizon=12, replicates=40, seed=1).fields() != found.fields()
@@ -101,7 +101,7 @@ def test_wrong_arguments_are_refused(fitted: Fit, wrong: dict[str, object]) -> N
 def test_draws_scatter_around_the_fit_and_are_distributions(fitted: Fit) -> None:
     resampler, rng = Resampler(fitted), np.random.default_rng(0)
     assert np.allclose(resampler.counts(np.ones(300)), fitted.counts)
-    draws = np.stack([resampler.drawn(rng) for _ in range(200)])
+    draws = np.stack([resampler.draw(rng) for _ in range(200)])
     assert np.allclose(draws.sum(axis=4), 1)
     visits = fitted.counts.sum(axis=3)
     large = visits > 200

@@ -27,7 +27,7 @@ def test_counts_equal_a_groupby_of_pandas() -> None:
     both = both[both.called != ""]
     expected = both.groupby(["age", "district", "state", "called", "state_after"]).size()
     assert expected.sum() == fitted.counts.sum()
-    names = fitted.log.state_names
+    names = fitted.state_names
     for g, s, a, y in np.ndindex(fitted.counts.shape):
         age, district = fitted.groups[g].split(", ")
         key = (age, district, names[s], "yes" if a else "no", names[y])

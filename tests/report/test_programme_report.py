@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rmab.decisions.reach import reach_of
 
 from browser import Browser, browser
 from logs import mothers
-from rmab.data import Effect, run_checks, estimate_effects, evaluate, decide
-from rmab.decisions.reach import reach_of
+from rmab.data import Effect, decide, estimate_effects, evaluate, run_checks
 from rmab.report import programme_figures
 from rmab.report.programme import render_programme, write_programme_report
 

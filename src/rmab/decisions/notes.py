@@ -4,49 +4,47 @@ from __future__ import annotations
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
 from rmab.common.words import many
-from rmab.decisions.selection import INDEX, NOT, TIE, Choice, Wish
-from rmab.estimation.fit import Fit
+from rmab.decisions.candidates import TIE, Candidates
+from rmab.decisions.rules import INDEX, Choice, Rules
 from rmab.logs.findings import list_some, quote
 
 
-def notes_of(fit: Fit, index: FloatArray, choice: Choice, wish: Wish, *, asked: bool) -> list[str]:
-    """Return what a reader of the list should know."""
-    unit, told = fit.pay.unit, []
-    here = fit.situation.belief[fit.present].sum(axis=0) > 0
-    blind = [quote(fit.log.state_names[s]) for s in np.flatnonzero(fit.rows.unseen.any(axis=1) & here)]
-    used = int((choice.why != NOT).sum())
-    if used < wish.budget:
-        helped = bool((index[choice.why == NOT] > TIE * max(float(np.abs(index).max()), 1e-300)).any())
-        sure = "known" if blind else "expected"
-        why = "caps and must_not leave no more" if helped else f"{fit.log.a_word} is not {sure} to help anybody else"
-        told.append(f"{used} of {wish.budget} places are used: {why}")
-    if blind:
-        told.append(f"what {fit.log.a_word} changes in {list_some(blind)} was never seen, and is taken to be nothing")
-    if asked and not wish.lots:
-        told.append(f"the random share of {wish.budget} places is less than half a place: nobody is drawn")
-    told += _tied(index, choice, wish)
+def write_notes(candidates: Candidates, choice: Choice, rules: Rules, *, random_share: float) -> list[str]:
+    """Return what a reader of the list should know; random_share: the part of the places that was to be drawn."""
+    words, notes = candidates.words, []
+    unseen = [quote(one) for one in candidates.unseen]
+    used = int(choice.listed.sum())
+    if used < rules.budget:
+        helped = bool((~choice.listed & candidates.helped).any())
+        sure = "known" if unseen else "expected"
+        why = "caps and must_not leave no more" if helped else f"{words.an_action} is not {sure} to help anybody else"
+        notes.append(f"{used} of {rules.budget} places are used: {why}")
+    if unseen:
+        notes.append(f"what {words.an_action} changes in {list_some(unseen)} was never seen, and is taken to be nothing")
+    if random_share > 0 and not rules.random:
+        notes.append(f"the random share of {rules.budget} places is less than half a place: nobody is drawn")
+    notes += _ties(candidates, choice, rules)
     if choice.overdue:
-        weeks = -(-choice.overdue // max(wish.budget - wish.lots, 1))
-        told.append(
-            f"floor: {choice.overdue:,} more are overdue; with this budget, everybody's turn comes within "
-            f"{many(weeks, fit.log.periods.unit)} from now"
+        periods = many(-(-choice.overdue // max(rules.budget - rules.random, 1)), words.period)
+        notes.append(
+            f"floor: {choice.overdue:,} more are overdue; with this budget, everybody's turn comes within {periods} from now"
         )
     for label, price in choice.prices.items():
         if price > 0:
-            told.append(f"cap of {label}: one more place there would bring {price:.3g} more {unit}")
-    return told
+            notes.append(f"cap of {label}: one more place there would bring {price:.3g} more {words.unit}")
+    return notes
 
 
-def _tied(index: FloatArray, choice: Choice, wish: Wish) -> list[str]:
-    """Say so where the last places went to some of several arms that are worth the same."""
-    mine = choice.why == INDEX
-    if not mine.any():
+def _ties(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:
+    """Return a note where the last places went to some of several arms that are worth the same."""
+    mine = choice.rule == INDEX
+    if not mine.any() or rules.caps:
         return []
-    near = TIE * max(float(np.abs(index[np.isfinite(index)]).max()), 1e-300)
-    alike = (np.abs(index - index[mine].min()) <= near) & ~wish.barred & np.isin(choice.why, (NOT, INDEX))
+    index = candidates.index
+    alike = np.abs(index - index[mine].min()) <= TIE * candidates.scale
+    alike &= ~rules.must_not & np.isin(choice.rule, ("", INDEX))
     got = int((alike & mine).sum())
-    if got == alike.sum() or wish.caps:
+    if got == alike.sum():
         return []
     return [f"the last {many(got, 'place')} went to some of {int(alike.sum()):,} alike: who has waited longest, then by lot"]

@@ -74,7 +74,9 @@ class Statistics(ReadOnly):
         digits = np.zeros((*shape, 2, DIGITS), dtype=np.int64) if moments is None else np.asarray(moments)
         digits = digits.reshape(*shape, 2, DIGITS) if digits.size == 0 == known.size else digits
         if digits.shape != (*shape, 2, DIGITS) or digits.dtype.kind != "i":
-            raise ModelError(f"moments must be whole numbers of shape {(*shape, 2, DIGITS)}, got {digits.dtype} {digits.shape}")
+            raise ModelError(
+                f"moments must be whole numbers of shape {(*shape, 2, DIGITS)}, got {digits.dtype} {digits.shape}"
+            )
         if digits[known == 0].any():
             raise ModelError("moments: there is a sum of no rewards")
         last = int(np.flatnonzero(known.any(axis=(1, 2, 3))).max(initial=-1)) + 1
@@ -177,7 +179,9 @@ class Statistics(ReadOnly):
         if rewards is None:
             expect(feedback, Trajectory, "feedback")
         elif rewards.ndim != 3:
-            raise ModelError("feedback: rewards that change with the phase cannot be counted by group; count every phase alone")
+            raise ModelError(
+                "feedback: rewards that change with the phase cannot be counted by group; count every phase alone"
+            )
         size = as_integer(states if rewards is None else rewards.shape[1], "states")
         steps, arms = feedback.actions.shape
         group, count = _groups(group_of, groups, arms)
@@ -229,7 +233,10 @@ class Statistics(ReadOnly):
             sizes = [f"{len(one.counts)} groups and {one.counts.shape[1]} states" for one in (self, other)]
             raise ModelError(f"statistics of {sizes[0]} do not go together with those of {sizes[1]}")
         length = max(len(self.numbers), len(other.numbers))
-        numbers, moments = np.zeros((length, *self.counts.shape[:3]), dtype=np.int64), np.zeros((length, *self.moments.shape[1:]), dtype=np.int64)
+        numbers, moments = (
+            np.zeros((length, *self.counts.shape[:3]), dtype=np.int64),
+            np.zeros((length, *self.moments.shape[1:]), dtype=np.int64),
+        )
         for one, factor in ((self, 1), (other, sign)):
             numbers[: len(one.numbers)] += factor * one.numbers
             moments[: len(one.numbers)] += factor * one.moments

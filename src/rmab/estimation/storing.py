@@ -1,116 +1,98 @@
-"""A fitted model as one file: its arrays by name, with the records that it was fitted to."""
+"""A model as fields, flat arrays and text by name; what is neither is one text of JSON."""
 
 from __future__ import annotations
 
 import json
-import os
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import frozen
-from rmab.common.files import read_fields, write_fields
-from rmab.errors import FileError, ModelError
-from rmab.estimation.counting import counted
-from rmab.estimation.fit import Fit, fields_of
+from rmab.common.parsing import parsed_json
+from rmab.common.storage import Fields
+from rmab.errors import ModelError
+from rmab.estimation.fit import Fit
 from rmab.estimation.rewards import Pay
 from rmab.estimation.shrinkage import Shrinkage, Tree
-from rmab.estimation.situation import Situation
+from rmab.estimation.situation import TIMES, Situation
+from rmab.estimation.statistics import Statistics
 from rmab.logs.findings import Note
 from rmab.logs.log import Log
 from rmab.logs.periods import Periods
+from rmab.logs.roster import Roster
+from rmab.logs.words import Words
 
-KIND, VERSION = "rmab fit", 1
-SMALL = {"arm_of": np.int32, "period": np.int32, "state": np.int16, "action": np.int8, "group_of": np.int32}
-WORDS = ("arms", "state_names", "groups")
+RECORDS = {"arm_of": np.int32, "period": np.int32, "state": np.int16, "action": np.int8, "reward": np.float64}
 ROWS = ("kernels", "pooled", "strength", "unseen")
-STANDING = ("belief", "state", "seen_before", "streak", "acted_before", "never", "unseen_for")
-REQUIRED = {
-    "version", "words", "arm_of", "period", "state", "action", "factor_of", "group_of", "depth", "present", "pay",
-    *WORDS, *ROWS, *(f"now_{name}" for name in STANDING),
-}  # fmt: skip
+TABLES = ("counts", "numbers", "moments")
 
 
-def save_fit(fitted: Fit, path: str | os.PathLike[str]) -> None:
-    """Write a model to one file; FileError if it cannot be written."""
-    log = fitted.log
-    fields: dict[str, Any] = {"version": VERSION}
-    fields |= {"arms": np.array(log.arms), "state_names": np.array(log.state_names), "groups": np.array(fitted.groups)}
-    fields |= {name: getattr(log, name) for name in ("arm_of", "period", "state", "action", "factor_of", "reward")}
-    fields |= {name: getattr(fitted.rows, name) for name in ROWS}
-    fields |= {f"now_{name}": getattr(fitted.situation, name) for name in STANDING}
-    fields |= {"group_of": fitted.group_of, "present": fitted.present, "pay": fitted.pay.table}
-    fields |= {f"node_{k}": node for k, node in enumerate(fitted.tree.nodes)}
-    fields |= {f"parent_{k}": parent for k, parent in enumerate(fitted.tree.parents)}
-    fields |= {"depth": len(fitted.tree.nodes), "words": json.dumps(_words(fitted))}
-    for name, kind in SMALL.items():
-        fields[name] = fields[name].astype(kind)
-    write_fields(path, KIND, fields)
-
-
-def _words(fitted: Fit) -> dict[str, Any]:
-    """Return what is no array, as JSON can keep it."""
-    log, pay, now = fitted.log, fitted.pay, fitted.situation
-    return {
-        "periods": fields_of(log.periods),
-        "factors": log.factors,
-        "ordered": log.ordered,
-        "word": log.word,
-        "log_notes": [fields_of(one) for one in log.notes],
-        "notes": [fields_of(one) for one in fitted.notes],
-        "pay": {"unit": pay.unit, "goal": pay.goal, "kind": pay.kind, "notes": pay.notes},
-        "now": {"period": now.period, "label": now.label},
+def pack_fit(fitted: Fit) -> Fields:
+    """Return a model as fields; of one with a log the records, else its statistics."""
+    log, now, pay, roster = fitted.log, fitted.situation, fitted.pay, fitted.roster
+    fields: Fields = {"arms": roster.ids, "state_names": fitted.state_names, "groups": fitted.groups}
+    fields |= {"factor_of": roster.factor_of, "group_of": fitted.group_of, "tree": fitted.tree.nodes, "pay": pay.table}
+    fields |= {"present": fitted.present, **{name: getattr(fitted.rows, name) for name in ROWS}}
+    fields |= {f"now_{name}": getattr(now, name) for name in ("belief", *TIMES)}
+    words: dict[str, Any] = {
+        "factors": roster.factors,
+        "words": asdict(fitted.words),
+        "notes": [asdict(one) for one in fitted.notes],
     }
+    words["pay"] = {
+        "unit": pay.unit,
+        "goal": pay.goal,
+        "kind": pay.kind,
+        "counts_periods": pay.counts_periods,
+        "notes": pay.notes,
+    }
+    words["now"] = {"period": now.period, "label": now.label}
+    if log is None:
+        fields |= {name: getattr(fitted.statistics, name) for name in TABLES}
+    else:
+        earned = {name: getattr(log, name) for name in RECORDS}
+        fields |= {name: value.astype(RECORDS[name]) for name, value in earned.items() if value is not None}
+        words["log"] = {"periods": asdict(log.periods), "ordered": log.ordered, "word": log.word}
+        words["log"]["notes"] = [asdict(one) for one in log.notes]
+    return fields | {"words": json.dumps(words)}
 
 
-def load_fit(path: str | os.PathLike[str]) -> Fit:
-    """Read a model that `save_fit` wrote; FileError if the file is none."""
-    fields = read_fields(path, KIND, REQUIRED, {"reward"}, prefix="")
+def unpack_fit(fields: Fields) -> Fit:
+    """Return the model of such fields, checked as on construction; ModelError where they form none."""
     try:
-        if fields["version"] != VERSION:
-            raise ModelError(f"it was written by another version ({fields['version']}); fit the log again")
-        return _rebuilt(fields)
-    except (ModelError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise FileError(f"{path}: not a whole model ({error!s:.200})") from error
+        return _build(fields, parsed_json(fields["words"]))
+    except ModelError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise ModelError(f"not a whole model ({type(error).__name__}: {error!s:.200})") from error
 
 
-def _rebuilt(fields: dict[str, Any]) -> Fit:
-    words = json.loads(fields["words"])
-    text = {name: tuple(str(one) for one in np.asarray(fields[name])) for name in WORDS}
-    whole = {name: frozen(np.asarray(fields[name], dtype=np.int64)) for name in (*SMALL, "factor_of", "present")}
-    factors = {name: tuple(values) for name, values in words["factors"].items()}
-    whole["factor_of"] = frozen(whole["factor_of"].reshape(len(text["arms"]), len(factors)))
-    earned = fields.get("reward")
-    log = Log(
-        arms=text["arms"],
-        state_names=text["state_names"],
-        periods=Periods(**words["periods"]),
-        **{name: whole[name] for name in ("arm_of", "period", "state", "action", "factor_of")},
-        reward=None if earned is None else frozen(np.asarray(earned, dtype=np.float64)),
-        factors=factors,
-        ordered=words["ordered"],
-        word=words["word"],
-        notes=_faults(words["log_notes"]),
-    )
-    depth = range(int(fields["depth"]))
-    nodes, parents = (tuple(frozen(np.asarray(fields[f"{one}_{k}"])) for k in depth) for one in ("node", "parent"))
-    strength = np.asarray(fields["strength"], dtype=np.float64).reshape(len(nodes), len(text["state_names"]), 2)
-    known = {name: frozen(np.asarray(fields[name])) for name in ("kernels", "pooled", "unseen")}
-    places: dict[str, Any] = {name: frozen(np.asarray(fields[f"now_{name}"])) for name in STANDING}
-    pay = words["pay"] | {"notes": tuple(words["pay"]["notes"])}
+def _build(fields: Fields, words: dict[str, Any]) -> Fit:
+    arms, names, groups = (tuple(str(one) for one in fields[name]) for name in ("arms", "state_names", "groups"))
+    factors = {str(name): tuple(str(one) for one in values) for name, values in words["factors"].items()}
+    roster, log = Roster(arms, factors, fields["factor_of"]), None
+    if "log" in words:
+        records = {name: np.asarray(fields[name]) if name in fields else None for name in RECORDS}
+        more = words["log"] | {"periods": Periods(**words["log"]["periods"]), "notes": _notes(words["log"]["notes"])}
+        log = Log(arms=arms, state_names=names, factors=factors, factor_of=roster.factor_of, **records, **more)
     return Fit(
+        roster=roster,
+        state_names=names,
+        words=Words(**words["words"]),
+        groups=groups,
+        group_of=fields["group_of"],
+        tree=Tree(np.reshape(fields["tree"], (-1, len(groups)))),
+        statistics=Statistics(*(fields[name] for name in TABLES))
+        if log is None
+        else Statistics.from_log(log, fields["group_of"], len(groups)),
+        rows=Shrinkage(*(fields[name] for name in ROWS)),
+        pay=Pay(fields["pay"], **words["pay"] | {"notes": tuple(words["pay"]["notes"])}),
+        situation=Situation(**words["now"], **{name: fields[f"now_{name}"] for name in ("belief", *TIMES)}),
+        present=fields["present"],
+        notes=_notes(words["notes"]),
         log=log,
-        groups=text["groups"],
-        group_of=whole["group_of"],
-        tree=Tree(nodes, parents),
-        counts=frozen(counted(log, whole["group_of"], len(text["groups"]))),
-        rows=Shrinkage(**known, strength=frozen(strength)),
-        pay=Pay(frozen(np.asarray(fields["pay"], dtype=np.float64)), **pay),
-        situation=Situation(**words["now"], **places),
-        present=whole["present"],
-        notes=_faults(words["notes"]),
     )
 
 
-def _faults(found: list[dict[str, Any]]) -> tuple[Note, ...]:
+def _notes(found: list[dict[str, Any]]) -> tuple[Note, ...]:
     return tuple(Note(one["what"], tuple(one["at"]), one["unit"]) for one in found)

@@ -53,7 +53,7 @@ class World(ReadOnly):
         belief = np.asarray(fitted.situation.belief[present])
         reward = np.asarray(fitted.pay.table[groups])
         fields = (frozen(belief), frozen(group.reshape(-1)), frozen(reward), budget, horizon, frozen(turn), frozen(rate))
-        return cls(fitted.log.state_names, *fields)
+        return cls(fitted.state_names, *fields)
 
     @property
     def pays(self) -> FloatArray:

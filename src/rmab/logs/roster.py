@@ -71,7 +71,11 @@ class Roster(ReadOnly):
 
     def members(self, label: str, what: str) -> tuple[str, BoolArray]:
         """Return the full label and the members (N,) of a group that is called 'north' or 'district=north'."""
-        levels = [(f, k, f"{name}={value}") for f, (name, values) in enumerate(self.factors.items()) for k, value in enumerate(values)]
+        levels = [
+            (f, k, f"{name}={value}")
+            for f, (name, values) in enumerate(self.factors.items())
+            for k, value in enumerate(values)
+        ]
         fits = [(f, k, full) for f, k, full in levels if label in (full, full.partition("=")[2])]
         if len(fits) != 1:
             there = list_some([full for _, _, full in levels], 20) or "none; name columns with groups=[...]"
