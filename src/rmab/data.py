@@ -12,18 +12,39 @@ from rmab.common.extras import require
 
 require("log", "rmab.data")
 
-from rmab.decisions.candidates import Candidates as Candidates
-from rmab.decisions.decision import Decision as Decision
-from rmab.decisions.rules import Draft as Draft
-from rmab.decisions.sources import decide as decide
-from rmab.estimation.checks import Check as Check, run_checks as run_checks
-from rmab.estimation.effects import Effect as Effect, estimate_effects as estimate_effects
-from rmab.estimation.evaluation import Evaluation as Evaluation, evaluate as evaluate
-from rmab.estimation.fit import Fit as Fit, fit as fit, fit_statistics as fit_statistics
-from rmab.estimation.statistics import Statistics as Statistics
-from rmab.logs.example import Truth as Truth, example_log as example_log, example_truth as example_truth
-from rmab.logs.log import Log as Log
-from rmab.logs.reading import read_log as read_log
-from rmab.logs.words import Words as Words
+from rmab.decisions.candidates import Candidates
+from rmab.decisions.deciding import decide
+from rmab.decisions.decision import Decision
+from rmab.decisions.rules import Draft
+from rmab.estimation.checks import Check, run_checks
+from rmab.estimation.effects import Effect, estimate_effects
+from rmab.estimation.evaluation import Evaluation, evaluate
+from rmab.estimation.fit import Fit, fit, fit_statistics
+from rmab.estimation.statistics import Statistics
+from rmab.logs.example import Truth, example_log, example_truth
+from rmab.logs.log import Log
+from rmab.logs.reading import read_log
+from rmab.logs.words import Words
 
-__all__ = [name for name in dir() if not name.startswith("_") and name != "require"]
+__all__ = [
+    "Candidates",
+    "Check",
+    "Decision",
+    "Draft",
+    "Effect",
+    "Evaluation",
+    "Fit",
+    "Log",
+    "Statistics",
+    "Truth",
+    "Words",
+    "decide",
+    "estimate_effects",
+    "evaluate",
+    "example_log",
+    "example_truth",
+    "fit",
+    "fit_statistics",
+    "read_log",
+    "run_checks",
+]

@@ -68,7 +68,7 @@ def reported(
     quiet: bool = False,
 ) -> None:
     """Write the report of a fit to a path, and its figures beside it; say where they are, unless quiet."""
-    from rmab.decisions.sources import decide
+    from rmab.data import decide
     from rmab.estimation.checks import run_checks
     from rmab.report.programme import write_programme_report
 

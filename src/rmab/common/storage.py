@@ -52,6 +52,7 @@ KINDS = {
         "rmab.estimation.fit:Fit",
         "rmab.data.Fit.load, or list whom to act on with `rmab list FILE`",
     ),
+    "rmab decision": Kind("a decision", "rmab.decisions.decision:Decision", "rmab.data.Decision.load"),
     "rmab policy": Kind("an index policy", "rmab.play.policy:IndexPolicy", "rmab.IndexPolicy.load"),
     "rmab policy rolling": Kind("a rolling policy", "rmab.planners.rolling:Rolling", "rmab.planners.Rolling.load"),
     "rmab policy lp-update": Kind("an LP-update policy", "rmab.planners.lp_update:LpUpdate", "rmab.planners.LpUpdate.load"),

@@ -12,7 +12,7 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_indices, as_table
 from rmab.errors import ModelError
 from rmab.logs.roster import Roster
-from rmab.logs.words import Words
+from rmab.logs.words import PLAIN_WORDS, Words
 
 TIE = 1e-9  # of the largest index: what is closer is equal
 LONGEST = 2**31  # periods that can be counted
@@ -60,7 +60,7 @@ class Candidates(ReadOnly):
     never: BoolArray
     details: tuple[str, ...]
     period: str = ""
-    words: Words = Words()
+    words: Words = PLAIN_WORDS
     least: float = 0.0
     unseen: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Candidates(ReadOnly):
         states: Sequence[object] | None = None,
         waited: ArrayLike | None = None,
         period: str = "",
-        words: Words = Words(),
+        words: Words = PLAIN_WORDS,
         least: float = 0.0,
     ) -> Candidates:
         """Return candidates from indices (N,), or from a table of ids and indices; all else may be left out.

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_indices, as_integer, as_share, as_table, expect
-from rmab.common.parsing import parsed_json
+from rmab.common.checks import as_floats, as_indices, as_integer, as_table
+from rmab.common.packing import pack, unpack
 from rmab.common.storage import Fields, Format, Stored
 from rmab.common.words import many
-from rmab.decisions.candidates import Candidates
-from rmab.decisions.caps import Cap
-from rmab.decisions.fairness import Fairness, find_unfairness, write_warnings
-from rmab.decisions.notes import write_notes
-from rmab.decisions.reasons import write_reasons
-from rmab.decisions.rules import Rule, Rules, draw_numbers, fill_places
+from rmab.decisions.fairness import Fairness
 from rmab.errors import FileError, ModelError
-from rmab.logs.findings import list_some, quote
 from rmab.logs.tables import SUFFIXES, write_table
 from rmab.logs.words import Words
 
@@ -84,11 +75,7 @@ class Decision(ReadOnly, Stored):
     [('ann', '1st of 3'), ('cleo', '2nd of 3')]
     """
 
-    FORMAT = Format(
-        "rmab decision",
-        1,
-        {"period", "budget", "arms", "states", "index", "rank", "rule", "probability", "reasons", "words"},
-    )
+    FORMAT = Format("rmab decision", 1, {"arms", "index", "rule"}, prefix="")
 
     period: str
     budget: int
@@ -151,8 +138,8 @@ class Decision(ReadOnly, Stored):
     def save(self, path: str | os.PathLike[str], upcoming: int = 10) -> None:
         """Write the decision to a file, by its suffix; FileError if it cannot be written.
 
-        `.csv` and `.parquet` hold the list for people, and so many who would be next. `.npz` and `.json` hold everything, and
-        `load` reads them.
+        `.csv` and `.parquet` hold the list for people, and so many who would be next. `.npz` and `.json` hold everything,
+        and `load` reads them.
         """
         suffix = Path(path).suffix
         if suffix in SUFFIXES:
@@ -164,26 +151,12 @@ class Decision(ReadOnly, Stored):
 
     def to_fields(self) -> Fields:
         """Return the decision as plain arrays and text by name."""
-        fields = {name: getattr(self, name) for name in sorted(self.FORMAT.required)}
-        more = {"prices": self.prices, "fairness": [asdict(one) for one in self.fairness], "notes": self.notes}
-        return fields | {"words": json.dumps(more | {"words": asdict(self.words)})}
+        return pack(self)
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Decision:
-        """Return the decision of such fields; ModelError where they do not form one."""
-        try:
-            more = parsed_json(fields["words"])
-            text = {name: tuple(str(one) for one in fields[name]) for name in ("arms", "states", "rule", "reasons")}
-            lists: dict[str, Any] = {
-                "fairness": tuple(Fairness(**one) for one in more["fairness"]),
-                "notes": tuple(more["notes"]),
-            }
-            lists |= {"words": Words(**more["words"]), "prices": dict(more["prices"])}
-            return cls(**fields | text | lists)
-        except ModelError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelError(f"not a whole decision ({type(error).__name__}: {error!s:.200})") from error
+        """Return the decision of such fields, checked as on construction; ModelError where they do not form one."""
+        return unpack(cls, fields)
 
     def __repr__(self) -> str:
         label = f", for {self.period}" if self.period else ""
@@ -200,86 +173,3 @@ SCHEMA = pa.schema(
         ("reason", pa.string()),
     ]
 )
-
-
-def decide_candidates(
-    candidates: Candidates,
-    budget: int,
-    *,
-    floor: int | None = None,
-    must: Iterable[str] = (),
-    must_not: Iterable[str] = (),
-    caps: Mapping[str, int] | None = None,
-    random_share: float = 0.0,
-    rules: Iterable[Rule] = (),
-    seed: int = 0,
-) -> Decision:
-    """Return who gets a place; `rmab.data.decide` explains the arguments. ModelError where they cannot be met together."""
-    expect(candidates, Candidates, "candidates")
-    roster, places = candidates.roster, as_integer(budget, "budget")
-    if not 0 <= places <= len(roster.ids):
-        raise ModelError(f"budget must be in 0..{len(roster.ids)} (the number of arms), got {places}")
-    every = 0 if floor is None else as_integer(floor, "floor")
-    if floor is not None and every < 1:
-        raise ModelError(f"floor must be a number of periods, 1 or more, got {every}")
-    forced, excluded = _find_arms(candidates, must, "must"), _find_arms(candidates, must_not, "must_not")
-    if (forced & excluded).any():
-        raise ModelError(
-            f"must and must_not both name {list_some([roster.ids[k] for k in np.flatnonzero(forced & excluded)])}"
-        )
-    share = as_share(random_share, "random_share")
-    limits = _find_caps(candidates, {} if caps is None else caps)
-    kept = Rules(places, forced, excluded, every, int(share * places + 0.5), limits, tuple(rules))
-    draws = draw_numbers(roster.ids, as_integer(seed, "seed"), candidates.period)
-    choice = fill_places(candidates, kept, draws)
-    order = candidates.rank(draws)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(order.size)
-    unfair = find_unfairness(candidates, choice, kept, draws)
-    notes = (*write_notes(candidates, choice, kept, random_share=share), *write_warnings(candidates.words, unfair))
-    return Decision(
-        period=candidates.period,
-        budget=places,
-        arms=roster.ids,
-        states=candidates.states,
-        index=candidates.index,
-        rank=rank,
-        rule=tuple(choice.rule.tolist()),
-        probability=choice.probability,
-        reasons=write_reasons(candidates, choice, rank),
-        prices=choice.prices,
-        fairness=unfair,
-        notes=notes,
-        words=candidates.words,
-    )
-
-
-def _find_arms(candidates: Candidates, ids: Iterable[str], what: str) -> BoolArray:
-    """(N,) the arms that are named; ModelError where one is unknown, or has left."""
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise ModelError(f"{what} must be a list of ids, got {ids!r:.40}")
-    given = [str(one) for one in ids]
-    places = {name: k for k, name in enumerate(candidates.roster.ids)} if given else {}
-    unknown = [one for one in dict.fromkeys(given) if one not in places]
-    if unknown:
-        why = "; some of them are taken to have left (gone_after)" if set(candidates.gone) & set(unknown) else ""
-        raise ModelError(f"{what}: there is no arm {list_some([quote(one) for one in unknown])}{why}")
-    found = np.zeros(len(candidates.roster.ids), dtype=bool)
-    found[[places[one] for one in given]] = True
-    return found
-
-
-def _find_caps(candidates: Candidates, caps: Mapping[str, int]) -> tuple[Cap, ...]:
-    """Return the caps with their members; ModelError where there is no such group."""
-    if not isinstance(caps, Mapping):
-        raise ModelError(f"caps must name groups and how many they get at most, {{'district=north': 20}}, got {caps!r:.40}")
-    found = []
-    for name, most in caps.items():
-        label, members = candidates.roster.members(name, "caps")
-        limit = as_integer(most, f"caps: {name}")
-        if limit < 0:
-            raise ModelError(f"caps: {name} must get 0 or more, got {limit}")
-        found.append(Cap(label, members, limit))
-    if len({one.label for one in found}) < len(found):
-        raise ModelError("caps: a group is named twice")
-    return tuple(found)

@@ -78,7 +78,8 @@ class Draft:
     def take(self, line: IntArray, most: int, taken: BoolArray | None = None) -> IntArray:
         """Return the first `most` of a line of arms that may get a place under the caps, besides those taken (N,)."""
         mine = np.zeros(self.listed.size, dtype=bool) if taken is None else taken
-        free, room, found = self.eligible & ~mine, self.room(mine), []
+        free, room = self.eligible & ~mine, self.room(mine)
+        found: list[int] = []
         for n in line:
             if len(found) >= most:
                 break

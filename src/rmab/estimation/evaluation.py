@@ -202,8 +202,8 @@ def evaluate(
         raise ModelError(f"replicates must be at least {LEAST_DRAWS} and seed at least 0, got {number} and {key}")
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(
-            f"what {fit.words.an_action} brings cannot be told: the log has no state that was seen both with and without one; "
-            "a random share in the lists to come (random_share) would show it"
+            f"what {fit.words.an_action} brings cannot be told: the log has no state that was seen both with and without "
+            "one; a random share in the lists to come (random_share) would show it"
         )
     world, groups = World.of(fit, places, steps), np.unique(fit.group_of[fit.present])
     kernels = np.asarray(fit.kernels[groups])

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly
 from rmab.common.checks import as_floats, as_indices, as_integer, expect
 from rmab.common.forks import cached_property
+from rmab.common.packing import pack, unpack
 from rmab.common.storage import Fields, Format, Stored
 from rmab.common.words import many
 from rmab.errors import ModelError
@@ -22,7 +23,7 @@ from rmab.estimation.statistics import Statistics
 from rmab.logs.findings import Note
 from rmab.logs.log import Log
 from rmab.logs.roster import Roster
-from rmab.logs.words import Words
+from rmab.logs.words import PLAIN_WORDS, Words
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 
@@ -75,13 +76,7 @@ class Fit(ReadOnly, Stored):
     Problem(Arms(200 arms, 3 states, 3 groups), budget 10, horizon 12)
     """
 
-    FORMAT = Format(
-        "rmab fit",
-        2,
-        {"words", "arms", "state_names", "groups", "group_of", "tree", "pay", "present"},
-        prefix="",
-        remedy="fit the log again",
-    )
+    FORMAT = Format("rmab fit", 2, {"roster.ids", "groups", "group_of"}, prefix="", remedy="fit the log again")
 
     roster: Roster
     state_names: tuple[str, ...]
@@ -179,16 +174,12 @@ class Fit(ReadOnly, Stored):
 
     def to_fields(self) -> Fields:
         """Return the model, with the records behind it, as plain arrays and text by name."""
-        from rmab.estimation.storing import pack_fit  # noqa: PLC0415  (it builds fits)
-
-        return pack_fit(self)
+        return pack(self)
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Fit:
-        """Return the model of such fields; ModelError where they do not form one."""
-        from rmab.estimation.storing import unpack_fit  # noqa: PLC0415
-
-        return unpack_fit(fields)
+        """Return the model of such fields, checked as on construction; ModelError where they do not form one."""
+        return unpack(cls, fields)
 
     def __repr__(self) -> str:
         groups = f" in {many(len(self.groups), 'group')}" if len(self.groups) > 1 else ""
@@ -277,7 +268,7 @@ def fit_statistics(
     state_names: Sequence[str] | None = None,
     reward: Mapping[str, float] | None = None,
     waited: ArrayLike | None = None,
-    words: Words = Words(),
+    words: Words = PLAIN_WORDS,
     period: str = "now",
 ) -> Fit:
     """Fit a model to statistics, without a log: of a live programme, for instance, or of runs.
@@ -314,7 +305,8 @@ def fit_statistics(
     --------
     >>> import numpy as np, rmab
     >>> counts = np.array([[[[8, 2], [4, 6]], [[3, 7], [1, 9]]]])
-    >>> found = rmab.data.fit_statistics(rmab.data.Statistics.from_counts(counts), group_of=[0, 0], states=[0, 1], reward={"1": 1})
+    >>> seen = rmab.data.Statistics.from_counts(counts)
+    >>> found = rmab.data.fit_statistics(seen, group_of=[0, 0], states=[0, 1], reward={"1": 1})
     >>> rmab.data.decide(found, budget=1).ids
     ('0',)
     """
@@ -324,7 +316,7 @@ def fit_statistics(
     arms = len(given) if given.ndim else 0
     belief = given if given.ndim == 2 else np.eye(size)[as_indices(given, "states", (arms,), size)]
     names = tuple(str(one) for one in (range(size) if state_names is None else state_names))
-    tree = Tree(np.arange(count)[np.newaxis] if count > 1 else np.zeros((0, 1)))
+    tree = Tree(np.arange(count)[np.newaxis][: count > 1])
     rows = shrink(statistics.counts, tree)
     pay = make_pay(statistics, names, words, reward, ordered=False)
     notes = tuple(Note(one) for one in (*pay.notes, *_unseen(names, words, rows.unseen)))

@@ -231,6 +231,6 @@ def _describe(fit: Fit, found: ModelFree) -> str:
         f"Without the model: where the log happened to do what the plan would have done, {form(found.value)} "
         f"({form(found.low)} to {form(found.high)}) {what}; the model says {form(found.model)}, {verdict}. In the log it "
         f"was {form(found.logged)}. (These records are worth {found.effective:,.0f} of {found.records:,}; the rarest of the "
-        f"plan's choices was made in {least} of its cases; {found.overlap:.0%} of the plan's {fit.words.action}s are where the "
-        "log shows some.)"
+        f"plan's choices was made in {least} of its cases; {found.overlap:.0%} of the plan's {fit.words.action}s are where "
+        "the log shows some.)"
     )

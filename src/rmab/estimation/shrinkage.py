@@ -36,8 +36,8 @@ ROUNDS, SETTLED = 25, 0.05  # of strengths and centres in turn at most, and when
 class Tree(ReadOnly):
     """Groups of groups, checked on construction.
 
-    nodes (L, G): the node of every group on each level, the groups themselves on the last one. `parents` has, for each level,
-    the node above (nodes of the level,) on the level before, where everybody is above the first.
+    nodes (L, G): the node of every group on each level, the groups themselves on the last one. `parents` has, for each
+    level, the node above (nodes of the level,) on the level before, where everybody is above the first.
     """
 
     nodes: IntArray

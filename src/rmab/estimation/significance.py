@@ -27,7 +27,7 @@ SPARSE, MAYBE, PERMUTATIONS = 10_000, 0.1, 299  # records up to which a p below 
 class Test:
     """A test: its statistic, which is about chi-square with this freedom if nothing differs, and the records behind it.
 
-    Where records are few it is not chi-square: then `usual` and `chance` are the mean of the statistic and the p of permutations.
+    Where records are few it is not chi-square: then `usual` and `chance` are its mean and p by permutation.
     """
 
     statistic: float
@@ -116,8 +116,8 @@ def calibration_error(
 ) -> tuple[float, float, float]:
     """Return how far forecasts are from frequencies, bin by bin, what chance alone makes of that, and the chance of so much.
 
-    Noise is that of what outcome (M,) and, where others (R, M) are given, forecasts that are as likely as the given ones (M,), of
-    the estimate. The first two are root mean squares over bins of like forecasts; the third is the p of their chi-square
+    Chance is that of the outcomes (M,) and, where others (R, M) are given, forecasts as likely as the given ones (M,), that
+    of the estimate. The first two are root mean squares over bins of like forecasts; the third is the p of their chi-square
     test.
     """
     order = np.argsort(forecast, kind="stable")

@@ -75,7 +75,9 @@ class Situation(ReadOnly):
     def of_belief(cls, label: str, belief: ArrayLike, waited: ArrayLike | None = None) -> Situation:
         """Return where arms are by belief (N, S) alone, 1 for a state that is known; waited (N,) is `acted_before`."""
         given = as_floats(belief, "belief")
-        state = np.where(given.max(axis=1, initial=0.0) == 1.0, given.argmax(axis=1), -1) if given.ndim == 2 else given
+        if given.ndim != 2 or 0 in given.shape:
+            raise ModelError(f"belief must have shape (N, S), got {given.shape}")
+        state = np.where(given.max(axis=1) == 1.0, given.argmax(axis=1), -1)
         zeros = np.zeros(len(given), dtype=np.int64)
         acted = zeros if waited is None else np.asarray(waited)
         return cls(0, label, given, state, zeros, zeros, zeros, acted, zeros, zeros)
@@ -102,9 +104,9 @@ def find_situation(log: Log, kernels: FloatArray, group_of: IntArray) -> Situati
         state=state,
         seen_before=before,
         streak=_streaks(log, linked, place),
-        moved=linked[final] & (log.state[final - 1] >= 0),
+        moved=(linked[final] & (log.state[final - 1] >= 0)).astype(np.int64),
         acted_before=since,
-        never=acted < 0,
+        never=(acted < 0).astype(np.int64),
         unseen_for=planned - log.period[final],
     )
 

@@ -30,3 +30,6 @@ class Words:
     def an_action(self) -> str:
         """An action with its article: 'a call', 'an inspection'."""
         return f"{'an' if self.action[:1] in 'aeiou' else 'a'} {self.action}"
+
+
+PLAIN_WORDS = Words()
