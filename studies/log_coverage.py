@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import rmab
-from rmab.data import evaluation
+from rmab.estimation import evaluation
 from rmab.estimation.evaluation import BASELINES
 from rmab.estimation.modelfree import Halves
 from rmab.estimation.values import World

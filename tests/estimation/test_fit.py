@@ -284,8 +284,8 @@ def test_files_that_are_no_models_are_refused(tmp_path) -> None:
         Fit.load(tmp_path / "problem.npz")
     mothers(40, 8).save(tmp_path / "model.json")
     text = (tmp_path / "model.json").read_text()
-    (tmp_path / "model.json").write_text(text.replace('"version": 1', '"version": 99'))
-    with pytest.raises(rmab.errors.FileError, match="written by another version"):
+    (tmp_path / "model.json").write_text(text.replace('"format": 2', '"format": 99'))
+    with pytest.raises(rmab.errors.FileError, match="written by a newer rmab"):
         Fit.load(tmp_path / "model.json")
 
 

@@ -43,26 +43,27 @@ def unpack(cls: type[Value], fields: Fields, prefix: str = "") -> Value:
 
 def _build(cls: type[Value], fields: Fields, prefix: str) -> Value:
     values: dict[str, Any] = {}
-    for name, hint in _hints(cls).items():
+    for name, hint, optional in _hints(cls):
         key = prefix + name
-        if is_dataclass(hint):
-            inside = any(one.startswith(f"{key}.") for one in fields)
-            values |= {name: _build(hint, fields, f"{key}.")} if inside else {}  # type: ignore[arg-type]
-        elif key in fields:
+        if optional and not any(one == key or one.startswith(f"{key}.") for one in fields):
+            values[name] = None
+        elif is_dataclass(hint):
+            values[name] = _build(hint, fields, f"{key}.")  # type: ignore[arg-type]
+        elif get_origin(hint) is np.ndarray:
+            values[name] = np.asarray(fields[key])
+        else:
             one = fields[key]
             text = isinstance(one, str) and get_origin(hint) in (tuple, dict)
-            values[name] = one if get_origin(hint) is np.ndarray else _revive(hint, parsed_json(one) if text else one, key)
+            values[name] = _revive(hint, parsed_json(one) if text else one, key)
     return cls(**values)
 
 
-def _hints(cls: type) -> dict[str, Any]:
-    """Return the types of the fields of a dataclass, without None."""
-    hints = get_type_hints(cls)
-    found = {}
-    for one in fields_of(cls):
-        hint = hints[one.name]
-        several = [part for part in get_args(hint) if part is not NoneType] if get_origin(hint) is UnionType else [hint]
-        found[one.name] = several[0]
+def _hints(cls: type) -> list[tuple[str, Any, bool]]:
+    """Return the name and type of every field of a dataclass, without None, and whether it may be None."""
+    hints, found = get_type_hints(cls), []
+    for name in (one.name for one in fields_of(cls)):
+        kinds = get_args(hints[name]) if get_origin(hints[name]) is UnionType else (hints[name],)
+        found.append((name, kinds[0], NoneType in kinds))
     return found
 
 
@@ -73,7 +74,7 @@ def _revive(hint: Any, value: Any, key: str) -> Any:
     if get_origin(hint) is dict:
         return {_revive(get_args(hint)[0], k, key): _revive(get_args(hint)[1], one, key) for k, one in value.items()}
     if is_dataclass(hint):
-        return hint(**{name: _revive(kind, value[name], key) for name, kind in _hints(hint).items() if name in value})  # type: ignore[arg-type, operator]
+        return hint(**{name: _revive(kind, value[name], key) for name, kind, _ in _hints(hint)})  # type: ignore[arg-type, operator]
     given = value.item() if isinstance(value, np.generic) else value
     if not isinstance(given, (int, float) if hint is float else hint) or (isinstance(given, bool) and hint is not bool):
         raise ModelError(f"{key} must be {hint.__name__}, got {given!r:.40}")

@@ -84,9 +84,10 @@ def write_warnings(words: Words, found: tuple[Fairness, ...]) -> tuple[str, ...]
     warnings = []
     for one in found:
         share = 100 * one.cost / one.total if one.total > 0 else 0.0
+        moved = f"the last {words.action} that moves to others costs {one.price:.3g} {words.unit}"
         warnings.append(
             f"{one.group} takes {one.places} of {one.of} {words.action}s and has {one.part:.0%} of the programme. By its "
-            f"part it would have {one.fair}, and the list would bring {one.cost:.3g} fewer {words.unit} ({share:.0f}% less). The "
-            f"price of that fairness: the last {words.action} that moves to others costs {one.price:.3g} {words.unit}"
+            f"part it would have {one.fair}, and the list would bring {one.cost:.3g} fewer {words.unit} ({share:.0f}% "
+            f"less). The price of that fairness: {moved}"
         )
     return tuple(warnings)

@@ -43,15 +43,15 @@ class Tree(ReadOnly):
     nodes: IntArray
 
     def __post_init__(self) -> None:
-        depth, groups = shape = np.shape(self.nodes)
-        nodes = as_indices(self.nodes, "tree", shape, groups)
+        groups = np.shape(self.nodes)[1] if np.size(self.nodes) else 1
+        nodes = as_indices(self.nodes, "tree", (len(self.nodes), groups), groups)
         above = np.zeros(groups, dtype=np.int64)
         for node in nodes:
             first = np.unique(node, return_index=True)[1]
             if first.size <= node.max() or (above[first][node] != above).any():
                 raise ModelError("tree: nodes must be numbered from 0, and nested")
             above = node
-        if depth and (above != np.arange(groups)).any():
+        if (above != np.arange(groups)).any():
             raise ModelError("tree: the nodes of the last level must be the groups")
         object.__setattr__(self, "nodes", nodes)
 

@@ -65,29 +65,26 @@ class Statistics(ReadOnly):
     numbers: IntArray
     moments: IntArray
 
-    def __init__(self, counts: ArrayLike, numbers: ArrayLike | None = None, moments: ArrayLike | None = None) -> None:
-        table = as_floats(counts, "counts")
-        if table.ndim != 4 or table.shape[1:] != (table.shape[3], 2, table.shape[3]) or 0 in table.shape:
-            raise ModelError(f"counts must have shape (G, S, 2, S), with G, S >= 1, got {table.shape}")
-        shape = (0 if numbers is None else len(np.atleast_1d(numbers)), *table.shape[:3])
-        known = as_indices(np.zeros(shape) if numbers is None else numbers, "numbers", shape, MOST)
-        digits = np.zeros((*shape, 2, DIGITS), dtype=np.int64) if moments is None else np.asarray(moments)
-        digits = digits.reshape(*shape, 2, DIGITS) if digits.size == 0 == known.size else digits
-        if digits.shape != (*shape, 2, DIGITS) or digits.dtype.kind != "i":
-            raise ModelError(
-                f"moments must be whole numbers of shape {(*shape, 2, DIGITS)}, got {digits.dtype} {digits.shape}"
-            )
+    def __init__(self, counts: ArrayLike, numbers: ArrayLike = (), moments: ArrayLike = ()) -> None:
+        size = np.shape(counts)
+        if len(size) != 4 or size[1:] != (size[3], 2, size[3]) or 0 in size:
+            raise ModelError(f"counts must have shape (G, S, 2, S), with G, S >= 1, got {size}")
+        known = as_indices(numbers, "numbers", (len(np.atleast_1d(numbers)), *size[:3]), MOST)
+        shape = (*known.shape, 2, DIGITS)
+        digits = np.asarray(moments) if known.size else np.zeros(shape, dtype=np.int64)
+        if digits.shape != shape or digits.dtype.kind != "i":
+            raise ModelError(f"moments must be whole numbers of shape {shape}, got {digits.dtype} {digits.shape}")
         if digits[known == 0].any():
             raise ModelError("moments: there is a sum of no rewards")
         last = int(np.flatnonzero(known.any(axis=(1, 2, 3))).max(initial=-1)) + 1
-        for name, value in (("counts", as_indices(table, "counts", table.shape, MOST)), ("numbers", known[:last])):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "counts", as_indices(counts, "counts", size, MOST))
+        object.__setattr__(self, "numbers", known[:last])
         object.__setattr__(self, "moments", frozen(np.array(digits[:last], dtype=np.int64)))
 
     @classmethod
     def zero(cls, groups: int, states: int) -> Statistics:
         """Return the statistics of no records."""
-        return cls(np.zeros((as_integer(groups, "groups"), *(as_integer(states, "states"), 2, states))))
+        return cls(np.zeros((as_integer(groups, "groups"), as_integer(states, "states"), 2, states)))
 
     @classmethod
     def from_counts(cls, counts: ArrayLike) -> Statistics:
@@ -232,14 +229,7 @@ class Statistics(ReadOnly):
         if self.counts.shape != other.counts.shape:
             sizes = [f"{len(one.counts)} groups and {one.counts.shape[1]} states" for one in (self, other)]
             raise ModelError(f"statistics of {sizes[0]} do not go together with those of {sizes[1]}")
-        length = max(len(self.numbers), len(other.numbers))
-        numbers, moments = (
-            np.zeros((length, *self.counts.shape[:3]), dtype=np.int64),
-            np.zeros((length, *self.moments.shape[1:]), dtype=np.int64),
-        )
-        for one, factor in ((self, 1), (other, sign)):
-            numbers[: len(one.numbers)] += factor * one.numbers
-            moments[: len(one.numbers)] += factor * one.moments
+        numbers, moments = (_add(getattr(self, name), sign * getattr(other, name)) for name in ("numbers", "moments"))
         return Statistics(self.counts + sign * other.counts, numbers, moments)
 
     def __eq__(self, other: object) -> bool:
@@ -252,6 +242,12 @@ class Statistics(ReadOnly):
     def __repr__(self) -> str:
         groups, states = many(len(self.counts), "group"), many(self.counts.shape[1], "state")
         return f"Statistics({groups}, {states}, {self.counts.sum():,} transitions, {self.numbers.sum():,} rewards)"
+
+
+def _add(one: IntArray, other: IntArray) -> IntArray:
+    """Return the sum of two tables with periods first, of which one may be longer."""
+    long, short = (one, other) if len(one) >= len(other) else (other, one)
+    return np.concatenate([long[: len(short)] + short, long[len(short) :]])
 
 
 def _groups(group_of: ArrayLike | None, groups: int | None, arms: int) -> tuple[IntArray, int]:

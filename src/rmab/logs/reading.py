@@ -204,7 +204,7 @@ def _assemble(
 def _sort_records(
     arm_of: IntArray, period: IntArray, ids: list[str], label: Callable[[int], str], findings: Findings
 ) -> tuple[IntArray, bool]:
-    """Return the order by arm and period, and whether an arm has a period twice; that is an error, rows out of order a note."""
+    """Return the order by arm and period, and whether an arm has a period twice (an error); note rows out of order."""
     order = np.lexsort((period, arm_of))
     same = (np.diff(arm_of[order]) == 0) & (arm_of[order][1:] >= 0) & (period[order][1:] >= 0)
     twice = np.flatnonzero(same & (np.diff(period[order]) == 0))
