@@ -15,7 +15,7 @@ from logs import mothers
 from rmab.data import Candidates, Decision, Fit, Words, decide
 from rmab.learning.base import EpisodePlan
 
-RULES = {"floor": 16, "caps": {"age=20-29": 11}, "random_share": 0.2, "seed": 3}
+RULES = {"floor": 22, "caps": {"age=20-29": 11}, "random_share": 0.2, "seed": 3}
 
 
 @pytest.fixture(scope="module")
