@@ -46,6 +46,7 @@ KINDS = {
     "rmab view": Kind("a view", "rmab.model.view:View", "rmab.View.load"),
     "rmab learner state": Kind("a learner's state", "rmab.learning.state:State", "rmab.State.load"),
     "rmab fit": Kind("a model fitted to a log", "rmab.estimation.fit:Fit", "rmab.data.Fit.load or `rmab list FILE`"),
+    "rmab decision": Kind("a decision", "rmab.decisions.decision:Decision", "rmab.data.Decision.load"),
     "rmab policy": Kind("an index policy", "rmab.play.policy:IndexPolicy", "rmab.IndexPolicy.load"),
     "rmab policy rolling": Kind("a rolling policy", "rmab.planners.rolling:Rolling", "rmab.planners.Rolling.load"),
     "rmab policy lp-update": Kind("an LP-update policy", "rmab.planners.lp_update:LpUpdate", "rmab.planners.LpUpdate.load"),
