@@ -5,7 +5,8 @@ import pytest
 
 import rmab
 from rmab.errors import ModelError
-from rmab.model.adversaries import ADVERSARIES, Scripted, make_adversary
+from rmab.model.adversaries import Scripted, make_adversary
+from rmab.model.registry import ADVERSARIES
 from rmab.model.adversary import Adversary
 from rmab.model.answering import Adaptive
 from rmab.model.rewards import RewardModel
