@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The tests of a file share what they set up: they are played by one process.
+PYTEST := -m pytest -n auto --dist loadfile
 SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 
 .PHONY: help demo programme docs planners pictures pages test test-fast test-lowest lint boundscheck fuzz coverage bench clean
@@ -43,10 +45,10 @@ pages: $(READY) ## run every study behind the pages of docs/ and write these: re
 	@$(BIN)/python studies/pages.py $(PAGES)
 
 test: $(READY) lint ## lint, then every test (eight minutes of processor time)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python $(PYTEST)
 
 test-fast: $(READY) ## the tests that are quick, without lint, site and browser: two minutes on two cores
-	$(BIN)/python -m pytest -n auto -m "not slow and not docs and not browser"
+	$(BIN)/python $(PYTEST) -m "not slow and not docs and not browser"
 
 LOWEST := .venv-lowest
 # Where other packages are called: compiled code, linear programs, files and tables, pages, environments, the command line.
@@ -56,7 +58,7 @@ AT_LOWEST := $(patsubst %,tests/%.py,cli/test_cli docs/test_install estimation/t
   study/test_study_results study/test_study_spec)
 # Old packages warn of what newer ones will no longer do: that is none of our business here.
 test-lowest: $(LOWEST)/.ready ## what touches other packages, with the lowest versions of these that pyproject.toml admits
-	$(LOWEST)/bin/python -m pytest -n auto -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(AT_LOWEST)
+	$(LOWEST)/bin/python $(PYTEST) -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(AT_LOWEST)
 
 $(LOWEST)/.ready: pyproject.toml
 	@echo "installing the lowest supported versions into $(LOWEST) (once) ..."
@@ -76,14 +78,14 @@ docs: $(READY) ## the site, with every tutorial run: out/site/index.html
 	@echo "the site is in out/site/index.html"
 
 boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m compiled
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python $(PYTEST) -m compiled
 
 MINUTES ?= 3
 fuzz: $(READY) ## random models, files, options and arguments, checked by other code (make fuzz MINUTES=120 for hours)
 	@$(BIN)/python tests/helpers/fuzz --minutes $(MINUTES)
 
 coverage: $(READY) ## which lines no test runs; compiled code is left out
-	$(BIN)/python -m pytest -n auto --cov
+	$(BIN)/python $(PYTEST) --cov
 
 bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about twenty minutes)
 	@$(BIN)/python benchmarks/simulator.py

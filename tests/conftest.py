@@ -1,7 +1,8 @@
 """Settings of the whole suite: no deadlines (code compiles on first use), the same examples on every run, no terminal."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from browser import Tab
+    from clusters import Cluster
 
 DOCS = Path(__file__).parent / "docs"
 settings.register_profile("rmab", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -41,3 +43,12 @@ def tab() -> "Iterator[Tab]":
 
     with chromium() as found:
         yield found
+
+
+@pytest.fixture
+def start_cluster(tmp_path: Path) -> "Iterator[Callable[[int], Cluster]]":
+    """Return what starts a Dask scheduler with so many workers on loopback; they end with the test."""
+    from clusters import Cluster
+
+    with ExitStack() as stack:
+        yield lambda workers: Cluster(tmp_path, stack, workers)

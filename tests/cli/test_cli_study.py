@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import rmab
-from clusters import cluster
+from clusters import Cluster
 from commands import call, refused
 from rmab.report import Report
 from rmab.study import BUILTIN, Results
@@ -255,11 +256,10 @@ def test_a_pipe_that_knows_fewer_letters(file: Path) -> None:
     assert b"??: runs" in outcome.stdout
 
 
-def test_on_a_dask_cluster(file: Path, tmp_path: Path) -> None:
-    with cluster(tmp_path, workers=1) as running:
-        words = ["study", "run", file, "--out", "results", "--engine", "dask", "--scheduler", running.address, "--json"]
-        command = [sys.executable, "-m", "rmab", *words]
-        outcome = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+def test_on_a_dask_cluster(file: Path, start_cluster: Callable[[int], Cluster]) -> None:
+    words = ["study", "run", file, "--out", "results", "--engine", "dask", "--scheduler", start_cluster(1).address, "--json"]
+    command = [sys.executable, "-m", "rmab", *words]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert outcome.returncode == 0, outcome.stderr
     assert (json.loads(outcome.stdout)["finished"], "Traceback" in outcome.stderr) == (4, False)
     assert {one["engine"] for one in Results.open("results").provenance()} == {"dask"}

@@ -25,25 +25,26 @@ def executable() -> str:
 
 
 class Tab:
-    """One page at a time, with what it complained of and what it asked for since it was opened."""
+    """One page at a time, on a desk or on a phone; with its complaints and requests since it was opened."""
 
     page: Page
 
     def __init__(self, browser: Browser) -> None:
-        self.browser = browser
         self.complaints: list[str] = []
         self.requests: list[str] = []
+        self.pages = [browser.new_page(is_mobile=phone) for phone in (False, True)]
+        for page in self.pages:
+            page.on("pageerror", lambda error: self.complaints.append(str(error)))
+            page.on("console", lambda one: self.complaints.append(one.text) if one.type in ("error", "warning") else None)
+            page.on("request", lambda request: self.requests.append(request.url))
 
     def open(self, path: Path, width: int = 1280, height: int = 900, *, dark: bool = False) -> None:
         """Show a file in a window of this size and wait until it is drawn."""
-        for context in self.browser.contexts:
-            context.close()
-        self.complaints, self.requests = [], []
-        size, scheme = {"width": width, "height": height}, "dark" if dark else "light"
-        self.page = self.browser.new_page(viewport=size, color_scheme=scheme, is_mobile=width < 600)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("console", lambda one: self.complaints.append(one.text) if one.type in ("error", "warning") else None)
-        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page = self.pages[width < 600]
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.emulate_media(color_scheme="dark" if dark else "light")
+        self.complaints.clear()
+        self.requests.clear()
         self.page.goto(path.resolve().as_uri())
         self.page.wait_for_function("Boolean(window.report)")
 
