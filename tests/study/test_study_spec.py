@@ -66,7 +66,7 @@ class TestErrors:
             f"{path}: ",
             "rounds: Input should be greater than or equal to 1 (got 0)",
             "colour: Extra inputs are not permitted (got 'red')",
-            "tasks[0].options: arms must be even",
+            "tasks[0].options: task cpap: arms: Input should be a multiple of 2",
             "tasks[1].name: unknown task 'cpop'",
             "tasks[2].options: task cpap: unknown option doctors, patients",
             "learners[0].options.epsilon: Input should be less than 1 (got 2.0)",
