@@ -96,7 +96,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
     assert "did you mean 'ucmd-armab'?" in refused("run", "cpap", "ucmd-armb")
     assert "did you mean 'epsilon'?" in refused("run", "cpap", "ucmd-armab", "-o", "epsilo=1")
     assert "did you mean 'arms'?" in refused("run", "cpap", "ucmd", "-t", "arm=2")
-    assert "task greener brings its own rewards: leave out @noisy" in refused("run", "greener@noisy", "ucmd")
+    assert "task greener has fixed rewards: leave out @noisy" in refused("run", "greener@noisy", "ucmd")
     far = refused("learners", "zzzzz")
     assert "did you mean" not in far
     assert "`rmab learners` lists them" in far

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from rmab.common.parsing import parsed_json
 from rmab.common.registry import nearest
 
 if TYPE_CHECKING:
@@ -136,6 +135,8 @@ def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
 
     A point leads into a component: `estimator=mine:Fade` and `estimator.speed=0.5` are one table.
     """
+    from rmab.common.parsing import parsed_json
+
     pairs: dict[str, Any] = {}
     for text in values:
         key, sign, value = text.partition("=")
