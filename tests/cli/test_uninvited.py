@@ -95,7 +95,7 @@ class TestNames:
 
     def test_the_standard_library_is_not_even_imported(self) -> None:
         sys.modules.pop("this", None)
-        with pytest.raises(rmab.errors.ModelError, match="this is part of Python, not a module of your own"):
+        with pytest.raises(rmab.errors.ModelError, match="this is part of Python, not a custom module"):
             rmab.make_learner("this:anything")
         assert "this" not in sys.modules
 
