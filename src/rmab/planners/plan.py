@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import TypeAdapter, ValidationError
 
-from rmab.common.checks import as_floats, as_integer
+from rmab.common.checks import as_floats, as_integer, expect
 from rmab.common.storage import Format, Stored, build_any, load_any
 from rmab.errors import FileError, ModelError
 from rmab.model.problem import Problem
@@ -95,8 +95,12 @@ class PlanResult(Stored):
             raise ModelError(str(error)) from error
         if not isinstance(policy, Policy):
             raise ModelError(f"policy: {type(policy).__name__} is not a policy")
-        value, stderr, bound = (float(as_floats(fields[name], name)) for name in ("value", "stderr", "bound"))
-        return cls(str(fields["name"]), policy, value, stderr, bound, rows)
+        expect(fields["name"], str, "name")
+        numbers = [as_floats(fields[name], name) for name in ("value", "stderr", "bound")]
+        if any(one.ndim for one in numbers):
+            raise ModelError("value, stderr and bound must be single numbers")
+        value, stderr, bound = map(float, numbers)
+        return cls(fields["name"], policy, value, stderr, bound, rows)
 
 
 def plan(
