@@ -8,7 +8,6 @@ import os
 import click
 
 from rmab import __version__
-from rmab.cli.bench import bench
 from rmab.cli.catalog import learners, tasks
 from rmab.cli.doctor import doctor
 from rmab.cli.evaluate import evaluate
@@ -51,5 +50,5 @@ def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
     look_in(here, lambda module, file: say(f"{module}: imported from {file}", err=True))
 
 
-for command in (tasks, learners, run, plan, fit, weekly, evaluate, example_log, study, bench, warm, doctor):
+for command in (tasks, learners, run, plan, fit, weekly, evaluate, example_log, study, warm, doctor):
     main.add_command(command)
