@@ -60,8 +60,7 @@ def study() -> None:
     help="Stop a run that takes longer, compiling included; it counts as failed. Local engine; no limit by default.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, for instance tcp://127.0.0.1:8786.")
-@click.option("--adopt", is_flag=True, help="Take over a folder that holds another study.")
-@click.option("--again", is_flag=True, help="Play those finished runs anew whose own task or learner has changed.")
+@click.option("--again", is_flag=True, help="Re-run finished runs whose custom code has changed.")
 @click.option("--json", "machine", is_flag=True, help="Print the state of the folder as JSON.")
 @click.pass_context
 def run(
@@ -73,7 +72,6 @@ def run(
     workers: int | None,
     time_limit: float | None,
     scheduler: str | None,
-    adopt: bool,
     again: bool,
     machine: bool,
 ) -> None:
@@ -92,7 +90,7 @@ def run(
         changes = _warn_of_changes(plan, folder, again, debug)
     try:
         with alone_on_stdout(machine):
-            status = _played(plan, folder, runner, adopt, changes.ids if again else (), debug)
+            status = _played(plan, folder, runner, changes.ids if again else (), debug)
     except KeyboardInterrupt:
         say(f"\nWhat is finished is kept in {folder}; continue with:\n  {_same_command(ctx)}", err=True)
         raise
@@ -173,7 +171,7 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
     say(f"report: {written.html}")
 
 
-def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, again: "Collection[str]", debug: bool) -> "Status":
+def _played(plan: "Study", folder: Path, engine: "Engine", again: "Collection[str]", debug: bool) -> "Status":
     """Run what is missing. Once runs are on their way, a file that cannot be written is no longer wrong input."""
     from rmab.errors import FileError, StudyError
     from rmab.study import run_study
@@ -189,7 +187,7 @@ def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, again: "
             _print_failure(failure, debug)
 
         try:
-            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=failed, adopt=adopt, again=again)
+            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=failed, again=again)
         except (FileError, StudyError) as error:
             if not begun:
                 raise
@@ -272,5 +270,5 @@ def _same_command(ctx: click.Context) -> str:
         value = ctx.params["folder" if option == "--out" else option[2:].replace("-", "_")]
         if value is not None and (option, value) != ("--engine", "local"):
             words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
-    words += [flag for flag, name in (("--adopt", "adopt"), ("--again", "again"), ("--json", "machine")) if ctx.params[name]]
+    words += [flag for flag, name in (("--again", "again"), ("--json", "machine")) if ctx.params[name]]
     return f"{ctx.command_path} {shlex.join(words)}"

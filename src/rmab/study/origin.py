@@ -1,4 +1,4 @@
-"""Where a run comes from: the library's version and revision, and the source of one's own task and learner."""
+"""Where a run comes from: version and revision of the library, and the source of custom tasks and learners."""
 
 import subprocess
 from collections.abc import Iterator
@@ -46,24 +46,24 @@ def changes_since(study: Study, folder: Path) -> Changes:
     """Compare the library, and tasks and learners of one's own, with those of the finished runs in a study's folder."""
     if not (folder / "study.json").exists():
         return Changes("", {})
-    there, library = Results.open(folder), ""
+    library = ""
     entries = {f"learner {one.label}": one for one in study.learners} | {f"task {one.label}": one for one in study.tasks}
     now = {what: source_of(one, on_disk=True) for what, one in entries.items() if modules_of(one) or files_of(one)}
-    for job, then in _first_runs(study, folder, (study.hash, there.study.hash, *there.adopted)):
+    for job, then in _first_runs(study, folder):
         here = origin(job)
         if then.get("version") != here["version"] or _differ(then.get("revision"), here["revision"]):
             library = f"finished runs are of {_named(then)}, here is {_named(here)}: results may differ"
             break
     outdated: dict[str, list[str]] = {}
     own = [job for job in study.jobs() if {f"task {job.task.label}", f"learner {job.learner.label}"} & now.keys()]
-    for job, known in Results(folder, study, (there.study.hash, *there.adopted)).origins(own):
+    for job, known in Results(folder, study).origins(own):
         for what, key in ((f"learner {job.learner.label}", "source"), (f"task {job.task.label}", "task_source")):
             if known is not None and _differ(known.get(key), now.get(what)):
                 outdated.setdefault(what, []).append(job.id)
     return Changes(library, {what: tuple(ids) for what, ids in outdated.items()})
 
 
-def _first_runs(study: Study, folder: Path, hashes: tuple[str, ...]) -> Iterator[tuple[Job, dict[str, Any]]]:
+def _first_runs(study: Study, folder: Path) -> Iterator[tuple[Job, dict[str, Any]]]:
     """Yield the first finished run of every learner, with its provenance."""
     left = {one.label for one in study.learners}
     for job in study.jobs():
@@ -72,9 +72,9 @@ def _first_runs(study: Study, folder: Path, hashes: tuple[str, ...]) -> Iterator
         if job.learner.label not in left:
             continue
         try:
-            table = read_shard(shard_path(folder, job.id), job.id, hashes)
+            table = read_shard(shard_path(folder, job.id), job.id)
         except FileError:
-            continue  # damaged: it is played again
+            continue  # damaged: it is computed again
         if table is not None:
             left.remove(job.learner.label)
             yield job, provenance_of(table.schema)
