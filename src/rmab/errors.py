@@ -26,7 +26,7 @@ class RmabError(Exception):
         super().__init__(*(_in_line(one) if isinstance(one, str) else one for one in words))
 
 
-LONGEST = 3000  # characters of a message: it may quote what a file says, or list many faults
+LONGEST = 3000  # characters of a message: it may quote what a file says, or list many problems
 
 
 def _in_line(text: str) -> str:
@@ -135,7 +135,7 @@ class LogError(ModelError):
     ----------
     name : str
         The file or table.
-    faults : sequence
+    problems : sequence
         What is wrong: objects whose text says what and where.
 
     Examples
@@ -145,10 +145,10 @@ class LogError(ModelError):
     LogError("log.csv: line 7: action 'maybe' is neither yes nor no")
     """
 
-    def __init__(self, name: str, faults: Sequence[object]) -> None:
-        super().__init__(f"{name}: {'; '.join(map(str, faults))}")
-        self.name, self.faults = name, tuple(faults)
+    def __init__(self, name: str, problems: Sequence[object]) -> None:
+        super().__init__(f"{name}: {'; '.join(map(str, problems))}")
+        self.name, self.problems = name, tuple(problems)
 
     def __reduce__(self) -> tuple[type["LogError"], tuple[str, tuple[object, ...]]]:
         """Pickle its parts, so that it can pass between processes."""
-        return type(self), (self.name, self.faults)
+        return type(self), (self.name, self.problems)

@@ -10,7 +10,7 @@ import pytest
 
 import rmab
 from golden_runs import LEARNERS
-from rmab.errors import FileError, ModelError
+from rmab.errors import ModelError
 from rmab.learning import Learner, State
 
 SMALL = {"arms": 2, "budget": 1, "horizon": 3, "episodes": 4}
@@ -82,7 +82,7 @@ def test_an_edited_file_is_refused_with_what_is_wrong(field: str, value: Any, li
     with np.load(path) as archive:
         content = {name: archive[name] for name in archive.files}
     np.savez(path, **{**content, field: value})
-    with pytest.raises(FileError) as caught:
+    with pytest.raises(ModelError) as caught:
         State.load(path)
     assert str(caught.value).startswith(f"{path}: {line}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -99,6 +101,28 @@ def as_states(start: ArrayLike, sizes: IntArray, *, one_for_all: bool = False) -
         raise ModelError(f"start must {wanted} shape ({sizes.size},), got {given.shape}")
     for n in np.flatnonzero(~((given >= 0) & (given < sizes) & (given == np.floor(given))))[:1]:
         raise ModelError(f"start[{n}] must be in 0..{sizes[n] - 1} (the states of arm {n}), got {given[n]:g}")
+    return frozen(given.astype(np.int64))
+
+
+def as_table(
+    values: ArrayLike, name: str, shape: tuple[int, ...], low: float = -LARGEST, high: float = LARGEST
+) -> FloatArray:
+    """Copy `values` into a read-only float64 array; ModelError unless they have this shape and are in [low, high]."""
+    given = as_floats(values, name)
+    given = given.reshape(shape) if given.size == 0 == math.prod(shape) else given
+    if given.shape != shape:
+        raise ModelError(f"{name} must have shape {shape}, got {given.shape}")
+    for at in np.argwhere(~((given >= low) & (given <= high)))[:1]:
+        place = ", ".join(map(str, at))
+        raise ModelError(f"{name}[{place}] must be in {low:g}..{high:g}, got {given[tuple(at)]:g}")
+    return frozen(given)
+
+
+def as_indices(values: ArrayLike, name: str, shape: tuple[int, ...], stop: int, start: int = 0) -> IntArray:
+    """Copy `values` into a read-only int64 array; ModelError unless they have this shape and are in start..stop-1."""
+    given = as_table(values, name, shape, start, stop - 1)
+    for at in np.argwhere(given != np.floor(given))[:1]:
+        raise ModelError(f"{name}[{', '.join(map(str, at))}] must be a whole number, got {given[tuple(at)]:g}")
     return frozen(given.astype(np.int64))
 
 

@@ -173,14 +173,30 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileError(f"{path}: holds more than there is memory for ({error})") from error
 
 
-def _suffix(path: str | os.PathLike[str]) -> str:
+def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> str:
+    """Return the suffix of a path; FileError unless it is one of these."""
     try:
         suffix = Path(path).suffix
     except TypeError as error:
         raise FileError(f"{path!r:.40}: a path is text or an object of pathlib, not {type(path).__name__}") from error
-    if suffix not in SUFFIXES:
-        raise FileError(f"{path}: the name must end in {' or '.join(SUFFIXES)}")
+    if suffix not in suffixes:
+        raise FileError(f"{path}: the name must end in {' or '.join(suffixes)}")
     return suffix
+
+
+_suffix = check_suffix
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file; FileError, which begins with the path, if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except ValueError as error:  # a name that no file can have
+        raise FileError(f"{path!r}: cannot be read ({error})") from error
+    except MemoryError as error:
+        raise FileError(f"{path}: holds more than there is memory for ({error})") from error
 
 
 def _read_json(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -8,15 +8,15 @@ a state has no zeros.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.checks import as_integer
 from rmab.errors import ModelError
-from rmab.estimation.counting import by_arm
-from rmab.estimation.shrinkage import pooled_rows
+from rmab.estimation.shrinkage import pool_rows
+from rmab.estimation.statistics import Statistics
 from rmab.logs.log import Log
 
 MOST = 12  # clusters that are tried
@@ -41,9 +41,15 @@ class Mixture:
         return self.weights.size
 
 
-def clustered(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple[str, ...], str]:
+def count_by_arm(log: Log) -> FloatArray:
+    """(N, S, 2, S) the transitions of every arm."""
+    counts = Statistics.from_log(replace(log, reward=None), np.arange(len(log.arms)), len(log.arms)).counts
+    return counts.astype(np.float64)
+
+
+def cluster_arms(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple[str, ...], str]:
     """Return the cluster of every arm, the largest first, their names, and a sentence on them."""
-    counts = by_arm(log).astype(np.float64)
+    counts = count_by_arm(log)
     if clusters == "auto":
         found = best_mixture(counts, seed)
     else:
@@ -59,10 +65,10 @@ def clustered(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple
     sure = float(found.share.max(axis=1).mean())
     most = f"as many as BIC says, of {MOST} at most" if found.count == MOST else "as many as BIC says"
     chosen = most if clusters == "auto" else "as asked"
-    said = (
+    text = (
         f"{len(order)} clusters of arms by their behaviour, {chosen}; an arm belongs to its own with {sure:.0%} on average"
     )
-    return np.asarray(rank[choice]), tuple(f"cluster {k + 1}" for k in range(len(order))), said
+    return np.asarray(rank[choice]), tuple(f"cluster {k + 1}" for k in range(len(order))), text
 
 
 def best_mixture(counts: FloatArray, seed: int) -> Mixture:
@@ -84,7 +90,7 @@ def mixture(counts: FloatArray, number: int, seed: int) -> Mixture:
 
     Many short climbs, of which the best go on, find higher summits than a few long ones (Biernacki, Celeux & Govaert 2003).
     """
-    flat, centre = counts.reshape(len(counts), -1), pooled_rows(counts.sum(axis=0))[0]
+    flat, centre = counts.reshape(len(counts), -1), pool_rows(counts.sum(axis=0))[0]
     rngs = [np.random.default_rng((seed, number, k)) for k in range(STARTS if number > 1 else 1)]
     dealt = (_dealt(flat, centre.reshape(-1), counts.shape[1:], number, rng) for rng in rngs)
     begun = sorted((_climbed(flat, centre, one, SHORT) for one in dealt), key=lambda one: -one.likelihood)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, fields as fields_of, replace
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer
 from rmab.common.forks import cached_property
 from rmab.common.memory import check_memory
+from rmab.common.storage import Format, Stored
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.arm_checks import checked_names
@@ -37,7 +38,7 @@ FeedbackMode = Literal["bandit", "active", "full"]
 
 
 @dataclass(frozen=True, eq=False)
-class View(ReadOnly):
+class View(ReadOnly, Stored):
     """What a learner may know of a task before it starts, and nothing else: no kernels, no rewards.
 
     `Task.view` makes it. A programme that runs live fills it in by hand.
@@ -78,6 +79,11 @@ class View(ReadOnly):
     >>> import rmab
     >>> rmab.make_task("cpap").view()
     View(20 arms, 3 states, budget 10, 50 steps, 50 episodes, bandit feedback)
+
+    It can be stored, for a learner in another process:
+
+    >>> rmab.View.from_bytes(rmab.make_task("cpap").view().to_bytes(".json"))
+    View(20 arms, 3 states, budget 10, 50 steps, 50 episodes, bandit feedback)
     """
 
     arms: int
@@ -98,6 +104,14 @@ class View(ReadOnly):
     phase_of: IntArray | None = None
     phases: int = 0
     discount: float = 1.0
+
+    FORMAT = Format(
+        "rmab view",
+        1,
+        {"arms", "states", "horizon", "episodes", "budget", "start", "low", "high", "feedback"}
+        | {"passive_zero", "pooled_rewards"},
+        {"groups", "support", "sizes", "state_names", "phase_of", "phases", "discount"},
+    )
 
     def __post_init__(self) -> None:
         """Check every field as a problem's are, and make the arrays read-only copies."""
@@ -152,6 +166,15 @@ class View(ReadOnly):
             steps == self.horizon and np.array_equal(made.budgets, self.budgets) and np.array_equal(made.start, self.start)
         )
         return self if same else made
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return all that is declared, by name."""
+        return {one.name: getattr(self, one.name) for one in fields_of(self)}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """Build a view from what `to_fields` returns; ModelError if it does not form one."""
+        return cls(**{"groups": None, "support": None, "sizes": None, "state_names": None, **fields})
 
     def __repr__(self) -> str:
         sizes = f"{many(self.arms, 'arm')}, {many(self.states, 'state')}, budget {said(self.budget)}"

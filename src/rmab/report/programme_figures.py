@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rmab.decisions.reach import Reach
 from rmab.estimation.effects import Effect
 from rmab.estimation.evaluation import Estimate, Evaluation
+from rmab.estimation.reach import Reach
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#9aa0a6"
 STYLE = {

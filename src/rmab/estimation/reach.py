@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.decisions.selection import NOT
-from rmab.decisions.weekly import WeeklyList
+from rmab.common.arrays import BoolArray
 from rmab.estimation.fit import Fit
 from rmab.planners.indices import lagrangian_index
 from rmab.play.simulation import simulate
@@ -40,20 +39,17 @@ class Reach:
     never: float
 
 
-def reach_of(calls: WeeklyList, *, seed: int = 0) -> list[Reach]:
-    """Return whom the plan behind a list reaches, group by group."""
-    fit: Fit = calls.fit
-    problem = calls.plan.problem
-    policy = lagrangian_index(problem, fit.reward, plan=calls.plan)
-    cell, count = fit.cell_of[fit.present], len(fit.cells)
-    turns, never = np.zeros(cell.size), np.zeros(cell.size)
+def estimate_reach(fit: Fit, budget: int, horizon: int, listed: BoolArray, *, seed: int = 0) -> list[Reach]:
+    """Return whom the plan of a model reaches, group by group; listed (N',): who is on the list now."""
+    problem = fit.problem(budget, horizon)
+    policy = lagrangian_index(problem, fit.reward)
+    group, count = fit.group_of[fit.present], len(fit.groups)
+    turns, never = np.zeros(group.size), np.zeros(group.size)
     for k in range(EPISODES):
         acted = simulate(problem, policy, fit.reward, np.random.default_rng((seed, 5, k))).actions.sum(axis=0)
         turns += acted / EPISODES
         never += (acted == 0) / EPISODES
-    sizes = np.bincount(cell, minlength=count)
-    now = np.bincount(cell[calls.choice.why != NOT], minlength=count)
-    each = np.bincount(cell, weights=turns, minlength=count) / np.maximum(sizes, 1)
-    lost = np.bincount(cell, weights=never, minlength=count) / np.maximum(sizes, 1)
-    rows = zip(fit.cells, sizes.tolist(), now.tolist(), each.tolist(), lost.tolist(), strict=True)
+    sizes, now = (np.bincount(one, minlength=count) for one in (group, group[listed]))
+    each, lost = (np.bincount(group, weights=one, minlength=count) / np.maximum(sizes, 1) for one in (turns, never))
+    rows = zip(fit.groups, sizes.tolist(), now.tolist(), each.tolist(), lost.tolist(), strict=True)
     return [Reach(*row) for row in rows if row[1]]

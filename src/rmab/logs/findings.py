@@ -1,4 +1,4 @@
-"""What is wrong with a log, and what is worth knowing: collected first, then told all at once, with line numbers."""
+"""What is wrong with a log, and what is worth knowing: collected first, then reported all at once, with line numbers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rmab.common.arrays import IntArray
 from rmab.common.words import escaped
 from rmab.errors import LogError
 
-SHOWN = 5  # line numbers of one fault that are told
-MANY, FIRST = 10, 5  # values that are told one by one, and of more than these so many
-LONGEST = 60  # characters of a value that are quoted
+SHOWN = 5  # line numbers that a note shows
+MANY, FIRST = 10, 5  # values that are reported one by one, and of more than these so many
+LONGEST = 60  # characters of a value that are quote
 
 
 @dataclass(frozen=True)
-class Fault:
+class Note:
     """Something about a log, and where it stands.
 
     Attributes
@@ -43,17 +43,17 @@ class Fault:
         return f"{self.unit}{'s' if len(self.at) > 1 else ''} {shown}{rest}: {self.what}"
 
 
-class Faults:
-    """A collection while a log is read: `wrong` stops it in the end, `noted` does not."""
+class Findings:
+    """A collection while a log is read: `errors` stop it in the end, `notes` do not."""
 
     def __init__(self, name: str, unit: str, line_of: Callable[[IntArray], IntArray]) -> None:
         self.name, self.unit, self.line_of = name, unit, line_of
-        self.wrong: list[Fault] = []
-        self.noted: list[Fault] = []
+        self.errors: list[Note] = []
+        self.notes: list[Note] = []
 
     def add(self, what: str, rows: ArrayLike = ()) -> None:
         """Add what is wrong, in rows counted from 0."""
-        self.wrong.append(self._fault(what, rows))
+        self.errors.append(self._locate(what, rows))
 
     def add_each(self, codes: IntArray, wrong: Sequence[tuple[int, str]]) -> None:
         """Add values that are wrong, each with the rows that have its code; those after the first few in one line."""
@@ -66,35 +66,31 @@ class Faults:
 
     def note(self, what: str, rows: ArrayLike = ()) -> None:
         """Add what is worth knowing."""
-        self.noted.append(self._fault(what, rows))
+        self.notes.append(self._locate(what, rows))
 
-    def says(self, words: str) -> bool:
-        """Return whether something is wrong that is told in these words."""
-        return any(words in one.what for one in self.wrong)
-
-    def _fault(self, what: str, rows: ArrayLike) -> Fault:
+    def _locate(self, what: str, rows: ArrayLike) -> Note:
         places = np.sort(np.asarray(rows, dtype=np.int64).reshape(-1))
-        return Fault(what, tuple(int(one) for one in self.line_of(places)), self.unit)
+        return Note(what, tuple(int(one) for one in self.line_of(places)), self.unit)
 
     def stop(self) -> None:
         """Raise LogError with all that is wrong, in the order of the lines, then of the whole; do nothing if nothing is."""
-        if self.wrong:
-            ordered: list[Fault] = sorted(self.wrong, key=lambda one: (not one.at, one.at[:1]))
+        if self.errors:
+            ordered: list[Note] = sorted(self.errors, key=lambda one: (not one.at, one.at[:1]))
             raise LogError(self.name, ordered)
 
 
-def quoted(value: object) -> str:
+def quote(value: object) -> str:
     """Return a value of a log as it may be shown: short, in quotation marks, without control characters."""
     text = str(value)
     return f"'{escaped(text if len(text) <= LONGEST else text[:LONGEST] + '...')}'"
 
 
-def listed(values: Sequence[object], most: int = 8) -> str:
+def list_some(values: Sequence[object], most: int = 8) -> str:
     """Return values with commas between, the first few where there are many.
 
     Examples
     --------
-    >>> listed(["a", "b", "c"], most=2)
+    >>> list_some(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
     shown = ", ".join(escaped(str(one)[:LONGEST]) for one in values[:most])
