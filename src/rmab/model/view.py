@@ -202,8 +202,8 @@ def _checked(view: View) -> dict[str, Any]:
             raise ModelError(f"{name} must be True or False, got {getattr(view, name)!r:.40}")
     if view.passive_zero and not low <= 0.0 <= high:
         raise ModelError(f"passive rewards are declared zero, which is outside [{low:g}, {high:g}]")
-    labels = _whole(view.groups, "groups", (sizes["arms"],))
-    if labels is not None and np.unique(labels).tolist() != list(range(int(labels.max()) + 1)):
+    labels = _whole(view.groups, "groups", (sizes["arms"],), 0, sizes["arms"] - 1)
+    if labels is not None and np.unique(labels).size <= labels.max():
         raise ModelError("groups must be labels 0, 1, ... with none left out")
     check_phases(phases, sizes["arms"], sizes["arms"] if labels is None else int(labels.max()) + 1, sizes["states"])
     if view.pooled_rewards and labels is None:
@@ -248,13 +248,13 @@ def _phases(view: View, horizon: int) -> tuple[IntArray | None, int]:
     return phase_of if phases > 1 else None, phases
 
 
-def _whole(values: Any, name: str, shape: tuple[int, ...], low: int = 0, high: int = 2**53) -> IntArray | None:
+def _whole(values: Any, name: str, shape: tuple[int, ...], low: int, high: int) -> IntArray | None:
     """Return whole numbers of this shape within the limits, or None for None."""
     if values is None:
         return None
     given = as_floats(values, name)
     if given.shape != shape or not ((given >= low) & (given <= high) & (given == np.floor(given))).all():
-        raise ModelError(f"{name} must be {shape[0]} whole numbers from {low} on, one per arm")
+        raise ModelError(f"{name} must be {shape[0]} whole numbers in {low}..{high}, one per arm")
     return frozen(given.astype(np.int64))
 
 
