@@ -3,7 +3,6 @@
 The font is STIX, similar to Times, 8 points when printed. Matplotlib's own settings are not changed.
 """
 
-import io
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter
 
 from rmab.report.cells import Page
+from rmab.report.output import figure_bytes
 from rmab.report.scalings import Scaling
 from rmab.report.statistics import band
 from rmab.report.summary import Summary
@@ -127,10 +127,8 @@ def _saved(name: str, make: Callable[[], Figure]) -> Iterator[tuple[str, bytes]]
     with mpl.rc_context(STYLE):
         figure = make()
         for suffix, options in (("png", {"dpi": 300}), ("pdf", {"metadata": {"CreationDate": None}})):
-            stream = io.BytesIO()
-            figure.savefig(stream, format=suffix, **options)
+            yield f"{name}.{suffix}", figure_bytes(figure, suffix, **options)
             figure.set_layout_engine("none")  # keep the layout for the second format
-            yield f"{name}.{suffix}", stream.getvalue()
 
 
 def _axes(width: float = COLUMN, height: float = HEIGHT) -> tuple[Figure, Axes]:
