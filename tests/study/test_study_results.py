@@ -98,7 +98,7 @@ class TestResume:
         assert said
 
     def test_what_killed_writers_left_is_removed(self, finished: Path) -> None:
-        (finished / "runs" / ".half.parquet.x1y2").write_bytes(b"PAR1")
+        (finished / "runs" / ".rmab.0123456789abcdef").write_bytes(b"PAR1")
         run_study(small_study(), finished, engine=Inline(0))
         assert len(list((finished / "runs").iterdir())) == 6
 
@@ -211,7 +211,7 @@ class TestFormats:
         table = table.append_column("unheard_of", pa.nulls(table.num_rows, pa.float64()))
         write_shard(finished, newer["id"], encoded(with_provenance(table, newer)))
         before = path.read_bytes()
-        said = rf"^{re.escape(str(path))}: written by a newer version of rmab \(format {FORMAT + 1}, .*\): update rmab"
+        said = rf"^{re.escape(str(path))}: written by a newer rmab \(format {FORMAT + 1}, .*\): update rmab"
         results = Results.open(finished)
         for use in (results.status, results.table, results.provenance):
             with pytest.raises(rmab.errors.FileError, match=said):
@@ -225,7 +225,7 @@ class TestFormats:
         path = finished / "study.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "format": FORMAT + 1}))
         before = path.read_bytes()
-        with pytest.raises(rmab.errors.FileError, match=r"study.json: written by a newer version of rmab"):
+        with pytest.raises(rmab.errors.FileError, match=r"study.json: written by a newer rmab"):
             run_study(small_study(4), finished, engine=Inline())
         assert path.read_bytes() == before
 
@@ -403,7 +403,7 @@ def test_what_is_kept_of_failures(tmp_path: Path) -> None:
     forget(tmp_path, "a")
     forget(tmp_path, "a")
     assert [one.id for one in kept(tmp_path, ["a", "b"])] == ["b"]
-    (tmp_path / "failures" / ".b.json.tmp").touch()  # of a writer that was killed
+    (tmp_path / "failures" / ".rmab.0123456789abcdef").touch()  # of a writer that was killed
     sweep(tmp_path)
     assert [one.name for one in (tmp_path / "failures").iterdir()] == ["b.json"]
     (tmp_path / "failures" / "b.json").write_text("{")

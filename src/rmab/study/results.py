@@ -115,16 +115,7 @@ class Results:
 
     def checked(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str]]:
         """Yield every job with `finished`, `missing` or `damaged`; all data is read and checked."""
-
-        def mark(job: Job) -> str:
-            try:
-                return "missing" if self._read(job) is None else "finished"
-            except NewerFormatError:
-                raise
-            except FileError:
-                return "damaged"
-
-        return self._each(jobs, mark)
+        return self._each(jobs, lambda _, mark: mark)
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return all finished runs, one row per episode, in the order of the study's jobs. Damaged runs count as missing.
@@ -155,13 +146,12 @@ class Results:
             raise ModelError(f"unknown column {', '.join(unknown)}; there are {', '.join(SCHEMA.names)}")
         schema = SCHEMA if columns is None else pa.schema([SCHEMA.field(name) for name in columns])
 
-        def read(job: Job) -> tuple[pa.Table, dict[str, Any]] | None:
-            table = self._read_if_whole(job)
+        def select(table: pa.Table | None, _: str) -> tuple[pa.Table, dict[str, Any]] | None:
             if table is None:
                 return None
             return table.select(schema.names).replace_schema_metadata(), provenance_of(table.schema)
 
-        found = [one for _, one in self._each(self.study.jobs(), read) if one is not None]
+        found = [one for _, one in self._each(self.study.jobs(), select) if one is not None]
         return pa.concat_tables([schema.empty_table(), *(table for table, _ in found)]), [known for _, known in found]
 
     def provenance(self) -> list[dict[str, Any]]:
@@ -170,12 +160,7 @@ class Results:
 
     def origins(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any] | None]]:
         """Yield every job with the provenance of its run; None where it is not finished."""
-
-        def read(job: Job) -> dict[str, Any] | None:
-            table = self._read_if_whole(job)
-            return None if table is None else provenance_of(table.schema)
-
-        return self._each(jobs, read)
+        return self._each(jobs, lambda table, _: None if table is None else provenance_of(table.schema))
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """Return `table` as a data frame."""
@@ -208,20 +193,18 @@ class Results:
         names = {"task": tasks, "learner": learners}
         return xarray.Dataset(data, {**names, "round": np.arange(shape[2]), "episode": np.arange(longest)})
 
-    def _read(self, job: Job) -> pa.Table | None:
-        """Return the shard of a job, or None where there is none; FileError where it is damaged."""
-        return read_shard(shard_path(self.folder, job.id), job.id)
+    def _each(self, jobs: Sequence[Job], use: Callable[[pa.Table | None, str], Answer]) -> Iterator[tuple[Job, Answer]]:
+        """Yield every job, in order, with what `use` makes of its shard (None if there is none to read) and its mark."""
 
-    def _read_if_whole(self, job: Job) -> pa.Table | None:
-        try:
-            return self._read(job)
-        except NewerFormatError:
-            raise
-        except FileError:
-            return None  # counted by `status`, recomputed by the next run
+        def look(job: Job) -> Answer:
+            try:
+                table = read_shard(shard_path(self.folder, job.id), job.id)
+            except NewerFormatError:
+                raise
+            except FileError:
+                return use(None, "damaged")  # counted by `status`, recomputed by the next run
+            return use(table, "missing" if table is None else "finished")
 
-    def _each(self, jobs: Sequence[Job], look: Callable[[Job], Answer]) -> Iterator[tuple[Job, Answer]]:
-        """Look at the shards of all jobs, some at a time; in their order."""
         with ThreadPoolExecutor(cores()) as pool:
             for first in range(0, len(jobs), PIECE):
                 piece = jobs[first : first + PIECE]

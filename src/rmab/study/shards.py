@@ -40,8 +40,8 @@ def check_format(path: Path, version: object) -> int:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError(f"its format version is {version!r:.40}")
     if version > FORMAT:
-        known = f"format {version}, this version of rmab reads formats up to {FORMAT}"
-        raise NewerFormatError(f"{path}: written by a newer version of rmab ({known}): update rmab, or use another folder")
+        both = f"(format {version}, this one reads up to {FORMAT})"
+        raise NewerFormatError(f"{path}: written by a newer rmab {both}: update rmab, or use another folder")
     return version
 
 
@@ -120,6 +120,6 @@ def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writers that were killed left behind: files that never got their name."""
-    for stray in (*(folder / "runs").glob(".*.parquet.*"), *(folder / "failures").glob(".*.json.*")):
+    """Remove the temporary files that writers which were killed left behind."""
+    for stray in (*(folder / "runs").glob(".rmab.*"), *(folder / "failures").glob(".rmab.*")):
         stray.unlink(missing_ok=True)
