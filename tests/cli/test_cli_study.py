@@ -66,7 +66,7 @@ def test_a_study_is_run_extended_looked_at_and_mended(file: Path) -> None:
     assert counts(*run, "--rounds", 1) == [2, 2, 0, 0]
     assert counts(*run) == [4, 4, 0, 0]
     fewer = call("study", *run, "--rounds", 1).stderr
-    assert "results is for 2 rounds, of which only the first 1 were asked for" in fewer
+    assert "results has 2 rounds, and only the first 1 were asked for" in fewer
     assert "warning" not in fewer
     rewards = Results.open("results").table(["id", "episode", "reward", "regret_O1"])
     shard = min(Path("results/runs").iterdir())
