@@ -1,4 +1,4 @@
-"""`rmab run`, `rmab plan`, `rmab bound` and `rmab bench`: what they print is what the library says."""
+"""`rmab run`, `rmab plan` and `rmab bound`: what they print is what the library says."""
 
 import csv
 import json
@@ -11,7 +11,6 @@ from pyarrow import parquet
 
 import rmab
 from commands import call, refused
-from rmab.cli.selfbench import Pair, numpy_episode
 
 KERNEL = [[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]
 LEVEL = [[0, 0], [1, 1]]
@@ -169,29 +168,6 @@ def test_what_a_plan_cannot_use_is_refused(problem_file: Path, tmp_path: Path) -
     assert "there are arms 0..4, got 5" in refused("bound", problem_file, "--reward", bad, "--arm", 5)
     bad.write_text('{"kind": "something else"}')
     assert "the file has kind 'something else'; the kind of a task is 'rmab task'" in refused("bound", bad)
-
-
-def test_the_benchmark_reports_each_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    called: list[str] = []
-    pair = Pair("ours", lambda: called.append("ours"), 2, "theirs", lambda: called.append("theirs"), 1)
-    monkeypatch.setattr("rmab.cli.selfbench.measures", lambda: iter([pair]))
-    (one,) = json.loads(call("bench", "--json").stdout)
-    assert one["ratio"] == pytest.approx(one["peer_seconds"] / one["seconds"])
-    assert called.count("ours") == called.count("theirs") == 4
-    assert re.search(r"ours +theirs", call("bench").stdout)
-
-
-def test_all_pairs_of_the_benchmark_run_and_the_numpy_peer_earns_the_same() -> None:
-    from rmab.cli.selfbench import measures
-
-    for pair in measures():
-        pair.call()
-        pair.peer_call()
-    game = rmab.make_task("cpap-adherence")
-    policy = rmab.planners.lagrangian_index(game.problem, game.base_reward)
-    batch = rmab.simulate_many(game.problem, policy, game.base_reward, np.random.default_rng(0), 2000)
-    spread = batch.rewards.std()
-    assert abs(numpy_episode(game.problem, policy, game.base_reward) - batch.mean) < 5 * spread
 
 
 def test_a_plan_is_the_library_s(problem_file: Path, tmp_path: Path) -> None:

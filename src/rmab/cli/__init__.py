@@ -27,7 +27,6 @@ COMMANDS = {  # loaded on use
     "evaluate": "evaluate:evaluate",
     "example-log": "fit:example_log",
     "study": "study:study",
-    "bench": "bench:bench",
     "warm": "warm:warm",
     "doctor": "doctor:doctor",
 }

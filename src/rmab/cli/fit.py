@@ -191,8 +191,8 @@ def example_log(out: Path, arms: int, weeks: int, seed: int) -> None:
 
     Columns are id, week, state, called, age and district.
     """
+    from rmab.common.tables import write_table
     from rmab.logs.example import example_log as made
-    from rmab.logs.tables import write_table
 
     table = made("mothers", arms=arms, weeks=weeks, seed=seed)
     write_table(table, out)

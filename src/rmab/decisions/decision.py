@@ -13,10 +13,10 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_indices, as_integer, as_table
 from rmab.common.packing import pack, unpack
 from rmab.common.storage import Fields, Format, Stored
+from rmab.common.tables import SUFFIXES, write_table
 from rmab.common.words import many
 from rmab.decisions.fairness import Fairness
 from rmab.errors import FileError, ModelError
-from rmab.logs.tables import SUFFIXES, write_table
 from rmab.logs.words import Words
 
 

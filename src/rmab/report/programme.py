@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib.util
 import os
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import rmab
-from rmab.common.files import write_atomically
+from rmab.common.extras import require
 from rmab.decisions.decision import Decision
-from rmab.errors import FileError, RmabError
 from rmab.estimation.checks import Check
 from rmab.estimation.effects import Effect, estimate_effects
 from rmab.estimation.evaluation import Estimate, Evaluation
 from rmab.estimation.fit import Fit
 from rmab.estimation.reach import Reach, estimate_reach
 from rmab.estimation.significance import FINE
+from rmab.report.output import render_page, write_files
 
 LISTED, GROUPS = 25, 40  # rows of the list and of groups that are shown
 SELDOM = 0.95  # part of a group that gets nothing, beyond which it is never reached
@@ -37,41 +32,24 @@ def write_programme_report(
     fit: Fit, calls: Decision, found: Evaluation, checks: list[Check], path: str | os.PathLike[str]
 ) -> tuple[Path, ...]:
     """Write the page to a path, and its figures as PNG into a folder beside it; return all files."""
-    missing = [name for name in ("jinja2", "matplotlib") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise RmabError(f"a report needs {' and '.join(missing)}: pip install 'rmab[report]'")
+    require("report", "a report")
     from rmab.report.programme_figures import draw_programme  # noqa: PLC0415
 
     page = Path(path)
     effects, reached = estimate_effects(fit), estimate_reach(fit, calls.budget, found.horizon, calls.active)
-    folder = page.with_name(f"{page.stem}-figures")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be written ({error.strerror or error})") from error
-    written = []
-    for name, content in draw_programme(found, reached, effects):
-        written.append(folder / name)
-        write_atomically(written[-1], content)
-    write_atomically(page, render_programme(fit, calls, found, checks, effects, reached).encode())
-    return (page, *written)
+    html, figures = render_programme(fit, calls, found, checks, effects, reached), draw_programme(found, reached, effects)
+    return page, *write_files(page, html, page.with_name(f"{page.stem}-figures"), figures)
 
 
 def render_programme(
     fit: Fit, calls: Decision, found: Evaluation, checks: list[Check], effects: list[Effect], reached: list[Reach]
 ) -> str:
     """Return the page as HTML."""
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415
-
-    folder = files("rmab.report") / "assets"
-    script = (folder / "programme.js").read_text("utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((folder / "programme.html.jinja").read_text("utf-8"))
     log, words = fit.require_log(), fit.words
-    return template.render(
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=(folder / "report.css").read_text("utf-8") + (folder / "programme.css").read_text("utf-8"),
+    return render_page(
+        "programme.html.jinja",
+        (),
+        ("report.css", "programme.css"),
         word=words.action,
         places=_many(found.budget, words.action),
         ahead=_many(found.horizon, words.period),
@@ -101,7 +79,6 @@ def render_programme(
         model_free=found.model_free,
         rows=calls.rows(first=LISTED),
         total=int(calls.active.sum()),
-        version=rmab.__version__,
     )
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray, frozen, sealed
 from rmab.common.checks import as_share, check_unmasked, expect
 from rmab.common.forks import cached_property, in_child
-from rmab.common.logs import log_over
+from rmab.common.logarithms import log_over
 from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError

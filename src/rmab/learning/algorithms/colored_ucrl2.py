@@ -22,7 +22,7 @@ from math import comb
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.common.logs import log_over
+from rmab.common.logarithms import log_over
 from rmab.errors import ModelError
 from rmab.learning.base import EpisodePlan
 from rmab.learning.components import doubled

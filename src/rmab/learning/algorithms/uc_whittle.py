@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.logs import log_over
+from rmab.common.logarithms import log_over
 from rmab.errors import SolverError
 from rmab.learning.components import EPSILON
 from rmab.learning.index_learner import IndexLearner, Known

@@ -1,4 +1,4 @@
-"""Tables as files: CSV or Parquet, written whole or not at all."""
+"""Tables as files: CSV or Parquet, written atomically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ SUFFIXES = (".csv", ".parquet")
 
 
 def write_table(table: Any, path: str | os.PathLike[str]) -> None:
-    """Write an Arrow table to a .csv or .parquet file; FileError if it cannot be written."""
+    """Write an Arrow table to a .csv or .parquet file; FileError if it cannot be written.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from rmab.common.tables import write_table
+    >>> write_table(pa.table({"week": [1, 2]}), "weeks.txt")
+    Traceback (most recent call last):
+        ...
+    rmab.errors.FileError: weeks.txt: the name must end in .csv or .parquet
+    """
     suffix = Path(path).suffix
     if suffix not in SUFFIXES:
         raise FileError(f"{path}: the name must end in {' or '.join(SUFFIXES)}")

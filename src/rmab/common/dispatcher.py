@@ -2,8 +2,8 @@
 
 Numba optimises every function by itself, wraps it so that Python and C can call it, and makes machine code of it; then it
 does so again for everything that calls it. Of a function that compiled code calls, only its LLVM code is needed, which is
-linked into the caller and optimised there: the rest is most of the time that compiling takes. So a `Kernel` that is compiled
-for another one stops there (an inner function). Should Python call it, too, it is compiled in full.
+linked into the caller and optimised there: the rest is most of the time that compiling takes. So a `Dispatcher` that is
+compiled for another one stops there (an inner function). Should Python call it, too, it is compiled in full.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class InnerFunction:
     """Stands for the entry point that an inner function does not have."""
 
 
-class KernelCompiler(_FunctionCompiler):  # type: ignore[misc]
+class InnerCompiler(_FunctionCompiler):  # type: ignore[misc]
     """Compiles a function, in full or as an inner one."""
 
     def compile_inner(self, args: Any) -> Any:
@@ -59,13 +59,13 @@ class KernelCompiler(_FunctionCompiler):  # type: ignore[misc]
         return result
 
 
-class Kernel(CPUDispatcher):  # type: ignore[misc]
+class Dispatcher(CPUDispatcher):  # type: ignore[misc]
     """A compiled function."""
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, **rest: Any) -> None:
         super().__init__(py_func, locals, targetoptions, **rest)
         own: Any = getattr(self, "_compiler")  # noqa: B009  (its type cannot be told)
-        self._compiler = KernelCompiler(own.py_func, own.targetdescr, own.targetoptions, own.locals, own.pipeline_class)
+        self._compiler = InnerCompiler(own.py_func, own.targetdescr, own.targetoptions, own.locals, own.pipeline_class)
         self._inner: set[Any] = set()  # the types for which there is an inner function only
         self._linking = False
 
