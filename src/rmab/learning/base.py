@@ -137,11 +137,12 @@ class Learner(Configured, ABC):
     @property
     def signature(self) -> str:
         """Name and options in one line: states of one learner are not taken for those of another."""
-        if not ours(self):
-            return self._described()
-        if "_signature" not in vars(self):  # nobody can change what we ship
-            object.__setattr__(self, "_signature", self._described())
-        line: str = vars(self)["_signature"]
+        known: str | None = vars(self).get("_signature")
+        if known is not None:
+            return known
+        line = self._described()
+        if ours(self):  # nobody can change a learner of this library
+            object.__setattr__(self, "_signature", line)
         return line
 
     def _described(self) -> str:
@@ -265,7 +266,7 @@ class Learner(Configured, ABC):
     def _check(self, state: State) -> None:
         expect(state, State, "state")
         if state.learner != self.signature:
-            raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}")
+            raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}", code="foreign-state")
         if not state._trusted:
             check_arrays(state.arrays, self.kept(state.view))
             _trusted(state)

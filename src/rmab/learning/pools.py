@@ -145,14 +145,15 @@ class Pools:
 
     def observe(self, feedback: Feedback) -> Observed:
         """Count and pool what was seen."""
-        states, actions = feedback.states, feedback.actions.astype(np.int64)
+        states, actions, number = feedback.states, feedback.actions, self.view.states
         shape, low, high, phases = self.support.shape, self.view.low, self.view.high, self.view.phases
         step = self.view.steps[: len(actions), np.newaxis]
-        group, payoff = (np.broadcast_to(of * phases + step, actions.shape) for of in (self.group_of, self.payoff_of))
-        moves = np.ravel_multi_index((group, states[:-1], actions, states[1:]), shape)
-        counts = np.bincount(moves.reshape(-1), minlength=int(np.prod(shape))).reshape(shape)
-        pairs = np.ravel_multi_index((payoff, states[:-1], actions), self.zero.shape)
-        visits = np.bincount(pairs.reshape(-1), minlength=self.zero.size).reshape(self.zero.shape)
+        group, payoff = (
+            ((of * phases + step) * number + states[:-1]) * 2 + actions for of in (self.group_of, self.payoff_of)
+        )
+        moves = group * number + states[1:]
+        counts = np.bincount(moves.reshape(-1), minlength=self.support.size).reshape(shape)
+        visits = np.bincount(payoff.reshape(-1), minlength=self.zero.size).reshape(self.zero.shape)
         values = np.full((len(self.zero) // phases, *feedback.rewards.shape[1:]), np.nan)
         np.fmax.at(values, self.payoff_of, (feedback.rewards - low) / (high - low))
         values = cells(values, phases)

@@ -151,11 +151,12 @@ def make_learner(name: str, **options: object) -> Learner:
         made: Learner = made_by("learner", name, Learner, **options)
         return made
     if wrong := option_faults(name, options):
-        raise ModelError(f"learner {name}: {in_line(wrong)}")
+        raise ModelError(f"learner {name}: {in_line(wrong)}", code="bad-option", learner=name, option=wrong[0][0])
     return _entry(name).made(options)
 
 
 def _entry(name: str) -> Entry:
     if name not in LEARNERS:
-        raise ModelError(f"unknown learner {name!r}; there are {', '.join(LEARNERS)}")
+        wrong = f"unknown learner {name!r}; there are {', '.join(LEARNERS)}"
+        raise ModelError(wrong, code="unknown-name", learner=name)
     return LEARNERS[name]

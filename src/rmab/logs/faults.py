@@ -29,11 +29,14 @@ class Fault:
         All lines of the file (the header is line 1), or rows of a table (from 0); empty where it concerns the whole.
     unit : str
         'line' or 'row'.
+    code : str
+        A short name of the problem for programs, where one is needed; empty elsewhere.
     """
 
     what: str
     at: tuple[int, ...] = ()
     unit: str = "line"
+    code: str = ""
 
     def __str__(self) -> str:
         if not self.at:
@@ -51,30 +54,30 @@ class Faults:
         self.wrong: list[Fault] = []
         self.noted: list[Fault] = []
 
-    def add(self, what: str, rows: ArrayLike = ()) -> None:
+    def add(self, what: str, rows: ArrayLike = (), code: str = "") -> None:
         """Add what is wrong, in rows counted from 0."""
-        self.wrong.append(self._fault(what, rows))
+        self.wrong.append(self._fault(what, rows, code))
 
-    def add_each(self, codes: IntArray, wrong: Sequence[tuple[int, str]]) -> None:
+    def add_each(self, codes: IntArray, wrong: Sequence[tuple[int, str]], code: str = "") -> None:
         """Add values that are wrong, each with the rows that have its code; those after the first few in one line."""
         shown = MANY if len(wrong) <= MANY else FIRST
         for k, what in wrong[:shown]:
-            self.add(what, np.flatnonzero(codes == k))
+            self.add(what, np.flatnonzero(codes == k), code)
         if rest := wrong[shown:]:
             those = np.flatnonzero(np.isin(codes, [k for k, _ in rest]))
-            self.add(f"{len(rest):,} more values of this kind, such as: {rest[0][1]}", those)
+            self.add(f"{len(rest):,} more values of this kind, such as: {rest[0][1]}", those, code)
 
     def note(self, what: str, rows: ArrayLike = ()) -> None:
         """Add what is worth knowing."""
         self.noted.append(self._fault(what, rows))
 
-    def says(self, words: str) -> bool:
-        """Return whether something is wrong that is told in these words."""
-        return any(words in one.what for one in self.wrong)
+    def has(self, code: str) -> bool:
+        """Return whether a problem with this code was found."""
+        return any(one.code == code for one in self.wrong)
 
-    def _fault(self, what: str, rows: ArrayLike) -> Fault:
+    def _fault(self, what: str, rows: ArrayLike, code: str = "") -> Fault:
         places = np.sort(np.asarray(rows, dtype=np.int64).reshape(-1))
-        return Fault(what, tuple(int(one) for one in self.line_of(places)), self.unit)
+        return Fault(what, tuple(int(one) for one in self.line_of(places)), self.unit, code)
 
     def stop(self) -> None:
         """Raise LogError with all that is wrong, in the order of the lines, then of the whole; do nothing if nothing is."""

@@ -180,7 +180,7 @@ def _assembled(
         faults.stop()
     assert found is not None
     order = _in_order(codes, found[1], ids, found[0].label, faults)
-    if found[0].kind == "number" and found[0].unit == "week" and found[0].count <= 53 and faults.says("more than once"):
+    if found[0].kind == "number" and found[0].unit == "week" and found[0].count <= 53 and faults.has("duplicate-record"):
         faults.add("where weeks begin at 1 again every year, write the year, too: 2024-W11")
     faults.stop()
     _note_gaps(codes[order], found[1][order], order, faults)
@@ -218,7 +218,7 @@ def _in_order(arm_of: IntArray, period: IntArray, ids: list[str], label: Callabl
         if key[rows[0]] == len(wrong):
             what = f"arm {quoted(ids[arm_of[rows[0]]])} has {label(int(period[rows[0]]))} more than once"
             wrong.append((len(wrong), what))
-    faults.add_each(key, wrong)
+    faults.add_each(key, wrong, "duplicate-record")
     late = np.flatnonzero(same & (np.diff(order) < 0)) + 1
     if late.size and not twice.size:
         faults.note("periods are out of order; they were sorted", np.sort(order[late]))

@@ -102,8 +102,7 @@ def make_adversary(name: str, model: RewardModel, episodes: int, rng: np.random.
         return ANSWERS[name](*declared, model)
     if name not in SCRIPTS:
         known = ", ".join(ADVERSARIES)
-        raise ModelError(
-            f"unknown adversary {name!r}; there are {known}, and module:maker or Task.from_rewards for your own"
-        )
+        hint = f"there are {known}, and module:maker or Task.from_rewards for your own"
+        raise ModelError(f"unknown adversary {name!r}; {hint}", code="unknown-name", adversary=name)
     check_memory(f"adversary {name} of {number} episodes", 16.0 * number * model.shape[0] * model.shape[1])
     return Scripted(*declared, model, frozen(SCRIPTS[name](number, model.shape, rng)))

@@ -16,7 +16,7 @@ from rmab.common.checks import check_rng, expect
 from rmab.errors import PolicyError
 from rmab.model.problem import Problem
 from rmab.play.compiled.episodes import step
-from rmab.play.policy import IndexPolicy, Rule, as_places, check_place
+from rmab.play.policy import IndexPolicy, Rule, checked_states
 from rmab.solvers.checks import check_one_budget, check_timeless, checked_table
 from rmab.solvers.stationary.average import AverageFluid, solve_average_fluid
 
@@ -222,9 +222,8 @@ def _planned(problem: Problem, reward: ArrayLike, plan: AverageFluid | None, nam
 
 def _checked_states(plan: AverageFluid, h: int, states: IntArray, rng: np.random.Generator) -> IntArray:
     check_rng(rng)
-    now, arms = as_places(states), plan.problem.arms
-    check_place(h, now, arms.count, None, arms.states)
-    return now
+    arms = plan.problem.arms
+    return checked_states(h, states, arms.count, None, arms.states)
 
 
 def _drawn(plan: AverageFluid, states: IntArray, rng: np.random.Generator) -> BoolArray:

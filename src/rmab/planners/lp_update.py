@@ -12,7 +12,7 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import check_rng
 from rmab.model.problem import Problem
 from rmab.model.time import parted
-from rmab.play.policy import as_places, check_place
+from rmab.play.policy import checked_states
 from rmab.play.rounding import systematic
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
@@ -68,8 +68,8 @@ class LpUpdate:
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Solve from these states (N,) at step h and activate what the plan activates now."""
         check_rng(rng)
-        now, arms = as_places(states), self.problem.arms
-        check_place(h, now, arms.count, self.problem.horizon, arms.states)
+        arms = self.problem.arms
+        now = checked_states(h, states, arms.count, self.problem.horizon, arms.states)
         block_of = self.blocks.block_of
         masses = np.zeros_like(self.blocks.start)
         np.add.at(masses, (block_of, now), 1.0)

@@ -158,7 +158,8 @@ def _names(candidates: Iterable[str] | None) -> list[str]:
         if isinstance(name, str) and name in CANDIDATES:
             names += [name] if name not in names else []
         else:
-            raise ModelError(f"unknown candidate {name!r:.40}; there are {', '.join(CANDIDATES)}")
+            wrong = f"unknown candidate {name!r:.40}; there are {', '.join(CANDIDATES)}"
+            raise ModelError(wrong, code="unknown-name", candidate=str(name))
     if not names:
         raise ModelError("candidates: at least one is needed")
     return names

@@ -18,7 +18,7 @@ from rmab.common.checks import as_integer, check_rng
 from rmab.errors import ModelError, SolverError
 from rmab.model.problem import Problem
 from rmab.model.time import parted
-from rmab.play.policy import as_places, check_place
+from rmab.play.policy import checked_states
 from rmab.play.rounding import systematic
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
@@ -133,8 +133,8 @@ class Rolled:
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Plan from these states (N,) at step h and activate what the plan activates now."""
         check_rng(rng)
-        now, problem = as_places(states), self.rolling.problem
-        check_place(h, now, problem.arms.count, problem.horizon, problem.arms.states)
+        problem = self.rolling.problem
+        now = checked_states(h, states, problem.arms.count, problem.horizon, problem.arms.states)
         block_of = self.rolling.plan.blocks.block_of
         masses = np.zeros_like(self.rolling.plan.blocks.start)
         np.add.at(masses, (block_of, now), 1.0)

@@ -100,7 +100,8 @@ class Comparators:
         """(T,) what the comparator 'O1', 'O2' or 'O3' earns in each episode; ModelError for another name."""
         known = {"O1": self.o1, "O2": self.o2, "O3": self.o3}
         if not isinstance(which, str) or which not in known:
-            raise ModelError(f"unknown comparator {which!r:.40}; there are {', '.join(known)}")
+            wrong = f"unknown comparator {which!r:.40}; there are {', '.join(known)}"
+            raise ModelError(wrong, code="unknown-name", comparator=str(which))
         return known[which]()
 
     @classmethod

@@ -96,7 +96,7 @@ def task_faults(spec: TaskSpec) -> Iterator[Fault]:
         task_of(spec, 0)
     except (ModelError, FileError, TypeError) as error:
         of_file = isinstance(error, FileError) and not files_of(spec)
-        of_name = of_file or own_modules(spec.name) or str(error).startswith("unknown task")
+        of_name = of_file or own_modules(spec.name) or getattr(error, "code", "") == "unknown-name"
         yield (("name",) if of_name else ("options",) if spec.options else ()), str(error)
         return
     _FINE.add(_key(spec))

@@ -151,11 +151,13 @@ def _built_in(name: str, seed: int, options: dict[str, Any]) -> Task:
     family, _, against = name.partition("@")
     if family not in FAMILIES:
         there = f"{', '.join(FAMILIES)}, each @{', @'.join(ADVERSARIES)}"
-        raise ModelError(f"unknown task {name!r}; there are {there}, and module:maker for your own")
+        hint = f"there are {there}, and module:maker for your own"
+        raise ModelError(f"unknown task {name!r}; {hint}", code="unknown-name", task=name)
     make = FAMILIES[family]
     known = options_of(make)
     if unknown := sorted(options.keys() - known.keys()):
-        raise ModelError(f"task {family}: unknown option {', '.join(unknown)} (known: {', '.join(known)})")
+        wrong = f"task {family}: unknown option {', '.join(unknown)} (known: {', '.join(known)})"
+        raise ModelError(wrong, code="unknown-option", task=family, option=unknown[0])
     checked = {key: known[key].value(value, key) for key, value in options.items()}
     if family in OWN_REWARDS:
         if against:
