@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rmab.common.arrays import frozen
-from rmab.common.files import read_fields, write_fields
+from rmab.common.files import check_suffix, read_file, write_atomically
+from rmab.common.storage import Format, decode, encode
 from rmab.errors import FileError, ModelError
 from rmab.estimation.counting import counted
 from rmab.estimation.fit import Fit, fields_of
@@ -20,7 +21,7 @@ from rmab.logs.faults import Fault
 from rmab.logs.log import Log
 from rmab.logs.periods import Periods
 
-KIND, VERSION = "rmab fit", 1
+VERSION = 1
 SMALL = {"arm_of": np.int32, "period": np.int32, "state": np.int16, "action": np.int8, "cell_of": np.int32}
 WORDS = ("arms", "state_names", "cells")
 ROWS = ("kernels", "pooled", "strength", "unseen")
@@ -29,6 +30,7 @@ REQUIRED = {
     "version", "words", "arm_of", "period", "state", "action", "factor_of", "cell_of", "depth", "present", "pay",
     *WORDS, *ROWS, *(f"now_{name}" for name in STANDING),
 }  # fmt: skip
+FORMAT = Format("rmab fit", 1, REQUIRED, {"reward"}, prefix="")
 
 
 def save_fit(fitted: Fit, path: str | os.PathLike[str]) -> None:
@@ -45,7 +47,7 @@ def save_fit(fitted: Fit, path: str | os.PathLike[str]) -> None:
     fields |= {"depth": len(fitted.tree.nodes), "words": json.dumps(_words(fitted))}
     for name, kind in SMALL.items():
         fields[name] = fields[name].astype(kind)
-    write_fields(path, KIND, fields)
+    write_atomically(path, encode(FORMAT, fields, check_suffix(path)))
 
 
 def _words(fitted: Fit) -> dict[str, Any]:
@@ -65,7 +67,7 @@ def _words(fitted: Fit) -> dict[str, Any]:
 
 def load_fit(path: str | os.PathLike[str]) -> Fit:
     """Read a model that `save_fit` wrote; FileError if the file is none."""
-    fields = read_fields(path, KIND, REQUIRED, {"reward"}, prefix="")
+    fields = decode(FORMAT, read_file(path), str(path), check_suffix(path))
     try:
         if fields["version"] != VERSION:
             raise ModelError(f"it was written by another version ({fields['version']}); fit the log again")

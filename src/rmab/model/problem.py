@@ -6,18 +6,17 @@ checked once, when it is built, and cannot change afterwards: its arrays are rea
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer, check_magnitude, expect
-from rmab.common.files import read_fields, write_fields
 from rmab.common.forks import cached_property
 from rmab.common.memory import check_memory
+from rmab.common.storage import Format, Stored
 from rmab.errors import ModelError
 from rmab.model.arms import Arms
 from rmab.model.time import (
@@ -37,7 +36,7 @@ from rmab.model.time import (
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(ReadOnly):
+class Problem(ReadOnly, Stored):
     """Arms, where they start, how many may be active at each step, and how many steps an episode has.
 
     Kernels, rewards and the budget may depend on the time: see `rmab.model.time` for all shapes.
@@ -58,6 +57,10 @@ class Problem(ReadOnly):
         for each step where the arms have H phases.
     discount : float, default 1
         Above 0 and at most 1: a reward at step h counts discount ** h of itself, in plans, bounds, simulations and regret.
+
+    Notes
+    -----
+    In a file that is written by hand, `"normalise": true` divides the rows of the kernels by their sums, as in `Arms`.
 
     Raises
     ------
@@ -85,6 +88,11 @@ class Problem(ReadOnly):
     horizon: int
     phase_of: IntArray
     discount: float
+
+    OF_ARMS = frozenset({"state_names", "groups", "support", "sizes"})
+    FORMAT = Format(
+        "rmab problem", 1, {"kernels", "start", "budget", "horizon"}, OF_ARMS | {"phase_of", "discount", "normalise"}
+    )
 
     def __init__(
         self,
@@ -149,46 +157,26 @@ class Problem(ReadOnly):
         rest = (self.budgets[first:], self.horizon - first, self.phase_of[first:])
         return Problem(self.arms, start, *rest, discount=self.discount)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write this problem to one file, `.npz` or `.json`; FileError if it cannot be written."""
-        write_fields(path, "rmab problem", self.fields())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Problem:
-        """Read a problem that `save` wrote, or a JSON file with the same fields written by hand.
-
-        There `"normalise": true` divides the rows of the kernels by their sums, as in `Arms`. FileError if the file cannot
-        be read or holds something else; ModelError if its fields do not form a problem.
-        """
-        fields = read_fields(path, "rmab problem", cls.REQUIRED, cls.OPTIONAL)
-        try:
-            return cls.from_fields(fields)
-        except ModelError as error:
-            raise ModelError(f"{path}: {error}") from error
-
-    REQUIRED = frozenset({"kernels", "start", "budget", "horizon"})
-    OF_ARMS = frozenset({"state_names", "groups", "support", "sizes"})
-    OPTIONAL = OF_ARMS | {"phase_of", "discount", "normalise"}
-
-    def fields(self) -> dict[str, Any]:
+    def to_fields(self) -> dict[str, Any]:
         """Return the problem as plain arrays and numbers by name, as `from_fields` takes them."""
         arms = self.arms
-        names = None if arms.state_names is None else np.array(arms.state_names)
-        own = {"start": self.start, "budget": self.budget, "horizon": self.horizon, "kernels": arms.kernels}
-        rest = {"state_names": names, "groups": arms.groups, "support": arms.support, "sizes": arms.sizes}
-        time = {
+        return {
+            "start": self.start,
+            "budget": self.budget,
+            "horizon": self.horizon,
+            "kernels": arms.kernels,
+            **{name: getattr(arms, name) for name in sorted(self.OF_ARMS)},
             "phase_of": self.phase_of if self.phases > 1 else None,
-            "discount": self.discount if self.discount < 1 else None,
+            "discount": self.discount,
         }
-        return {**own, **rest, **time}
 
     @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Problem:
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
         """Build a problem from plain arrays and numbers by name; ModelError if they do not form one."""
         known = {name: fields.get(name) for name in cls.OF_ARMS}
         arms = Arms(fields["kernels"], **known, normalise=fields.get("normalise", False))
-        discount = {} if fields.get("discount") is None else {"discount": fields["discount"]}
-        return cls(arms, fields["start"], fields["budget"], fields["horizon"], fields.get("phase_of"), **discount)
+        rest = {name: fields[name] for name in ("phase_of", "discount") if name in fields}
+        return cls(arms, fields["start"], fields["budget"], fields["horizon"], **rest)
 
     def __eq__(self, other: object) -> bool:
         """Return whether arms, start, budget, horizon, phases and discount are equal."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, fields as fields_of, replace
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer
 from rmab.common.forks import cached_property
 from rmab.common.memory import check_memory
+from rmab.common.storage import Format, Stored
 from rmab.common.words import many
 from rmab.errors import ModelError
 from rmab.model.arm_checks import checked_names
@@ -37,7 +38,7 @@ FeedbackMode = Literal["bandit", "active", "full"]
 
 
 @dataclass(frozen=True, eq=False)
-class View(ReadOnly):
+class View(ReadOnly, Stored):
     """What a learner may know of a task before it starts, and nothing else: no kernels, no rewards.
 
     `Task.view` makes it. A programme that runs live fills it in by hand.
@@ -78,6 +79,11 @@ class View(ReadOnly):
     >>> import rmab
     >>> rmab.make_task("cpap").view()
     View(20 arms, 3 states, budget 10, 50 steps, 50 episodes, bandit feedback)
+
+    It can be stored, for a learner in another process:
+
+    >>> rmab.View.from_bytes(rmab.make_task("cpap").view().to_bytes(".json"))
+    View(20 arms, 3 states, budget 10, 50 steps, 50 episodes, bandit feedback)
     """
 
     arms: int
@@ -98,6 +104,14 @@ class View(ReadOnly):
     phase_of: IntArray | None = None
     phases: int = 0
     discount: float = 1.0
+
+    FORMAT = Format(
+        "rmab view",
+        1,
+        {"arms", "states", "horizon", "episodes", "budget", "start", "low", "high", "feedback"}
+        | {"passive_zero", "pooled_rewards"},
+        {"groups", "support", "sizes", "state_names", "phase_of", "phases", "discount"},
+    )
 
     def __post_init__(self) -> None:
         """Check every field as a problem's are, and make the arrays read-only copies."""
@@ -153,6 +167,15 @@ class View(ReadOnly):
         )
         return self if same else made
 
+    def to_fields(self) -> dict[str, Any]:
+        """Return all that is declared, by name."""
+        return {one.name: getattr(self, one.name) for one in fields_of(self)}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """Build a view from what `to_fields` returns; ModelError if it does not form one."""
+        return cls(**{"groups": None, "support": None, "sizes": None, "state_names": None, **fields})
+
     def __repr__(self) -> str:
         sizes = f"{many(self.arms, 'arm')}, {many(self.states, 'state')}, budget {said(self.budget)}"
         time = many(self.horizon, "step") + (f" of {self.phases} phases" if self.phases > 1 else "")
@@ -179,8 +202,8 @@ def _checked(view: View) -> dict[str, Any]:
             raise ModelError(f"{name} must be True or False, got {getattr(view, name)!r:.40}")
     if view.passive_zero and not low <= 0.0 <= high:
         raise ModelError(f"passive rewards are declared zero, which is outside [{low:g}, {high:g}]")
-    labels = _whole(view.groups, "groups", (sizes["arms"],))
-    if labels is not None and np.unique(labels).tolist() != list(range(int(labels.max()) + 1)):
+    labels = _whole(view.groups, "groups", (sizes["arms"],), 0, sizes["arms"] - 1)
+    if labels is not None and np.unique(labels).size <= labels.max():
         raise ModelError("groups must be labels 0, 1, ... with none left out")
     check_phases(phases, sizes["arms"], sizes["arms"] if labels is None else int(labels.max()) + 1, sizes["states"])
     if view.pooled_rewards and labels is None:
@@ -225,13 +248,13 @@ def _phases(view: View, horizon: int) -> tuple[IntArray | None, int]:
     return phase_of if phases > 1 else None, phases
 
 
-def _whole(values: Any, name: str, shape: tuple[int, ...], low: int = 0, high: int = 2**53) -> IntArray | None:
+def _whole(values: Any, name: str, shape: tuple[int, ...], low: int, high: int) -> IntArray | None:
     """Return whole numbers of this shape within the limits, or None for None."""
     if values is None:
         return None
     given = as_floats(values, name)
     if given.shape != shape or not ((given >= low) & (given <= high) & (given == np.floor(given))).all():
-        raise ModelError(f"{name} must be {shape[0]} whole numbers from {low} on, one per arm")
+        raise ModelError(f"{name} must be {shape[0]} whole numbers in {low}..{high}, one per arm")
     return frozen(given.astype(np.int64))
 
 

@@ -5,7 +5,6 @@ Any object with `act` is a policy. An IndexPolicy is a table with one number per
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, check_rng
-from rmab.common.files import read_fields, write_fields
 from rmab.common.forks import cached_property
+from rmab.common.storage import Format, Stored
 from rmab.common.words import many
 from rmab.errors import PolicyError, raised_as
 from rmab.model.time import checked_limits, is_list, limits_of, said
@@ -54,7 +53,7 @@ class Policy(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class IndexPolicy:
+class IndexPolicy(Stored):
     """Activate the arms of highest index, up to the budget; ties are broken at random.
 
     Parameters
@@ -86,12 +85,22 @@ class IndexPolicy:
     IndexPolicy(2 arms, any step, 2 states, budget 1, rule 'fill', rounding 'top')
     >>> policy.act(0, np.array([0, 0]), np.random.default_rng(0))
     array([False,  True])
+
+    It can be saved to a file and loaded again, for instance by another process.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     policy.save(pathlib.Path(folder) / "calls.npz")
+    ...     rmab.IndexPolicy.load(pathlib.Path(folder) / "calls.npz")
+    IndexPolicy(2 arms, any step, 2 states, budget 1, rule 'fill', rounding 'top')
     """
 
     table: FloatArray
     budget: int | IntArray
     rule: Rule = "fill"
     rounding: Rounding = "top"
+
+    FORMAT = Format("rmab policy", 1, {"table", "budget"}, {"rule", "rounding"})
 
     def __init__(self, table: ArrayLike, budget: ArrayLike, *, rule: Rule = "fill", rounding: Rounding = "top") -> None:
         with raised_as(PolicyError):
@@ -181,29 +190,14 @@ class IndexPolicy:
         sizes = f"{many(len(self.table), 'arm')}, {steps}, {many(self.table.shape[-1], 'state')}, budget {said(self.budget)}"
         return f"IndexPolicy({sizes}, rule {self.rule!r}, rounding {self.rounding!r})"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to one file, `.npz` or `.json`, atomically; FileError if it cannot be written.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib, rmab
-        >>> policy = rmab.IndexPolicy([[0.1, 0.9], [0.5, 0.2]], budget=1)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     policy.save(pathlib.Path(folder) / "calls.npz")
-        ...     rmab.IndexPolicy.load(pathlib.Path(folder) / "calls.npz")
-        IndexPolicy(2 arms, any step, 2 states, budget 1, rule 'fill', rounding 'top')
-        """
-        own = {"table": self.table, "budget": self.budget, "rule": self.rule, "rounding": self.rounding}
-        write_fields(path, "rmab policy", own)
+    def to_fields(self) -> dict[str, Any]:
+        """Return table, budget, rule and rounding by name."""
+        return {"table": self.table, "budget": self.budget, "rule": self.rule, "rounding": self.rounding}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> IndexPolicy:
-        """Read a policy that `save` wrote; FileError if the file is not one, PolicyError if its fields are no policy."""
-        fields = read_fields(path, "rmab policy", {"table", "budget"}, {"rule", "rounding"})
-        try:
-            return cls(fields.pop("table"), fields.pop("budget"), **fields)
-        except PolicyError as error:
-            raise PolicyError(f"{path}: {error}") from error
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """Build a policy from what `to_fields` returns; PolicyError if it does not form one."""
+        return cls(**fields)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor's arguments: pickled arrays lose their order in memory."""
