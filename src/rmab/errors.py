@@ -206,3 +206,8 @@ def raised_as(kind: type[RmabError] | None, where: str = "", **location: Any) ->
         plain = next(one for one in type(error).__mro__ if "__init__" not in vars(one) or one is RmabError)
         code = error.code if error.code != type(error).code else ""
         raise (kind or plain)(f"{where}{error}", code=code, **{**error.location, **location}) from error
+
+
+def wrong_shape(kind: type[RmabError], field: str, wanted: object, given: tuple[int, ...]) -> RmabError:
+    """Return the error of an array whose shape is not the wanted one."""
+    return kind(f"{field} must have shape {wanted}, got {given}", code="bad-shape", field=field)

@@ -153,7 +153,7 @@ class TestOwnCode:
         for name, code, said in (
             ("leaving:Mine", 2, "module 'leaving' cannot be imported (SystemExit: 0)"),
             ("made:Mine", 2, "its maker raised SystemExit (0)"),
-            ("later:Mine", 1, "code of your own ended the program: sys.exit(0)"),
+            ("later:Mine", 1, "your code called sys.exit(0)"),
         ):
             outcome = call("run", "cpap", name, "--episodes", 2)
             assert outcome.exit_code == code

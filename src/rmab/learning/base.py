@@ -113,12 +113,12 @@ class Learner(Configured, ABC):
 
     @property
     def draws(self) -> bool:
-        """Whether plans depend on draws arm by arm: then another order of the arms is another luck."""
+        """Whether plans depend on random draws arm by arm: then results depend on the order of arms."""
         return False
 
     @property
     def privileged(self) -> str:
-        """What it is told that no real programme knows; empty for an honest learner."""
+        """What it knows that no real programme knows; empty for an honest learner."""
         return ""
 
     @property
@@ -279,5 +279,5 @@ def _trusted(state: State) -> State:
 
 
 def stream(seed: int, key: int, episode: int = 0) -> np.random.Generator:
-    """Return a learner's own luck in an episode. Keys are 101 and up: the seed's 0 and 1 make the task, 100 is the run's."""
+    """Return a learner's random generator of an episode. Keys are 101 and up: 0 and 1 make the task, 100 is the run's."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(key, episode)))

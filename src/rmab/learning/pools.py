@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.common.forks import cached_property
 from rmab.model.time import by_step, cells, masses_of, parted
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
@@ -107,10 +108,10 @@ class Pools:
                 frozen(value)
         return made
 
-    @property
+    @cached_property
     def begins(self) -> FloatArray:
         """(C, S) the probability of every start state."""
-        return masses_of(self.start, self.view.states)
+        return frozen(masses_of(self.start, self.view.states))
 
     @property
     def group_of_payoff(self) -> IntArray:
@@ -130,10 +131,10 @@ class Pools:
         """(N, S, 2), or (N, K, S, 2): rewards of every arm, from values (R, S, 2) that were mapped to [0, 1]."""
         return self.view.low + (self.view.high - self.view.low) * self.of_arms(values, self.payoff_of)
 
-    @property
+    @cached_property
     def arms_paid_alike(self) -> IntArray:
         """(R,) the number of arms of every payoff."""
-        return np.repeat(np.bincount(self.payoff_of), self.view.phases)
+        return frozen(np.repeat(np.bincount(self.payoff_of), self.view.phases))
 
     def of_cells(self, values: FloatArray) -> FloatArray:
         """(R, ...) sums over the blocks that are paid alike, of values by cell (C * K, ...)."""

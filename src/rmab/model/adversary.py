@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer, is_builtin
-from rmab.errors import ModelError
+from rmab.errors import ModelError, wrong_shape
 from rmab.model.time import location, place, words_of
 
 FORESEES = "sees the plan of the episode to come: stronger than the paper's adversary"
@@ -163,8 +163,7 @@ class Adversary(ReadOnly, ABC):
     def _check_shape(self, table: NDArray[Any], what: str) -> None:
         shape = self.base.shape
         if table.shape != shape:
-            wanted = f"{words_of(len(shape) - 2, 'N', 'S', '2')} = {shape}"
-            raise ModelError(f"{what} must have shape {wanted}, got {table.shape}", code="bad-shape")
+            raise wrong_shape(ModelError, what, f"{words_of(len(shape) - 2, 'N', 'S', '2')} = {shape}", table.shape)
 
 
 def first_of(groups: IntArray) -> IntArray:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer, expect
 from rmab.common.words import many
-from rmab.errors import FeedbackError, raised_as
+from rmab.errors import FeedbackError, raised_as, wrong_shape
 from rmab.model.time import bare, cells, checked_limits, limits_of, location, place, said, shape_of, words_of
 from rmab.model.view import View
 from rmab.play.outcomes import Trajectory, pairs_of
@@ -107,7 +107,7 @@ class Feedback(ReadOnly):
             table = bare(as_floats(reward, "reward"), 4)
         if table.shape != shown.shape:
             wanted = f"{words_of(view.phases, 'N', 'S', '2')} = {shown.shape}"
-            raise FeedbackError(f"reward must have shape {wanted}, got {table.shape}", code="bad-shape", field="reward")
+            raise wrong_shape(FeedbackError, "reward", wanted, table.shape)
         object.__setattr__(feedback, "rewards", frozen(np.where(shown, table, np.nan)))
         return feedback
 
@@ -132,8 +132,7 @@ class Feedback(ReadOnly):
         with raised_as(FeedbackError):
             paid = as_floats(rewards, "rewards")
         if paid.shape != whole.actions.shape:
-            wrong = f"rewards must have shape (H, N) = {whole.actions.shape}, got {paid.shape}"
-            raise FeedbackError(wrong, code="bad-shape", field="rewards")
+            raise wrong_shape(FeedbackError, "rewards", f"(H, N) = {whole.actions.shape}", paid.shape)
         pair, known = _pairs_of(view, whole.states, whole.actions), ~np.isnan(paid)
         table.reshape(-1)[pair[known]] = paid[known]
         for h, n in np.argwhere(known & (table.reshape(-1)[pair] != paid))[:1]:
@@ -156,8 +155,7 @@ class Feedback(ReadOnly):
         phases = view.phases
         shape = shape_of(phases, view.arms, view.states, 2)
         if self.rewards.shape != shape:
-            wrong = f"rewards must have shape {shape}, got {self.rewards.shape}"
-            raise FeedbackError(wrong, code="bad-shape", field="rewards")
+            raise wrong_shape(FeedbackError, "rewards", shape, self.rewards.shape)
         known, shown = ~np.isnan(self.rewards), _shown(view, self.states, self.actions)
         for at in np.argwhere(known != shown)[:1]:
             missing, hidden = "was visited, but its reward is missing", f"is not revealed under {view.feedback} feedback"
@@ -224,10 +222,9 @@ def _check_places(view: View, feedback: Feedback) -> None:
     steps = len(actions)
     if actions.shape != (steps, view.arms) or not 1 <= steps <= view.horizon:
         wanted = f"(H, N) = {(view.horizon, view.arms)}, or fewer steps"
-        raise FeedbackError(f"actions must have shape {wanted}, got {actions.shape}", code="bad-shape", field="actions")
+        raise wrong_shape(FeedbackError, "actions", wanted, actions.shape)
     if states.shape != (steps + 1, view.arms):
-        wrong = f"states must have shape (H+1, N) = {(steps + 1, view.arms)}, got {states.shape}"
-        raise FeedbackError(wrong, code="bad-shape", field="states")
+        raise wrong_shape(FeedbackError, "states", f"(H+1, N) = {(steps + 1, view.arms)}", states.shape)
     sizes = np.full(view.arms, view.states) if view.sizes is None else view.sizes
     for h, n in np.argwhere((states < 0) | (states >= sizes))[:1]:
         wrong = f"step {h}: arm {n} is in state {states[h, n]}, it has states 0..{sizes[n] - 1}"

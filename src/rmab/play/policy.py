@@ -18,7 +18,7 @@ from rmab.common.checks import as_floats, check_rng
 from rmab.common.forks import cached_property
 from rmab.common.storage import Format, Stored
 from rmab.common.words import many
-from rmab.errors import PolicyError, raised_as
+from rmab.errors import PolicyError, raised_as, wrong_shape
 from rmab.model.time import checked_limits, is_list, limits_of, said
 from rmab.play.compiled.selection import select
 
@@ -106,8 +106,7 @@ class IndexPolicy(Stored):
         with raised_as(PolicyError):
             given = as_floats(table, "table")
             if given.ndim not in (2, 3) or 0 in given.shape:
-                wrong = f"table must have shape (N, H, S) or (N, S), got {given.shape}"
-                raise PolicyError(wrong, code="bad-shape", field="table")
+                raise wrong_shape(PolicyError, "table", "(N, H, S) or (N, S)", given.shape)
             several = as_floats(budget, "budget") if is_list(budget) else budget
             limit = checked_limits(several, len(given), given.shape[1] if given.ndim == 3 else np.size(several))
         if not isinstance(rule, str) or rule not in get_args(Rule):
