@@ -49,8 +49,9 @@ def measured(code: str, *words: str) -> str:
 
 def main() -> None:
     """Print the table."""
-    import rmab
     from rmab.logs.tables import write_table
+
+    import rmab
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

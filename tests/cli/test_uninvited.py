@@ -154,7 +154,7 @@ class TestOwnCode:
         for name, code, said in (
             ("leaving:Mine", 2, "module 'leaving' cannot be imported (SystemExit: 0)"),
             ("made:Mine", 2, "raised SystemExit (0)"),
-            ("later:Mine", 1, "code of your own ended the program: sys.exit(0)"),
+            ("later:Mine", 1, "your code called sys.exit(0)"),
         ):
             outcome = call("run", "cpap", name, *FEW)
             assert outcome.exit_code == code

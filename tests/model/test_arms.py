@@ -74,7 +74,7 @@ class TestKernels:
 class TestNormalise:
     @pytest.fixture(autouse=True)
     def nothing_said_yet(self, monkeypatch):
-        monkeypatch.setattr(notices, "_said", set())
+        monkeypatch.setattr(notices, "_topics", set())
 
     @pytest.mark.parametrize("miss", [2e-9, -2e-9, 1e-8, -1e-8])
     def test_printed_rows_are_mended_and_it_is_said_once(self, miss, caplog):

@@ -76,7 +76,7 @@ def examples(*lines: tuple[str, str]) -> str:
 
 def _failure(error: Exception | SystemExit) -> Failure:
     if isinstance(error, SystemExit):  # nothing of ours ends the program from inside
-        return Failure(f"code of your own ended the program: sys.exit({error.code!r}) (rmab --debug shows where)")
+        return Failure(f"your code called sys.exit({error.code!r}) (rmab --debug shows where)")
     cause = error.__cause__
     full = isinstance(cause, OSError) and cause.errno in DISK
     if isinstance(error, LogError) and len(error.problems) > 1:

@@ -72,9 +72,10 @@ def _beside(target: Path) -> Path:
 
 
 def _refusal(path: str | os.PathLike[str], what: str, error: OSError | ValueError) -> FileError:
+    code, name = "file-unreadable" if what == "read" else "file-unwritable", os.fspath(path)
     if isinstance(error, OSError):
-        return FileError(f"{os.fspath(path)}: cannot be {what} ({error.strerror or error})")
-    return FileError(f"{os.fspath(path)!r}: cannot be {what} ({error})")
+        return FileError(f"{name}: cannot be {what} ({error.strerror or error})", code=code, path=name)
+    return FileError(f"{name!r}: cannot be {what} ({error})", code=code, path=name)
 
 
 def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> str:
@@ -84,7 +85,7 @@ def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFI
     except TypeError as error:
         raise FileError(f"{path!r:.40}: a path is text or an object of pathlib, not {type(path).__name__}") from error
     if suffix not in suffixes:
-        raise FileError(f"{path}: the name must end in {' or '.join(suffixes)}")
+        raise FileError(f"{path}: the name must end in {' or '.join(suffixes)}", code="file-suffix", path=str(path))
     return suffix
 
 
@@ -95,4 +96,4 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     except (OSError, ValueError) as error:
         raise _refusal(path, "read", error) from error
     except MemoryError as error:
-        raise FileError(f"{path}: holds more than there is memory for ({error})") from error
+        raise FileError(f"{path}: holds more than there is memory for ({error})", path=str(path)) from error

@@ -24,7 +24,7 @@ import numpy as np
 from rmab.common.files import SUFFIXES, check_suffix, read_file, write_atomically
 from rmab.common.memory import check_memory
 from rmab.common.parsing import parsed_json
-from rmab.errors import FileError, ModelError, PolicyError
+from rmab.errors import FileError, ModelError, raised_as
 
 Fields = dict[str, Any]
 EXACT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))  # numbers that Python has, too
@@ -165,11 +165,8 @@ class Stored:
     @classmethod
     def _build(cls, fields: Fields, name: str) -> Self:
         known = check_fields(cls.FORMAT, fields, name)
-        try:
+        with raised_as(None, f"{name}: ", path=name):
             return cls.from_fields(known)
-        except (ModelError, PolicyError) as error:
-            kind = PolicyError if isinstance(error, PolicyError) else ModelError
-            raise kind(f"{name}: {error}") from error
 
 
 def load_any(path: str | os.PathLike[str]) -> Stored:
@@ -187,7 +184,8 @@ def build_any(fields: Fields, name: str) -> Stored:
     """Build what fields say that they are, `kind` and `format` with them; errors begin with `name`."""
     kind = fields.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise FileError(f"{name}: {_kind_in_words(kind)}; known kinds: {', '.join(KINDS)}")
+        wrong = f"{name}: {_kind_in_words(kind)}; known kinds: {', '.join(KINDS)}"
+        raise FileError(wrong, code="file-kind", path=name)
     module, _, attribute = KINDS[kind].place.partition(":")
     stored: type[Stored] = getattr(import_module(module), attribute)
     return stored._build(fields, name)
@@ -224,29 +222,34 @@ def decode(form: Format, content: bytes, name: str, suffix: str) -> Fields:
 
 def check_fields(form: Format, fields: Fields, name: str) -> Fields:
     """Return the fields without `kind` and `format`, upgraded to this format's version; FileError if they do not fit."""
+    with raised_as(FileError, f"{name}: ", path=name):
+        return _upgrade(form, fields)
+
+
+def _upgrade(form: Format, fields: Fields) -> Fields:
     rest = {one: value for one, value in fields.items() if value is not None}
     kind, version = rest.pop("kind", None), rest.pop("format", 1)
     if not isinstance(kind, str) or kind != form.kind:
-        raise FileError(f"{name}: {_wrong_kind(form.kind, kind)}")
+        raise FileError(_wrong_kind(form.kind, kind), code="file-kind")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise FileError(f"{name}: format must be a whole number, 1 or more, got {version!r:.40}")
+        raise FileError(f"format must be a whole number, 1 or more, got {version!r:.40}")
     if version > form.version:
         both = f"(format {version}, this one reads up to {form.version})"
-        raise FileError(f"{name}: written by a newer rmab {both}: update rmab")
+        raise FileError(f"written by a newer rmab {both}: update rmab", code="file-version")
     for old in range(version, form.version):
         if old not in form.upgrades:
             both = f"(format {version}, this one reads format {form.version})"
-            raise FileError(f"{name}: written by an older rmab {both}: {form.remedy}")
+            raise FileError(f"written by an older rmab {both}: {form.remedy}", code="file-version")
         try:
             rest = form.upgrades[old](rest)
         except KeyError as error:
-            raise FileError(f"{name}: missing {error.args[0]}") from error
+            raise FileError(f"missing {error.args[0]}", field=error.args[0]) from error
     if missing := sorted(form.required - rest.keys()):
-        raise FileError(f"{name}: missing {', '.join(missing)}")
+        raise FileError(f"missing {', '.join(missing)}", field=missing[0])
     free = {one for one in rest if form.prefix is not None and one.startswith(form.prefix)}
     if unknown := sorted(rest.keys() - form.required - form.optional - free):
         known = ", ".join(sorted(form.required | form.optional))
-        raise FileError(f"{name}: unknown {', '.join(unknown)} (known: {known})")
+        raise FileError(f"unknown {', '.join(unknown)} (known: {known})", field=unknown[0])
     return rest
 
 
@@ -264,12 +267,11 @@ def _kind_in_words(found: object) -> str:
 
 def parse(content: bytes, name: str, suffix: str) -> Fields:
     """Return all fields of a file, `kind` and `format` with them, whatever they are; FileError if it is no file of ours."""
-    try:
-        return _parse_json(content) if suffix == ".json" else _parse_npz(content)
-    except (FileError, ModelError) as error:
-        raise FileError(f"{name}: {error}") from error
-    except MemoryError as error:
-        raise FileError(f"{name}: holds more than there is memory for ({error})") from error
+    with raised_as(FileError, f"{name}: ", path=name):
+        try:
+            return _parse_json(content) if suffix == ".json" else _parse_npz(content)
+        except MemoryError as error:
+            raise FileError(f"holds more than there is memory for ({error})") from error
 
 
 def _parse_json(content: bytes) -> Fields:

@@ -29,11 +29,14 @@ class Note:
         All lines of the file (the header is line 1), or rows of a table (from 0); empty where it concerns the whole.
     unit : str
         'line' or 'row'.
+    code : str
+        A short name of the problem for programs, where one is needed; empty elsewhere.
     """
 
     what: str
     at: tuple[int, ...] = ()
     unit: str = "line"
+    code: str = ""
 
     def __str__(self) -> str:
         if not self.at:
@@ -51,26 +54,26 @@ class Findings:
         self.errors: list[Note] = []
         self.notes: list[Note] = []
 
-    def add(self, what: str, rows: ArrayLike = ()) -> None:
+    def add(self, what: str, rows: ArrayLike = (), code: str = "") -> None:
         """Add what is wrong, in rows counted from 0."""
-        self.errors.append(self._locate(what, rows))
+        self.errors.append(self._locate(what, rows, code))
 
-    def add_each(self, codes: IntArray, wrong: Sequence[tuple[int, str]]) -> None:
+    def add_each(self, codes: IntArray, wrong: Sequence[tuple[int, str]], code: str = "") -> None:
         """Add values that are wrong, each with the rows that have its code; those after the first few in one line."""
         shown = MANY if len(wrong) <= MANY else FIRST
         for k, what in wrong[:shown]:
-            self.add(what, np.flatnonzero(codes == k))
+            self.add(what, np.flatnonzero(codes == k), code)
         if rest := wrong[shown:]:
             those = np.flatnonzero(np.isin(codes, [k for k, _ in rest]))
-            self.add(f"{len(rest):,} more values of this kind, such as: {rest[0][1]}", those)
+            self.add(f"{len(rest):,} more values of this kind, such as: {rest[0][1]}", those, code)
 
     def note(self, what: str, rows: ArrayLike = ()) -> None:
         """Add what is worth knowing."""
         self.notes.append(self._locate(what, rows))
 
-    def _locate(self, what: str, rows: ArrayLike) -> Note:
+    def _locate(self, what: str, rows: ArrayLike, code: str = "") -> Note:
         places = np.sort(np.asarray(rows, dtype=np.int64).reshape(-1))
-        return Note(what, tuple(int(one) for one in self.line_of(places)), self.unit)
+        return Note(what, tuple(int(one) for one in self.line_of(places)), self.unit, code)
 
     def stop(self) -> None:
         """Raise LogError with all that is wrong, in the order of the lines, then of the whole; do nothing if nothing is."""

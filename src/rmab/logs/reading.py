@@ -216,7 +216,7 @@ def _sort_records(
         if key[rows[0]] == len(wrong):
             what = f"arm {quote(ids[arm_of[rows[0]]])} has {label(int(period[rows[0]]))} more than once"
             wrong.append((len(wrong), what))
-    findings.add_each(key, wrong)
+    findings.add_each(key, wrong, "duplicate-record")
     late = np.flatnonzero(same & (np.diff(order) < 0)) + 1
     if late.size and not twice.size:
         findings.note("periods are out of order; they were sorted", np.sort(order[late]))

@@ -11,7 +11,7 @@ from pydantic import Field
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.checks import check_rng
 from rmab.model.problem import Problem
-from rmab.play.policy import Policy, Rule, as_places, check_place
+from rmab.play.policy import Policy, Rule, checked_states
 
 ABOUT_RULE: Any = Field(
     description="use of the budget: always, on arms with a positive index, or on all that it does not harm"
@@ -77,6 +77,5 @@ def check_states(
     array([0, 1, 2, 0])
     """
     check_rng(rng)
-    now, arms = as_places(states), problem.arms
-    check_place(h, now, arms.count, None if any_step else problem.horizon, arms.states)
-    return now
+    arms = problem.arms
+    return checked_states(h, states, arms.count, None if any_step else problem.horizon, arms.states)

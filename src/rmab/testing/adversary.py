@@ -82,7 +82,7 @@ def _asked(adversary: Adversary, what: str | int, visits: IntArray | None = None
         raise AssertionError(f"rewards: {error}") from error
     except Exception as error:
         when = "base" if isinstance(what, str) else f"episode {what}"
-        unasked = not adversary.adaptive and "None" in str(error)
+        unasked = not adversary.adaptive and isinstance(error, TypeError | AttributeError)  # of None in place of visits
         hint = " (visits are None unless the class says `adaptive = True`)" if unasked else ""
         raise AssertionError(f"episodes: {when} raises {type(error).__name__}: {error}{hint}".replace("\n", " ")) from error
     require(isinstance(found, np.ndarray), f"rewards: {what} is a {type(found).__name__}, not an array")

@@ -19,7 +19,7 @@ from rmab.model.problem import Problem
 from rmab.model.time import shape_of
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy, for_episode
+from rmab.play.policy import IndexPolicy, begin_episode
 from rmab.play.simulation import simulate
 from rmab.tasks.definition import Task
 
@@ -132,6 +132,6 @@ def of_plan(plan: EpisodePlan, view: View) -> Print:
     sizes = np.full(view.arms, view.states) if view.sizes is None else view.sizes
     places = np.random.default_rng(LUCK).integers(0, sizes, size=(view.horizon, view.arms))
     places[0] = view.start_masses.argmax(axis=1)
-    player = for_episode(policy, places[0], np.random.default_rng(LUCK))
+    player = begin_episode(policy, places[0], np.random.default_rng(LUCK))
     acts = [exactly(np.asarray(player.act(h, places[h], np.random.default_rng(h)))) for h in range(view.horizon)]
     return (*acts, rest)

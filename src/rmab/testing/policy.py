@@ -14,7 +14,7 @@ import numpy as np
 from rmab.common.arrays import IntArray
 from rmab.errors import ModelError, PolicyError, RmabError
 from rmab.model.problem import Problem
-from rmab.play.policy import Policy, for_episode
+from rmab.play.policy import Policy, begin_episode
 from rmab.testing.games import LUCK, Print, copy_of, exactly, require, require_refusal
 
 MOST = 40  # joint states that are tried at every step; drawn where there are more
@@ -85,7 +85,7 @@ def _steps(policy: Policy, problem: Problem, places: IntArray, episode: int) -> 
 def _player(policy: Policy, states: IntArray, episode: int) -> Policy:
     """Return who plays an episode; whatever is raised is a broken clause."""
     try:
-        return for_episode(policy, states.copy(), np.random.default_rng((LUCK, episode)))
+        return begin_episode(policy, states.copy(), np.random.default_rng((LUCK, episode)))
     except RmabError as error:
         raise AssertionError(f"kind: {error}") from error
     except Exception as error:
