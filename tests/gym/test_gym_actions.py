@@ -67,6 +67,18 @@ def test_scores_activate_the_highest() -> None:
     assert set(ties) == {1, 2, 3}
 
 
+def test_a_single_vectorised_round_has_arrays_too() -> None:
+    envs = gymnasium.make_vec("rmab/cpap-v0", num_envs=1, **SMALL)
+    assert envs.reset(seed=0)[1]["budget"].tolist() == [2]
+    last = steps(envs, np.random.default_rng(0), 6)[-1][-1]
+    assert last["budget"].tolist() == [0]
+    assert {name: last[name].shape for name in ("active", "dropped", "bound")} == {
+        "active": (1, 4),
+        "dropped": (1,),
+        "bound": (1,),
+    }
+
+
 def test_vectorised_scores() -> None:
     envs = rmab.gym.VectorScoreAction(gymnasium.make_vec("rmab/cpap-v0", num_envs=2, **SMALL))
     assert envs.action_space.shape == (2, 4)

@@ -128,6 +128,7 @@ class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         """Return the information as arrays with one entry per round, and for each a mask of who has it: everybody."""
         arrays: dict[str, Any] = {}
         for name, value in info.items():
-            arrays[name] = np.asarray(value) if len(np.atleast_1d(value)) == self.num_envs else np.full(self.num_envs, value)
+            several = np.ndim(value) > 0 and len(value) == self.num_envs
+            arrays[name] = np.asarray(value) if several else np.full(self.num_envs, value)
             arrays[f"_{name}"] = np.ones(self.num_envs, dtype=bool)
         return arrays

@@ -79,8 +79,8 @@ class Rounds:
                 wrong = f"step {self.step}: the action of {self.name_of(r, n)} must be 0 or 1, got {given[r, n]}"
                 raise PolicyError(wrong, step=self.step, arm=n)
         active = np.array(given, dtype=bool, order="C")
-        if strict and (most := int(active.sum(axis=1).max())) > self.budget:
-            raise BudgetExceeded(self.step, most, self.budget)
+        if strict and (most := max(map(np.count_nonzero, active))) > self.budget:
+            raise BudgetExceeded(self.step, int(most), self.budget)
         return active
 
     def check_shape(self, given: NDArray[Any], what: str) -> None:

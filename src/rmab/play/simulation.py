@@ -222,6 +222,7 @@ def _play_steps(rounds: Rounds, policy: Policy, reward: FloatArray, streams: NDA
     rounds.begin([reward], streams[np.newaxis])
     decide, total = decisions_of(policy, rounds.states[0], streams[1]), 0.0
     while not rounds.over:
-        active = rounds.requested([decide(rounds.step, rounds.states[0])], strict=True)
+        action = decide(rounds.step, rounds.states[0])
+        active = rounds.requested(action[np.newaxis] if isinstance(action, np.ndarray) else [action], strict=True)
         total += float(rounds.advance(active)[0][0])
     return replace(rounds.trajectory(), reward=total)
