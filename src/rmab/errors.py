@@ -43,7 +43,7 @@ class ModelError(RmabError, ValueError):
     >>> import rmab
     >>> rmab.make_task("cpap", arms=3)
     Traceback (most recent call last):
-    rmab.errors.ModelError: arms must be even (half of each cluster) and at least 2, got 3
+    rmab.errors.ModelError: task cpap: arms: Input should be a multiple of 2 (got 3)
     """
 
 

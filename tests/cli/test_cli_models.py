@@ -206,3 +206,59 @@ def test_a_plan_is_the_library_s(problem_file: Path, tmp_path: Path) -> None:
     for one in best.candidates:
         assert re.search(rf"^ *{one.name} .*\b{one.episodes}\b", told, re.MULTILINE)
     assert "expected a whole number, 2 or more, got '1'" in refused("plan", "cpap", "--episodes", 1)
+
+
+def test_candidates_are_chosen_and_the_best_policy_is_stored(problem_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "reward.json").write_text(json.dumps(LEVEL))
+    words = ("plan", problem_file, "--reward", tmp_path / "reward.json", "--episodes", 4)
+    shown = call(*words, "--candidates", "rolling, random", "--candidates", "id", "--save", tmp_path / "policy.npz").stdout
+    policy = rmab.planners.load_policy(tmp_path / "policy.npz")
+    best = rmab.plan(
+        rmab.Problem.load(problem_file),
+        np.broadcast_to(LEVEL, (5, 2, 2)),
+        candidates=["rolling", "random", "id"],
+        episodes=4,
+    )
+    assert repr(policy) == repr(best.policy)
+    assert {re.split(r"\s+", line.strip())[0] for line in shown.splitlines()} >= {"rolling", "random", "id"}
+    assert f"The policy is in {tmp_path / 'policy.npz'}" in shown
+    assert "unknown planner 'roling', did you mean 'rolling'?" in refused(*words, "--candidates", "roling")
+    assert "the name must end in .npz or .json" in refused(*words, "--save", tmp_path / "policy.txt")
+
+
+def test_a_custom_planner_races_and_a_policy_that_cannot_be_stored_is_named(
+    problem_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reward.json").write_text(json.dumps(LEVEL))
+    (tmp_path / "mine_planner.py").write_text(
+        "import numpy as np\n"
+        "class First:\n"
+        "    def act(self, h, states, rng):\n"
+        "        return np.arange(len(states)) == 0\n"
+        "def first(problem, reward):\n"
+        "    return First()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    words = (
+        "plan",
+        problem_file,
+        "--reward",
+        tmp_path / "reward.json",
+        "--episodes",
+        2,
+        "--candidates",
+        "mine_planner:first",
+    )
+    assert json.loads(call(*words, "--json").stdout)["best"] == "mine_planner:first"
+    line = "the policy of mine_planner:first cannot be stored: First has no `save`"
+    outcome = call(*words, "--save", tmp_path / "policy.npz")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert line in outcome.stderr
+
+
+def test_planners_are_listed_with_their_options() -> None:
+    listed = json.loads(call("planners", "--json").stdout)
+    assert {one["planner"]: one["summary"] for one in listed} == rmab.list_planners()
+    assert "Whittle, 1988" in call("planners").stdout
+    assert re.search(r"window +10 +integer >= 1 +number of steps to plan ahead", call("planners", "rolling").stdout)
+    assert "has no options" in call("planners", "random").stdout

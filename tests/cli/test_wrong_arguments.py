@@ -35,7 +35,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.Arms.of_sizes(WRONG), "kernels must be a list of kernels, one per arm, got int"),
     (lambda: rmab.Task("x", WRONG, TASK.adversary), "problem must be a Problem, got int"),
     (lambda: rmab.Task("x", PROBLEM, WRONG), "adversary must be an Adversary, got int"),
-    (lambda: rmab.make_task(WRONG), "a task is made by name, or from a file, got int"),
+    (lambda: rmab.make_task(WRONG), "a task is built from a name or a file, got int"),
     (lambda: rmab.make_learner(WRONG), "the name of a learner must be text, got int"),
     (lambda: rmab.make_adversary(WRONG, MODEL, 2, RNG), "the name of an adversary must be text, got int"),
     (lambda: rmab.make_adversary("iid", WRONG, 2, RNG), "model must be a RewardModel, got int"),

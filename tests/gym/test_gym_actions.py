@@ -102,11 +102,11 @@ def test_a_line_of_text() -> None:
     ("options", "message"),
     [
         ({"adversary": "nonsense"}, "unknown adversary 'nonsense'"),
-        ({"arms": 3}, "arms must be even"),
+        ({"arms": 3}, "arms: Input should be a multiple of 2"),
         ({"over_budget": "ignore"}, "over_budget must be 'draw' or 'error', got 'ignore'"),
         ({"task": rmab.make_task("cpap"), "arms": 4}, "task cpap@ramp is made already: leave out arms"),
         ({"task": rmab.make_task("cpap"), "adversary": "iid"}, "task cpap@ramp is made already: leave out adversary"),
-        ({"nonsense": 1}, "unknown option nonsense"),
+        ({"nonsense": 1}, "nonsense: no such option"),
     ],
 )
 def test_wrong_options_are_said(options: dict[str, Any], message: str) -> None:

@@ -8,6 +8,7 @@ from rmab.learning import (
     L1,
     Active,
     Bernstein,
+    ConfidenceSets,
     DependentRounding,
     Direct,
     Doubling,
@@ -25,7 +26,6 @@ from rmab.learning import (
     Priced,
     Revealed,
     RewardEstimator,
-    ConfidenceSets,
     TopB,
     WideBernstein,
 )
@@ -154,7 +154,7 @@ class Uncounted(Kl):
         (Fails(), "raises: KeyError: 'nothing'"),
         (Uncounted(), "counting: counts must be (4, 3, 2, 3), got None"),
         (ShiftedL1(), "mean: a set does not hold"),  # it is meant to be shifted; the contract is that of a confidence set
-        (Direct(), "kind: Direct does not derive from Sets"),
+        (Direct(), "kind: Direct does not derive from ConfidenceSets"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
 )

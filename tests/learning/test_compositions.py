@@ -33,8 +33,8 @@ class Nothing(RewardEstimator):
     ("parts", "line"),
     [
         ({"step": Blank()}, "Blank: a step of the plan has mass 1 only up to 1"),
-        ({"rewards": Flat()}, r"Flat: gain is \(3, 2\), not \(4, 3, 2\) or \(4, 5, 3, 2\)"),
-        ({"rewards": Nothing()}, "Nothing: learn must return an Estimate, got NoneType"),
+        ({"estimator": Flat()}, r"Flat: gain is \(3, 2\), not \(4, 3, 2\) or \(4, 5, 3, 2\)"),
+        ({"estimator": Nothing()}, "Nothing: learn must return an Estimate, got NoneType"),
     ],
 )
 def test_a_part_that_errs_is_named_in_a_run(parts, line):
@@ -117,11 +117,11 @@ def test_memory_is_what_was_returned_last():
 
 def test_every_part_can_be_named(monkeypatch):
     learner = rmab.make_learner("ucmd", rounding="rmab.learning:DependentRounding", refresh="rmab.learning:Doubling")
-    assert repr(learner.execute) == "DependentRounding(rule='fill')"
+    assert repr(learner.rounding) == "DependentRounding(rule='fill')"
     assert repr(learner.refresh) == "Doubling()"
     assert repr(rmab.make_learner("ucmd", refresh="doubling").refresh) == "Doubling()"
     with pytest.raises(
-        rmab.errors.ModelError, match=r"rounding rmab.learning:Kl: must be a class that derives from Execution"
+        rmab.errors.ModelError, match=r"rounding rmab.learning:Kl: rejected: a class of .*derives from Execution"
     ):
         rmab.make_learner("ucmd", rounding="rmab.learning:Kl")
 

@@ -1,6 +1,7 @@
-"""Options of parts and learners: keywords that are checked, with their defaults and limits, and names of parts."""
+"""Options of components and learners: keywords that are checked, with their defaults and limits, and names."""
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from rmab.learning import (
     L1,
     Active,
     Bernstein,
+    Component,
     DependentRounding,
     Direct,
     Estimate,
@@ -21,7 +23,6 @@ from rmab.learning import (
     Kl,
     Lazy,
     PaperEstimator,
-    Component,
     Refresh,
     RewardEstimator,
     TopB,
@@ -30,8 +31,7 @@ from rmab.learning import (
     configured,
     option,
 )
-from rmab.learning.components import Centred, Exploration, ConfidenceSets
-from rmab.learning.components.registry import EXECUTIONS, SETS, part
+from rmab.learning.components import Centred, ConfidenceSets, Exploration
 from rmab.learning.options import Preset
 from rmab.learning.pools import Pools
 from rmab.solvers import TransitionSets
@@ -74,13 +74,29 @@ def test_executions_fill_the_budget_unless_told_otherwise(cls: type[TopB]) -> No
         np.testing.assert_array_equal(policy.table, 0.5)
 
 
-def test_parts_by_name_get_the_options_that_they_have() -> None:
-    assert part("confidence", "hoeffding", SETS, object, epsilon=0.2, scale=3.0, rule="fill").options == {
-        "epsilon": 0.2,
-        "scale": 3.0,
-    }
-    assert part("confidence", "kl", SETS, object, epsilon=0.2, scale=3.0).options == {"epsilon": 0.2}
-    assert type(part("rounding", "dependent", EXECUTIONS, object)) is DependentRounding
+def test_components_by_name_object_or_table_are_the_same() -> None:
+    learners = [
+        rmab.make_learner("ucmd", confidence="hoeffding"),
+        rmab.make_learner("ucmd", confidence={"name": "hoeffding"}),
+        rmab.make_learner("ucmd", confidence=Hoeffding()),
+        Ucmd(confidence="hoeffding"),  # type: ignore[arg-type]
+        Ucmd(confidence=Hoeffding()),
+    ]
+    assert len({one.signature for one in learners}) == 1
+    made: Any = rmab.make_learner("ucmd", confidence={"name": "hoeffding", "epsilon": 0.2, "scale": 3.0})
+    assert made.confidence.options == {"epsilon": 0.2, "scale": 3.0}
+    changed: Any = rmab.make_learner("ucmd", estimator={"doubt": 2, "together": False}, rounding="dependent")
+    assert (changed.estimator.doubt, changed.estimator.together) == (2.0, False)
+    assert type(changed.rounding) is DependentRounding
+
+
+def test_an_option_of_one_component_may_stand_by_itself() -> None:
+    made: Any = rmab.make_learner("ucmd", doubt=2, trust=0.0, rule="at-most", rounding="dependent", every=0)
+    assert (made.estimator.doubt, made.step.trust, made.rounding.rule, made.probes.every) == (2.0, 0.0, "at-most", 0.0)
+    with pytest.raises(ModelError, match=r"epsilon: several components have it; write confidence.epsilon or estimator.eps"):
+        rmab.make_learner("ucmd", confidence="kl", estimator="paper", epsilon=0.2)
+    with pytest.raises(ModelError, match=r"^learner ucmd: epsilon: no such option. There are confidence, estimator, step, "):
+        rmab.make_learner("ucmd", epsilon=0.2)
 
 
 class Asked(Hoeffding):
@@ -94,31 +110,45 @@ class Everything(ConfidenceSets):
         return TransitionSets.boxes(np.zeros(counts.shape), pools.support)
 
 
-def test_parts_of_one_s_own_by_name() -> None:
-    assert type(part("confidence", f"{__name__}:Everything", SETS, ConfidenceSets, epsilon=0.2)) is Everything
-    asked = part("confidence", f"{__name__}:Asked", SETS, ConfidenceSets, epsilon=0.2)
-    assert (type(asked), asked.options["epsilon"]) == (Asked, 0.2)
+def test_custom_components_by_name() -> None:
     learner: Any = rmab.make_learner("ucmd", confidence=f"{__name__}:Everything")
-    assert type(learner.parts.sets) is Everything
-    with pytest.raises(ModelError, match=r"confidence .*:Tunable: must be a class that derives from Sets, got <class "):
+    assert type(learner.components.confidence) is Everything
+    asked: Any = rmab.make_learner("ucmd", confidence={"name": f"{__name__}:Asked", "epsilon": 0.2})
+    assert (type(asked.confidence), asked.confidence.epsilon) == (Asked, 0.2)
+    with pytest.raises(ModelError, match=r"confidence .*:Tunable: rejected: a class of .* derives from ConfidenceSets"):
         rmab.make_learner("ucmd", confidence=f"{__name__}:Tunable")
 
 
-def test_a_wrong_name_or_option_is_told_which_there_are() -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"step": "hop"}, "learner ucmd: step: unknown step 'hop'. `rmab learners ucmd` lists them (got 'hop')"),
+        ({"step": 3}, "learner ucmd: step: Input should be Step, its name, or a table of its name and options (got 3)"),
+        ({"estimator": {"doubt": -1}}, "learner ucmd: estimator.doubt: Input should be greater than or equal to 0 (got -1)"),
+        ({"estimator": {"name": "fading", "speed": 1}}, "learner ucmd: estimator.speed: no such option (got 1)"),
+        ({"estimator": {"name": 3}}, "learner ucmd: estimator: Input should be RewardEstimator, its name, or a table"),
+    ],
+)
+def test_what_is_wrong_with_a_component_is_one_line(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}"):
+        rmab.make_learner("ucmd", **options)
+
+
+def test_a_wrong_option_gets_those_that_there_are_and_the_command_that_lists_them() -> None:
     with pytest.raises(
-        ModelError, match=r"step: Input should be one of active, lazy, priced, or module:Class of your own \(got 'hop'\)"
-    ):
-        rmab.make_learner("ucmd", step="hop")
-    with pytest.raises(
-        ModelError, match=r"^learner ucmd-armab: rate: there is no such option, but epsilon, scale, rule, round"
-    ):
+        ModelError, match=r"^learner ucmd-armab: rate: no such option. There are epsilon, scale, rule, "
+    ) as caught:
         rmab.make_learner("ucmd-armab", rate=1)
-    with pytest.raises(ModelError, match=r"^learner random: rate: there is no such option, but none \(got 1\)$"):
+    assert str(caught.value).endswith("(got 1); `rmab learners ucmd-armab` lists the options")
+    with pytest.raises(ModelError, match=r"^learner random: rate: no such option \(got 1\); `rmab learners random` lists"):
         rmab.make_learner("random", rate=1)
 
 
 def test_values_are_kept_as_the_type_that_was_declared() -> None:
-    assert repr(Hoeffding(epsilon="0.25", scale=2)) == "Hoeffding(epsilon=0.25, scale=2.0)"  # type: ignore[arg-type]
+    assert repr(Hoeffding(epsilon=0.25, scale=2)) == "Hoeffding(epsilon=0.25, scale=2.0)"
+    for wrong in ("0.25", True):
+        with pytest.raises(ModelError, match=r"^Hoeffding: epsilon: Input should be a number \(got "):
+            Hoeffding(epsilon=wrong)  # type: ignore[arg-type]
 
 
 @configured
@@ -165,7 +195,9 @@ def test_help_lists_the_options():
 
 
 def test_a_learner_takes_parts_of_the_right_kind_only():
-    with pytest.raises(ModelError, match=r"^Ucmd: sets: Input should be an instance of Sets \(got Direct\(\)\)$"):
+    with pytest.raises(
+        ModelError, match=r"^Ucmd: confidence: Input should be ConfidenceSets, its name, .* \(got Direct\(\)\)$"
+    ):
         Ucmd(confidence=Direct())
     assert issubclass(Refresh, object)
 

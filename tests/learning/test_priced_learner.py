@@ -7,7 +7,7 @@ import pytest
 
 import rmab
 from episodes import ended, tiny, view_of
-from rmab.learning import Estimate, Estimated, Kl, Probes, Observed, Pools, Priced, Revealed, TopB, Ucmd
+from rmab.learning import Estimate, Estimated, Kl, Observed, Pools, Priced, Probes, Revealed, TopB, Ucmd
 from rmab.learning.components.priced import FORECAST, PAST
 from rmab.solvers.priced.blocks import soften_blocks
 from rmab.tasks.swim import kernels

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 import rmab
 from rmab.cli import main
-from rmab.model.adversaries import STRONGER
-from rmab.model.adversary import FORESEES, Adversary
+from rmab.model.adversary import Adversary
 from rmab.model.factors import alternating, late, lock, mixed
+from rmab.model.registry import ADVERSARIES, FORESEES
 from rmab.runs.luck import REHEARSAL
 from rmab.runs.visits import REHEARSALS, rehearsed
 from rmab.study import TaskSpec
@@ -197,7 +197,7 @@ class TestLabels:
         assert "stronger than the paper's adversary" in repr(run)
         assert plain.task.stronger == plain.summary()["adversary"] == ""
         assert "adversary" not in repr(plain)
-        assert {"plan-aware"} == STRONGER
+        assert [one.name for one in ADVERSARIES.entries() if one.foresees] == ["plan-aware"]
         specs = [TaskSpec.model_validate({"name": f"cpap@{name}", "label": "any"}) for name in ("plan-aware", "adaptive")]
         assert [spec.stronger for spec in specs] == [FORESEES, ""]
 

@@ -144,7 +144,7 @@ def test_files_keep_it(tmp_path: Path) -> None:
         assert rmab.Problem.load(tmp_path / name) == problem != plain
         rmab.Task.from_rewards(problem, reward[np.newaxis]).save(tmp_path / f"task-{name}")
         assert rmab.Task.load(tmp_path / f"task-{name}").problem == problem
-    assert "discount" not in json.loads(_saved(plain, tmp_path))
+    assert json.loads(_saved(plain, tmp_path)).get("discount", 1.0) == 1.0
     assert problem.from_step(1, 0).discount == 0.9
     assert rmab.Task.from_rewards(problem, reward[np.newaxis]).repeated(2).problem.discount == 0.9
     assert repr(problem).endswith(", discount 0.9)")

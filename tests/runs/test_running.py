@@ -259,7 +259,7 @@ class TestErrors:
         (tmp_path / "lucky.py").write_text(text)
         monkeypatch.syspath_prepend(tmp_path)
         assert rmab.make_learner("lucky:make", luck=2).name == "random"
-        with pytest.raises(rmab.errors.ModelError, match="learner lucky:make: its maker returned int instead of Learner"):
+        with pytest.raises(rmab.errors.ModelError, match="learner lucky:make: returned int instead of Learner"):
             rmab.make_learner("lucky:make", luck=0)
         with pytest.raises(
             rmab.errors.ModelError,

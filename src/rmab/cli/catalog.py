@@ -34,9 +34,9 @@ def tasks(name: str | None, machine: bool) -> None:
         _show_options(TASKS, name.partition("@")[0], machine, "rmab run {name} ucmd -t {option}")
         return
     if machine:
-        schemas = {entry.name: _properties(TASKS, entry.name) for entry in TASKS.entries()}
+        options = {n: {key: one.default for key, one in TASKS.schema(n).model_fields.items()} for n in TASKS}
         every = [(one, entry) for entry in TASKS.entries() for one in names_of(entry)]
-        print_json([{"task": n, "summary": e.summary, "paper": e.paper, "options": schemas[e.name]} for n, e in every])
+        print_json([{"task": n, "summary": e.summary, "paper": e.paper, "options": options[e.name]} for n, e in every])
         return
     print_table(
         "Tasks", ("task", "what it is", "paper"), [(one.name, one.summary, one.paper) for one in TASKS.entries()], left=3

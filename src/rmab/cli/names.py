@@ -1,6 +1,5 @@
 """Types of arguments and options: checked before any work, completed by the shell; a typo gets a suggestion."""
 
-import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from rmab.common.parsing import parsed_json
 from rmab.common.registry import nearest
 
 if TYPE_CHECKING:
@@ -60,44 +58,14 @@ class Referred(Name):
             self.fail(f"{error.message}{custom}", param, ctx)
 
 
-class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
-    """A whole number, `least` or more."""
-
-    name = "number"
-
-    def __init__(self, least: int) -> None:
-        self.least = least
-
-    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number, or fail with what was expected."""
-        try:
-            number = int(value)
-        except ValueError:
-            number = None
-        if number is None or number < self.least:
-            self.fail(f"expected a whole number, {self.least} or more, got {str(value)!r}", param, ctx)
-        return number
-
-
-class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
-    """A time in seconds, more than none."""
-
-    name = "seconds"
-
-    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number, or fail with what was expected."""
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not 0 < number < math.inf:
-            self.fail(f"expected a number of seconds above 0, got {str(value)!r}", param, ctx)
-        return number
-
-
-def whole_number(min: int) -> WholeNumber:
+def whole_number(min: int) -> click.IntRange:
     """Return the type of an option that takes a whole number, `min` or more."""
-    return WholeNumber(min)
+    return click.IntRange(min=min)
+
+
+def seconds() -> click.FloatRange:
+    """Return the type of an option that takes a time in seconds."""
+    return click.FloatRange(min=0, min_open=True)
 
 
 def _tasks() -> list[str]:
@@ -136,6 +104,8 @@ def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
 
     A point leads into a component: `estimator=mine:Fade` and `estimator.speed=0.5` are one table.
     """
+    from rmab.common.parsing import parsed_json
+
     pairs: dict[str, Any] = {}
     for text in values:
         key, sign, value = text.partition("=")

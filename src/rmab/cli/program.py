@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from rmab.cli.screen import say
-from rmab.common.extras import named
 from rmab.errors import FileError, LogError, ModelError, RmabError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -44,6 +43,8 @@ class Program(click.Group):
                 say(traceback.format_exc(), err=True, nl=False)
             if isinstance(error, click.ClickException):
                 raise
+            from rmab.common.extras import named
+
             raise _failure(named(error) if isinstance(error, Exception) else error) from error
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmab.cli.names import BUILTIN_STUDY, STUDY, Seconds, whole_number
+from rmab.cli.names import BUILTIN_STUDY, STUDY, seconds, whole_number
 from rmab.cli.program import FAILED, Failure, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
 
@@ -55,7 +55,7 @@ def study() -> None:
 @click.option("--workers", type=whole_number(min=1), help="Number of processes of the local engine; all cores by default.")
 @click.option(
     "--time-limit",
-    type=Seconds(),
+    type=seconds(),
     metavar="SECONDS",
     help="Stop a run that takes longer, compiling included; it counts as failed. Local engine; no limit by default.",
 )

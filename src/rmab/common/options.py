@@ -135,6 +135,8 @@ def _declared(implementation: Any) -> Iterator[tuple[str, Any, Any]]:
             hint = hints[one.name] if registry is None else component_type(registry, one.default)
             yield one.name, Annotated[hint, Field(**limits)], one.default
         return
+    if getattr(implementation, "__init__", None) is object.__init__:  # a class that takes nothing
+        return
     try:
         parameters = inspect.signature(implementation).parameters.values()
     except (ValueError, TypeError):  # compiled code has no signature; the call itself will tell

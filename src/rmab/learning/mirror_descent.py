@@ -32,7 +32,6 @@ from rmab.learning.components.steps import Step, Stepped
 from rmab.learning.kept import Declared, Kept, masses, whole
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Arrays, Changes, Memory, State
-from rmab.learning.visits import own_occupancy
 from rmab.model.problem import Problem
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
@@ -207,6 +206,8 @@ class MirrorDescent(Learner):
 
     def _executed_mass(self, state: State, pools: Pools) -> tuple[Policy, FloatArray]:
         """Return what was executed, and its occupancy: that of the plan, or under the empirical kernels."""
+        from rmab.learning.visits import own_occupancy  # noqa: PLC0415  (few components ask)
+
         plan = self._plan(state, pools)
         counts = state.arrays["sets.counts"]
         mass = own_occupancy(pools, plan.shares, counts) if plan.mass is None else plan.mass

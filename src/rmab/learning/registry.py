@@ -112,7 +112,11 @@ def make_learner(name: str, **options: object) -> Learner:
     """
     if not isinstance(name, str):
         raise ModelError(f"the name of a learner must be text, got {type(name).__name__}")
-    learner: Learner = LEARNERS.call(name, **LEARNERS.checked(name, full_options(name, options)))
+    taken = LEARNERS.checked(name, full_options(name, options))
+    try:
+        learner: Learner = LEARNERS.call(name, **taken)
+    except ModelError as error:
+        raise error if ":" in name else ModelError(f"learner {name}: {error}") from error
     return learner
 
 
@@ -163,6 +167,7 @@ def _options_of(registry: Registry[Entry], given: Any, field: Any) -> set[str]:
     from rmab.common.options import schema
 
     name = given.get("name") if isinstance(given, Mapping) else given
-    if name is not None and not isinstance(name, str):
+    try:
+        return set((schema(type(field.default)) if name is None else registry.schema(name)).model_fields)
+    except (ModelError, TypeError):  # no such component: reported where it is built
         return set()
-    return set(registry.schema(name).model_fields if name else schema(type(field.default)).model_fields)

@@ -199,7 +199,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rmab.planners.Rolling(task.problem, task.base_reward).save(pathlib.Path(folder) / "policy.npz")
     ...     rmab.planners.load_policy(pathlib.Path(folder) / "policy.npz")
-    Rolling(Problem(4 arms of 3 states, budget 2, 5 steps), window 10)
+    Rolling(Problem(Arms(4 arms, 3 states), budget 2, horizon 5), window 10)
     """
     loaded: Any = load_any(path)
     policy: Any = loaded.policy if isinstance(loaded, PlanResult) else loaded

@@ -90,7 +90,7 @@ def make_planner(name: str, **options: object) -> Planner:
     >>> import rmab
     >>> task = rmab.make_task("cpap", arms=4, budget=2, horizon=5)
     >>> rmab.make_planner("rolling", window=3)(task.problem, task.base_reward)
-    Rolling(Problem(4 arms of 3 states, budget 2, 5 steps), window 3)
+    Rolling(Problem(Arms(4 arms, 3 states), budget 2, horizon 5), window 3)
     """
     if not isinstance(name, str):
         raise ModelError(f"the name of a planner must be text, got {type(name).__name__}")

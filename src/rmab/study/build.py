@@ -97,12 +97,15 @@ def _key(spec: TaskSpec | LearnerSpec) -> tuple[str, ...]:
 
 def task_problems(spec: TaskSpec) -> Iterator[Problem]:
     """Yield what keeps the task from being made."""
-    if not _is_file(spec) and _key(spec) in _FINE:
+    reference = Reference.parse(spec.name)
+    if not reference.is_file and _key(spec) in _FINE:
+        return
+    if reference.name in TASKS and (wrong := TASKS.problems(reference.name, spec.options)):
+        yield from ((("options", option), message) for option, message in wrong)
         return
     try:
         task_of(spec, 0)
     except (ModelError, FileError, TypeError) as error:
-        reference = Reference.parse(spec.name)
         of_file = isinstance(error, FileError) and not (reference.name in TASKS and files_of(spec))
         of_name = of_file or reference.modules or reference.name not in TASKS
         yield (("name",) if of_name else ("options",) if spec.options else ()), str(error)

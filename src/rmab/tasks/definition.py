@@ -18,7 +18,6 @@ from rmab.model.problem import Problem
 from rmab.model.registry import FORESEES
 from rmab.model.rewards import RewardModel, checked_range
 from rmab.model.time import shape_of, words_of
-from rmab.model.trace import Trace
 from rmab.model.view import FeedbackMode, View
 
 Posed = tuple[Problem, RewardModel]  # what a maker poses; any adversary can play it
@@ -129,6 +128,8 @@ class Task(Stored):
         ModelError
             If a shape is wrong, or a reward breaks what is declared.
         """
+        from rmab.model.trace import Trace  # noqa: PLC0415  (tasks by name have none)
+
         return cls(name, problem, Trace.of(rewards, low=low, high=high, passive_zero=passive_zero), feedback)
 
     @property

@@ -123,9 +123,9 @@ def _check(part: Component, kind: type[Component], name: str, watched: Component
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise AssertionError(f"pickling: the part cannot be pickled ({error})") from error
     require(described(copy) == described(part), f"pickling: a copy is {described(copy)}, not {described(part)}")
-    # Looks draw arm by arm, and would hide a part that does; directions step by step need a step that takes them.
+    # Probes draw arm by arm, and would hide a part that does; directions step by step need a step that takes them.
     parts: dict[str, Any] = {
-        "looks": Probes(every=0),
+        "probes": Probes(every=0),
         **({"step": Lazy()} if kind is RewardEstimator else {}),
         name: watched,
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -75,6 +77,26 @@ def require(holds: bool, otherwise: str) -> None:
     """Raise AssertionError with this line, unless it holds."""
     if not holds:
         raise AssertionError(otherwise)
+
+
+def require_refusal(clause: str, what: str, call: Callable[[], object], *kinds: type[Exception]) -> None:
+    """Raise AssertionError unless the call raises one of these errors."""
+    try:
+        call()
+    except kinds:
+        return
+    except Exception as error:
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise AssertionError(f"{clause}: {what} raises {type(error).__name__}, not {names} ({error})") from error
+    raise AssertionError(f"{clause}: {what} is accepted")
+
+
+def copy_of(thing: Any, what: str) -> Any:
+    """Return a copy, as another process would get it; AssertionError where there is none."""
+    try:
+        return pickle.loads(pickle.dumps(thing))
+    except Exception as error:
+        raise AssertionError(f"pickling: {what} cannot be pickled ({error})".replace("\n", " ")) from error
 
 
 def small_task(episodes: int) -> Task:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +14,7 @@ from rmab.model.problem import Problem
 from rmab.planners.contract import Planner
 from rmab.planners.registry import make_planner
 from rmab.play.policy import Policy
-from rmab.testing.games import require
+from rmab.testing.games import copy_of, require
 from rmab.testing.policy import FEW, check_policy, joint_states, play
 
 
@@ -70,7 +69,7 @@ def check_planner(planner: Planner | str) -> None:
 
 def _plan(planner: Planner, problem: Problem, reward: FloatArray) -> Policy | None:
     """Return the policy, or None where the problem is refused; whatever else happens is a broken clause."""
-    before, given = pickle.loads(pickle.dumps(problem)), reward.copy()
+    before, given = copy_of(problem, "the problem"), reward.copy()
     try:
         policy: Any = planner(problem, given)
     except ModelError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from rmab.common.arrays import IntArray
-from rmab.errors import RmabError
+from rmab.errors import ModelError, PolicyError, RmabError
 from rmab.model.problem import Problem
 from rmab.play.policy import Policy, for_episode
-from rmab.testing.games import LUCK, Print, exactly, require
+from rmab.testing.games import LUCK, Print, copy_of, exactly, require, require_refusal
 
 MOST = 40  # joint states that are tried at every step; drawn where there are more
 FEW = 3  # episodes that copies play
@@ -56,7 +56,7 @@ def check_policy(policy: Policy, problem: Problem) -> None:
     >>> check_policy(rmab.planners.random_policy(problem), problem)
     """
     require(isinstance(policy, Policy), f"kind: {type(policy).__name__} has no method act(h, states, rng)")
-    before, places = pickle.loads(pickle.dumps(problem)), joint_states(problem)
+    before, places = copy_of(problem, "the problem"), joint_states(problem)
     for episode in range(len(places)):
         course = play(policy, problem, places, episode)
         if episode < FEW:
@@ -129,10 +129,7 @@ def _check_episodes(policy: Policy, problem: Problem, places: IntArray, first: l
 
 def _copies(policy: Any) -> Iterator[tuple[str, Policy]]:
     """Yield the copies of a policy, by the clause that they are for."""
-    try:
-        yield "pickling", pickle.loads(pickle.dumps(policy))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise AssertionError(f"pickling: the policy cannot be pickled ({error})") from error
+    yield "pickling", copy_of(policy, "the policy")
     if not hasattr(policy, "save"):
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -156,11 +153,5 @@ def _check_refusal(policy: Policy, problem: Problem, states: IntArray) -> None:
         "a state that is no whole number": states + 0.5,
     }
     for name, given in wrong.items():
-        try:
-            _player(policy, states, 0).act(0, given, np.random.default_rng(LUCK))
-        except RmabError:
-            continue
-        except Exception as error:
-            kind = type(error).__name__
-            raise AssertionError(f"refusal: {name} raises {kind}, not PolicyError or ModelError ({error})") from error
-        raise AssertionError(f"refusal: {name} is accepted")
+        act = partial(_player(policy, states, 0).act, 0, given, np.random.default_rng(LUCK))
+        require_refusal("refusal", name, act, PolicyError, ModelError)

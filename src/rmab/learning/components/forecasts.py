@@ -9,8 +9,7 @@ from rmab.errors import ModelError
 from rmab.learning.compiled import forecasting
 from rmab.learning.compiled.forecasting import look_ahead, take_in
 from rmab.learning.components.base import Episode
-from rmab.learning.components.remembering import revealed
-from rmab.learning.components.rewards import Estimate, RewardEstimator
+from rmab.learning.components.rewards import Estimate, RewardEstimator, revealed
 from rmab.learning.kept import MOST, Declared, Kept, masses, whole
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools

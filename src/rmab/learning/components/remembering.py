@@ -9,7 +9,7 @@ import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.learning.components.base import Episode
-from rmab.learning.components.rewards import Estimate, RewardEstimator
+from rmab.learning.components.rewards import Estimate, RewardEstimator, revealed
 from rmab.learning.kept import MOST, Declared, Kept, whole
 from rmab.learning.options import configured
 from rmab.learning.pools import Pools
@@ -84,10 +84,3 @@ class LastSeen(Remembering):
     def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
         """(R, S, 2) last value plus optimism."""
         return np.asarray(memory["means"][-1] + DRIFT * np.sqrt(np.maximum(number - memory["when"], 0)))
-
-
-def revealed(episode: Episode) -> tuple[BoolArray, FloatArray]:
-    """(R, S, 2) which pairs were seen to pay, known zeros left out, and what; 0 elsewhere."""
-    values = episode.observed.values
-    seen = ~np.isnan(values) & ~episode.pools.zero
-    return seen, np.where(seen, values, 0.0)

@@ -17,7 +17,6 @@ from rmab.learning.components.sets import hoeffding_width
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Memory
-from rmab.learning.visits import executed_occupancy, exploration, of_payoffs
 from rmab.model.time import by_phase
 from rmab.model.view import View
 
@@ -143,6 +142,8 @@ class ImplicitExploration(RewardEstimator):
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
         """Take in one episode."""
+        from rmab.learning.visits import executed_occupancy, exploration, of_payoffs  # noqa: PLC0415  (few ask)
+
         pools = episode.pools
         rates = executed_occupancy(pools, episode.policy, episode.counts, episode.luck)
         visits = by_phase(rates, pools.view.steps, pools.view.phases)
@@ -173,3 +174,10 @@ def implicit_estimate(observed: Observed, expected: FloatArray) -> FloatArray:
     """
     loss = np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values)
     return np.asarray(1.0 - loss * observed.visits / expected)
+
+
+def revealed(episode: Episode) -> tuple[BoolArray, FloatArray]:
+    """(R, S, 2) which pairs were seen to pay, known zeros left out, and what; 0 elsewhere."""
+    values = episode.observed.values
+    seen = ~np.isnan(values) & ~episode.pools.zero
+    return seen, np.where(seen, values, 0.0)

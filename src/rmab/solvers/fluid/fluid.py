@@ -21,7 +21,6 @@ from rmab.model.time import by_step, cells, parted
 from rmab.solvers.checks import checked_table
 from rmab.solvers.compiled.dynamics import forward, steer
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.fluid.highs import FluidLp
 from rmab.solvers.fluid.path import SoftPath
 from rmab.solvers.transitions import TransitionSets
 
@@ -180,6 +179,8 @@ def _solved(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> 
         path = SoftPath(sets, blocks.reward, blocks.start, problem.budgets, blocks.phase_of, problem.discounts)
         path.solve(tolerance)
         return certified(problem, blocks, path.occupancy, path.prices, tolerance, method)
+    from rmab.solvers.fluid.highs import FluidLp  # noqa: PLC0415  (small problems, and where 'newton' fails)
+
     occupancy, prices = FluidLp(blocks, problem.budgets, problem.discounts).solve()
     return certified(problem, blocks, occupancy, prices, tolerance, method)
 
