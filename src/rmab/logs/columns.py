@@ -239,7 +239,7 @@ def parse_numbers(column: Any, name: str, decimal: str, findings: Findings) -> F
 
 
 def _from_text(column: Any, name: str, decimal: str, findings: Findings) -> FloatArray:
-    values, codes = _encode_text(column)
+    values, codes = encode(column)
     numbers, wrong = np.full(len(values) + 1, math.nan), []
     for k, one in enumerate(values):
         found = _number(one, decimal)
@@ -252,12 +252,6 @@ def _from_text(column: Any, name: str, decimal: str, findings: Findings) -> Floa
             wrong.append((k, f"{quote(one)} in column {quote(name)} is not a number{comma}"))
     findings.add_each(codes, wrong)
     return np.asarray(numbers[codes])
-
-
-def _encode_text(column: Any) -> tuple[list[str], IntArray]:
-    packed = pc.utf8_trim_whitespace(column).dictionary_encode()
-    codes = packed.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return packed.dictionary.to_pylist(), codes
 
 
 def parse_group(
