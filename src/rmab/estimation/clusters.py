@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.checks import as_integer
@@ -125,7 +124,7 @@ def _deal(flat: FloatArray, centre: FloatArray, shape: tuple[int, ...], number: 
         most = np.where(flat > 0, flat * np.log(np.maximum(_own(flat, size), 1e-300)), 0.0).sum(axis=1)
         seeds.append(rows(int(rng.choice(len(flat), p=_weights(np.maximum(most - fit, 0.0))))))
     score = np.stack([flat @ one for one in seeds], axis=1)
-    return np.asarray(softmax(score, axis=1))
+    return np.asarray(np.exp(score - _logsum(score)[:, np.newaxis]))
 
 
 def _own(flat: FloatArray, size: int) -> FloatArray:
@@ -140,6 +139,11 @@ def _weights(weight: FloatArray) -> FloatArray:
     return np.asarray(weight / total if total > 0 else np.full(weight.size, 1 / weight.size))
 
 
+def _logsum(score: FloatArray) -> FloatArray:
+    top = score.max(axis=1)
+    return np.asarray(top + np.log(np.exp(score - top[:, np.newaxis]).sum(axis=1)))
+
+
 def _estimate(flat: FloatArray, share: FloatArray, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return weights and kernels, given the shares."""
     own = (share.T @ flat).reshape(share.shape[1], *centre.shape) + PRIOR * centre
@@ -149,5 +153,5 @@ def _estimate(flat: FloatArray, share: FloatArray, centre: FloatArray) -> tuple[
 def _expect(flat: FloatArray, weights: FloatArray, kernels: FloatArray) -> tuple[FloatArray, float]:
     """Return shares and log-likelihood, given weights and kernels."""
     score = flat @ np.log(np.maximum(kernels, 1e-300)).reshape(len(kernels), -1).T + np.log(np.maximum(weights, 1e-300))
-    whole = np.asarray(logsumexp(score, axis=1))
+    whole = _logsum(score)
     return np.exp(score - whole[:, np.newaxis]), float(whole.sum())

@@ -86,9 +86,9 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
     what = f"the chance of being {goal} next {unit}" if points else f"what next {unit} brings"
     sizes = np.bincount(fit.group_of, minlength=len(fit.groups))
     low, high = np.minimum(low, value), np.maximum(high, value)
-    columns = (sizes, seen[:, 1], value, low, high, model)
-    rows = zip(fit.groups, *(one.tolist() for one in columns), strict=True)
-    return [Effect(name, arms, int(acts), *rest, what=what, in_points=points) for name, arms, acts, *rest in rows]
+    numbers = zip(fit.groups, sizes.tolist(), seen[:, 1].astype(np.int64).tolist(), strict=True)
+    values = zip(value.tolist(), low.tolist(), high.tolist(), model.tolist(), strict=True)
+    return [Effect(*one, *four, what, points) for one, four in zip(numbers, values, strict=True)]
 
 
 def _change(kernels: FloatArray, weight: FloatArray, worth: FloatArray) -> FloatArray:
