@@ -75,7 +75,7 @@ def test_names_in_the_readme_exist(name: str) -> None:
 
 def test_the_readme_is_short_and_has_what_it_should() -> None:
     assert len(README.split()) < 900
-    for needed in ("make demo", "make docs", "pip install", "docs/images/", "docs/tutorials/index.md", "CITATION.cff"):
+    for needed in ("make demo", "make test", "pip install", "docs/images/", "docs/tutorials/index.md", "CITATION.cff"):
         assert needed in README
 
 

@@ -1,21 +1,33 @@
-"""Runs of every learner on small tasks, as digests of all that they do: `python tests/golden_runs.py` records them.
+"""Runs of every learner on small tasks: digests of all that they compute, and the numbers that a user sees.
 
-Floating point differs between processors and releases of NumPy, Numba and HiGHS, so digests are compared where all of these
-are as they were; elsewhere, record them before a change and compare after it.
+Floating point differs between processors and releases of NumPy, Numba and HiGHS. The file holds the digests for each
+processor that was recorded, and for all others the numbers with a tolerance. See `test_golden_runs.py` for both.
+
+`python tests/helpers/golden_runs.py` records this processor. It adds digests, and marks as forks the cases whose numbers
+differ from those that are stored; with `--forks`, it only does the latter. An x86-64 machine can stand in for another one:
+
+    NUMBA_CPU_NAME=znver3 NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" python -m pytest tests/runs
 """
 
 import hashlib
 import json
+import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from llvmlite import binding
+from numba import config
+from numpy._core import _multiarray_umath as simd
 
 import rmab
 
 FILE = Path(__file__).parents[1] / "golden_runs.json"
+SEED, OTHERS = 9, range(100, 120)  # the seed of every run, and those that show how far a fork can lead
+NUMBERS = ("reward", "planned", "believed")  # by episode
+CLOSE = 1e-9  # between processors, relative to the largest number of a run: what differs by more is a fork
 JOINT = {"step": "lazy", "confidence": "kl", "looks": 0.0}  # mirror descent on occupancies
 LEARNERS: list[tuple[str, dict[str, Any]]] = [
     ("ucmd", {}),
@@ -70,32 +82,77 @@ TASKS = {
 
 
 def fingerprint() -> dict[str, str]:
-    """Return what the last bits depend on."""
+    """Return what the last bits depend on: the targets of Numba's and NumPy's machine code, and versions."""
     packages = ("numpy", "numba", "scipy", "highspy")
-    return {"processor": binding.get_host_cpu_name(), **{name: version(name) for name in packages}}
+    lanes = [name for name in simd.__cpu_dispatch__ if simd.__cpu_features__[name]]
+    target = {"processor": config.CPU_NAME or binding.get_host_cpu_name(), "lanes": " ".join(lanes)}
+    return target | {name: version(name) for name in packages}
 
 
-def digest(task: rmab.Task, name: str, options: dict[str, Any]) -> str:
-    """Return a digest of every plan, reward, estimate and state of a run, or the line with which it was refused."""
-    try:
-        run = rmab.run(task, rmab.make_learner(name, **options), seed=9)
-    except rmab.RmabError as error:
-        return str(error)
-    arrays = [run.reward, run.activations, run.iterations, run.planned, run.believed, run.rewards]
-    arrays += [] if run.estimates is None else [run.estimates]
-    arrays += [run.state.arrays[key] for key in sorted(run.state.arrays)]
-    whole = hashlib.sha256()
-    for array in map(np.asarray, arrays):
-        whole.update(f"{array.dtype.str}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
-    return whole.hexdigest()[:16]
-
-
-def case(task: str, place: int) -> tuple[str, str]:
-    """Return what a case is called, and its digest."""
+def play(task: str, place: int, seed: int = SEED) -> rmab.RunResult | None:
+    """Return the run of a learner on a task, or None where the learner refuses the task."""
     name, options = LEARNERS[place]
-    return f"{task}: {name} {json.dumps(options)}", digest(TASKS[task](), name, options)
+    try:
+        return rmab.run(TASKS[task](), rmab.make_learner(name, **options), seed=seed)
+    except rmab.RmabError:
+        return None
+
+
+def digest(run: rmab.RunResult | None) -> str:
+    """Return a digest of every plan, reward, estimate and state of a run, whatever the names of the arrays are."""
+    if run is None:
+        return "refused"
+    arrays = [run.reward, run.activations, run.iterations, run.planned, run.believed, run.rewards, run.estimates]
+    arrays += run.state.arrays.values()
+    each = [np.asarray(array) for array in arrays if array is not None]
+    digests = [hashlib.sha256(f"{a.dtype.str}{a.shape}".encode() + np.ascontiguousarray(a).tobytes()).digest() for a in each]
+    return hashlib.sha256(b"".join(sorted(digests))).hexdigest()[:16]
+
+
+def numbers(run: rmab.RunResult | None) -> dict[str, list[float]] | None:
+    """Return reward, planned and believed value by episode, to ten digits; None of a run that was refused."""
+    if run is None:
+        return None
+    found = {name: [float(f"{x:.10g}") for x in getattr(run, name)] for name in NUMBERS}
+    return {name: row for name, row in found.items() if not np.isnan(row).all()}  # some learners plan no value
+
+
+def distance(found: dict[str, list[float]], recorded: dict[str, list[float]]) -> float:
+    """Return the largest difference of two runs' numbers, relative to the largest number of its kind."""
+    gaps = [np.abs(np.subtract(found[name], row)).max() / max(np.abs(row).max(), 1e-12) for name, row in recorded.items()]
+    return float(max(gaps))
+
+
+def spread(task: str, place: int) -> list[list[float]]:
+    """Return mean and standard deviation, over other seeds, of each number's sum over episodes."""
+    sums = [[sum(row) for row in numbers(play(task, place, seed)).values()] for seed in OTHERS]
+    return [[float(f"{x:.4g}") for x in row] for row in (np.mean(sums, axis=0), np.std(sums, axis=0, ddof=1))]
+
+
+def cases() -> Iterator[tuple[str, str, int]]:
+    """Yield the name of every case, its task and the place of its learner."""
+    for task in TASKS:
+        for place, (name, _) in enumerate(LEARNERS):
+            yield f"{task}: {name}-{place}", task, place
+
+
+def record(*, with_digests: bool) -> None:
+    """Add this processor to the file: its forks and, if asked for, its digests."""
+    stored = json.loads(FILE.read_text()) if FILE.exists() else {"fingerprints": [], "runs": {}}
+    known, runs = stored["fingerprints"], stored["runs"]
+    if with_digests and fingerprint() not in known:
+        known.append(fingerprint())
+    for name, task, place in cases():
+        run = play(task, place)
+        entry = runs.setdefault(name, {"digests": [], "numbers": numbers(run)})
+        if with_digests:
+            here = known.index(fingerprint())
+            entry["digests"][here : here + 1] = [digest(run)]
+        if run is not None and "spread" not in entry and distance(numbers(run), entry["numbers"]) > CLOSE:
+            entry["spread"] = spread(task, place)
+    rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in runs.items())
+    FILE.write_text(f'{{\n "fingerprints": {json.dumps(known)},\n "runs": {{\n{rows}\n }}\n}}\n')
 
 
 if __name__ == "__main__":
-    found = dict(case(task, place) for task in TASKS for place in range(len(LEARNERS)))
-    FILE.write_text(json.dumps({"fingerprint": fingerprint(), "runs": found}, indent=1) + "\n")
+    record(with_digests="--forks" not in sys.argv)

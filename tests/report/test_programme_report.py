@@ -1,13 +1,12 @@
 """The report for a manager: true numbers in plain words, opened in Chromium on a desk, on a phone and in the dark."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from browser import Browser, browser
+from browser import Tab
 from logs import mothers
 from rmab.data import Effect, decide, estimate_effects, evaluate, run_checks
 from rmab.estimation.reach import estimate_reach
@@ -23,12 +22,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     calls, found = decide(fitted, 30), evaluate(fitted, 30, horizon=12, replicates=40)
     folder = tmp_path_factory.mktemp("report")
     return write_programme_report(fitted, calls, found, run_checks(fitted, replicates=40), folder / "plan.html")
-
-
-@pytest.fixture(scope="module")
-def tab() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
 
 
 def test_it_comes_with_its_figures_as_png(written: tuple[Path, ...]) -> None:
@@ -100,22 +93,22 @@ def test_names_from_the_log_cannot_become_code() -> None:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_it_opens_without_errors_without_the_network_and_without_scrolling_sideways(
-    tab: Browser, written: tuple[Path, ...], width: int, dark: bool
+    tab: Tab, written: tuple[Path, ...], width: int, dark: bool
 ) -> None:
     tab.open(written[0], width, 900, dark=dark)
     tab.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    assert tab.complaints() == []
-    assert tab.requests() == [written[0].as_uri()]
+    assert tab.complaints == []
+    assert tab.requests == [written[0].as_uri()]
     assert tab.value("document.documentElement.scrollWidth") <= width
     back = (
         "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) / 3"
     )
     assert (tab.value(back) < 60) == dark
-    tab.click("#theme")
+    tab.page.click("#theme")
     assert (tab.value(back) < 60) != dark
 
 
-def test_bars_lie_where_their_numbers_say(tab: Browser, written: tuple[Path, ...]) -> None:
+def test_bars_lie_where_their_numbers_say(tab: Tab, written: tuple[Path, ...]) -> None:
     tab.open(written[0], 1280, 900)
     look = """[...document.querySelectorAll('#benefits .track')].map((one) => {
       const b = (x) => one.querySelector(x).getBoundingClientRect();

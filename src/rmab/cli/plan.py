@@ -106,7 +106,7 @@ def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -
     """Return the problem and the reward (N, S, 2), or (N, K, S, 2), to plan for."""
     import numpy as np
 
-    from rmab.common.files import kind_of
+    from rmab.common.storage import kind_of
     from rmab.model.problem import Problem
     from rmab.model.time import shape_of
 

@@ -41,17 +41,11 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "rmab problem": Kind(
-        "a problem", "rmab.model.problem:Problem", "rmab.Problem.load, or plan it with `rmab plan FILE --reward FILE`"
-    ),
+    "rmab problem": Kind("a problem", "rmab.model.problem:Problem", "rmab.Problem.load or `rmab plan FILE --reward FILE`"),
     "rmab task": Kind("a task", "rmab.tasks.definition:Task", "rmab.Task.load"),
     "rmab view": Kind("a view", "rmab.model.view:View", "rmab.View.load"),
     "rmab learner state": Kind("a learner's state", "rmab.learning.state:State", "rmab.State.load"),
-    "rmab fit": Kind(
-        "a model fitted to a log",
-        "rmab.estimation.fit:Fit",
-        "rmab.data.Fit.load, or list whom to act on with `rmab list FILE`",
-    ),
+    "rmab fit": Kind("a model fitted to a log", "rmab.estimation.fit:Fit", "rmab.data.Fit.load or `rmab list FILE`"),
     "rmab decision": Kind("a decision", "rmab.decisions.decision:Decision", "rmab.data.Decision.load"),
     "rmab policy": Kind("an index policy", "rmab.play.policy:IndexPolicy", "rmab.IndexPolicy.load"),
     "rmab policy rolling": Kind("a rolling policy", "rmab.planners.rolling:Rolling", "rmab.planners.Rolling.load"),

@@ -100,12 +100,7 @@ def checked_phases(phase_of: ArrayLike | None, phases: int, horizon: int) -> Int
         raise ModelError(f"phase_of must have shape (H,) = ({horizon},), one phase per step, got {given.shape}")
     most = phases if phases > 1 else MOST_PHASES
     for h in np.flatnonzero(~((given >= 0) & (given < most) & (given == np.floor(given))))[:1]:
-        wanted = (
-            f"in 0..{phases - 1} (the phases of the kernels)"
-            if phases > 1
-            else f"a whole number, 0 or more and below {MOST_PHASES}"
-        )
-        raise ModelError(f"phase_of: step {h} must be {wanted}, got {given[h]:g}")
+        raise ModelError(f"phase_of: step {h} must be a whole number in 0..{most - 1}, got {given[h]:g}")
     return frozen(given.astype(np.int64))
 
 

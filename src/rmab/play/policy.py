@@ -5,7 +5,6 @@ Any object with `act` is a policy. An IndexPolicy is a table with one number per
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
@@ -16,9 +15,9 @@ from numpy.typing import ArrayLike
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, check_rng
 from rmab.common.forks import cached_property
-from rmab.common.storage import KINDS, Format, Stored, load_any
+from rmab.common.storage import Format, Stored
 from rmab.common.words import many
-from rmab.errors import FileError, ModelError, PolicyError
+from rmab.errors import ModelError, PolicyError
 from rmab.model.time import checked_limits, is_list, limits_of, said
 from rmab.play.compiled.selection import select
 
@@ -216,14 +215,6 @@ class IndexPolicy(Stored):
         if self.table.ndim == 2:
             return np.broadcast_to(self.table, (horizon, *self.table.shape))
         return self.table.transpose(1, 0, 2)
-
-
-def load_policy(path: str | os.PathLike[str]) -> Policy:
-    """Read a policy of any class from a file; FileError if it holds something else."""
-    policy = load_any(path)
-    if not isinstance(policy, Policy):
-        raise FileError(f"{path}: the file holds {KINDS[policy.FORMAT.kind].noun}, not a policy")
-    return policy
 
 
 def for_episode(policy: Policy, states: IntArray, rng: np.random.Generator) -> Policy:

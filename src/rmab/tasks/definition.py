@@ -168,7 +168,7 @@ class Task(Stored):
         return replace(self, problem=grown, adversary=self.adversary.repeated(times))
 
     def view(self) -> View:
-        """Return what a learner may know: copies, so that nothing leads back to the kernels."""
+        """Return what a learner may know. A view copies its arrays: nothing leads back to the kernels."""
         arms = self.problem.arms
         return View(
             arms=arms.count,
@@ -182,10 +182,7 @@ class Task(Stored):
             feedback=self.feedback,
             passive_zero=self.adversary.passive_zero,
             pooled_rewards=arms.groups is not None and self.adversary.treats_alike(arms.groups),
-            groups=None if arms.groups is None else frozen(arms.groups.copy()),
-            support=None if arms.support is None else frozen(arms.support.copy()),
-            sizes=None if arms.sizes is None else frozen(arms.sizes.copy()),
-            state_names=arms.state_names,
+            **{name: getattr(arms, name) for name in Problem.OF_ARMS},
             phase_of=self.problem.phase_of if self.problem.phases > 1 else None,
             phases=self.problem.phases,
             discount=self.problem.discount,

@@ -55,8 +55,8 @@ class UcWhittle(IndexLearner):
         return {"table": table, "estimate": means, "values": values, "price": np.array(price)}
 
     def kept(self, view: View) -> Declared:
-        """Declare the price, too."""
-        return {**super().kept(view), "price": Kept(())}
+        """Declare the price, too, and the index of an endless horizon."""
+        return {**super().kept(view), "price": Kept(()), "table": Kept((view.arms, view.states))}
 
     def observe(self, state: State, feedback: Feedback) -> Arrays:
         """Keep the price that would have cleared the budget."""

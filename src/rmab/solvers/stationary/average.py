@@ -123,10 +123,10 @@ def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float
     AverageFluid(value 1, bound 1, gap ..., price 0.5)
     """
     table = checked_table(problem, reward, "solvers.solve_average_fluid")
-    check_timeless("average_fluid", problem.phases, "rmab.solvers.solve_fluid takes them")
-    budget = check_one_budget("average_fluid", problem.budget)
+    check_timeless("solve_average_fluid", problem.phases, "rmab.solvers.solve_fluid takes them")
+    budget = check_one_budget("solve_average_fluid", problem.budget)
     if problem.discount < 1.0:
-        raise ModelError(f"average_fluid is for rewards that all count alike: this has discount {problem.discount:g}")
+        raise ModelError(f"solve_average_fluid is for rewards that all count alike: this has discount {problem.discount:g}")
     wanted = as_tolerance(tolerance, "tolerance")
     blocks, states = Blocks.of(problem, table), problem.arms.states
     check_memory(f"the stationary LP of {blocks.count} blocks and {states} states", 96.0 * blocks.count * states**2)
