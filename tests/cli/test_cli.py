@@ -24,7 +24,7 @@ from rmab.cli import main
 from rmab.cli.names import key_values
 from rmab.cli.screen import as_json
 from rmab.learning.algorithms.ucmd import NamedUcmd
-from rmab.learning.components.named import ESTIMATORS
+from rmab.learning.components.registry import ESTIMATORS
 
 HEAVY = {"numpy", "numba", "pydantic", "pyarrow", "scipy", "highspy", "rich", "matplotlib"}
 

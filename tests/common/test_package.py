@@ -115,10 +115,10 @@ class Mine(rmab.Learner):
 
 run: rmab.RunResult = rmab.run(rmab.make_task("cpap", episodes=2), Mine())
 total: float = run.relative_regret("O1")
-fine = Ucmd(rewards=Direct(), sets=Kl(epsilon=0.1))
+fine = Ucmd(estimator=Direct(), confidence=Kl(epsilon=0.1))
 """
     (tmp_path / "fine.py").write_text(code)
-    (tmp_path / "wrong.py").write_text("from rmab.learning import Kl, Ucmd\nwrong = Ucmd(rewards=Kl())\n")
+    (tmp_path / "wrong.py").write_text("from rmab.learning import Kl, Ucmd\nwrong = Ucmd(estimator=Kl())\n")
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "--config-file", os.devnull]
     told = {}
     for name in ("fine", "wrong"):

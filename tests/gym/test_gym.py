@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 import rmab
 import rmab.gym
 from environments import SMALL, assert_alike, steps
-from rmab.tasks import FAMILIES
+from rmab.tasks import TASKS
 from timed import timed_problem
 
 
@@ -56,7 +56,7 @@ class Turns:
         return active
 
 
-@pytest.mark.parametrize("name", [*FAMILIES])
+@pytest.mark.parametrize("name", [*TASKS])
 def test_gymnasium_s_own_checker_has_nothing_to_say(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

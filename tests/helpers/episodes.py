@@ -7,7 +7,7 @@ import numpy as np
 
 import literal
 from rmab.learning import Episode
-from rmab.learning.components.named import SETS
+from rmab.learning.components.registry import SETS
 from rmab.learning.pools import Observed, Pools
 from rmab.model.view import View
 from rmab.play.feedback import Feedback

@@ -48,7 +48,7 @@ def changed_fields(fields: Fields) -> Iterator[tuple[str, dict[str, Any]]]:
 def changed_arrays(array: Any) -> Iterator[Any]:
     """Yield arrays of other shapes and types, and with one entry that is no index, no probability or no number."""
     yield from (array[..., np.newaxis], array.astype("U3"), np.zeros((0, *array.shape)))
-    if array.dtype.kind not in "biuf" or not array.ndim:
+    if array.dtype.kind not in "biuf" or not array.ndim or not array.size:
         return
     yield from (array[:-1], array.repeat(2, axis=0), array[0], array.T, array.reshape(-1), array.astype(bool))
     yield from (array.astype(np.float32), array.astype(np.int8), array.astype(">f8"), array.astype(complex))

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import rmab
+from logs import HEADER, read, table
 from rmab.common.storage import KINDS, Stored
 
 FOLDER = Path(__file__).parents[1] / "stored"
@@ -43,13 +44,39 @@ def policy() -> rmab.IndexPolicy:
     return rmab.IndexPolicy(table, [1, 0, 2, 1], rule="at-most", rounding="dependent")
 
 
+def planned(name: str) -> Callable[[], Stored]:
+    """Return the maker of a planner's policy for two arms that are not alike."""
+    kernels = [[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]], [[[0.8, 0.2], [0.1, 0.9]], [[0.7, 0.3], [0.4, 0.6]]]]
+    problem, reward = (
+        rmab.Problem(rmab.Arms(kernels), 0, 1, 3),
+        np.array([[[0.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [0.7, 0.6]]]),
+    )
+    if name == "plan":
+        return lambda: rmab.plan(problem, reward, candidates=["rolling"])
+    return lambda: rmab.make_planner(name)(problem, reward)  # type: ignore[return-value]
+
+
+def fit() -> rmab.data.Fit:
+    """Return a model of four arms in five weeks."""
+    weeks = [(n, w, ["ill", "well"][(n * w + w // 2) % 2], ["no", "yes"][(n + w) % 2]) for n in range(4) for w in range(5)]
+    rows = [(f"arm{n}", w, state, action, ["old", "young"][n % 2]) for n, w, state, action in weeks]
+    log = read(table(*rows, names=f"{HEADER},age"), groups=["age"])
+    return rmab.data.fit(log, reward={"well": 1})
+
+
 SAMPLES: dict[str, Callable[[], Stored]] = {
     "rmab problem": lambda: task().problem,
     "rmab task": task,
     "rmab view": lambda: task().view(),
     "rmab learner state": state,
     "rmab policy": policy,
+    **{f"rmab policy {name}": planned(name) for name in ("rolling", "lp-update", "id", "ftva")},
+    "rmab plan": planned("plan"),
+    "rmab fit": fit,
+    "rmab decision": lambda: rmab.data.decide({"ann": 0.4, "bea": 0.1, "cleo": 0.3}, budget=2),
 }
+# What a solver or an optimizer computed: other machines may round it otherwise.
+COMPUTED = {one for one in SAMPLES if one.startswith(("rmab policy ", "rmab plan", "rmab fit"))}
 
 
 def write_files() -> None:

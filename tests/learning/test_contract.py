@@ -3,7 +3,7 @@
 import pytest
 
 import rmab
-from rmab.learning.components.named import ESTIMATORS, SETS, STEPS
+from rmab.learning.components.registry import ESTIMATORS, SETS, STEPS
 from rmab.testing import check_learner
 from small_tasks import small_task
 
@@ -22,6 +22,7 @@ DRAWING = [
     ("thompson", {}),
     ("rmab-ucrl", {"version": "generator", "optimism": 0.1}),
     ("round-robin", {}),
+    ("planner", {"planner": "round-robin"}),
 ]
 DESCENDING = ["uc-o-reps", "shifted-uc-o-reps", "uob-reps", "dilated-po", "ucpd", "pdgd-ops"]
 CASES = [

@@ -12,7 +12,7 @@ from scipy.stats import binom
 import literal
 import rmab
 from episodes import ACTIONS, GROUPS, REWARD, STATES, ended, sets_of, tiny, view_of
-from rmab.learning.components.named import ESTIMATORS, SETS
+from rmab.learning.components.registry import ESTIMATORS, SETS
 from rmab.learning.components.rewards import PaperEstimator, paper_estimate
 from rmab.learning.components.sets import hoeffding_width, kl_interval
 from rmab.learning.mirror_descent import _with_zeros

@@ -14,7 +14,7 @@ import oracle
 import rmab
 from episodes import ended, view_of
 from rmab.learning import Active, Estimate, Hoeffding, Lazy
-from rmab.learning.components.named import ESTIMATORS
+from rmab.learning.components.registry import ESTIMATORS
 from rmab.learning.components.steps import fitting_beta, paper_rate
 from rmab.learning.pools import Observed, Pools
 from rmab.model.arms import Arms

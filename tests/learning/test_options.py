@@ -13,6 +13,7 @@ from rmab.learning import (
     L1,
     Active,
     Bernstein,
+    Component,
     DependentRounding,
     Direct,
     Estimate,
@@ -21,17 +22,16 @@ from rmab.learning import (
     Kl,
     Lazy,
     PaperEstimator,
-    Part,
     Refresh,
-    Rewards,
+    RewardEstimator,
     TopB,
     Ucmd,
     WideBernstein,
     configured,
     option,
 )
-from rmab.learning.components import Centred, Exploration, Sets
-from rmab.learning.components.named import EXECUTIONS, SETS, part
+from rmab.learning.components import Centred, ConfidenceSets, Exploration
+from rmab.learning.components.registry import EXECUTIONS, SETS, part
 from rmab.learning.options import Preset
 from rmab.learning.pools import Pools
 from rmab.solvers import TransitionSets
@@ -42,7 +42,7 @@ LEAST, LESS = 1e-12, math.nextafter(1e-12, 0.0)  # of options that are above 0
 BELOW_ONE = 1 - 2.0**-53
 CHANCE = (0.05, [LEAST, 0.5, BELOW_ONE], [0.0, LESS, 1.0])
 FACTOR = (1.0, [LEAST, 1e6], [0.0, LESS, math.nextafter(1e6, 2e6)])
-OPTIONS: list[tuple[type[Part], str, tuple[float, list[float], list[float]]]] = [
+OPTIONS: list[tuple[type[Component], str, tuple[float, list[float], list[float]]]] = [
     *[
         (cls, "epsilon", CHANCE)
         for cls in (Hoeffding, Bernstein, WideBernstein, Kl, L1, PaperEstimator, ImplicitExploration)
@@ -54,7 +54,7 @@ OPTIONS: list[tuple[type[Part], str, tuple[float, list[float], list[float]]]] = 
 
 
 @pytest.mark.parametrize(("cls", "name", "values"), OPTIONS)
-def test_defaults_and_limits(cls: type[Part], name: str, values: tuple[float, list[float], list[float]]) -> None:
+def test_defaults_and_limits(cls: type[Component], name: str, values: tuple[float, list[float], list[float]]) -> None:
     default, allowed, refused = values
     assert cls().options[name] == default
     for value in allowed:
@@ -87,7 +87,7 @@ class Asked(Hoeffding):
     """Has the options of its base."""
 
 
-class Everything(Sets):
+class Everything(ConfidenceSets):
     """Has no options, and is told none."""
 
     def around(self, pools: Pools, counts: Any, episode: int) -> TransitionSets:
@@ -95,8 +95,8 @@ class Everything(Sets):
 
 
 def test_parts_of_one_s_own_by_name() -> None:
-    assert type(part("confidence", f"{__name__}:Everything", SETS, Sets, epsilon=0.2)) is Everything
-    asked = part("confidence", f"{__name__}:Asked", SETS, Sets, epsilon=0.2)
+    assert type(part("confidence", f"{__name__}:Everything", SETS, ConfidenceSets, epsilon=0.2)) is Everything
+    asked = part("confidence", f"{__name__}:Asked", SETS, ConfidenceSets, epsilon=0.2)
     assert (type(asked), asked.options["epsilon"]) == (Asked, 0.2)
     learner: Any = rmab.make_learner("ucmd", confidence=f"{__name__}:Everything")
     assert type(learner.parts.sets) is Everything
@@ -122,7 +122,7 @@ def test_values_are_kept_as_the_type_that_was_declared() -> None:
 
 
 @configured
-class Tunable(Part):
+class Tunable(Component):
     """Two parameters, one of which was tuned."""
 
     TUNED = {"rate": 8.0}
@@ -138,7 +138,7 @@ def test_presets_by_hand() -> None:
 
 
 @configured
-class Mine(Rewards):
+class Mine(RewardEstimator):
     """An estimator with options."""
 
     memory: int = option(default=10, ge=1, help="episodes that count")
@@ -166,7 +166,7 @@ def test_help_lists_the_options():
 
 def test_a_learner_takes_parts_of_the_right_kind_only():
     with pytest.raises(ModelError, match=r"^Ucmd: sets: Input should be an instance of Sets \(got Direct\(\)\)$"):
-        Ucmd(sets=Direct())
+        Ucmd(confidence=Direct())
     assert issubclass(Refresh, object)
 
 
@@ -174,11 +174,11 @@ def test_states_of_other_parts_are_refused():
     import rmab
 
     view = rmab.make_task("cpap", arms=2, budget=1, horizon=2).view()
-    state = Ucmd(rewards=Mine(memory=2)).begin(view)
+    state = Ucmd(estimator=Mine(memory=2)).begin(view)
     assert state.learner.startswith("ucmd ")
     assert "test_options.Mine(memory=2)" in state.learner
     with pytest.raises(ModelError, match="this state belongs to ucmd"):
-        Ucmd(rewards=Mine(memory=3)).plan(state)
+        Ucmd(estimator=Mine(memory=3)).plan(state)
 
 
 @pytest.mark.parametrize(("name", "options"), [("ucpd", {"alpha": 1e-12}), ("dilated-po", {"gamma": 1e-12, "rate": 1e-12})])

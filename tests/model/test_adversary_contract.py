@@ -8,8 +8,8 @@ import pytest
 
 import rmab
 from rmab.common.arrays import frozen
-from rmab.model.adversaries import ADVERSARIES
 from rmab.model.adversary import Adversary
+from rmab.model.registry import ADVERSARIES
 from rmab.model.trace import Trace
 from rmab.testing import check_adversary
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 import rmab
 from rmab.errors import FileError, ModelError, PolicyError
-from rmab.model.adversaries import ADVERSARIES
+from rmab.model.registry import ADVERSARIES
 from rmab.model.time import by_phase, by_step, cells, parted, place, words_of
 from timed import rewards_of, timed_problem
 

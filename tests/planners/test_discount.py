@@ -60,8 +60,8 @@ def test_prices_and_indices_are_in_rewards_of_their_own_step() -> None:
     one, two = (rmab.solvers.solve_fluid(p, r, method="highs") for p, r in ((problem, reward), (other, gains)))
     np.testing.assert_allclose(one.prices * problem.discounts, two.prices, atol=1e-8)
     mine, theirs = (
-        rmab.planners.lagrangian_index(problem, reward, plan=one),
-        rmab.planners.lagrangian_index(other, gains, plan=two),
+        rmab.planners.lagrangian_index(problem, reward, fluid=one),
+        rmab.planners.lagrangian_index(other, gains, fluid=two),
     )
     np.testing.assert_allclose(mine.table * problem.discounts[:, np.newaxis], theirs.table, atol=1e-8)
     worth = problem.discounts[:, np.newaxis] * rmab.planners.myopic_index(problem, reward).table

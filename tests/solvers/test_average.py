@@ -208,7 +208,7 @@ class TestInvariance:
         one, two = rmab.solvers.solve_average_fluid(problem, reward), rmab.solvers.solve_average_fluid(other, reward)
         np.testing.assert_array_equal(one.share, two.share)
         assert one.bound == two.bound
-        assert rmab.planners.stationary_index(other, reward, plan=one).table.shape == (4, 3)
+        assert rmab.planners.stationary_index(other, reward, average=one).table.shape == (4, 3)
 
     def test_constants_and_units_of_the_rewards(self):
         problem, reward = random_problem(6, count=4, states=3, horizon=2, budget=1)
@@ -258,11 +258,11 @@ class TestErrors:
         plan = rmab.solvers.solve_average_fluid(problem, reward)
         more = rmab.Problem(problem.arms, 0, 2, 4)
         for other, pays in ((more, reward), (problem, reward + 1.0), random_problem(2, 3, 2, 4, 1)):
-            with pytest.raises(ModelError, match=r"^plan: it was made for another problem or reward$"):
-                make(other, pays, plan=plan)
-        with pytest.raises(ModelError, match=r"plan must be an? AverageFluid, got Fluid"):
-            make(problem, reward, plan=rmab.solvers.solve_fluid(problem, reward))
-        assert make(problem, reward, plan=plan) is not None
+            with pytest.raises(ModelError, match=r"^average: it was made for another problem or reward$"):
+                make(other, pays, average=plan)
+        with pytest.raises(ModelError, match=r"average must be an? AverageFluid, got Fluid"):
+            make(problem, reward, average=rmab.solvers.solve_fluid(problem, reward))
+        assert make(problem, reward, average=plan) is not None
 
     def test_the_tolerance(self):
         with pytest.raises(ModelError, match=r"^tolerance must be a positive number, got"):

@@ -10,7 +10,7 @@ import pytest
 import rmab
 from charging import named, outer, pays, step, uniform
 from rmab.errors import ModelError
-from rmab.model.adversaries import ADVERSARIES
+from rmab.model.registry import ADVERSARIES
 from rmab.tasks import declared_options, family_options
 from rmab.tasks.charging import COMING, NEEDS, RATES, SITE
 from rmab.tasks.deadline import kernel, reward_parts

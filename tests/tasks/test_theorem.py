@@ -12,8 +12,8 @@ from rmab.learning import (
     DependentRounding,
     Hoeffding,
     ImplicitExploration,
-    Looks,
     PaperEstimator,
+    Probes,
     TopB,
     TrueKernels,
     Ucmd,
@@ -61,14 +61,16 @@ def test_the_printed_bound_is_crossed() -> None:
 @pytest.mark.parametrize("rounding", ["top", "dependent"])
 def test_neither_rounding_nor_true_kernels_mend_the_estimator(rounding: str) -> None:
     execute = TopB() if rounding == "top" else DependentRounding()
-    learner = Ucmd(sets=TrueKernels(), rewards=PaperEstimator(), step=Active(), execute=execute, looks=Looks(every=0))
+    learner = Ucmd(
+        confidence=TrueKernels(), estimator=PaperEstimator(), step=Active(), rounding=execute, probes=Probes(every=0)
+    )
     assert lost("greener", learner, 300) > 0.1
 
 
 def test_a_sound_estimator_mends_it() -> None:
     """Losses over the visits that were to be expected (implicit exploration), with draws."""
-    parts: dict[str, Any] = {"sets": Hoeffding(), "step": Active(), "execute": DependentRounding(), "looks": Looks(every=0)}
-    first, last = (lost("greener", Ucmd(rewards=ImplicitExploration(), **parts), episodes) for episodes in (100, 400))
+    parts: dict[str, Any] = {"sets": Hoeffding(), "step": Active(), "execute": DependentRounding(), "looks": Probes(every=0)}
+    first, last = (lost("greener", Ucmd(estimator=ImplicitExploration(), **parts), episodes) for episodes in (100, 400))
     assert last < first
     assert last < 0.06
     assert lost("greener", "ucmd", 100) < 0.03  # it looks at the other arm now and then

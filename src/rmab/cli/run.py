@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.names import LEARNER, TASK, check_known, chosen_task, key_values, whole_number
+from rmab.cli.names import LEARNER, TASK, chosen_task, key_values, whole_number
 from rmab.cli.program import Failure, examples
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, progress
 
@@ -52,17 +52,18 @@ def _checked_file(ctx: click.Context, param: click.Parameter, value: Path | None
 @click.command(
     epilog=examples(
         ("rmab run cpap ucmd", "the recommended learner on the paper's first case study"),
-        ("rmab run cpap@switching ucmd --episodes 20 --seed 7", "another adversary, fewer episodes, other luck"),
+        ("rmab run cpap@switching ucmd --episodes 20 --seed 7", "another adversary, fewer episodes, another seed"),
         ("rmab run cpap ucmd-armab -o scale=10 -t arms=40", "options of the learner and of the task"),
-        ("rmab run mine.json ucmd --save run.parquet", "your own task; one row per episode into a file"),
-        ("rmab run my_tasks:clinic my_learners:Mine", "your own task and learner, from Python modules"),
+        ("rmab run cpap ucmd -o estimator=mine:Fade -o estimator.speed=0.5", "a component and its option"),
+        ("rmab run mine.json ucmd --save run.parquet", "a task file; one row per episode into a file"),
+        ("rmab run mine:ward@switching mine:Learner", "a custom task and learner, from a Python module"),
         ("rmab run cpap random --episodes 5 --json", "the summary for a program"),
     )
 )
 @click.argument("task", type=TASK)
 @click.argument("learner", type=LEARNER)
 @click.option(
-    "--seed", type=whole_number(min=0), default=0, show_default=True, help="Seed of the model, the rewards and the luck."
+    "--seed", type=whole_number(min=0), default=0, show_default=True, help="Seed of the model, the rewards and the run."
 )
 @click.option("--episodes", type=whole_number(min=1), help="Number of episodes; the same as -t episodes=N.")
 @click.option(
@@ -72,7 +73,7 @@ def _checked_file(ctx: click.Context, param: click.Parameter, value: Path | None
     multiple=True,
     metavar="KEY=VALUE",
     callback=key_values,
-    help="Option of the learner; may be repeated.",
+    help="Option of the learner, or of a component (estimator.doubt=2); may be repeated.",
 )
 @click.option(
     "-t",
@@ -107,16 +108,13 @@ def run(
 ) -> None:
     """Let LEARNER play all episodes of TASK and sum it up.
 
-    TASK is a name (`rmab tasks`), a file, or module:maker of your own; cpap@module:maker is cpap with an adversary of your
-    own. LEARNER is a name (`rmab learners`), or module:Class of your own. The same seed gives the same run. Regret is
+    TASK is a name (`rmab tasks`), a file, or a custom module:maker; an adversary follows after @, by name or as
+    module:maker. LEARNER is a name (`rmab learners`), or a custom module:Class. The same seed gives the same run. Regret is
     signed: negative where the learner beats the comparator.
     """
-    from rmab.learning import make_learner
-    from rmab.learning.registry import LEARNERS, learner_options
+    from rmab.learning.registry import make_learner
     from rmab.runs.running import run as play
 
-    if learner in LEARNERS:  # one's own says itself what is wrong with its options
-        check_known(f"learner {learner}", options, learner_options(learner).model_fields)
     if episodes is not None:
         task_option = {**task_option, "episodes": episodes}
     with alone_on_stdout(machine):

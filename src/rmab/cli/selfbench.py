@@ -17,7 +17,7 @@ from rmab.play.simulation import simulate_many
 from rmab.runs.running import run
 from rmab.solvers.fluid.fluid import solve_fluid
 from rmab.solvers.projection.project import project
-from rmab.tasks import make_task
+from rmab.tasks.making import make_task
 
 REPEATS = 3
 ROUNDS = 500  # episodes of one timing of the simulator

@@ -51,6 +51,7 @@ KINDS = {
     "rmab policy rolling": Kind("a rolling policy", "rmab.planners.rolling:Rolling", "rmab.planners.Rolling.load"),
     "rmab policy lp-update": Kind("an LP-update policy", "rmab.planners.lp_update:LpUpdate", "rmab.planners.LpUpdate.load"),
     "rmab policy id": Kind("an ID policy", "rmab.planners.endless:IdPolicy", "rmab.planners.IdPolicy.load"),
+    "rmab plan": Kind("the result of rmab.plan", "rmab.planners.plan:PlanResult", "rmab.PlanResult.load"),
     "rmab policy ftva": Kind("an FTVA policy", "rmab.planners.endless:Ftva", "rmab.planners.Ftva.load"),
 }
 
@@ -179,13 +180,17 @@ def load_any(path: str | os.PathLike[str]) -> Stored:
     FileError, ModelError, PolicyError
         As `Stored.load` does, and FileError if the kind is unknown.
     """
-    fields = parse(read_file(path), str(path), check_suffix(path))
+    return build_any(parse(read_file(path), str(path), check_suffix(path)), str(path))
+
+
+def build_any(fields: Fields, name: str) -> Stored:
+    """Build what fields say that they are, `kind` and `format` with them; errors begin with `name`."""
     kind = fields.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise FileError(f"{path}: {_kind_in_words(kind)}; known kinds: {', '.join(KINDS)}")
-    module, _, name = KINDS[kind].place.partition(":")
-    stored: type[Stored] = getattr(import_module(module), name)
-    return stored._build(fields, str(path))
+        raise FileError(f"{name}: {_kind_in_words(kind)}; known kinds: {', '.join(KINDS)}")
+    module, _, attribute = KINDS[kind].place.partition(":")
+    stored: type[Stored] = getattr(import_module(module), attribute)
+    return stored._build(fields, name)
 
 
 def kind_of(path: str | os.PathLike[str]) -> object:

@@ -14,7 +14,8 @@ from rmab.errors import ModelError
 from rmab.gym.rounds import OverBudget, Rounds
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
-from rmab.tasks import Task, make_task
+from rmab.tasks.definition import Task
+from rmab.tasks.making import make_task
 
 Observation = dict[str, Any]
 Action = NDArray[np.int8]

@@ -12,8 +12,8 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.checks import as_integer, expect
 from rmab.errors import ModelError
 from rmab.gym.env import Observation, RmabEnv
-from rmab.learning import make_learner
 from rmab.learning.base import Learner
+from rmab.learning.registry import make_learner
 from rmab.play.compiled.selection import select
 from rmab.play.policy import IndexPolicy, Policy, for_episode
 from rmab.play.simulation import streams_of

@@ -26,7 +26,7 @@ from rmab.play.simulation import phases_first, start_of
 from rmab.runs.luck import REHEARSAL, SIMULATOR, luck_of
 from rmab.runs.visits import count_visits, rehearsed
 from rmab.solvers.fluid.fluid import solve_fluid
-from rmab.tasks import Task
+from rmab.tasks.definition import Task
 
 OverBudget = Literal["draw", "error"]
 OPTIONS = ("episode_number", "policy")  # of a reset

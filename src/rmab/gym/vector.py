@@ -17,7 +17,7 @@ from rmab.gym.env import Action, Observation, made_task, spaces_of, told_bound
 from rmab.gym.rounds import OverBudget, Rounds
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
-from rmab.tasks import Task
+from rmab.tasks.definition import Task
 
 
 class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):

@@ -18,8 +18,7 @@ from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_integer, expect
 from rmab.errors import FeedbackError, ModelError
 from rmab.learning.kept import Declared, check_arrays
-from rmab.learning.naming import described, named, ours
-from rmab.learning.options import Configured
+from rmab.learning.options import Configured, described, named, ours
 from rmab.learning.state import Arrays, Changes, State
 from rmab.model.problem import Problem
 from rmab.model.view import View
@@ -75,8 +74,6 @@ class Learner(Configured, ABC):
     ----------
     name : str
         What tables call it.
-    paper : str
-        Where it comes from; empty where it is nobody's.
     feedback, draws, privileged, discounted
         Override with a class attribute where they apply: `feedback = "full"`, `draws = True`, `privileged = "knows ..."`,
         `discounted = True`.
@@ -98,7 +95,6 @@ class Learner(Configured, ABC):
     """
 
     name: ClassVar[str]
-    paper: ClassVar[str] = ""
 
     def __init_subclass__(cls, **options: object) -> None:
         """Give a class without a name its own, in small letters."""

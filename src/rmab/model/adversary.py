@@ -18,8 +18,6 @@ from rmab.common.checks import as_floats, as_integer
 from rmab.errors import ModelError
 from rmab.model.time import place, words_of
 
-FORESEES = "sees the plan of the episode to come: stronger than the paper's adversary"
-
 
 @dataclass(frozen=True, eq=False)
 class Adversary(ReadOnly, ABC):

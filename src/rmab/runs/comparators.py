@@ -129,7 +129,7 @@ class Comparators:
         total = self.rewards.sum(axis=0)
         if few_joint_states(self.problem):
             return joint_visits(self.problem, total)
-        candidates = [make(self.problem, total, plan=self.plan) for make in (occupancy_index, lagrangian_index)]
+        candidates = [make(self.problem, total, fluid=self.plan) for make in (occupancy_index, lagrangian_index)]
         halves = [self._simulated(policy) for policy in candidates]
         best = int(np.argmax([float((first / (ROUNDS // 2) * total).sum()) for first, _ in halves]))
         first, second = halves[best]

@@ -14,8 +14,8 @@ from rmab.common.checks import as_integer, expect
 from rmab.common.files import SUFFIXES
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError
-from rmab.learning import make_learner
 from rmab.learning.base import EpisodePlan, Learner
+from rmab.learning.registry import make_learner
 from rmab.learning.state import State
 from rmab.model.problem import Problem
 from rmab.model.time import by_phase, parted, shape_of
@@ -27,7 +27,8 @@ from rmab.play.simulation import simulate
 from rmab.runs.luck import REHEARSAL, SIMULATOR, luck_of
 from rmab.runs.record import RunResult
 from rmab.runs.visits import count_visits, rehearsed
-from rmab.tasks import Task, make_task
+from rmab.tasks.definition import Task
+from rmab.tasks.making import make_task
 
 FULL_INFORMATION = "sees all rewards of an episode"
 

@@ -13,12 +13,20 @@ from rmab.common.checks import as_floats, as_integer, checked_text, expect
 from rmab.common.memory import check_memory
 from rmab.common.storage import Format, Stored
 from rmab.errors import ModelError
-from rmab.model.adversary import FORESEES, Adversary
+from rmab.model.adversary import Adversary
 from rmab.model.problem import Problem
-from rmab.model.rewards import checked_range
+from rmab.model.registry import FORESEES
+from rmab.model.rewards import RewardModel, checked_range
 from rmab.model.time import shape_of, words_of
 from rmab.model.trace import Trace
 from rmab.model.view import FeedbackMode, View
+
+Posed = tuple[Problem, RewardModel]  # what a maker poses; any adversary can play it
+
+
+def model_rng(seed: int) -> np.random.Generator:
+    """Return the randomness of a task's model; that of its adversary is another stream of the same seed."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,6 @@ class ColoredUcrl2(IndexLearner):
     """Optimistic planning of all arms at once."""
 
     name = "colored-ucrl2"
-    paper = "Ortner, Ryabko, Auer & Munos, ALT 2012"
     TUNED = {"optimism": 0.1}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="probability that the truth lies outside its set")

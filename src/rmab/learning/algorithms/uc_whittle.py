@@ -38,7 +38,6 @@ class UcWhittle(IndexLearner):
     """Whittle indices of optimistic kernels."""
 
     name = "uc-whittle"
-    paper = "Wang, Xu, Taneja & Tambe, AAAI 2023"
     TUNED = {"optimism": 1.0}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.learning.components.base import Episode
-from rmab.learning.components.rewards import Estimate, Rewards
+from rmab.learning.components.rewards import Estimate, RewardEstimator
 from rmab.learning.kept import MOST, Declared, Kept, whole
 from rmab.learning.options import configured
 from rmab.learning.pools import Pools
@@ -19,7 +19,7 @@ FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
 DRIFT = 0.1  # optimism of the last value, per root of its age
 
 
-class Remembering(Rewards):
+class Remembering(RewardEstimator):
     """Means of what was seen, forgotten at some rates. Override `unseen`: what a pair paid where nobody looked.
 
     RATES  what is left of the past's weight after an episode, for each of the means.

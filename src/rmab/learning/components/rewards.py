@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray
-from rmab.learning.components.base import Episode, Part
+from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.sets import hoeffding_width
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observed, Pools
@@ -51,12 +51,12 @@ class Estimate:
     surprised: BoolArray | None = None
 
 
-class Rewards(Part, ABC):
+class RewardEstimator(Component, ABC):
     """A part that estimates rewards. Override `learn`, and `begin` if it keeps a memory.
 
     Examples
     --------
-    >>> class Hopeful(Rewards):
+    >>> class Hopeful(RewardEstimator):
     ...     def learn(self, memory, episode):
     ...         values = episode.observed.values
     ...         return Estimate(np.where(np.isnan(values), 1.0, values))
@@ -77,7 +77,7 @@ class Rewards(Part, ABC):
 
 
 @configured
-class Revealed(Rewards):
+class Revealed(RewardEstimator):
     """The true rewards, which full feedback reveals."""
 
     feedback = "full"
@@ -89,7 +89,7 @@ class Revealed(Rewards):
 
 
 @configured
-class PaperEstimator(Rewards):
+class PaperEstimator(RewardEstimator):
     """The paper's estimator to the letter: min(r H / c + delta, 1) for a pair visited c times, 1 elsewhere.
 
     Where H / c is large, and it mostly is, the estimate is 1 whatever was seen: kept as published. So is the paper's claim
@@ -119,7 +119,7 @@ class PaperEstimator(Rewards):
 
 
 @configured
-class Direct(Rewards):
+class Direct(RewardEstimator):
     """The value that was seen; 1 where nothing was."""
 
     anywhere = True
@@ -131,7 +131,7 @@ class Direct(Rewards):
 
 
 @configured
-class ImplicitExploration(Rewards):
+class ImplicitExploration(RewardEstimator):
     """One minus the loss times visits, over the visits that were to be expected plus gamma (Jin et al. 2020).
 
     The steps of an episode are taken together, as rewards do not depend on them. What is to be expected is counted in

@@ -82,7 +82,7 @@ class AverageFluid(ReadOnly):
         """Raise ModelError unless this is the plan of these arms, this budget and this reward (N, S, 2)."""
         mine = self.problem.arms == problem.arms and np.array_equal(self.problem.budget, problem.budget)
         if not (mine and np.array_equal(self.blocks.reward[self.blocks.block_of], reward)):
-            raise ModelError("plan: it was made for another problem or reward")
+            raise ModelError("average: it was made for another problem or reward")
 
 
 def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-9) -> AverageFluid:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.learning.components.base import Episode, Part
+from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.rewards import Estimate
 from rmab.learning.kept import Declared, Kept, whole
 from rmab.learning.options import configured, option
@@ -23,7 +23,7 @@ CHEAP = 0.1  # part of the steps, the cheapest ones, in which looks are made
 
 
 @configured
-class Looks(Part):
+class Probes(Component):
     """Activate every arm now and then, to see what it pays: a rule without which a plan never learns that it was wrong.
 
     An arm is due when its pay for being active was not revealed during the last `every` * sqrt(k) * t episodes: k the steps
