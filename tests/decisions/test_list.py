@@ -28,7 +28,7 @@ def calls(fitted: Fit) -> Decision:
 def test_the_best_are_chosen_by_the_lagrangian_index(fitted: Fit, calls: Decision) -> None:
     problem = fitted.problem(40, 26)
     plan = rmab.solvers.solve_fluid(problem, fitted.reward)
-    table = rmab.planners.lagrangian_index(problem, fitted.reward, plan=plan).table[:, 0]
+    table = rmab.planners.lagrangian_index(problem, fitted.reward, fluid=plan).table[:, 0]
     expected = (fitted.situation.belief * table).sum(axis=1)
     assert np.allclose(calls.index, expected, atol=1e-6)
     assert calls.active.sum() == 40

@@ -45,7 +45,7 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
         (
             "rmab fit log.csv --arm id --period week --state state --action called --group age,district "
             "--reward engaged=1 --out model.npz --report fit.html",
-            "by groups, kept in a file, with a report for the manager",
+            "by groups, stored in a file, with a report for the manager",
         ),
         (
             "rmab fit meters.csv --arm meter --period date --state reading --action visited --states low=0,ok=3.5",
@@ -192,8 +192,8 @@ def example_log(out: Path, arms: int, weeks: int, seed: int) -> None:
     Columns are id, week, state, called, age and district.
     """
     from rmab.common.tables import write_table
-    from rmab.logs.example import example_log as made
+    from rmab.logs.example import example_log as draw_log
 
-    table = made("mothers", arms=arms, weeks=weeks, seed=seed)
+    table = draw_log("mothers", arms=arms, weeks=weeks, seed=seed)
     write_table(table, out)
     say(f"{table.num_rows:,} records of {arms:,} arms are in {out}.")

@@ -69,7 +69,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 def weekly(model: Path, upcoming: int, out: Path | None, machine: bool, **rules: Any) -> None:
     """List who gets an intervention next, by a MODEL that `rmab fit --out` wrote: the best first, each with a reason.
 
-    Rules that cannot be kept together are refused. Where one group takes nearly all, the list says what a fairer one would
+    Rules that cannot be met together are refused. Where one group takes nearly all, the list says what a fairer one would
     cost.
     """
     from rmab.data import Fit, decide

@@ -70,6 +70,8 @@ def _hints(cls: type) -> list[tuple[str, Any, bool]]:
 def _revive(hint: Any, value: Any, key: str) -> Any:
     """Return a value from JSON as its type says it."""
     if get_origin(hint) is tuple:
+        if all(type(one) is get_args(hint)[0] for one in value):  # most of it, and quick
+            return tuple(value)
         return tuple(_revive(get_args(hint)[0], one, key) for one in value)
     if get_origin(hint) is dict:
         return {_revive(get_args(hint)[0], k, key): _revive(get_args(hint)[1], one, key) for k, one in value.items()}

@@ -111,15 +111,15 @@ def decide(
             f"must and must_not both name {list_some([roster.ids[k] for k in np.flatnonzero(forced & excluded)])}"
         )
     share = as_share(random_share, "random_share")
-    limits = _find_caps(candidates, {} if caps is None else caps)
-    kept = Rules(places, forced, excluded, every, int(share * places + 0.5), limits, tuple(rules))
+    members = _find_caps(candidates, {} if caps is None else caps)
+    respected = Rules(places, forced, excluded, every, int(share * places + 0.5), members, tuple(rules))
     draws = draw_numbers(roster.ids, as_integer(seed, "seed"), candidates.period)
-    choice = fill_places(candidates, kept, draws)
+    choice = fill_places(candidates, respected, draws)
     order = candidates.rank(draws)
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
-    unfair = find_unfairness(candidates, choice, kept, draws)
-    notes = (*write_notes(candidates, choice, kept, random_share=share), *write_warnings(candidates.words, unfair))
+    unfair = find_unfairness(candidates, choice, respected, draws)
+    notes = (*write_notes(candidates, choice, respected, random_share=share), *write_warnings(candidates.words, unfair))
     return Decision(
         period=candidates.period,
         budget=places,

@@ -84,22 +84,11 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
     value, low, high = (np.where((seen > 0).all(axis=1), one, np.nan) for one in (value, low, high))
     goal, unit = fit.state_names[fit.pay.goal], fit.words.period
     what = f"the chance of being {goal} next {unit}" if points else f"what next {unit} brings"
-    arms = np.bincount(fit.group_of, minlength=len(fit.groups))
+    sizes = np.bincount(fit.group_of, minlength=len(fit.groups))
     low, high = np.minimum(low, value), np.maximum(high, value)
-    return [
-        Effect(
-            group=name,
-            arms=int(arms[g]),
-            seen=int(seen[g, 1]),
-            value=float(value[g]),
-            low=float(low[g]),
-            high=float(high[g]),
-            model=float(model[g]),
-            what=what,
-            in_points=points,
-        )
-        for g, name in enumerate(fit.groups)
-    ]
+    numbers = zip(fit.groups, sizes.tolist(), seen[:, 1].astype(np.int64).tolist(), strict=True)
+    values = zip(value.tolist(), low.tolist(), high.tolist(), model.tolist(), strict=True)
+    return [Effect(*one, *four, what, points) for one, four in zip(numbers, values, strict=True)]
 
 
 def _change(kernels: FloatArray, weight: FloatArray, worth: FloatArray) -> FloatArray:

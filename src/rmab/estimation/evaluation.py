@@ -8,7 +8,7 @@ How far the differences lie from their mean, the middle 95% of them, is the inte
 The estimate may err in two ways that nearly cancel: a plan looks better in the model that it was made for than it is, and
 groups that are shrunk look more alike than they are. Corrections that were tried did not help (studies/log_optimism.py).
 
-In each world a plan is made anew as well. What it earns more than ours is what better knowledge would be worth.
+In each world another plan is made as well. What it earns more than ours is what better knowledge would be worth.
 """
 
 from __future__ import annotations

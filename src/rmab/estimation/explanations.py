@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rmab.estimation.fit import Fit
 
 FEW = 10  # actions seen in the arm's own group and state, below which what is known comes from other groups
@@ -10,15 +12,14 @@ LITTLE = 0.005  # a change that is rounded away
 
 def explain_arms(fit: Fit) -> tuple[str, ...]:
     """(N',) a sentence on every arm that is still there: 'wavering since this week; a call raises the chance of ...'."""
-    now, found = fit.situation, []
-
-    effects: dict[tuple[int, bytes], str] = {}  # arms alike have one
-    for n in fit.present.tolist():
-        key = (int(fit.group_of[n]), now.belief[n].tobytes())
-        if key not in effects:
-            effects[key] = _effect(fit, n)
-        found.append(f"{_state(fit, n)}; {effects[key]}")
-    return tuple(found)
+    now, present = fit.situation, fit.present
+    columns = [one[present].tolist() for one in (fit.group_of, now.state, now.streak, now.seen_before, now.moved)]
+    found: dict[tuple[Any, ...], str] = {}  # arms alike have one sentence
+    keys = list(zip(*columns, map(bytes, now.belief[present]), strict=True))
+    for n, key in zip(present.tolist(), keys, strict=True):
+        if key not in found:
+            found[key] = f"{_state(fit, n)}; {_effect(fit, n)}"
+    return tuple(found[key] for key in keys)
 
 
 def _state(fit: Fit, n: int) -> str:

@@ -7,7 +7,7 @@ frequency. Records in which the log did what the plan would have done are weight
 rule, whatever the kernels are. One period ahead, no further: over several the weights multiply, and nothing is left to
 average.
 
-A plan looks good in the very records that it was made from. So arms are parted into two halves, within groups: the plan
+A plan looks good in the very records that it was made from. So arms are split into two halves, within groups: the plan
 made from one half is checked in the records of the other, and so is the model of that half (cross-fitting). The interval is
 for the records that there are: weights are drawn for arms (Rubin 1981), and frequencies estimated again, but how often every
 group and state appears stays as it was.

@@ -68,12 +68,12 @@ def homogeneity(row: IntArray, part: IntArray, outcome: IntArray, least: int = 1
     if row.size == 0:
         return Test(0.0, 0, 0)
     both, where, sizes = np.unique(np.column_stack([row, part]), axis=0, return_inverse=True, return_counts=True)
-    kept = (sizes >= least)[where.reshape(-1)]
-    if not kept.any():
+    large = (sizes >= least)[where.reshape(-1)]
+    if not large.any():
         return Test(0.0, 0, 0)
-    where = np.unique(where.reshape(-1)[kept], return_inverse=True)[1].reshape(-1)
+    where = np.unique(where.reshape(-1)[large], return_inverse=True)[1].reshape(-1)
     row_of = np.unique(both[sizes >= least, 0], return_inverse=True)[1].reshape(-1)
-    outcome, wide = outcome[kept], int(outcome.max()) + 1
+    outcome, wide = outcome[large], int(outcome.max()) + 1
 
     def tabulate(outcome: IntArray) -> tuple[FloatArray, FloatArray]:
         table = np.bincount(where * wide + outcome, minlength=row_of.size * wide).reshape(-1, wide).astype(np.float64)

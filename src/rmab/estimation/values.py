@@ -110,7 +110,7 @@ class World(ReadOnly):
             turn = self.turn[h].astype(bool)
             total += float((belief[turn] * pays[turn, :, 1]).sum() + (belief[~turn] * pays[~turn, :, 0]).sum())
             after = np.empty_like(belief)
-            for action, chosen in ((1, turn), (0, ~turn)):
-                after[chosen] = np.einsum("ns,nsy->ny", belief[chosen], kernels[self.group[chosen], :, action])
+            for action, arms in ((1, turn), (0, ~turn)):
+                after[arms] = np.einsum("ns,nsy->ny", belief[arms], kernels[self.group[arms], :, action])
             belief = after
         return total

@@ -24,6 +24,7 @@ YES = {"yes", "y", "true", "t", "1", "1.0", "on"}
 NO = {"no", "n", "false", "f", "0", "0.0", "off"}
 MOST_STATES = 60
 UNKNOWN = "(unknown)"
+NUMERIC = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 RARE = 1  # records of a state that may be a slip
 
 
@@ -220,12 +221,7 @@ def parse_numbers(column: Any, name: str, decimal: str, findings: Findings) -> F
         joined = joined.dictionary_decode()
     if pa.types.is_string_view(joined.type):
         joined = joined.cast(pa.string())
-    if (
-        pa.types.is_boolean(joined.type)
-        or pa.types.is_integer(joined.type)
-        or pa.types.is_floating(joined.type)
-        or pa.types.is_decimal(joined.type)
-    ):
+    if any(is_kind(joined.type) for is_kind in NUMERIC):
         found = joined.cast(pa.float64()).fill_null(math.nan).to_numpy(zero_copy_only=False).copy()
     elif pa.types.is_string(joined.type) or pa.types.is_large_string(joined.type):
         found = _from_text(joined, name, decimal, findings)
@@ -239,7 +235,7 @@ def parse_numbers(column: Any, name: str, decimal: str, findings: Findings) -> F
 
 
 def _from_text(column: Any, name: str, decimal: str, findings: Findings) -> FloatArray:
-    values, codes = _encode_text(column)
+    values, codes = encode(column)
     numbers, wrong = np.full(len(values) + 1, math.nan), []
     for k, one in enumerate(values):
         found = _number(one, decimal)
@@ -252,12 +248,6 @@ def _from_text(column: Any, name: str, decimal: str, findings: Findings) -> Floa
             wrong.append((k, f"{quote(one)} in column {quote(name)} is not a number{comma}"))
     findings.add_each(codes, wrong)
     return np.asarray(numbers[codes])
-
-
-def _encode_text(column: Any) -> tuple[list[str], IntArray]:
-    packed = pc.utf8_trim_whitespace(column).dictionary_encode()
-    codes = packed.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return packed.dictionary.to_pylist(), codes
 
 
 def parse_group(
@@ -275,10 +265,10 @@ def parse_group(
     changed = seen[codes[seen] != of_arm[arm_of[seen]]]
     first = changed[np.unique(arm_of[changed], return_index=True)[1]]
     moves = [(words[of_arm[arm_of[row]]], words[codes[row]]) for row in first]
-    told = [f"arm {quote(arms[arm_of[row]])} changes {quote(name)} from" for row in first]
-    said = [f"{what} {quote(a)} to {quote(b)}" for what, (a, b) in zip(told, moves, strict=True)]
+    who = [f"arm {quote(arms[arm_of[row]])} changes {quote(name)} from" for row in first]
+    problems = [f"{what} {quote(a)} to {quote(b)}" for what, (a, b) in zip(who, moves, strict=True)]
     findings.add_each(
-        np.where(np.isin(np.arange(codes.size), changed), arm_of, -1), list(zip(arm_of[first], said, strict=True))
+        np.where(np.isin(np.arange(codes.size), changed), arm_of, -1), list(zip(arm_of[first], problems, strict=True))
     )
     if (of_arm < 0).any():
         alone = int((of_arm < 0).sum())

@@ -28,8 +28,8 @@ class CsvText:
         self.path, self.content = path, content
         self._refuse_nothings()
         self._refuse_letters()
-        told = re.match(rb"sep=[^\r\n]\r?\n", content)  # a line of Excel's that names the delimiter
-        begin = told.end() if told else 0
+        marker = re.match(rb"sep=[^\r\n]\r?\n", content)  # a line of Excel's that names the delimiter
+        begin = marker.end() if marker else 0
         first = self._header_end(begin)
         if not content.strip():
             raise LogError(str(path), [Note("the file is empty")])
@@ -125,7 +125,7 @@ class CsvText:
         raise LogError(str(self.path), wrong or [Note("records differ in their number of fields")])
 
     def _records(self) -> list[tuple[int, int]]:
-        """Return the first line of every record that is not blank, and its number of fields: only where lines are told."""
+        """Return the first line of every record that is not blank, and its number of fields."""
         found, line = [], self.skipped + 1
         csv.field_size_limit(max(csv.field_size_limit(), len(self.body) + 1))
         reader = csv.reader(io.StringIO(self.body.decode(errors="replace"), newline=""), delimiter=self.delimiter)

@@ -85,6 +85,10 @@ class Log(ReadOnly):
         count, states, rows = len(self.arms), len(self.state_names), np.size(self.arm_of)
         if not 1 <= self.periods.count <= max(ENDLESS, 100 * rows):
             raise ModelError(f"periods: {self.periods.count} of them do not go with {rows} records")
+        try:
+            self.periods.label(0), self.periods.label(self.periods.count)
+        except (OverflowError, ValueError) as error:
+            raise ModelError(f"periods: there is no such time ({error})") from error
         limits = {"arm_of": (0, count), "period": (0, self.periods.count), "state": (-1, states), "action": (-1, 2)}
         for name, (start, stop) in limits.items():
             object.__setattr__(self, name, as_indices(getattr(self, name), name, (rows,), stop, start))

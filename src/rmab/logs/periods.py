@@ -179,7 +179,7 @@ def parse_periods(
     step = _step(place[codes >= 0], arm_of[codes >= 0], at)
     usual = Counter(((at - at.min()) % step).tolist()).most_common(1)[0][0]
     off = np.flatnonzero((at - at.min() - usual) % step)
-    length = f"{step} {_said(kind)}".strip()
+    length = f"{step} {_plural(kind)}".strip()
     hint = "; where the day does not matter, write the week (2024-W11) or the month" if kind in ("date", "time") else ""
     what = f"does not fit the step of {length} between periods"
     several = [(int(k), f"{quote(values[k])} {what}{hint if k == off[0] else ''}") for k in off]
@@ -260,7 +260,7 @@ def _step(place: IntArray, arm_of: IntArray, at: IntArray) -> int:
     return int(lengths[np.argmax(times)])
 
 
-def _said(kind: str) -> str:
+def _plural(kind: str) -> str:
     return {"week": "weeks", "month": "months", "date": "days", "time": "seconds"}.get(kind, "")
 
 
@@ -293,7 +293,7 @@ def _note_holes(found: Periods, seen: IntArray, findings: Findings) -> None:
     seen = np.sort(seen)
     holes = [(int(a), int(b)) for a, b in pairwise(seen) if b - a > EMPTY]
     if holes:
-        said = [f"between {found.label(a)} and {found.label(b)} ({b - a - 1} {found.unit}s)" for a, b in holes]
+        stretches = [f"between {found.label(a)} and {found.label(b)} ({b - a - 1} {found.unit}s)" for a, b in holes]
         findings.note(
-            f"nobody has a record {list_some(said, 3)}; if that is a slip, correct it: the plan begins after the last"
+            f"nobody has a record {list_some(stretches, 3)}; if that is a slip, correct it: the plan begins after the last"
         )

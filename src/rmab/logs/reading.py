@@ -140,13 +140,13 @@ def _drop_blank_rows(source: Source, findings: Findings) -> Source:
             return source
     if blank is None or not blank.any():
         return source
-    kept, line_of = np.flatnonzero(~blank), source.line_of
+    filled, line_of = np.flatnonzero(~blank), source.line_of
     findings.note("blank rows are left out", np.flatnonzero(blank))
-    if kept.size == 0:
+    if filled.size == 0:
         findings.add("all rows are blank")
         findings.stop()
     columns = {name: column.filter(~blank) for name, column in source.columns.items()}
-    findings.line_of = lambda rows: line_of(np.asarray(kept[rows]))
+    findings.line_of = lambda rows: line_of(np.asarray(filled[rows]))
     return Source(source.name, source.unit, columns, findings.line_of)
 
 
@@ -229,8 +229,8 @@ def _note_gaps(arm_of: IntArray, period: IntArray, order: IntArray, findings: Fi
     if gap.size:
         missing = int((np.diff(period)[gap - 1] - 1).sum())
         arms = np.unique(arm_of[gap]).size
-        said = f"{many(missing, 'record')} of {many(arms, 'arm')} are missing before these; gaps are kept, not bridged"
-        findings.note(said, order[gap])
+        text = f"{many(missing, 'record')} of {many(arms, 'arm')} are missing before these; gaps are kept, not bridged"
+        findings.note(text, order[gap])
     single = int((np.bincount(arm_of) == 1).sum())
     if single:
         findings.note(f"{many(single, 'arm')} {'has' if single == 1 else 'have'} one record only, which shows no change")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,9 +43,7 @@ class Roster(ReadOnly):
         for n, f in np.argwhere(columns >= sizes)[:1]:
             raise ModelError(f"factor_of[{n}, {f}] must be in 0..{sizes[f] - 1}, got {columns[n, f]}")
         if len(set(self.ids)) < len(self.ids):
-            seen: set[str] = set()
-            twice = next(one for one in self.ids if one in seen or seen.add(one))  # type: ignore[func-returns-value]
-            raise ModelError(f"ids: {quote(twice)} is there twice")
+            raise ModelError(f"ids: {quote(Counter(self.ids).most_common(1)[0][0])} is there twice")
         object.__setattr__(self, "factor_of", columns)
 
     @classmethod

@@ -23,7 +23,7 @@ from rmab.logs.header import Source, check_columns
 
 MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 UNREADABLE = (pa.ArrowException, OverflowError, UnicodeEncodeError)  # what Arrow raises for values it has no type for
-MOST = 160  # letters of a fault that shows a value as Python writes it
+MOST = 160  # letters of a note that shows a value as Python writes it
 SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # .xlsx and .ods, and .xls
 
 

@@ -92,14 +92,14 @@ def headline(fit: Fit, calls: Decision, found: Evaluation) -> list[str]:
     over, alone = found.sentences()[:2]
     plan = f"With {_many(found.budget, word)} a {per}, over the next {_many(found.horizon, per)}"
     sure = found.benefits["rotation"].low > 0
-    told = [f"{plan}, the plan brings {over}" if sure else f"{plan}: {over[0].lower()}{over[1:]}", alone]
+    sentences = [f"{plan}, the plan brings {over}" if sure else f"{plan}: {over[0].lower()}{over[1:]}", alone]
     gain = found.benefits["nothing"]
     each = (
         f"One {word} brings {gain.value / (found.budget * found.horizon):.2g} {found.unit} on average. "
         if gain.low > 0
         else ""
     )
-    return [*told, f"{each}The list for {calls.period} has {_many(int(calls.active.sum()), 'name')}."]
+    return [*sentences, f"{each}The list for {calls.period} has {_many(int(calls.active.sum()), 'name')}."]
 
 
 def _scale(low: float, high: float) -> tuple[float, float]:
