@@ -71,6 +71,7 @@ lint: $(READY) ## ruff, mypy (strict on src), and the site without a warning
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	RMAB_DOCS_EXECUTION=off $(SITE) out/site-lint
 
 docs: $(READY) ## the site, with every tutorial run: out/site/index.html

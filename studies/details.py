@@ -9,7 +9,7 @@ from rmab.common.forks import cached_property
 from rmab.learning import Kl
 from rmab.learning.algorithms.shifted_uc_o_reps import ShiftedUcOReps, ShiftedWeights
 from rmab.learning.algorithms.uob_reps import UobReps, UpperOccupancy
-from rmab.learning.mirror_descent import Parts
+from rmab.learning.mirror_descent import Components
 from rmab.learning.options import configured
 
 
@@ -91,9 +91,9 @@ class UobRepsKl(UobReps):
     name = "uob-reps-kl"
 
     @cached_property
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """As published, but for the sets."""
-        return super().parts._replace(sets=Kl(epsilon=self.epsilon))
+        return super().components._replace(confidence=Kl(epsilon=self.epsilon))
 
 
 class ExactZeros(UpperOccupancy):
@@ -109,9 +109,9 @@ class UobRepsExact(UobReps):
     name = "uob-reps-exact"
 
     @cached_property
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """As published, but for declared zeros."""
-        return super().parts._replace(rewards=ExactZeros(epsilon=self.epsilon, gamma=self.chosen("gamma")))
+        return super().components._replace(estimator=ExactZeros(epsilon=self.epsilon, gamma=self.chosen("gamma")))
 
 
 class AllWeighed(ShiftedWeights):
@@ -127,6 +127,6 @@ class ShiftedAlike(ShiftedUcOReps):
     name = "shifted-alike"
 
     @cached_property
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """As published, but for declared zeros."""
-        return super().parts._replace(rewards=AllWeighed(shift=self.chosen("shift")))
+        return super().components._replace(estimator=AllWeighed(shift=self.chosen("shift")))

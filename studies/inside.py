@@ -86,7 +86,7 @@ def plans(seed: int) -> Found:
     def lost(policy: rmab.Policy) -> float:
         return (best - rmab.simulate_many(problem, policy, reward, np.random.default_rng(seed), EPISODES).mean) / gap
 
-    told = rmab.make_learner("ucmd", confidence="true", estimator="paper", step="active", looks=0)
+    told = rmab.make_learner("ucmd", confidence="true", estimator="paper", step="active", probes={"every": 0})
     found = {"myopic": lost(rmab.planners.myopic_index(problem, reward))}
     learners = {"sets": rmab.make_learner("ucmd-armab"), "true kernels": told.informed(problem, 200 * reward)}
     for name, player in learners.items():

@@ -38,7 +38,7 @@ from rmab.common.files import write_atomically
 from rmab.errors import ModelError, RmabError
 from rmab.report import write_report
 from rmab.study import BUILTIN, LocalEngine, Results, Study, changes_since, run_study
-from rmab.tasks import declared_options
+from rmab.tasks import TASKS
 
 ROOT = Path(__file__).parents[1]
 SAY = Console(highlight=False, soft_wrap=True)
@@ -109,7 +109,7 @@ def shrunk(study: Study) -> Study:
     for one in study.model_dump()["tasks"]:
         name = one["name"].partition("@")[0]
         given = {"episodes": 60} if ":" in name else {}  # a maker of one's own
-        known = given or {key: option.default for key, option in declared_options(name).items()}
+        known = given or {key: option.default for key, option in TASKS.schema(name).model_fields.items()}
         options = {**known, **one["options"]}
         episodes = max(2, options["episodes"] // 20) if study.kind == "growth" else 3
         small = {"episodes": episodes, **({"horizon": min(options["horizon"], 4)} if "horizon" in options else {})}
@@ -146,8 +146,7 @@ def left(name: str, folder: Path, *, tiny: bool) -> tuple[int, int, float, float
         return 0, len(study.jobs()), 0.0, float("nan")
     spent: dict[tuple[str, str], list[float]] = {}
     missing: dict[tuple[str, str], int] = {}
-    there = Results.open(folder)
-    for job, known in Results(folder, study, (there.study.hash, *there.adopted)).origins(study.jobs()):
+    for job, known in Results(folder, study).origins(study.jobs()):
         key = (job.task.label, job.learner.label)
         if known is None:
             missing[key] = missing.get(key, 0) + 1

@@ -67,4 +67,4 @@ def said(point: dict[str, float]) -> str:
 
 def presets() -> dict[str, dict[str, float]]:
     """Return the presets that the library has, by learner."""
-    return {name: dict(LEARNERS[name].cls.TUNED) for name in GRIDS}
+    return {name: dict(LEARNERS.load(name).TUNED) for name in GRIDS}

@@ -67,7 +67,7 @@ def test_a_study_is_run_extended_looked_at_and_mended(file: Path) -> None:
     assert counts(*run, "--rounds", 1) == [2, 2, 0, 0]
     assert counts(*run) == [4, 4, 0, 0]
     fewer = call("study", *run, "--rounds", 1).stderr
-    assert "results is for 2 rounds, of which only the first 1 were asked for" in fewer
+    assert "results has 2 rounds, and only the first 1 were asked for" in fewer
     assert "warning" not in fewer
     rewards = Results.open("results").table(["id", "episode", "reward", "regret_O1"])
     shard = min(Path("results/runs").iterdir())
@@ -85,12 +85,11 @@ def test_a_study_is_run_extended_looked_at_and_mended(file: Path) -> None:
     assert Results.open("results").table(["id", "episode", "reward", "regret_O1"]).equals(rewards)
 
 
-def test_the_folder_of_another_study_is_refused_unless_adopted(file: Path) -> None:
+def test_the_folder_of_another_study_is_refused(file: Path) -> None:
     run = ("run", file, "--out", "results", "--workers", 1, "--rounds", 1)
     assert counts(*run) == [2, 2, 0, 0]
     file.write_text(TINY.replace("tiny", "other") + '[[learners]]\nname = "ucmd-armab"\n')
     assert "belongs to study 'tiny'" in refused("study", *run)
-    assert counts(*run, "--adopt") == [3, 3, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ class TestNames:
             lambda: rmab.make_learner(name, **options),
             lambda: rmab.make_task(name, **options),
             lambda: rmab.make_task(f"cpap@{name}"),
-            lambda: rmab.make_learner("ucmd", sets=name),
+            lambda: rmab.make_learner("ucmd", confidence=name),
             lambda: Study.load("x.toml"),
         ):
             with pytest.raises(rmab.errors.ModelError) as caught:
@@ -89,14 +89,14 @@ class TestNames:
         sys.path.append(str(here))
         for name in ("make", "said", "Mine"):
             assert rmab.make_learner(f"mine_here:{name}").name in ("random", "mine")
-        with pytest.raises(rmab.errors.ModelError, match="its maker returned NoneType instead of Learner"):
+        with pytest.raises(rmab.errors.ModelError, match="returned NoneType instead of Learner"):
             rmab.make_learner("mine_here:nothing")
-        with pytest.raises(rmab.errors.ModelError, match="says that it returns int, not Learner"):
+        with pytest.raises(rmab.errors.ModelError, match="declares that it returns int, not Learner"):
             rmab.make_learner("mine_here:other")
 
     def test_the_standard_library_is_not_even_imported(self) -> None:
         sys.modules.pop("this", None)
-        with pytest.raises(rmab.errors.ModelError, match="this is part of Python, not a module of your own"):
+        with pytest.raises(rmab.errors.ModelError, match="this is part of Python, not a custom module"):
             rmab.make_learner("this:anything")
         assert "this" not in sys.modules
 
@@ -153,8 +153,8 @@ class TestOwnCode:
         (here / "made.py").write_text(made)
         for name, code, said in (
             ("leaving:Mine", 2, "module 'leaving' cannot be imported (SystemExit: 0)"),
-            ("made:Mine", 2, "its maker raised SystemExit (0)"),
-            ("later:Mine", 1, "code of your own ended the program: sys.exit(0)"),
+            ("made:Mine", 2, "raised SystemExit (0)"),
+            ("later:Mine", 1, "your code called sys.exit(0)"),
         ):
             outcome = call("run", "cpap", name, *FEW)
             assert outcome.exit_code == code

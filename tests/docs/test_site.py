@@ -159,15 +159,15 @@ def test_pages_with_numbers_say_their_version(monkeypatch: pytest.MonkeyPatch) -
     assert all((DOCS / f"{page}.md").exists() for page in marks.PAGES)
 
 
-def test_the_picture_of_the_house_is_that_of_the_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_picture_of_the_packages_is_that_of_the_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(DOCS / "_ext")
     pictures = import_module("site_pictures")
-    drawn = pictures.house()
-    for room in pictures.rooms():
-        assert f"rmab.{room}" in drawn
+    drawn = pictures.packages()
+    for package in pictures.descriptions():
+        assert f"rmab.{package}" in drawn
     assert pictures.imports("play") == {"common", "errors", "model"}
-    shown = pictures.way()
-    for thing in ("Task", "View", "State", "Plan", "Policy", "Trajectory", "Feedback"):
+    shown = pictures.dataflow()
+    for thing in ("Task", "View", "State", "EpisodePlan", "Policy", "Trajectory", "Feedback"):
         assert f">{thing}<" in shown
 
 

@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 import rmab
 import rmab.gym
 from environments import SMALL, assert_alike, steps
-from rmab.tasks import FAMILIES
+from rmab.tasks import TASKS
 from timed import timed_problem
 
 
@@ -56,7 +56,7 @@ class Turns:
         return active
 
 
-@pytest.mark.parametrize("name", [*FAMILIES])
+@pytest.mark.parametrize("name", [*TASKS])
 def test_gymnasium_s_own_checker_has_nothing_to_say(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -222,6 +222,6 @@ def test_an_answering_adversary_sees_what_was_played() -> None:
         states = env.step([1, 0, 0, 0])[0]["states"]
     env.reset()
     expected = env.unwrapped.task.reward(1, visits)
-    assert np.array_equal(env.unwrapped._rounds._rewards[0], expected)
+    assert np.array_equal(env.unwrapped._rounds.game.rewards[0], expected)
     assert env.reset(seed=0)[1]["episode_number"] == 0
-    assert np.array_equal(env.unwrapped._rounds._rewards[0], env.unwrapped.task.reward(0)), "a new game forgets"
+    assert np.array_equal(env.unwrapped._rounds.game.rewards[0], env.unwrapped.task.reward(0)), "a new game forgets"

@@ -21,7 +21,9 @@ def refused(*words: object) -> str:
 
 def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], click.Command]:
     found: dict[tuple[str, ...], click.Command] = {path: group}
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         here = (*path, name)
         found |= commands(command, here) if isinstance(command, click.Group) else {here: command}
     return found

@@ -7,7 +7,7 @@ import numpy as np
 
 import literal
 from rmab.learning import Episode
-from rmab.learning.components.named import SETS
+from rmab.learning.components.registry import CONFIDENCE
 from rmab.learning.pools import Observed, Pools
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
@@ -55,7 +55,7 @@ def tiny(**changes: Any) -> tuple[View, Pools, Observed]:
 def sets_of(name: str, view: View, counts: Any, support: Any, episode: int, epsilon: float = 0.05) -> TransitionSets:
     """Return the sets of every group by their name, with a support of one's own."""
     pools = dataclasses.replace(Pools.of(view), support=np.asarray(support))
-    return SETS[name](epsilon=epsilon).around(pools, np.asarray(counts), episode)
+    return CONFIDENCE.load(name)(epsilon=epsilon).around(pools, np.asarray(counts), episode)
 
 
 def ended(pools: Pools, observed: Observed, number: int = 0, before: Any = None, **changes: Any) -> Episode:

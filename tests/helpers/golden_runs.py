@@ -28,13 +28,13 @@ FILE = Path(__file__).parents[1] / "golden_runs.json"
 SEED, OTHERS = 9, range(100, 120)  # the seed of every run, and those that show how far a fork can lead
 NUMBERS = ("reward", "planned", "believed")  # by episode
 CLOSE = 1e-9  # between processors, relative to the largest number of a run: what differs by more is a fork
-JOINT = {"step": "lazy", "confidence": "kl", "looks": 0.0}  # mirror descent on occupancies
+JOINT = {"step": "lazy", "confidence": "kl", "probes": {"every": 0.0}}  # mirror descent on occupancies
 LEARNERS: list[tuple[str, dict[str, Any]]] = [
     ("ucmd", {}),
     *[("ucmd", {"confidence": name}) for name in ("hoeffding", "bernstein", "wide-bernstein", "l1")],
     *[("ucmd", {"estimator": name, **JOINT}) for name in ("paper", "direct", "fading", "last", "implicit")],
     *[("ucmd", {"estimator": name, **JOINT, "step": "active", "scale": 4.0}) for name in ("paper", "forecast", "implicit")],
-    ("ucmd", {"rule": "at-most", "rounding": "dependent", "scale": 2.0, "epsilon": 0.2}),
+    ("ucmd", {"rule": "at-most", "rounding": "dependent", "scale": 2.0}),
     ("ucmd-armab", {}),
     ("ucmd-armab", {"scale": 10.0, "epsilon": 0.2, "rounding": "dependent", "rule": "at-most"}),
     *[("rmab-ucrl", {"version": name}) for name in ("stationary", "finite", "window", "generator")],

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import rmab
+from rmab.learning import Chance, Direct, configured, option
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,39 @@ def clinic(seed: int, patients: int = 3, episodes: int = 4, feedback: Any = "ban
     problem = rmab.Problem(rmab.Arms(rng.dirichlet(np.ones(2), size=(patients, 2, 2))), 0, 1, 5)
     rewards = rng.uniform(size=(episodes, patients, 2, 2))
     return rmab.Task.from_rewards(problem, rewards, low=0, high=1, feedback=feedback, name="clinic")
+
+
+def ward(seed: int, patients: int = 3) -> tuple[rmab.Problem, rmab.RewardModel]:
+    """Pose a problem, and what is at stake."""
+    rng = np.random.default_rng(seed)
+    problem = rmab.Problem(rmab.Arms(rng.dirichlet(np.ones(2), size=(patients, 2, 2))), 0, 1, 5)
+    return problem, rmab.RewardModel(rng.uniform(size=(1, patients, 2, 2)), low=0, high=2)
+
+
+def three() -> tuple[int, int, int]:
+    return 1, 2, 3
+
+
+@configured
+class Fade(Direct):
+    """A component with an option."""
+
+    speed: float = option(default=1.0, ge=0, help="how fast")
+
+
+@configured
+class Mine(Chance):
+    """A learner with an option."""
+
+    name = "mine"
+    boldness: float = option(default=0.5, ge=0, help="how bold")
+
+
+class Plain(Chance):
+    """A learner that cannot be rebuilt from its attributes."""
+
+    def __init__(self, one: int = 1) -> None:
+        object.__setattr__(self, "two", 2 * one)
 
 
 def too_long(model: rmab.RewardModel, episodes: int, rng: np.random.Generator) -> Pulsing:

@@ -8,6 +8,7 @@ from rmab.learning import (
     L1,
     Active,
     Bernstein,
+    ConfidenceSets,
     DependentRounding,
     Direct,
     Doubling,
@@ -24,8 +25,7 @@ from rmab.learning import (
     PaperEstimator,
     Priced,
     Revealed,
-    Rewards,
-    Sets,
+    RewardEstimator,
     TopB,
     WideBernstein,
 )
@@ -80,34 +80,34 @@ def box(pools, low, high):
     return TransitionSets.boxes(np.full(pools.support.shape, low) * pools.support, np.full(pools.support.shape, high))
 
 
-class NoSets(Sets):
+class NoSets(ConfidenceSets):
     def around(self, pools, counts, episode):
         return counts
 
 
-class SmallSets(Sets):
+class SmallSets(ConfidenceSets):
     def around(self, pools, counts, episode):
         even = pools.support / pools.support.sum(axis=3, keepdims=True)
         return TransitionSets.boxes(even, even)
 
 
-class FreeSets(Sets):
+class FreeSets(ConfidenceSets):
     def around(self, pools, counts, episode):
         return TransitionSets.boxes(np.zeros(counts.shape), np.ones(counts.shape))
 
 
-class FreeBalls(Sets):
+class FreeBalls(ConfidenceSets):
     def around(self, pools, counts, episode):
         mean = empirical(counts, pools.support)
         return TransitionSets.balls(mean, np.full(counts.shape[:3], 2.0), np.ones(counts.shape, dtype=bool))
 
 
-class Empty(Sets):
+class Empty(ConfidenceSets):
     def around(self, pools, counts, episode):
         return TransitionSets.boxes(np.zeros(counts.shape), np.zeros(counts.shape))
 
 
-class Fails(Sets):
+class Fails(ConfidenceSets):
     def around(self, pools, counts, episode):
         return {}["nothing"]
 
@@ -154,7 +154,7 @@ class Uncounted(Kl):
         (Fails(), "raises: KeyError: 'nothing'"),
         (Uncounted(), "counting: counts must be (4, 3, 2, 3), got None"),
         (ShiftedL1(), "mean: a set does not hold"),  # it is meant to be shifted; the contract is that of a confidence set
-        (Direct(), "kind: Direct does not derive from Sets"),
+        (Direct(), "kind: Direct does not derive from ConfidenceSets"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
 )
@@ -162,7 +162,7 @@ def test_broken_sets(part, line):
     assert broken(check_sets, part).startswith(line)
 
 
-class Gains(Rewards):
+class Gains(RewardEstimator):
     """Says the same of every pair."""
 
     def __init__(self, value=0.5, shape=None, ahead=None, memory=None):
@@ -173,12 +173,12 @@ class Gains(Rewards):
         return Estimate(gain, self.ahead, self.memory or {})
 
 
-class NoEstimate(Rewards):
+class NoEstimate(RewardEstimator):
     def learn(self, memory, episode):
         return episode.observed.values
 
 
-class Secret(Rewards):
+class Secret(RewardEstimator):
     """Remembers in itself what it should return."""
 
     def __init__(self):
@@ -211,7 +211,7 @@ class Unpicklable(Direct):
         raise TypeError("not me")
 
 
-class Draws(Rewards):
+class Draws(RewardEstimator):
     """Has noise arm by arm, and does not say so."""
 
     def learn(self, memory, episode):

@@ -3,16 +3,16 @@
 import pytest
 
 import rmab
-from rmab.learning.components.named import ESTIMATORS, SETS, STEPS
+from rmab.learning.components.registry import CONFIDENCE, ESTIMATORS, STEPS
 from rmab.testing import check_learner
 from small_tasks import small_task
 
-NAMES = {"confidence": list(SETS), "estimator": list(ESTIMATORS), "step": list(STEPS)}
+NAMES = {"confidence": list(CONFIDENCE), "estimator": list(ESTIMATORS), "step": list(STEPS)}
 PARTS = [
-    {option: names[i % len(names)] for option, names in NAMES.items()} | {"looks": 0.0}
+    {option: names[i % len(names)] for option, names in NAMES.items()} | {"probes": {"every": 0.0}}
     for i in range(max(map(len, NAMES.values())))
 ]
-LOOKING = [("ucmd", {}), ("ucmd", {"rule": "at-most", "rounding": "dependent", "scale": 2.0, "epsilon": 0.2})]
+LOOKING = [("ucmd", {}), ("ucmd", {"rule": "at-most", "rounding": "dependent", "scale": 2.0})]
 DRAWING = [
     *[("ucmd", parts) for parts in PARTS if parts["estimator"] == "implicit"],
     ("shifted-uc-o-reps", {}),
@@ -22,11 +22,12 @@ DRAWING = [
     ("thompson", {}),
     ("rmab-ucrl", {"version": "generator", "optimism": 0.1}),
     ("round-robin", {}),
+    ("planner", {"planner": "round-robin"}),
 ]
 DESCENDING = ["uc-o-reps", "shifted-uc-o-reps", "uob-reps", "dilated-po", "ucpd", "pdgd-ops"]
 CASES = [
     *LOOKING,
-    ("ucmd", {"looks": 0.0}),
+    ("ucmd", {"probes": {"every": 0.0}}),
     *[("ucmd", parts) for parts in PARTS if parts["estimator"] != "implicit"],
     ("ucmd-armab", {}),
     ("uc-o-reps", {}),

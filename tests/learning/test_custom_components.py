@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -33,6 +34,26 @@ class TestByName:
     def test_feedback_is_the_maker_s_unless_asked_for_other(self) -> None:
         assert rmab.make_task("own_parts:clinic", feedback="full").feedback == "full"
         assert rmab.run("own_parts:clinic", "random", 3).reward.size == 4
+
+    def test_a_problem_and_a_reward_model_meet_any_adversary(self) -> None:
+        task = rmab.make_task("own_parts:ward@switching", seed=7, patients=4, episodes=6)
+        assert (task.name, task.episodes, task.problem.arms.count) == ("own_parts:ward@switching", 6, 4)
+        assert set(np.unique(task.adversary.factors)) == {0.1, 1.5}
+        ramp = rmab.make_task("own_parts:ward", seed=7)
+        assert (ramp.name, ramp.episodes) == ("own_parts:ward@ramp", 50)
+        np.testing.assert_allclose(ramp.reward(0) * 3, ramp.reward(49))
+        custom = rmab.make_task("own_parts:ward@own_parts:pulsing", seed=7)
+        assert isinstance(custom.adversary, Pulsing)
+        for against in rmab.list_adversaries():
+            assert rmab.run(f"own_parts:ward@{against}", "random", 1).reward.size == 50
+
+    def test_a_whole_task_meets_any_adversary_on_its_typical_reward(self) -> None:
+        own, other = (rmab.make_task(f"own_parts:clinic{at}", seed=3, feedback="full") for at in ("", "@switching"))
+        assert (other.name, other.episodes, other.feedback) == ("clinic@switching", own.episodes, "full")
+        assert other.problem == own.problem
+        low, high = np.minimum(own.base_reward * 0.1, 1), np.minimum(own.base_reward * 1.5, 1)
+        reward = other.reward(0)
+        assert (np.isclose(reward, low) | np.isclose(reward, high)).all()
 
     def test_an_adversary_of_a_built_in_task(self) -> None:
         game = rmab.make_task("cpap@own_parts:pulsing", seed=1, **SMALL)
@@ -72,27 +93,34 @@ class TestByName:
             ("no_such:maker", {}, "task no_such:maker: there is no module 'no_such'; is its folder on PYTHONPATH?"),
             ("own_parts:nothing", {}, "task own_parts:nothing: 'nothing' does not exist in module own_parts"),
             ("own_parts:NOT_CALLABLE", {}, "NOT_CALLABLE' is not a function or class in module own_parts"),
-            ("own_parts:failing", {}, "task own_parts:failing: its maker raised ValueError (no such clinic)"),
-            ("own_parts:number", {}, "task own_parts:number: is not called: it says that it returns int, not Task"),
+            ("own_parts:failing", {}, "task own_parts:failing: raised ValueError (no such clinic)"),
+            ("own_parts:number", {}, "task own_parts:number: rejected: it declares that it returns int, not Task or tuple"),
             (
                 "own_parts:clinic",
                 {"beds": 3},
-                "task own_parts:clinic: got an unexpected keyword argument 'beds'; the maker is",
+                "task own_parts:clinic: beds: no such option. There are patients, episodes, feedback, copies",
             ),
-            ("own_parts:clinic@ramp", {}, "your own maker brings its own adversary: leave out @ramp"),
+            ("own_parts:clinic", {"patients": "x"}, "task own_parts:clinic: patients: Input should be a number (got 'x')"),
+            (
+                "own_parts:three",
+                {},
+                "task own_parts:three: its maker must return a Task, or (Problem, RewardModel)",
+            ),
+            ("own_parts:ward@nobody", {}, "unknown adversary 'nobody'. `rmab tasks` lists them"),
+            ("own_parts:ward", {"episodes": 0}, "task own_parts:ward: episodes: Input should be greater than or equal to 1"),
             ("cpap@no_such:maker", {}, "adversary no_such:maker: there is no module 'no_such'"),
             (
                 "cpap@own_parts:number",
                 {},
-                "adversary own_parts:number: is not called: it says that it returns int, not Adversary",
+                "adversary own_parts:number: rejected: it declares that it returns int, not Adversary",
             ),
             (
                 "cpap@own_parts:clinic",
                 {},
-                "adversary own_parts:clinic: is not called: it says that it returns Task, not Adversary",
+                "adversary own_parts:clinic: rejected: it declares that it returns Task, not Adversary",
             ),
-            ("cpap@own_parts:too_long", {}, "adversary own_parts:too_long: is made for 51 episodes, the task has 50"),
-            ("nothing@own_parts:pulsing", {}, "unknown task 'nothing@own_parts:pulsing'"),
+            ("cpap@own_parts:too_long", {}, "adversary own_parts:too_long: has 51 episodes, the task has 50"),
+            ("nothing@own_parts:pulsing", {}, "unknown task 'nothing'"),
         ],
     )
     def test_what_is_wrong_is_one_line(self, name: str, options: dict[str, int], said: str) -> None:

@@ -15,6 +15,7 @@ from rmab.learning.algorithms.restless_ucb import radius
 from rmab.learning.components.counting import add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.index_tables import lagrangian_table, whittle_table
 from rmab.learning.pools import Observed, Pools
+from rmab.learning.registry import LEARNERS
 from rmab.play.feedback import Feedback
 from rmab.solvers.compiled.balls import lifted_rows
 from rmab.testing import check_learner
@@ -77,7 +78,7 @@ def test_contract_of_colored_ucrl2(declared: dict[str, Any]) -> None:
 )
 def test_every_learner_names_its_paper_and_its_presets(name: str) -> None:
     learner: Any = rmab.make_learner(name, preset="tuned")
-    assert "20" in learner.paper
+    assert "20" in LEARNERS[learner.name].paper
     assert learner.feedback == "bandit"
     for parameter, value in learner.TUNED.items():
         assert learner.chosen(parameter) == value

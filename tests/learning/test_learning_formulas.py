@@ -12,7 +12,7 @@ from scipy.stats import binom
 import literal
 import rmab
 from episodes import ACTIONS, GROUPS, REWARD, STATES, ended, sets_of, tiny, view_of
-from rmab.learning.components.named import ESTIMATORS, SETS
+from rmab.learning.components.registry import CONFIDENCE, ESTIMATORS
 from rmab.learning.components.rewards import PaperEstimator, paper_estimate
 from rmab.learning.components.sets import hoeffding_width, kl_interval
 from rmab.learning.mirror_descent import _with_zeros
@@ -20,7 +20,7 @@ from rmab.learning.pools import Observed, Pools, empirical
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 
-HONEST = sorted(name for name in SETS if name not in ("true", "estimated"))  # which are no confidence sets
+HONEST = sorted(name for name in CONFIDENCE if name not in ("true", "estimated"))  # which are no confidence sets
 
 # ---------------------------------------------------------------- counts and pools
 
@@ -72,7 +72,7 @@ def test_passive_rewards_declared_zero_are_known_everywhere() -> None:
     _, pools, seen = tiny(passive_zero=True)
     assert pools.floor == 0.4
     np.testing.assert_array_equal(seen.values[..., 0], 0.4)
-    for make in ESTIMATORS.values():
+    for make in map(ESTIMATORS.load, ESTIMATORS):
         part = make()
         estimate = _with_zeros(pools, part.learn(part.begin(pools), ended(pools, seen)))
         np.testing.assert_array_equal(estimate.gain[..., 0], 0.4)

@@ -14,7 +14,7 @@ import oracle
 import rmab
 from episodes import ended, view_of
 from rmab.learning import Active, Estimate, Hoeffding, Lazy
-from rmab.learning.components.named import ESTIMATORS
+from rmab.learning.components.registry import ESTIMATORS
 from rmab.learning.components.steps import fitting_beta, paper_rate
 from rmab.learning.pools import Observed, Pools
 from rmab.model.arms import Arms
@@ -75,6 +75,7 @@ CASES: dict[str, dict[str, Any]] = {
     "long, so that the sets bind": {"arms": 2, "states": 2, "horizon": 16},
     "active feedback": {"arms": 3, "states": 2, "horizon": 3, "feedback": "active", "budget": 2},
 }
+PAPER = {"estimator": {"name": "paper", "epsilon": 0.9}, "step": "active", "probes": {"every": 0}}
 LEARNERS = [(case, "hoeffding") for case in CASES] + [(case, "l1") for case in ("group", "structural zeros")]
 
 
@@ -140,7 +141,7 @@ def test_the_learner_solves_the_programme_of_the_paper(case: str, kind: str) -> 
     if kind == "hoeffding":
         learner = rmab.make_learner("ucmd-armab", epsilon=0.9, zeros="declared" if case == "declared zeros" else "estimated")
     else:
-        learner = rmab.make_learner("ucmd", epsilon=0.9, confidence=kind, estimator="paper", step="active", looks=0)
+        learner = rmab.make_learner("ucmd", **PAPER, confidence={"name": kind, "epsilon": 0.9})
     own = list(range(view.arms)) if view.groups is None else [int(g) for g in view.groups]
     kinds = own if view.pooled_rewards else list(range(view.arms))
     first = [kinds.index(k) for k in range(max(kinds) + 1)]
@@ -247,7 +248,7 @@ def forecast(paid: list[float | None], kind: str = "forecast") -> tuple[list[Any
     """Feed one pair (arm 0, state 0, active) what it paid, episode by episode; None: not visited. Return the estimates."""
     view = view_of(1, 1, 1, episodes=100)
     pools = Pools.of(view)
-    part = ESTIMATORS[kind]()
+    part = ESTIMATORS.load(kind)()
     memory, estimates = part.begin(pools), []
     for t, value in enumerate(paid):
         values = np.array([[[np.nan, np.nan if value is None else value]]])

@@ -1,6 +1,7 @@
-"""Options of parts and learners: keywords that are checked, with their defaults and limits, and names of parts."""
+"""Options of components and learners: keywords that are checked, with their defaults and limits, and names."""
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from rmab.learning import (
     L1,
     Active,
     Bernstein,
+    Component,
     DependentRounding,
     Direct,
     Estimate,
@@ -21,17 +23,15 @@ from rmab.learning import (
     Kl,
     Lazy,
     PaperEstimator,
-    Part,
     Refresh,
-    Rewards,
+    RewardEstimator,
     TopB,
     Ucmd,
     WideBernstein,
     configured,
     option,
 )
-from rmab.learning.components import Centred, Exploration, Sets
-from rmab.learning.components.named import EXECUTIONS, SETS, part
+from rmab.learning.components import Centred, ConfidenceSets, Exploration
 from rmab.learning.options import Preset
 from rmab.learning.pools import Pools
 from rmab.solvers import TransitionSets
@@ -42,7 +42,7 @@ LEAST, LESS = 1e-12, math.nextafter(1e-12, 0.0)  # of options that are above 0
 BELOW_ONE = 1 - 2.0**-53
 CHANCE = (0.05, [LEAST, 0.5, BELOW_ONE], [0.0, LESS, 1.0])
 FACTOR = (1.0, [LEAST, 1e6], [0.0, LESS, math.nextafter(1e6, 2e6)])
-OPTIONS: list[tuple[type[Part], str, tuple[float, list[float], list[float]]]] = [
+OPTIONS: list[tuple[type[Component], str, tuple[float, list[float], list[float]]]] = [
     *[
         (cls, "epsilon", CHANCE)
         for cls in (Hoeffding, Bernstein, WideBernstein, Kl, L1, PaperEstimator, ImplicitExploration)
@@ -54,7 +54,7 @@ OPTIONS: list[tuple[type[Part], str, tuple[float, list[float], list[float]]]] = 
 
 
 @pytest.mark.parametrize(("cls", "name", "values"), OPTIONS)
-def test_defaults_and_limits(cls: type[Part], name: str, values: tuple[float, list[float], list[float]]) -> None:
+def test_defaults_and_limits(cls: type[Component], name: str, values: tuple[float, list[float], list[float]]) -> None:
     default, allowed, refused = values
     assert cls().options[name] == default
     for value in allowed:
@@ -74,55 +74,85 @@ def test_executions_fill_the_budget_unless_told_otherwise(cls: type[TopB]) -> No
         np.testing.assert_array_equal(policy.table, 0.5)
 
 
-def test_parts_by_name_get_the_options_that_they_have() -> None:
-    assert part("confidence", "hoeffding", SETS, object, epsilon=0.2, scale=3.0, rule="fill").options == {
-        "epsilon": 0.2,
-        "scale": 3.0,
-    }
-    assert part("confidence", "kl", SETS, object, epsilon=0.2, scale=3.0).options == {"epsilon": 0.2}
-    assert type(part("rounding", "dependent", EXECUTIONS, object)) is DependentRounding
+def test_components_by_name_object_or_table_are_the_same() -> None:
+    learners = [
+        rmab.make_learner("ucmd", confidence="hoeffding"),
+        rmab.make_learner("ucmd", confidence={"name": "hoeffding"}),
+        rmab.make_learner("ucmd", confidence=Hoeffding()),
+        Ucmd(confidence="hoeffding"),  # type: ignore[arg-type]
+        Ucmd(confidence=Hoeffding()),
+    ]
+    assert len({one.signature for one in learners}) == 1
+    made: Any = rmab.make_learner("ucmd", confidence={"name": "hoeffding", "epsilon": 0.2, "scale": 3.0})
+    assert made.confidence.options == {"epsilon": 0.2, "scale": 3.0}
+    changed: Any = rmab.make_learner("ucmd", estimator={"doubt": 2, "together": False}, rounding="dependent")
+    assert (changed.estimator.doubt, changed.estimator.together) == (2.0, False)
+    assert type(changed.rounding) is DependentRounding
+
+
+def test_an_option_of_one_component_may_stand_by_itself() -> None:
+    made: Any = rmab.make_learner("ucmd", doubt=2, trust=0.0, rule="at-most", rounding="dependent", every=0)
+    assert (made.estimator.doubt, made.step.trust, made.rounding.rule, made.probes.every) == (2.0, 0.0, "at-most", 0.0)
+    with pytest.raises(ModelError, match=r"epsilon: several components have it; write confidence.epsilon or estimator.eps"):
+        rmab.make_learner("ucmd", confidence="kl", estimator="paper", epsilon=0.2)
+    with pytest.raises(ModelError, match=r"^learner ucmd: epsilon: no such option. There are confidence, estimator, step, "):
+        rmab.make_learner("ucmd", epsilon=0.2)
 
 
 class Asked(Hoeffding):
     """Has the options of its base."""
 
 
-class Everything(Sets):
+class Everything(ConfidenceSets):
     """Has no options, and is told none."""
 
     def around(self, pools: Pools, counts: Any, episode: int) -> TransitionSets:
         return TransitionSets.boxes(np.zeros(counts.shape), pools.support)
 
 
-def test_parts_of_one_s_own_by_name() -> None:
-    assert type(part("confidence", f"{__name__}:Everything", SETS, Sets, epsilon=0.2)) is Everything
-    asked = part("confidence", f"{__name__}:Asked", SETS, Sets, epsilon=0.2)
-    assert (type(asked), asked.options["epsilon"]) == (Asked, 0.2)
+def test_custom_components_by_name() -> None:
     learner: Any = rmab.make_learner("ucmd", confidence=f"{__name__}:Everything")
-    assert type(learner.parts.sets) is Everything
-    with pytest.raises(ModelError, match=r"confidence .*:Tunable: must be a class that derives from Sets, got <class "):
+    assert type(learner.components.confidence) is Everything
+    asked: Any = rmab.make_learner("ucmd", confidence={"name": f"{__name__}:Asked", "epsilon": 0.2})
+    assert (type(asked.confidence), asked.confidence.epsilon) == (Asked, 0.2)
+    with pytest.raises(ModelError, match=r"confidence .*:Tunable: rejected: a class of .* derives from ConfidenceSets"):
         rmab.make_learner("ucmd", confidence=f"{__name__}:Tunable")
 
 
-def test_a_wrong_name_or_option_is_told_which_there_are() -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"step": "hop"}, "learner ucmd: step: unknown step 'hop'. `rmab learners ucmd` lists them (got 'hop')"),
+        ({"step": 3}, "learner ucmd: step: Input should be Step, its name, or a table of its name and options (got 3)"),
+        ({"estimator": {"doubt": -1}}, "learner ucmd: estimator.doubt: Input should be greater than or equal to 0 (got -1)"),
+        ({"estimator": {"name": "fading", "speed": 1}}, "learner ucmd: estimator.speed: no such option (got 1)"),
+        ({"estimator": {"name": 3}}, "learner ucmd: estimator: Input should be RewardEstimator, its name, or a table"),
+    ],
+)
+def test_what_is_wrong_with_a_component_is_one_line(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}"):
+        rmab.make_learner("ucmd", **options)
+
+
+def test_a_wrong_option_gets_those_that_there_are_and_the_command_that_lists_them() -> None:
     with pytest.raises(
-        ModelError, match=r"step: Input should be one of active, lazy, priced, or module:Class of your own \(got 'hop'\)"
-    ):
-        rmab.make_learner("ucmd", step="hop")
-    with pytest.raises(
-        ModelError, match=r"^learner ucmd-armab: rate: there is no such option, but epsilon, scale, rule, round"
-    ):
+        ModelError, match=r"^learner ucmd-armab: rate: no such option. There are epsilon, scale, rule, "
+    ) as caught:
         rmab.make_learner("ucmd-armab", rate=1)
-    with pytest.raises(ModelError, match=r"^learner random: rate: there is no such option, but none \(got 1\)$"):
+    assert str(caught.value).endswith("(got 1); `rmab learners ucmd-armab` lists the options")
+    with pytest.raises(ModelError, match=r"^learner random: rate: no such option \(got 1\); `rmab learners random` lists"):
         rmab.make_learner("random", rate=1)
 
 
 def test_values_are_kept_as_the_type_that_was_declared() -> None:
-    assert repr(Hoeffding(epsilon="0.25", scale=2)) == "Hoeffding(epsilon=0.25, scale=2.0)"  # type: ignore[arg-type]
+    assert repr(Hoeffding(epsilon=0.25, scale=2)) == "Hoeffding(epsilon=0.25, scale=2.0)"
+    for wrong in ("0.25", True):
+        with pytest.raises(ModelError, match=r"^Hoeffding: epsilon: Input should be a number \(got "):
+            Hoeffding(epsilon=wrong)  # type: ignore[arg-type]
 
 
 @configured
-class Tunable(Part):
+class Tunable(Component):
     """Two parameters, one of which was tuned."""
 
     TUNED = {"rate": 8.0}
@@ -138,7 +168,7 @@ def test_presets_by_hand() -> None:
 
 
 @configured
-class Mine(Rewards):
+class Mine(RewardEstimator):
     """An estimator with options."""
 
     memory: int = option(default=10, ge=1, help="episodes that count")
@@ -165,8 +195,10 @@ def test_help_lists_the_options():
 
 
 def test_a_learner_takes_parts_of_the_right_kind_only():
-    with pytest.raises(ModelError, match=r"^Ucmd: sets: Input should be an instance of Sets \(got Direct\(\)\)$"):
-        Ucmd(sets=Direct())
+    with pytest.raises(
+        ModelError, match=r"^Ucmd: confidence: Input should be ConfidenceSets, its name, .* \(got Direct\(\)\)$"
+    ):
+        Ucmd(confidence=Direct())
     assert issubclass(Refresh, object)
 
 
@@ -174,11 +206,11 @@ def test_states_of_other_parts_are_refused():
     import rmab
 
     view = rmab.make_task("cpap", arms=2, budget=1, horizon=2).view()
-    state = Ucmd(rewards=Mine(memory=2)).begin(view)
+    state = Ucmd(estimator=Mine(memory=2)).begin(view)
     assert state.learner.startswith("ucmd ")
     assert "test_options.Mine(memory=2)" in state.learner
     with pytest.raises(ModelError, match="this state belongs to ucmd"):
-        Ucmd(rewards=Mine(memory=3)).plan(state)
+        Ucmd(estimator=Mine(memory=3)).plan(state)
 
 
 @pytest.mark.parametrize(("name", "options"), [("ucpd", {"alpha": 1e-12}), ("dilated-po", {"gamma": 1e-12, "rate": 1e-12})])

@@ -7,7 +7,7 @@ import pytest
 
 import rmab
 from episodes import ended, tiny, view_of
-from rmab.learning import Estimate, Estimated, Kl, Looks, Observed, Pools, Priced, Revealed, TopB, Ucmd
+from rmab.learning import Estimate, Estimated, Kl, Observed, Pools, Priced, Probes, Revealed, TopB, Ucmd
 from rmab.learning.components.priced import FORECAST, PAST
 from rmab.solvers.priced.blocks import soften_blocks
 from rmab.tasks.swim import kernels
@@ -126,7 +126,7 @@ def test_confidence_sets_choose_hopeful_kernels() -> None:
         game = rmab.make_task("cpap@noisy", arms=4, budget=2, horizon=6, episodes=1, seed=seed)
         promised = []
         for sets in (Kl(), Estimated()):
-            learner = Ucmd(sets=sets, looks=Looks(every=0))
+            learner = Ucmd(confidence=sets, probes=Probes(every=0))
             run = rmab.run(game, learner)
             assert (run.activations == 12).all()
             hoped = run.state.arrays["step.forecast.reward"]
@@ -162,12 +162,12 @@ def test_top_b_alone_loses_half_where_rewards_alternate() -> None:
     rewards = np.zeros((60, 2, 1, 2))
     rewards[::2, 0, 0, 1] = rewards[1::2, 1, 0, 1] = 1.0
     game = rmab.Task.from_rewards(problem, rewards, low=0, high=1)
-    following = Ucmd(rewards=Revealed(), execute=TopB(), step=Priced(trust=0.0), looks=Looks(every=0))
+    following = Ucmd(estimator=Revealed(), rounding=TopB(), step=Priced(trust=0.0), probes=Probes(every=0))
     assert rmab.run(game, following, feedback="full").reward[10:].mean() < 0.35 * 2
     assert rmab.run(game, "ucmd", feedback="full").reward[10:].mean() > 0.43 * 2
 
 
-def looking(part: Looks, memory: Any, seed: int = 0, **changes: Any) -> Any:
+def looking(part: Probes, memory: Any, seed: int = 0, **changes: Any) -> Any:
     pools = Pools.of(view_of(4, 2, 5, budget=2, **changes))
     policy = rmab.IndexPolicy(np.full((4, 5, 2), 0.5), 2)
     return part.added(memory, policy, pools, np.array([5.0, 4.0, 3.0, 0.1, 2.0]), (seed, 7))
@@ -175,24 +175,24 @@ def looking(part: Looks, memory: Any, seed: int = 0, **changes: Any) -> Any:
 
 def test_looks_are_made_at_the_cheapest_step() -> None:
     memory = {"unseen": np.array([0, 3, 1, 9]), "calm": np.array(20), "steps": np.array(1)}
-    table = looking(Looks(most=0.2), memory).table  # two of ten activations; unseen for two episodes are due
+    table = looking(Probes(most=0.2), memory).table  # two of ten activations; unseen for two episodes are due
     np.testing.assert_array_equal(table[1, :, 0], [0.5, 0.5, 0.5, 2.0, 0.5])
     np.testing.assert_array_equal(table[3, :, 0], [0.5, 0.5, 0.5, 2.0, 0.5])
     assert (table[[0, 2]] == 0.5).all()
-    only = looking(Looks(most=0.1), memory).table
+    only = looking(Probes(most=0.1), memory).table
     assert (only[3] == 2.0).any(axis=0).all()  # the one that was not seen for longest comes first
     assert (only[:3] == 0.5).all()
-    assert looking(Looks(every=0), {}).table.max() == 0.5
-    assert looking(Looks(every=0.5), {**memory, "unseen": np.zeros(4, dtype=np.int64)}).table.max() == 0.5
+    assert looking(Probes(every=0), {}).table.max() == 0.5
+    assert looking(Probes(every=0.5), {**memory, "unseen": np.zeros(4, dtype=np.int64)}).table.max() == 0.5
 
 
 def test_looks_last_until_activation_has_led_where_it_leads() -> None:
     """An active arm moves up a chain of two states: with certainty, with probability .1, or never."""
     memory = {"unseen": np.array([0, 3, 1, 9]), "calm": np.array(5), "steps": np.array(3)}
-    table = looking(Looks(most=0.3), memory).table  # three of ten activations are one look
+    table = looking(Probes(most=0.3), memory).table  # three of ten activations are one look
     np.testing.assert_array_equal(table[3, :, 0], [0.5, 2.0, 2.0, 2.0, 0.5])
     assert (table[:3] == 0.5).all()
-    part, pools = Looks(), Pools.of(view_of(3, 2, 20))
+    part, pools = Probes(), Pools.of(view_of(3, 2, 20))
     for up, steps in ((10, 2), (1, 6), (0, 1)):  # .9^k is at most .5 above .9^19, first at k = 5
         counts = np.zeros((3, 2, 2, 2), dtype=np.int64)
         counts[0, 0, 1], counts[1, 1, 1, 1] = (10 - up, up), 7
@@ -201,7 +201,7 @@ def test_looks_last_until_activation_has_led_where_it_leads() -> None:
 
 
 def test_looks_are_frequent_again_after_a_surprise() -> None:
-    part, pools = Looks(), Pools.of(view_of(3, 1, 2))
+    part, pools = Probes(), Pools.of(view_of(3, 1, 2))
     memory: Any = part.begin(pools)
     nothing, paid = np.full((3, 1, 2), np.nan), np.full((3, 1, 2), 0.5)
     for t, (values, surprised, unseen, calm) in enumerate(
@@ -219,7 +219,7 @@ def test_looks_grow_as_the_logarithm_of_t() -> None:
     reward = np.zeros((400, 3, 1, 2))
     reward[:, :2, 0, 1] = 1.0
     game = rmab.Task.from_rewards(problem, reward, low=0, high=1)
-    run = rmab.run(game, Ucmd(looks=Looks(most=0.2)))
+    run = rmab.run(game, Ucmd(probes=Probes(most=0.2)))
     lost = game.problem.budget * 4 - run.reward
     assert (lost[:20] > 0).sum() >= 8
     assert (lost[200:] > 0).sum() <= 12

@@ -23,6 +23,7 @@ from rival_games import (
 )
 from rmab.common.arrays import FloatArray
 from rmab.learning.components.refresh import doubled
+from rmab.learning.registry import LEARNERS
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.play.feedback import Feedback
@@ -147,7 +148,7 @@ RIVALS = ("uc-o-reps", "shifted-uc-o-reps", "uob-reps", "dilated-po", "ucpd", "p
 @pytest.mark.parametrize("name", RIVALS)
 def test_presets(name: str) -> None:
     theory, tuned = rmab.make_learner(name), rmab.make_learner(name, preset="tuned")
-    assert theory.paper
+    assert LEARNERS[theory.name].paper
     assert theory.signature != tuned.signature
     parameters = [field for field in theory.options if field not in ("preset", "epsilon", "rounding", "rule")]
     assert set(tuned.TUNED) == set(parameters)

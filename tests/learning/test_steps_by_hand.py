@@ -240,7 +240,7 @@ def test_sets_are_made_for_the_coming_episode() -> None:
     view = view_of(1, 1, 3)
     for rule, hand in ((EveryEpisode(), [(0, 0), (3, 1), (6, 2), (9, 3)]), (Doubling(), [(0, 3), (3, 3), (6, 3), (6, 3)])):
         ASKED.clear()
-        learner = Ucmd(sets=Asked(), refresh=rule)
+        learner = Ucmd(confidence=Asked(), refresh=rule)
         state = learner.begin(view)
         for t in range(3):
             state = learner.learn(state, Feedback(t, np.zeros((4, 1)), np.zeros((3, 1)), [[[0.5, np.nan]]]))

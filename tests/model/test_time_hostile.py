@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.errors import FeedbackError, FileError, ModelError, PolicyError
+from rmab.errors import FeedbackError, ModelError, PolicyError
 from rmab.learning import Kl, Ucmd
 from rmab.learning.components import PaperEstimator
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.pools import Pools
-from rmab.model.adversaries import ADVERSARIES
+from rmab.model.registry import ADVERSARIES
 from rmab.testing import check_adversary
 from timed import rewards_of, timed_problem
 
@@ -109,7 +109,7 @@ def test_a_state_whose_number_of_phases_is_a_list_is_refused(tmp_path: Path) -> 
     with np.load(tmp_path / "s.npz") as archive:
         kept = {name: archive[name] for name in archive.files}
     np.savez(tmp_path / "list.npz", **{**kept, "view_phases": np.array([1, 1])})
-    with pytest.raises(FileError, match="phases must be a whole number"):
+    with pytest.raises(ModelError, match="phases must be a whole number"):
         rmab.State.load(tmp_path / "list.npz")
     del kept["view_phases"]  # as files were before there were phases
     np.savez(tmp_path / "old.npz", **kept)
@@ -127,7 +127,7 @@ def test_the_paper_s_estimate_of_a_short_episode_counts_its_own_steps() -> None:
     """min(r H / c + delta, 1), H the steps that were played: an arm that stays is seen to pay what it pays."""
     stay = np.broadcast_to(np.eye(2)[:, np.newaxis], (1, 2, 2, 2)) * 1.0
     task = rmab.Task.from_rewards(rmab.Problem(rmab.Arms(stay), 0, 0, 10), np.full((2, 1, 2, 2), 0.25), low=0, high=1)
-    learner = Ucmd(rewards=PaperEstimator())
+    learner = Ucmd(estimator=PaperEstimator())
     assert learner.anywhere
     state = learner.begin(task.view())
     state = rmab.State(state.learner, state.view, 0, 0, {**state.arrays, "sets.counts": np.full((1, 2, 2, 2), 10**9)})
@@ -147,7 +147,7 @@ class Watching(Kl):
 
 
 def test_sets_do_not_shrink_where_a_plan_is_for_fewer_steps() -> None:
-    learner = Ucmd(sets=Watching())
+    learner = Ucmd(confidence=Watching())
     state = learner.begin(plain_task().view())
     Watching.seen.clear()
     assert learner.plan(state, start=[0, 1, 2, 0], horizon=1).policy.table.shape[1] == 1  # type: ignore[attr-defined]

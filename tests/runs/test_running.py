@@ -259,7 +259,7 @@ class TestErrors:
         (tmp_path / "lucky.py").write_text(text)
         monkeypatch.syspath_prepend(tmp_path)
         assert rmab.make_learner("lucky:make", luck=2).name == "random"
-        with pytest.raises(rmab.errors.ModelError, match="learner lucky:make: its maker returned int instead of Learner"):
+        with pytest.raises(rmab.errors.ModelError, match="learner lucky:make: returned int instead of Learner"):
             rmab.make_learner("lucky:make", luck=0)
         with pytest.raises(
             rmab.errors.ModelError,
@@ -270,7 +270,7 @@ class TestErrors:
             rmab.make_learner("lucky:nothing")
 
     def test_the_oracle_must_be_told(self):
-        with pytest.raises(rmab.errors.ModelError, match="must be told the problem first"):
+        with pytest.raises(rmab.errors.ModelError, match="oracle must be informed of the problem first"):
             rmab.make_learner("oracle").begin(small_task().view())
 
     def test_states_are_not_exchanged(self):

@@ -31,7 +31,7 @@ options = { patients = 3, doctors = 2 }
 
 [[learners]]
 name = "ucmd"
-options = { epsilon = 2.0, speed = 3, rounding = "up" }
+options = { doubt = 2000000.0, speed = 3, rounding = "up" }
 
 [[learners]]
 name = "genius"
@@ -66,15 +66,15 @@ class TestErrors:
             f"{path}: ",
             "rounds: Input should be greater than or equal to 1 (got 0)",
             "colour: Extra inputs are not permitted (got 'red')",
-            "tasks[0].options: arms must be even",
+            "tasks[0].options.arms: Input should be a multiple of 2 (got 7)",
             "tasks[1].name: unknown task 'cpop'",
-            "tasks[2].options: task cpap: unknown option doctors, patients",
-            "learners[0].options.epsilon: Input should be less than 1 (got 2.0)",
-            "learners[0].options.speed: there is no such option, but epsilon, scale, ",
-            "learners[0].options.rounding: Input should be one of top, dependent, or module:Class of your own (got 'up')",
+            "tasks[2].options.patients: no such option. There are arms, budget, horizon, episodes, copies",
+            "learners[0].options.estimator.doubt: Input should be less than or equal to 1000000 (got 2000000.0)",
+            "learners[0].options.speed: no such option. There are confidence, estimator, ",
+            "learners[0].options.rounding: unknown rounding 'up'. `rmab learners ucmd` lists them (got 'up')",
             "learners[1].name: unknown learner 'genius'",
             "learners[2].feedback: Input should be 'bandit', 'active' or 'full' (got 'some')",
-            "learners[3].options: dependent rounding needs index 'occupancy'",
+            "learners[3].options: learner oracle: dependent rounding needs index 'occupancy'",
             "learners[4].name: learner nowhere:Learner: there is no module 'nowhere'",
         ):
             assert part in message
@@ -82,7 +82,10 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("learner", "faults"),
         [
-            ({"name": "ucmd", "options": {"epsilon": [1]}}, ["learners[0].options.epsilon: Input should be true, false,"]),
+            (
+                {"name": "ucmd-armab", "options": {"epsilon": [1]}},
+                ["learners[0].options.epsilon: Input should be a valid number"],
+            ),
             ({"options": {}}, ["learners[0].name: Field required"]),
             ({"name": 3}, ["learners[0].name: Input should be a valid string (got 3)"]),
         ],
@@ -117,7 +120,7 @@ class TestErrors:
         ("text", "message"),
         [
             ("name = ", r"study.toml: not TOML \(Invalid value \(at"),
-            ("", "name: Field required; rounds: Field required; tasks: Field required; learners: Field required"),
+            ("", "rounds: Field required; tasks: Field required; learners: Field required"),
             (
                 'name = "x"\nrounds = 1\ntasks = 3\nlearners = []',
                 "tasks: Input should be a valid list .*learners: List should",

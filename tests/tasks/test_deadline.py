@@ -9,9 +9,10 @@ import pytest
 
 import rmab
 from charging import named, outer, pays, step, uniform
+from rmab.common.options import json_schema
 from rmab.errors import ModelError
-from rmab.model.adversaries import ADVERSARIES
-from rmab.tasks import declared_options, family_options
+from rmab.model.registry import ADVERSARIES
+from rmab.tasks import TASKS
 from rmab.tasks.charging import COMING, NEEDS, RATES, SITE
 from rmab.tasks.deadline import kernel, reward_parts
 
@@ -39,9 +40,17 @@ class TestThePapersNumbers:
 
     @pytest.mark.parametrize("family", ["deadline", "deadline-day", "cpap", "split"])
     def test_defaults_given_by_hand_change_nothing(self, family: str) -> None:
-        one, other = rmab.make_task(family), rmab.make_task(family, **family_options(family))
+        one, other = rmab.make_task(family), rmab.make_task(family, **defaults_of(family))
         assert one.problem == other.problem
         np.testing.assert_array_equal(one.reward(1), other.reward(1))
+
+
+WRONG = "task deadline: "
+FRACTION = "Input should be a valid integer, got a number with a fractional part"
+
+
+def defaults_of(family: str) -> dict[str, Any]:
+    return {name: one.default for name, one in TASKS.schema(family).model_fields.items()}
 
 
 def check(task: rmab.Task, kind: int, phase: int, tables: dict[str, Any]) -> None:
@@ -145,14 +154,20 @@ class TestClasses:
         ("classes", "message"),
         [
             ([{"arms": 1}, {"arms": 1}], "classes: their arms add up to 2, but there are arms=3"),
-            ([{"arms": 3, "speed": 1}], "classes[0] has no entry 'speed'; there are arms, arrival, dwell, load"),
-            ([{"arms": 2}, {"pay": 1}], "classes[1].arms is missing"),
+            ([{"arms": 3, "speed": 1}], f"{WRONG}classes[0].speed: no such option (got 1)"),
+            ([{"arms": 2}, {"pay": 1}], f"{WRONG}classes[1].arms: Field required"),
             ([{"arms": 3, "dwell": [0.5, 0.4]}], "classes[0].dwell: the probabilities sum to 0.9, not 1"),
-            ([{"arms": 3.5}], "classes[0].arms must be a whole number, got 3.5"),
-            ([{"arms": 0}, {"arms": 3}], "classes[0].arms must be at least 1, got 0"),
-            ([], "classes must be a list of tables"),
-            ({"arms": 3}, "classes must be a list of tables"),
-            (["many"], "classes must be a list of tables"),
+            (
+                [{"arms": 3.5}],
+                f"{WRONG}classes[0].arms: {FRACTION} (got 3.5)",
+            ),
+            (
+                [{"arms": 0}, {"arms": 3}],
+                f"{WRONG}classes[0].arms: Input should be greater than or equal to 1 (got 0)",
+            ),
+            ([], f"{WRONG}classes: List should have at least 1 item after validation, not 0"),
+            ({"arms": 3}, f"{WRONG}classes: Input should be a valid list"),
+            (["many"], f"{WRONG}classes[0]: Input should be a valid dictionary (got 'many')"),
         ],
     )
     def test_wrong(self, classes: Any, message: str) -> None:
@@ -194,32 +209,44 @@ def test_the_range_follows_from_the_options() -> None:
         ({"jobs": [[[1.0]], [[0.9]]], "phases": 2}, "jobs: phase 1: the probabilities sum to 0.9, not 1"),
         ({"jobs": [1.0]}, "jobs must have shape (D, L), or (K, D, L) with K = 1 phases, got (1,)"),
         ({"jobs": [[1.0]], "dwell": [1.0]}, "jobs: give either jobs, or dwell and load"),
-        ({"jobs": [[0.5], [0.25, 0.25]]}, "jobs: not an array of numbers"),
-        ({"arrival": "often"}, "arrival must be a number, or one per phase, got 'often'"),
-        ({"arrival": None}, "arrival must be a number, or one per phase, got None"),
-        ({"arrival": True}, "arrival must be a number, or one per phase, got True"),
-        ({"arrival": []}, "arrival must be a number, or one per phase, got an array of shape (0,)"),
-        ({"arrival": [[0.1]]}, "arrival must be a number, or one per phase, got an array of shape (1, 1)"),
-        ({"pay": [1, float("nan")], "phases": 2}, "pay[1] is nan, not a finite number"),
-        ({"pay": float("inf")}, "pay is inf, not a finite number"),
-        ({"phases": 0}, "phases must be in 1..6 (the number of steps), got 0"),
-        ({"phases": 7}, "phases must be in 1..6 (the number of steps), got 7"),
-        ({"phases": 1.5}, "phases must be a whole number, got 1.5"),
+        ({"jobs": [[0.5], [0.25, 0.25]]}, f"{WRONG}jobs: Input: not an array of numbers"),
+        ({"arrival": "often"}, f"{WRONG}arrival: Input should be a number, or one per phase (got 'often')"),
+        ({"arrival": None}, f"{WRONG}arrival: Input should be a number, or one per phase (got None)"),
+        ({"arrival": True}, f"{WRONG}arrival: Input should be a number, or one per phase (got True)"),
+        ({"arrival": []}, f"{WRONG}arrival: Input should be a number, or one per phase, not an array of shape (0,)"),
+        (
+            {"arrival": [[0.1]]},
+            f"{WRONG}arrival: Input should be a number, or one per phase, not an array of shape (1, 1)",
+        ),
+        ({"pay": [1, float("nan")], "phases": 2}, f"{WRONG}pay: Input should be finite at [1] (got [1, nan])"),
+        ({"pay": float("inf")}, f"{WRONG}pay: Input should be finite (got inf)"),
+        ({"phases": 0}, f"{WRONG}phases: Input should be greater than or equal to 1 (got 0)"),
+        ({"phases": 7}, "phases must be at most 6 (the number of steps), got 7"),
+        (
+            {"phases": 1.5},
+            f"{WRONG}phases: {FRACTION} (got 1.5)",
+        ),
         ({"budget": [1, 2]}, "budget must be a number, or one per phase (1) or step (6), got 2 numbers"),
         ({"budget": [1, 4], "phases": 2}, "budget: phase 1 must be a whole number in 0..3 (the number of arms), got 4"),
         ({"budget": [1, 1, 1, 1, 1, 0.5]}, "budget: step 5 must be a whole number in 0..3 (the number of arms), got 0.5"),
         ({"budget": 4}, "budget must be in 0..3 (the number of arms), got 4"),
         ({"budget": 1.5}, "budget must be a whole number, got 1.5"),
-        ({"budget": "all"}, "budget must be a whole number, or one per phase or step, got 'all'"),
+        ({"budget": "all"}, f"{WRONG}budget: Input should be a whole number, or one per phase or step (got 'all')"),
         ({"minutes": 5}, "minutes: the length of a step counts only where the tariff is a file"),
-        ({"minutes": "five"}, "minutes must be a number, got 'five'"),
-        ({"tariff": True}, "tariff must be the path of a file, or a number, or one per phase, got True"),
-        ({"tariff": ""}, "tariff must be the path of a file, got ''"),
+        ({"minutes": "five"}, f"{WRONG}minutes: Input should be a number (got 'five')"),
+        (
+            {"tariff": True},
+            f"{WRONG}tariff: Input should be the path of a file, or a number, or one per phase (got True)",
+        ),
+        (
+            {"tariff": ""},
+            f"{WRONG}tariff: Input should be the path of a file, or a number, or one per phase (got '')",
+        ),
         ({"tariff": [0.1, 0.2, 0.3], "phases": 2}, "tariff must be one number or one per phase: there are 2 phases"),
         ({"dwell": [1e-5] * 100_000}, "a spot of 100000 slots and 9 units, in 1 phases, would need 16 TB of memory"),
         ({"arms": 10**12, "budget": 1}, "a task of 1000000000000 arms would need"),
-        ({"arms": 0, "budget": 0}, "arms must be at least 1, got 0"),
-        ({"speed": 1}, "task deadline: unknown option speed (known: arms, budget, horizon"),
+        ({"arms": 0, "budget": 0}, f"{WRONG}arms: Input should be greater than or equal to 1 (got 0)"),
+        ({"speed": 1}, f"{WRONG}speed: no such option. There are arms, budget, horizon"),
     ],
 )
 def test_wrong_options_are_refused_with_one_line(options: dict[str, Any], message: str) -> None:
@@ -285,8 +312,8 @@ class TestRules:
             rmab.tasks.deadline.deadline_whittle(rmab.make_task("deadline", **TINY, phases=2).problem)
         problem = rmab.make_task("deadline", **TINY).problem
         for wrong, message in (
-            ({"pay": np.nan}, "pay must be a number"),
-            ({"penalty": -1}, "penalty must be 0 or more"),
+            ({"pay": np.nan}, "pay and penalty must be numbers"),
+            ({"penalty": -1}, "penalty 0 or more"),
         ):
             with pytest.raises(ModelError, match=message):
                 rmab.tasks.deadline.deadline_whittle(problem, **wrong)
@@ -337,6 +364,6 @@ def test_the_price_of_energy_has_a_factor_of_its_own() -> None:
 
 @pytest.mark.parametrize("family", ["deadline", "deadline-day", "cpap"])
 def test_every_option_says_what_it_is_and_may_be(family: str) -> None:
-    for name, one in declared_options(family).items():
-        assert one.kind.about, name
-        assert one.kind.values, name
+    for name, one in json_schema(TASKS.schema(family))["properties"].items():
+        assert one["description"], name
+        assert one.keys() & {"values", "type", "anyOf"}, name

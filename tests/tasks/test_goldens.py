@@ -5,7 +5,7 @@ import pytest
 
 import rmab
 from rmab.common.arrays import FloatArray
-from rmab.model.adversaries import ADVERSARIES
+from rmab.model.registry import ADVERSARIES
 from rmab.play.policy import IndexPolicy
 from rmab.tasks.deadline import STATES
 

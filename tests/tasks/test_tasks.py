@@ -10,7 +10,7 @@ import pytest
 
 import rmab
 from rmab.errors import FileError, ModelError, RmabError
-from rmab.model.adversaries import ADVERSARIES
+from rmab.model.registry import ADVERSARIES
 from rmab.tasks.cpap import ADHERENT, NON_ADHERENT
 from rmab.tasks.deadline import STATES, earliest_deadline_first, least_laxity_first
 from strategies import random_problem
@@ -140,7 +140,7 @@ class TestCpap:
         assert (task.adversary.low, task.adversary.high) == (0.0, 4.5)
 
     def test_odd_number_of_patients_is_refused(self) -> None:
-        with pytest.raises(ModelError, match=r"arms must be even .* got 3"):
+        with pytest.raises(ModelError, match=r"^task cpap: arms: Input should be a multiple of 2 \(got 3\)$"):
             rmab.make_task("cpap", arms=3)
 
 
@@ -179,9 +179,9 @@ class TestDeadline:
         assert plan.value == pytest.approx(-1330.506, abs=1e-3)
         # Means of two independent sets of 30 runs each, standard error about 28.
         expected = {
-            rmab.planners.lagrangian_index(problem, reward, plan=plan): [-1383],
+            rmab.planners.lagrangian_index(problem, reward, fluid=plan): [-1383],
             least_laxity_first(problem): [-1364, -1417],
-            rmab.planners.occupancy_index(problem, reward, plan=plan): [-1429, -1498],
+            rmab.planners.occupancy_index(problem, reward, fluid=plan): [-1429, -1498],
             earliest_deadline_first(problem): [-2459],
             rmab.planners.myopic_index(problem, reward, lookahead=False): [-2658],
             rmab.planners.random_policy(problem): [-3804, -3867],
@@ -296,18 +296,18 @@ class TestOwnTasks:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("nothing", {}, "unknown task 'nothing'; there are cpap, cpap-adherence, deadline"),
-        ("cpap@nobody", {}, "unknown adversary 'nobody'; there are ramp"),
-        ("cpap", {"seeds": 3}, r"unknown option seeds \(known: arms, budget, horizon, episodes\)"),
+        ("nothing", {}, "unknown task 'nothing'. `rmab tasks` lists them"),
+        ("cpap@nobody", {}, "unknown adversary 'nobody'. `rmab tasks` lists them"),
+        ("cpap", {"seeds": 3}, "seeds: no such option. There are arms, budget, horizon, episodes, copies"),
         ("cpap", {"seed": 0.5}, "seed must be a whole number"),
         ("cpap", {"seed": -1}, "seed must be 0 or more, got -1"),
         ("cpap", {"seed": True}, "seed must be a whole number, got True"),
-        ("cpap", {"episodes": 0}, "episodes must be at least 1"),
-        ("cpap", {"arms": "x"}, "arms must be a whole number, got 'x'"),
-        ("cpap", {"arms": True}, "arms must be a whole number, got True"),
+        ("cpap", {"episodes": 0}, "episodes: Input should be greater than or equal to 1"),
+        ("cpap", {"arms": "x"}, "arms: Input should be a number .got 'x'"),
+        ("cpap", {"arms": True}, "arms: Input should be a number .got True"),
         ("cpap", {"feedback": "some"}, "feedback must be one of bandit, active, full, got 'some'"),
-        ("deadline", {"grouped": 1}, "grouped must be True or False, got 1"),
-        ("deadline", {"known_support": 0.0}, r"known_support must be True or False, got 0\.0"),
+        ("deadline", {"grouped": 1}, "grouped: Input should be a valid boolean .got 1"),
+        ("deadline", {"known_support": 0.0}, r"known_support: Input should be a valid boolean .got 0\.0"),
     ],
 )
 def test_wrong_names_and_options_are_refused(name: str, options: dict[str, object], message: str) -> None:

@@ -12,10 +12,8 @@ from rmab.learning import (
     DependentRounding,
     Hoeffding,
     ImplicitExploration,
-    Looks,
-    PaperEstimator,
+    Probes,
     TopB,
-    TrueKernels,
     Ucmd,
 )
 from rmab.learning.base import Learner
@@ -58,17 +56,25 @@ def test_the_printed_bound_is_crossed() -> None:
     assert 1500 < many[printed < per_step][0] < 1800
 
 
+PAPER: dict[str, Any] = {"confidence": "true", "estimator": "paper", "step": "active", "probes": Probes(every=0)}
+
+
 @pytest.mark.parametrize("rounding", ["top", "dependent"])
 def test_neither_rounding_nor_true_kernels_mend_the_estimator(rounding: str) -> None:
     execute = TopB() if rounding == "top" else DependentRounding()
-    learner = Ucmd(sets=TrueKernels(), rewards=PaperEstimator(), step=Active(), execute=execute, looks=Looks(every=0))
+    learner = Ucmd(**PAPER, rounding=execute)
     assert lost("greener", learner, 300) > 0.1
 
 
 def test_a_sound_estimator_mends_it() -> None:
     """Losses over the visits that were to be expected (implicit exploration), with draws."""
-    parts: dict[str, Any] = {"sets": Hoeffding(), "step": Active(), "execute": DependentRounding(), "looks": Looks(every=0)}
-    first, last = (lost("greener", Ucmd(rewards=ImplicitExploration(), **parts), episodes) for episodes in (100, 400))
+    parts: dict[str, Any] = {
+        "confidence": Hoeffding(),
+        "step": Active(),
+        "rounding": DependentRounding(),
+        "probes": Probes(every=0),
+    }
+    first, last = (lost("greener", Ucmd(estimator=ImplicitExploration(), **parts), episodes) for episodes in (100, 400))
     assert last < first
     assert last < 0.06
     assert lost("greener", "ucmd", 100) < 0.03  # it looks at the other arm now and then
@@ -141,7 +147,7 @@ def test_no_execution_keeps_what_the_best_plan_promises() -> None:
 
 
 def test_counterexamples_bring_their_own_rewards() -> None:
-    with pytest.raises(rmab.errors.ModelError, match="task turns brings its own rewards: leave out @noisy"):
+    with pytest.raises(rmab.errors.ModelError, match="task turns has fixed rewards: leave out @noisy"):
         rmab.make_task("turns@noisy")
     assert rmab.make_task("greener", pays=0.25, episodes=2).reward(1)[:, 0, 1].tolist() == [0.25, 0.0]
     assert [rmab.make_task("turns", episodes=3).reward(t)[:, 0, 1].tolist() for t in range(3)] == [[1, 0], [0, 1], [1, 0]]
@@ -152,7 +158,7 @@ def test_counterexamples_bring_their_own_rewards() -> None:
 
 def test_true_kernels_are_told_by_the_run_only() -> None:
     game = rmab.make_task("cpap@noisy", arms=4, budget=2, horizon=4, episodes=3)
-    learner = rmab.make_learner("ucmd", confidence="true", estimator="paper", step="active", looks=0)
+    learner = rmab.make_learner("ucmd", confidence="true", estimator="paper", step="active", probes={"every": 0})
     assert learner.privileged == "knows the kernels"
     with pytest.raises(rmab.errors.ModelError, match="TrueKernels must be told the problem first"):
         learner.begin(game.view())
@@ -173,5 +179,5 @@ def test_full_information_means_the_true_rewards() -> None:
 
 def test_the_paper_s_learner_is_its_four_parts() -> None:
     game = rmab.make_task("cpap@switching", arms=4, budget=2, horizon=4, episodes=5)
-    by_parts = rmab.make_learner("ucmd", confidence="hoeffding", estimator="paper", step="active", looks=0)
+    by_parts = rmab.make_learner("ucmd", confidence="hoeffding", estimator="paper", step="active", probes={"every": 0})
     np.testing.assert_array_equal(rmab.run(game, by_parts).reward, rmab.run(game, "ucmd-armab").reward)

@@ -8,30 +8,49 @@ import os
 import click
 
 from rmab import __version__
-from rmab.cli.bench import bench
-from rmab.cli.catalog import learners, tasks
-from rmab.cli.doctor import doctor
-from rmab.cli.evaluate import evaluate
-from rmab.cli.fit import example_log, fit
-from rmab.cli.list import weekly
-from rmab.cli.plan import plan
 from rmab.cli.program import Program, examples
-from rmab.cli.run import run
 from rmab.cli.screen import say
-from rmab.cli.study import study
-from rmab.cli.warm import warm
 from rmab.common.imports import look_in
+from rmab.common.registry import imported
 
 __all__ = ["main"]
 
+COMMANDS = {  # loaded on use
+    "tasks": "catalog:tasks",
+    "learners": "catalog:learners",
+    "planners": "catalog:planners",
+    "run": "run:run",
+    "plan": "plan:plan",
+    "bound": "bound:bound",
+    "fit": "fit:fit",
+    "list": "list:weekly",
+    "evaluate": "evaluate:evaluate",
+    "example-log": "fit:example_log",
+    "study": "study:study",
+    "warm": "warm:warm",
+    "doctor": "doctor:doctor",
+}
+
+
+class Commands(Program):
+    """The commands; each is imported when it is called, or when all are listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names of all commands."""
+        return [*COMMANDS]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command."""
+        return imported(f"rmab.cli.{COMMANDS[name]}") if name in COMMANDS else None
+
 
 @click.group(
-    cls=Program,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=examples(
         ("rmab run cpap@switching ucmd", "let a learner play a case study"),
-        ("rmab plan mine.json", "bound, prices and indices of your own model"),
-        ("rmab fit log.csv --arm id --period week --state state --action called", "a model of a programme's own log"),
+        ("rmab plan mine.json", "the best policy for a custom model"),
+        ("rmab fit log.csv --arm id --period week --state state --action called", "a model of a programme's log"),
         ("rmab list model.npz --budget 100 --csv next-week.csv", "whom to act on next, and why"),
         ("rmab study run paper-cpap --rounds 20 --out results", "the paper's figures, with fewer rounds"),
     ),
@@ -49,7 +68,3 @@ def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
     except OSError:  # the folder is gone
         here = []
     look_in(here, lambda module, file: say(f"{module}: imported from {file}", err=True))
-
-
-for command in (tasks, learners, run, plan, fit, weekly, evaluate, example_log, study, bench, warm, doctor):
-    main.add_command(command)

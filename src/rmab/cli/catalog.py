@@ -1,85 +1,52 @@
-"""`rmab tasks` and `rmab learners`: lists of both, and their options."""
+"""`rmab tasks`, `rmab learners` and `rmab planners`: lists, and options."""
 
-import re
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from rmab.cli.names import BUILTIN_TASK, LEARNER
+from rmab.cli.names import LEARNER, TASK
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table
-
-CITED = r" \([^()]*\d{4}\)$"  # a paper at the end of a summary; the table has a column for it
+from rmab.common.registry import Registry
 
 
 @click.command(
     epilog=examples(
-        ("rmab tasks", "the families and their options"),
-        ("rmab tasks deadline", "what the options of one are, and may be"),
+        ("rmab tasks", "all tasks and adversaries"),
+        ("rmab tasks deadline", "the options of one"),
+        ("rmab tasks mine:ward", "the options of a custom one"),
         ("rmab tasks --json", "all of them for a program"),
     )
 )
-@click.argument("name", type=BUILTIN_TASK, required=False)
+@click.argument("name", type=TASK, required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def tasks(name: str | None, machine: bool) -> None:
-    """List the tasks and their options; with a NAME, show what its options are.
+    """List the tasks and adversaries; with a NAME, show the options of a task.
 
-    The name of a task is a family, @ and an adversary, which chooses the rewards: cpap@switching. cpap alone is cpap@ramp,
-    as in the paper. A task of your own is a file or module:maker: see docs/cli.md.
+    A task is named with its adversary, which chooses the rewards: cpap@switching. cpap alone is cpap@ramp, as in the paper.
+    A custom task is a file or module:maker: see docs/cli.md.
     """
+    from rmab.model.registry import ADVERSARIES, FORESEES
+    from rmab.tasks.registry import TASKS, names_of
+
     if name is not None:
-        _show_task(name.partition("@")[0], machine)
+        _show_options(TASKS, name.partition("@")[0], machine, "rmab run {name} ucmd -t {option}")
         return
-    from rmab.model.adversaries import ADVERSARIES, STRONGER
-    from rmab.model.adversary import FORESEES
-    from rmab.tasks import FAMILIES, OWN_REWARDS, family_options, list_tasks as every
-
     if machine:
-        every_task = every().items()
-        print_json([{"task": n, "summary": line, "options": family_options(n.partition("@")[0])} for n, line in every_task])
+        options = {n: {key: one.default for key, one in TASKS.schema(n).model_fields.items()} for n in TASKS}
+        every = [(one, entry) for entry in TASKS.entries() for one in names_of(entry)]
+        print_json([{"task": n, "summary": e.summary, "paper": e.paper, "options": options[e.name]} for n, e in every])
         return
-    rows = [
-        (
-            name,
-            (make.__doc__ or "").splitlines()[0],
-            " ".join(map(_in_short, *zip(*family_options(name).items(), strict=True))),
-        )
-        for name, make in FAMILIES.items()
-    ]
-    notes = [f"Add an adversary: @{', @'.join(ADVERSARIES)} (but for {', '.join(OWN_REWARDS)}, which have their rewards)"]
-    notes += ["Change an option: rmab run cpap@iid ucmd -t arms=40"]
-    notes += [f"@{one} {FORESEES}" for one in ADVERSARIES if one in STRONGER]
-    notes.append("What the options of one are: rmab tasks NAME")
-    print_table("Tasks", ("task", "what it is", "options"), rows, left=3, notes=notes)
-
-
-def _in_short(option: str, default: object) -> str:
-    """Return an option and its default; a table is not written out, and where there is no default none is shown."""
-    if default is None or isinstance(default, tuple):
-        return option
-    return f"{option}={default}".lower()
-
-
-def _show_task(family: str, machine: bool) -> None:
-    from rmab.tasks import declared_options
-
-    options = declared_options(family)
-    if machine:
-        fields = {name: (one.default, one.kind.values, one.kind.about) for name, one in options.items()}
-        print_json({name: dict(zip(("default", "values", "about"), one, strict=True)) for name, one in fields.items()})
-        return
-    rows = [(name, _default(one.default), one.kind.values, one.kind.about) for name, one in options.items()]
-    lists = (
-        "; lists and tables are JSON: -t phases=2 -t 'arrival=[0.2, 0.6]'" if {"phases", "arrival"} <= set(options) else ""
+    print_table(
+        "Tasks", ("task", "what it is", "paper"), [(one.name, one.summary, one.paper) for one in TASKS.entries()], left=3
     )
-    notes = [f"Change an option: rmab run {family} ucmd -t episodes=5{lists}"]
-    print_table(f"Options of {family}", ("option", "default", "values", "what it is"), rows, left=4, notes=notes)
-
-
-def _default(value: object) -> str:
-    if isinstance(value, tuple):
-        return f"{len(value)} by {len(value[0])} table" if isinstance(value[0], tuple) else f"{len(value)} numbers"
-    return "" if value is None else str(value).lower()
+    fixed = ", ".join(one.name for one in TASKS.entries() if one.fixed)
+    notes = [f"Add one to any task but {fixed}: rmab run cpap@iid ucmd"]
+    notes += [f"@{one.name} {FORESEES}" for one in ADVERSARIES.entries() if one.foresees]
+    notes.append("Show the options of a task: rmab tasks NAME")
+    columns = ("adversary", "how it chooses rewards")
+    print_table("Adversaries", columns, list(ADVERSARIES.summaries().items()), left=2, notes=notes)
 
 
 @click.command(
@@ -96,47 +63,86 @@ def learners(name: str | None, machine: bool) -> None:
 
     Privileged learners know what no real programme knows; they are for comparison only.
     """
+    from rmab.learning.registry import LEARNERS
+
     if name is not None:
-        _show_options(name, machine)
+        _show_options(LEARNERS, name, machine, "rmab run cpap {name} -o {option}")
         return
-    from rmab.learning import list_learners as every, make_learner
-
-    made = {one: make_learner(one) for one in every()}
-    rows = [(one, each.feedback, each.privileged, each.paper, every()[one]) for one, each in made.items()]
+    entries = LEARNERS.entries()
     if machine:
-        columns = ("learner", "feedback", "privileged", "paper", "summary")
-        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+        columns = ("feedback", "privileged", "paper", "summary")
+        print_json([{"learner": one.name, **{key: getattr(one, key) for key in columns}} for one in entries])
         return
-    shown = [(one, feedback, re.sub(CITED, "", line), paper) for one, feedback, _, paper, line in rows]
-    notes = [f"{one} is privileged: it {told}." for one, _, told, *_ in rows if told]
+    rows = [(one.name, one.feedback, one.summary, one.paper) for one in entries]
+    notes = [f"{one.name} is privileged: it {one.privileged}." for one in entries if one.privileged]
     notes.append("Show the options of one: rmab learners NAME")
-    print_table("Learners", ("learner", "feedback", "what it is", "paper"), shown, left=4, notes=notes)
+    print_table("Learners", ("learner", "feedback", "what it is", "paper"), rows, left=4, notes=notes)
 
 
-def _show_options(name: str, machine: bool) -> None:
-    from rmab.common.own import imported, is_own
-    from rmab.learning import Learner
-    from rmab.learning.options import schema as options_of
-    from rmab.learning.registry import learner_options
+@click.command(epilog=examples(("rmab planners", "all planners"), ("rmab planners rolling", "the options of one")))
+@click.argument("name", required=False)
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def planners(name: str | None, machine: bool) -> None:
+    """List the planners; with a NAME, show its options. A custom one is module:planner."""
+    from rmab.planners.registry import PLANNERS
 
-    schema = (options_of(imported("learner", name, Learner)) if is_own(name) else learner_options(name)).model_json_schema()
-    if machine:
-        print_json(schema)
+    if name is not None:
+        _show_options(PLANNERS, name, machine, 'rmab run cpap planner -o \'planner={{"name": "{name}"}}\'')
         return
-    options = schema.get("properties", {})
-    if not options:
+    rows = [(one.name, one.summary, one.paper) for one in PLANNERS.entries()]
+    if machine:
+        print_json([dict(zip(("planner", "summary", "paper"), row, strict=True)) for row in rows])
+        return
+    notes = ["Show the options of one: rmab planners NAME"]
+    print_table("Planners", ("planner", "what it is", "paper"), rows, left=3, notes=notes)
+
+
+def _properties(registry: Registry[Any], name: str) -> dict[str, Any]:
+    from rmab.common.options import json_schema
+
+    return json_schema(registry.schema(name)).get("properties", {})  # type: ignore[no-any-return]
+
+
+def _show_options(registry: Registry[Any], name: str, machine: bool, example: str) -> None:
+    """Print the options of a name; example: how one is changed."""
+    from rmab.common.options import json_schema
+
+    if machine:
+        print_json(json_schema(registry.schema(name)))
+        return
+    rows = list(_rows(_properties(registry, name)))
+    if not rows:
         click.echo(f"{name} has no options.")
         return
-    rows = [(key, str(one.get("default", "")), _values(one), one.get("description", "")) for key, one in options.items()]
-    notes = [f"Change an option: rmab run cpap {name} -o {rows[0][0]}={rows[0][1]}"]
+    changed = example.format(name=name, option=f"{rows[0][0]}={rows[0][1]}")
+    notes = [f"Change an option: {changed}"]
+    if any("one per" in values for _, _, values, _ in rows):
+        notes.append("Lists and tables are JSON: -t phases=2 -t 'arrival=[0.2, 0.6]'")
+    if any("." in option for option, *_ in rows):
+        notes.append("An option with a point belongs to the default component. Choose another one: -o estimator=fading")
     print_table(f"Options of {name}", ("option", "default", "values", "what it is"), rows, left=4, notes=notes)
+
+
+def _rows(properties: dict[str, Any], before: str = "") -> Iterator[tuple[str, str, str, str]]:
+    """Yield option, default, values and description; those of a default component after it."""
+    for key, one in properties.items():
+        yield f"{before}{key}", _default(one.get("default")), _values(one), one.get("description", "")
+        yield from _rows(one.get("options", {}), f"{key}.")
+
+
+def _default(value: object) -> str:
+    if isinstance(value, list):
+        return f"{len(value)} by {len(value[0])} table" if isinstance(value[0], list) else f"{len(value)} numbers"
+    return "" if value is None else str(value).lower()
 
 
 def _values(option: dict[str, Any]) -> str:
     """Return the values that an option may take, in a few words, from its JSON schema."""
+    if "values" in option:
+        return str(option["values"])
     if "anyOf" in option:
-        return " or ".join(_values(one) for one in option["anyOf"])
-    if names := option.get("enum") or option.get("names"):
+        return " or ".join(_values(one) for one in option["anyOf"] if one.get("type") != "null")
+    if names := option.get("enum"):
         return " | ".join(map(str, names))
     bounds = {"exclusiveMinimum": "> ", "minimum": ">= ", "exclusiveMaximum": "< ", "maximum": "<= "}
     limits = [f"{sign}{option[key]:g}" for key, sign in bounds.items() if key in option]

@@ -1,7 +1,5 @@
 """Types of arguments and options: checked before any work, completed by the shell; a typo gets a suggestion."""
 
-import difflib
-import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,38 +7,27 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from rmab.common.parsing import parsed_json
+from rmab.common.registry import nearest
 
 if TYPE_CHECKING:
-    from rmab.tasks import Task
+    from rmab.tasks.definition import Task
 
 MODEL_FILES = (".npz", ".json")
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
-    """A known name; or, where allowed, a file with one of these suffixes, or the user's own `module:maker`.
+    """A known name; or, where allowed, a file with one of these suffixes. `known` is called when the list is needed."""
 
-    `known` is called only when the list is needed.
-    """
-
-    def __init__(
-        self, what: str, known: Callable[[], Iterable[str]], listed_by: str, files: tuple[str, ...] = (), own: bool = False
-    ) -> None:
-        self.name, self.known, self.listed_by, self.files, self.own = what, known, listed_by, files, own
+    def __init__(self, what: str, known: Callable[[], Iterable[str]], listed_by: str, files: tuple[str, ...] = ()) -> None:
+        self.name, self.known, self.listed_by, self.files = what, known, listed_by, files
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name, or fail with the nearest known one."""
-        if Path(value).suffix in self.files or (self.own and ":" in value):
-            return value
-        known = list(self.known())
-        family, at, _ = value.partition("@")
-        # A task that brings its own rewards takes no adversary: `rmab.make_task` says so better than "unknown".
-        alone = bool(at) and family in known and not any(name.startswith(f"{family}@") for name in known)
-        if value not in known and not alone:
+        if Path(value).suffix not in self.files and value not in (known := list(self.known())):
             also = f"; the name of a file must end in {' or '.join(self.files)}" if self.files else ""
-            own = "; one of your own is given as module:name" if self.own else ""
-            hint = f"{nearest(value, known)} `{self.listed_by}` lists them{also}{own}"
-            self.fail(f"unknown {self.name} {value!r}{hint}", param, ctx)
+            self.fail(
+                f"unknown {self.name} {value!r}{nearest(value, known)} `{self.listed_by}` lists them{also}", param, ctx
+            )
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
@@ -49,109 +36,98 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic in newer relea
         return names + ([CompletionItem(incomplete, type="file")] if self.files else [])
 
 
-class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
-    """A whole number, `least` or more."""
+class Referred(Name):
+    """A built-in name, a custom `module:attribute`, or a file; a task may have an adversary after it."""
 
-    name = "number"
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the reference, or fail with the nearest known name: what is built in is checked before any work."""
+        if Path(value).suffix in self.files or all(":" in one for one in value.split("@")):
+            return value
+        from rmab.model.registry import ADVERSARIES
+        from rmab.tasks.registry import TASKS
 
-    def __init__(self, least: int) -> None:
-        self.least = least
-
-    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number, or fail with what was expected."""
+        name, at, against = value.partition("@")
+        custom = "; a custom one is module:name"
+        if self.name == "task" and (name in TASKS or ":" in name):
+            if at and against not in ADVERSARIES and ":" not in against:
+                self.fail(f"{ADVERSARIES.unknown(against)}{custom}", param, ctx)
+            return value
         try:
-            number = int(value)
-        except ValueError:
-            number = None
-        if number is None or number < self.least:
-            self.fail(f"expected a whole number, {self.least} or more, got {str(value)!r}", param, ctx)
-        return number
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message}{custom}", param, ctx)
 
 
-class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
-    """A time in seconds, more than none."""
-
-    name = "seconds"
-
-    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number, or fail with what was expected."""
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not 0 < number < math.inf:
-            self.fail(f"expected a number of seconds above 0, got {str(value)!r}", param, ctx)
-        return number
-
-
-def whole_number(min: int) -> WholeNumber:
+def whole_number(min: int) -> click.IntRange:
     """Return the type of an option that takes a whole number, `min` or more."""
-    return WholeNumber(min)
+    return click.IntRange(min=min)
+
+
+def seconds() -> click.FloatRange:
+    """Return the type of an option that takes a time in seconds."""
+    return click.FloatRange(min=0, min_open=True)
 
 
 def _tasks() -> list[str]:
-    from rmab.tasks import FAMILIES, list_tasks
+    from rmab.tasks.registry import TASKS, list_tasks
 
-    return [*FAMILIES, *list_tasks()]
+    return [*TASKS, *list_tasks()]
 
 
 def _learners() -> list[str]:
-    from rmab.learning import list_learners
+    from rmab.learning.registry import LEARNERS
 
-    return list(list_learners())
-
-
-def _studies() -> list[str]:
-    from rmab.study import BUILTIN
-
-    return list(BUILTIN)
+    return list(LEARNERS)
 
 
-TASK = Name("task", _tasks, "rmab tasks", MODEL_FILES, own=True)
-BUILTIN_TASK = Name("task", _tasks, "rmab tasks")
-LEARNER = Name("learner", _learners, "rmab learners", own=True)
+def _studies() -> tuple[str, ...]:
+    from rmab.study.spec import builtin_names
+
+    return builtin_names()
+
+
+TASK = Referred("task", _tasks, "rmab tasks", MODEL_FILES)
+LEARNER = Referred("learner", _learners, "rmab learners")
 STUDY = Name("study", _studies, "rmab study list", (".toml",))
 BUILTIN_STUDY = Name("study", _studies, "rmab study list")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence: ', did you mean ...?' with the nearest known name, or a full stop."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f", did you mean {close[0]!r}?" if close else "."
-
-
-def check_known(what: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise UsageError for the first unknown name, with the nearest known one and the list."""
-    names = list(known)
-    for name in given:
-        if name not in names:
-            there = f"Its options are {', '.join(names)}" if names else "It has no options"
-            raise click.UsageError(f"{what} has no option {name!r}{nearest(name, names)} {there}")
-
-
 def chosen_task(name: str, seed: int, options: dict[str, Any]) -> "Task":
-    """Make or read the task of a command."""
-    from rmab.tasks import FAMILIES, family_options, make_task
+    """Build or read the task of a command."""
+    from rmab.tasks.making import make_task
 
-    if Path(name).suffix in MODEL_FILES:
-        return make_task(name, **options)
-    family = name.partition("@")[0]
-    if family in FAMILIES:  # one's own says itself what is wrong with its options
-        check_known(f"task {family}", options, family_options(family))
-    return make_task(name, seed=seed, **options)
+    return make_task(name, **options) if Path(name).suffix in MODEL_FILES else make_task(name, seed=seed, **options)
 
 
 def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, object]:
-    """Return `key=value` pairs as a dictionary: a value is JSON (a number, true, false, null, a list), or else text."""
-    pairs: dict[str, object] = {}
+    """Return `key=value` pairs as a dictionary: a value is JSON (a number, true, false, null, a list), or else text.
+
+    A point leads into a component: `estimator=mine:Fade` and `estimator.speed=0.5` are one table.
+    """
+    from rmab.common.parsing import parsed_json
+
+    pairs: dict[str, Any] = {}
     for text in values:
         key, sign, value = text.partition("=")
         if not sign or not key:
             raise click.BadParameter(f"expected key=value, for instance arms=40, got {text!r}", ctx, param)
-        if key in pairs:
+        first, point, rest = key.partition(".")
+        table = pairs if not point else _table(pairs, first)
+        place = rest if point else key
+        if not point and isinstance(pairs.get(key), dict):
+            table, place = pairs[key], "name"
+        if place in table:
             raise click.BadParameter(f"{key} is given twice; keep one", ctx, param)
         try:
-            pairs[key] = parsed_json(value)
+            table[place] = parsed_json(value)
         except ValueError:
-            pairs[key] = value
+            table[place] = value
     return pairs
+
+
+def _table(pairs: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the table of a component, which may have been given by name."""
+    given = pairs.get(key, {})
+    pairs[key] = given if isinstance(given, dict) else {"name": given}
+    table: dict[str, Any] = pairs[key]
+    return table

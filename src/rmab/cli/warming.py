@@ -8,7 +8,7 @@ import numpy as np
 
 from rmab.common import compile as compiling
 from rmab.errors import ModelError
-from rmab.learning import list_learners, make_learner
+from rmab.learning.registry import list_learners, make_learner
 from rmab.planners.indices import lagrangian_index
 from rmab.planners.whittle import finite_whittle_index, whittle_index
 from rmab.play.simulation import simulate, simulate_many
@@ -16,7 +16,8 @@ from rmab.runs.running import run
 from rmab.solvers.fluid.fluid import solve_fluid
 from rmab.solvers.priced.soften import soften
 from rmab.solvers.stationary.average import solve_average_fluid
-from rmab.tasks import Task, make_task
+from rmab.tasks.definition import Task
+from rmab.tasks.making import make_task
 
 OPTIONS: dict[str, list[dict[str, str]]] = {"ucmd": [{"confidence": "l1"}, {"rounding": "dependent"}]}
 
@@ -55,11 +56,11 @@ def _plan(game: Task) -> None:
 
 
 def _step(game: Task) -> None:
-    from rmab.gym.rounds import Rounds  # of an extra
+    from rmab.gym.rounds import TaskRounds  # of an extra
 
-    rounds = Rounds(game)
+    rounds = TaskRounds(game)
     rounds.reset([0])
-    rounds.advance(rounds.top(np.zeros(rounds.states.shape)))
+    rounds.play(rounds.top(np.zeros(rounds.states.shape)))
 
 
 def _play(games: list[Task], name: str, options: dict[str, str]) -> None:

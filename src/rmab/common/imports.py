@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -47,8 +46,8 @@ def folders_aside() -> Iterator[None]:
 def own_module(module: str) -> ModuleType:
     """Import a module of the user's. One of the standard library is refused with ImportError, and not imported."""
     top = module.partition(".")[0]
-    if _is_standard(top):
-        raise ImportError(f"{top} is part of Python, not a module of your own")
+    if top in sys.stdlib_module_names:
+        raise ImportError(f"{top} is part of Python, not a custom module")
     sys.path.extend(one for one in _FOLDERS if one not in sys.path)
     found = import_module(module)
     if module not in _TOLD:
@@ -60,29 +59,11 @@ def own_module(module: str) -> ModuleType:
 
 def is_installed(file: Path) -> bool:
     """Return whether a file belongs to Python or to an installed package, not to a folder of the user's."""
-    return any(file.resolve().is_relative_to(one) for one in (*_standard_homes(), *_package_homes()))
-
-
-def _is_standard(top: str) -> bool:
-    if top == "__main__":
-        return False
-    try:
-        origin = (spec := find_spec(top)) and spec.origin
-    except (ImportError, ValueError):
-        return False
-    if top in sys.builtin_module_names or origin in ("built-in", "frozen"):
-        return True
-    file = Path(origin or "").resolve()
-    inside = any(file.is_relative_to(one) for one in _package_homes())
-    return not inside and any(file.is_relative_to(one) for one in _standard_homes())
+    return any(file.resolve().is_relative_to(one) for one in _homes())
 
 
 @lru_cache(maxsize=1)
-def _standard_homes() -> tuple[Path, ...]:
-    return tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "platstdlib"))
-
-
-@lru_cache(maxsize=1)
-def _package_homes() -> tuple[Path, ...]:
-    homes = [sysconfig.get_path(kind) for kind in ("purelib", "platlib")]
-    return tuple(Path(one).resolve() for one in (*homes, site.getusersitepackages(), *site.getsitepackages()))
+def _homes() -> tuple[Path, ...]:
+    """Return the folders of Python and of installed packages."""
+    known = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return tuple(Path(one).resolve() for one in (*known, site.getusersitepackages(), *site.getsitepackages()))

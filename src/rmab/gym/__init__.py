@@ -1,6 +1,6 @@
 """Gymnasium environments of all tasks: `import rmab.gym` registers them (extra `rmab[gym]`).
 
-`rmab/NAME-v0` for every family of tasks, for instance `rmab/cpap-v0`; `rmab/task-v0` for a file or a task of your own. Each
+`rmab/NAME-v0` for every task, for instance `rmab/cpap-v0`; `rmab/task-v0` for a file or a custom task. Each
 is there for `gymnasium.make` and, in compiled code over many rounds, for `gymnasium.make_vec`.
 """
 
@@ -14,11 +14,11 @@ from rmab.gym.env import RmabEnv
 from rmab.gym.learners import play
 from rmab.gym.scores import ScoreAction, VectorScoreAction
 from rmab.gym.vector import RmabVectorEnv
-from rmab.tasks import FAMILIES as _FAMILIES
+from rmab.tasks.registry import TASKS as _TASKS
 
 __all__ = ["RmabEnv", "RmabVectorEnv", "ScoreAction", "VectorScoreAction", "play"]
 
-for _name in (*_FAMILIES, "task"):
+for _name in (*_TASKS, "task"):
     if f"rmab/{_name}-v0" not in _gymnasium.registry:
         _gymnasium.register(
             id=f"rmab/{_name}-v0",

@@ -5,10 +5,11 @@ from .algorithms.dilated_po import DilatedPo as DilatedPo
 from .algorithms.oracle import Chance as Chance, Oracle as Oracle
 from .algorithms.pdgd_ops import PdgdOps as PdgdOps
 from .algorithms.planned import (
-    PlannedLagrangian as PlannedLagrangian,
-    PlannedMyopic as PlannedMyopic,
-    PlannedWhittle as PlannedWhittle,
+    LagrangianLearner as LagrangianLearner,
+    MyopicLearner as MyopicLearner,
+    PlannerLearner as PlannerLearner,
     RoundRobin as RoundRobin,
+    WhittleLearner as WhittleLearner,
 )
 from .algorithms.q_whittle import QWhittle as QWhittle
 from .algorithms.r2mab_ucb import R2mabUcb as R2mabUcb
@@ -23,11 +24,11 @@ from .algorithms.ucmd_armab import UcmdArmab as UcmdArmab
 from .algorithms.ucpd import Ucpd as Ucpd
 from .algorithms.uob_reps import UobReps as UobReps
 from .base import EpisodePlan as EpisodePlan, Learner as Learner
-from .components.base import Episode as Episode, Part as Part
+from .components.base import Component as Component, Episode as Episode
 from .components.execution import DependentRounding as DependentRounding, Execution as Execution, TopB as TopB
 from .components.forecasts import Forecast as Forecast
-from .components.looks import Looks as Looks
 from .components.priced import Priced as Priced
+from .components.probes import Probes as Probes
 from .components.refresh import Doubling as Doubling, EveryEpisode as EveryEpisode, Refresh as Refresh
 from .components.remembering import Fading as Fading, LastSeen as LastSeen
 from .components.rewards import (
@@ -36,21 +37,21 @@ from .components.rewards import (
     ImplicitExploration as ImplicitExploration,
     PaperEstimator as PaperEstimator,
     Revealed as Revealed,
-    Rewards as Rewards,
+    RewardEstimator as RewardEstimator,
 )
 from .components.sets import (
     L1 as L1,
     Bernstein as Bernstein,
+    ConfidenceSets as ConfidenceSets,
     Estimated as Estimated,
     Hoeffding as Hoeffding,
     Kl as Kl,
-    Sets as Sets,
     TrueKernels as TrueKernels,
     WideBernstein as WideBernstein,
 )
 from .components.steps import Active as Active, Lazy as Lazy, Step as Step, Stepped as Stepped
 from .index_learner import IndexLearner as IndexLearner, Known as Known
-from .mirror_descent import MirrorDescent as MirrorDescent, Parts as Parts
+from .mirror_descent import Components as Components, MirrorDescent as MirrorDescent
 from .options import configured as configured, option as option
 from .pools import Observed as Observed, Pools as Pools
 from .registry import list_learners as list_learners, make_learner as make_learner

@@ -18,8 +18,7 @@ from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_integer, expect
 from rmab.errors import FeedbackError, ModelError
 from rmab.learning.kept import Declared, check_arrays
-from rmab.learning.naming import described, named, ours
-from rmab.learning.options import Configured
+from rmab.learning.options import Configured, described, named, ours
 from rmab.learning.state import Arrays, Changes, State
 from rmab.model.problem import Problem
 from rmab.model.view import View
@@ -75,8 +74,6 @@ class Learner(Configured, ABC):
     ----------
     name : str
         What tables call it.
-    paper : str
-        Where it comes from; empty where it is nobody's.
     feedback, draws, privileged, discounted
         Override with a class attribute where they apply: `feedback = "full"`, `draws = True`, `privileged = "knows ..."`,
         `discounted = True`.
@@ -98,7 +95,6 @@ class Learner(Configured, ABC):
     """
 
     name: ClassVar[str]
-    paper: ClassVar[str] = ""
 
     def __init_subclass__(cls, **options: object) -> None:
         """Give a class without a name its own, in small letters."""
@@ -113,12 +109,12 @@ class Learner(Configured, ABC):
 
     @property
     def draws(self) -> bool:
-        """Whether plans depend on draws arm by arm: then another order of the arms is another luck."""
+        """Whether plans depend on random draws arm by arm: then results depend on the order of arms."""
         return False
 
     @property
     def privileged(self) -> str:
-        """What it is told that no real programme knows; empty for an honest learner."""
+        """What it knows that no real programme knows; empty for an honest learner."""
         return ""
 
     @property
@@ -137,11 +133,12 @@ class Learner(Configured, ABC):
     @property
     def signature(self) -> str:
         """Name and options in one line: states of one learner are not taken for those of another."""
-        if not ours(self):
-            return self._described()
-        if "_signature" not in vars(self):  # nobody can change what we ship
-            object.__setattr__(self, "_signature", self._described())
-        line: str = vars(self)["_signature"]
+        known: str | None = vars(self).get("_signature")
+        if known is not None:
+            return known
+        line = self._described()
+        if ours(self):  # nobody can change a learner of this library
+            object.__setattr__(self, "_signature", line)
         return line
 
     def _described(self) -> str:
@@ -265,7 +262,7 @@ class Learner(Configured, ABC):
     def _check(self, state: State) -> None:
         expect(state, State, "state")
         if state.learner != self.signature:
-            raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}")
+            raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}", code="foreign-state")
         if not state._trusted:
             check_arrays(state.arrays, self.kept(state.view))
             _trusted(state)
@@ -278,5 +275,5 @@ def _trusted(state: State) -> State:
 
 
 def stream(seed: int, key: int, episode: int = 0) -> np.random.Generator:
-    """Return a learner's own luck in an episode. Keys are 101 and up: the seed's 0 and 1 make the task, 100 is the run's."""
+    """Return a learner's random generator of an episode. Keys are 101 and up: 0 and 1 make the task, 100 is the run's."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(key, episode)))

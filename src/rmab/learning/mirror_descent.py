@@ -1,12 +1,12 @@
-"""The skeleton of UCMD-ARMAB (Xiong & Li 2024, Algorithm 2): transition sets x reward estimator x step x execution.
+"""The skeleton of UCMD-ARMAB (Xiong & Li 2024, Algorithm 2): confidence sets x reward estimator x step x rounding.
 
-    decide   execution    who is activated                       Section 4.4
-             looks        who is activated to be seen
-    update   sets         what the kernels may be                Section 4.1
-             rewards      what the episode paid, also unseen     Section 4.3
+    decide   rounding     who is activated                       Section 4.4
+             probes       who is activated to be seen
+    update   confidence   what the kernels may be                Section 4.1
+             estimator    what the episode paid, also unseen     Section 4.3
              step         the next plan                          Section 4.2
 
-What a part returns is checked at once, so that a part of one's own that errs is named.
+What a component returns is checked at once, so that a custom one that errs is named.
 """
 
 from __future__ import annotations
@@ -21,12 +21,17 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.learning.base import EpisodePlan, Feedbacks, Learner
-from rmab.learning.components import Episode, Estimate, EveryEpisode, Execution, Looks, Refresh, Rewards, Sets, Step, Stepped
+from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
+from rmab.learning.components.execution import Execution
+from rmab.learning.components.probes import Probes
+from rmab.learning.components.refresh import EveryEpisode, Refresh
+from rmab.learning.components.rewards import Estimate, RewardEstimator
+from rmab.learning.components.sets import ConfidenceSets
+from rmab.learning.components.steps import Step, Stepped
 from rmab.learning.kept import Declared, Kept, masses, whole
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Arrays, Changes, Memory, State
-from rmab.learning.visits import own_occupancy
 from rmab.model.problem import Problem
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
@@ -34,55 +39,60 @@ from rmab.play.policy import Policy
 from rmab.solvers.transitions import TransitionSets
 
 
-class Parts(NamedTuple):
+class Components(NamedTuple):
     """What a learner of this family is made of."""
 
-    sets: Sets
-    rewards: Rewards
+    confidence: ConfidenceSets
+    estimator: RewardEstimator
     step: Step
-    execute: Execution
+    rounding: Execution
     refresh: Refresh = EveryEpisode()
-    looks: Looks = Looks(every=0.0)
+    probes: Probes = Probes(every=0.0)
+
+    def by_memory(self) -> dict[str, Component]:
+        """Return the components that keep a memory, by its name in the state."""
+        memories = {"sets": self.confidence, "refresh": self.refresh, "rewards": self.estimator}
+        return {**memories, "step": self.step, "looks": self.probes}
 
 
 class MirrorDescent(Learner):
-    """All learners of this family. Override `parts`, or pass yours to `Ucmd`.
+    """All learners of this family. Override `components`, or pass yours to `Ucmd`.
 
-    Its state has the memory of every part, under the part's name (`sets.counts`), and `mass`, the plan (C, H, S, 2), unless
-    the step makes it anew from its memory.
+    Its state has the memory of every component, under a name of its own (`sets.counts`), and `mass`, the plan
+    (C, H, S, 2), unless the step recomputes it from its memory.
     """
 
     @property
     @abstractmethod
-    def parts(self) -> Parts:
-        """Override: the parts, the same at every call."""
+    def components(self) -> Components:
+        """Override: the components, the same at every call."""
 
-    _told: ClassVar[Parts | None] = None  # the parts, after privileged ones were told what they may know
+    _told: ClassVar[Components | None] = None  # after privileged ones were informed
 
     @property
-    def _parts(self) -> Parts:
-        return self._told or self.parts
+    def _components(self) -> Components:
+        return self._told or self.components
 
     @property
     def privileged(self) -> str:
         """What its parts are told that no real programme knows."""
-        return " and ".join(filter(None, (part.privileged for part in self.parts)))
+        return " and ".join(filter(None, (part.privileged for part in self.components)))
 
     def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
         """Return the learner whose privileged parts know what they may of this problem."""
-        told, own = copy(self), self.parts
+        told, own = copy(self), self.components
         object.__setattr__(told, "_told", own._replace(**{k: one.informed(problem) for k, one in own._asdict().items()}))
         return told
 
     @property
     def feedback(self) -> Feedbacks:
         """The feedback that the parts are made for."""
-        return "full" if any(part.feedback == "full" for part in self.parts) else "bandit"
+        return "full" if any(part.feedback == "full" for part in self.components) else "bandit"
 
     @property
     def draws(self) -> bool:
         """Whether some part draws arm by arm."""
-        return any(part.draws for part in self.parts)
+        return any(part.draws for part in self.components)
 
     def estimate(self, state: State) -> FloatArray | None:
         """(N, S, 2), or (N, K, S, 2): what the last episode was taken to pay.
@@ -95,25 +105,30 @@ class MirrorDescent(Learner):
 
     def kept(self, view: View) -> Declared:
         """Declare the plan, and the memories of all parts."""
-        pools, parts = Pools.of(view), self.parts
-        plan = {"mass": masses(pools.weights.size, view.horizon, view.states, 2)} if parts.step.stored else {}
+        pools, components = Pools.of(view), self.components
+        plan = {"mass": masses(pools.weights.size, view.horizon, view.states, 2)} if components.step.stored else {}
         own = {**plan, "iterations": whole(), "estimate": Kept(pools.zero.shape, optional=True)}
-        named = {name: getattr(parts, name) for name in ("sets", "refresh", "rewards", "step", "looks")}
-        return {**own, **{f"{k}.{name}": one for k, part in named.items() for name, one in part.kept(pools).items()}}
+        named = components.by_memory().items()
+        return {**own, **{f"{k}.{name}": one for k, part in named for name, one in part.kept(pools).items()}}
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Plan for the first sets, before any reward is known."""
-        pools, parts = Pools.of(view), self._parts
-        sets = check_memory(parts.sets, parts.sets.begin(pools))
-        refresh = check_memory(parts.refresh, parts.refresh.learn({}, sets["counts"]))
-        rewards = check_memory(parts.rewards, parts.rewards.begin(pools))
-        plan = check_plan(parts.step, pools, parts.step.begin(pools, self._sets(pools, refresh, sets["counts"], 0)))
-        return {**_named(sets=sets, refresh=refresh, rewards=rewards, looks=parts.looks.begin(pools)), **_planned(plan)}
+        pools, components = Pools.of(view), self._components
+        sets = check_memory(components.confidence, components.confidence.begin(pools))
+        refresh = check_memory(components.refresh, components.refresh.learn({}, sets["counts"]))
+        rewards = check_memory(components.estimator, components.estimator.begin(pools))
+        plan = check_plan(
+            components.step, pools, components.step.begin(pools, self._sets(pools, refresh, sets["counts"], 0))
+        )
+        return {
+            **_named(sets=sets, refresh=refresh, rewards=rewards, looks=components.probes.begin(pools)),
+            **_planned(plan),
+        }
 
     @property
     def anywhere(self) -> bool:
         """Whether all parts take episodes of any start, budget and horizon."""
-        return all(part.anywhere for part in self.parts)
+        return all(part.anywhere for part in self.components)
 
     def decide_in(self, state: State, view: View) -> EpisodePlan:
         """Plan again for this situation, with what is known: the sets are those of the task, however short the episode."""
@@ -128,38 +143,38 @@ class MirrorDescent(Learner):
 
     def _plan(self, state: State, pools: Pools) -> Stepped:
         """Return the plan in force: as it is kept, or made anew."""
-        if self._parts.step.stored:
+        if self._components.step.stored:
             return Stepped(state.arrays["mass"], int(state.arrays["iterations"]))
         known = (state.of("refresh"), state.arrays["sets.counts"], state.episode)
-        plan = self._parts.step.last(state.of("step"), pools, partial(self._sets, pools, *known))
-        return replace(check_plan(self._parts.step, pools, plan), iterations=int(state.arrays["iterations"]))
+        plan = self._components.step.last(state.of("step"), pools, partial(self._sets, pools, *known))
+        return replace(check_plan(self._components.step, pools, plan), iterations=int(state.arrays["iterations"]))
 
     def _again(self, state: State, pools: Pools, sets: TransitionSets) -> Stepped:
-        return check_plan(self._parts.step, pools, self._parts.step.again(state.of("step"), pools, sets))
+        return check_plan(self._components.step, pools, self._components.step.again(state.of("step"), pools, sets))
 
     def _executed(self, state: State, pools: Pools, plan: Stepped) -> EpisodePlan:
         """Return the policy of a plan, its looks included."""
         policy, rest = self._policy(pools, plan), (plan.mass, pools.block_of, plan.iterations, plan.visits)
         del plan  # its shares are in the policy, and may be large
-        prices, luck = self._parts.step.prices(state.of("step")), (state.seed, state.episode)
-        return EpisodePlan(self._parts.looks.added(state.of("looks"), policy, pools, prices, luck), *rest)
+        prices, luck = self._components.step.prices(state.of("step")), (state.seed, state.episode)
+        return EpisodePlan(self._components.probes.added(state.of("looks"), policy, pools, prices, luck), *rest)
 
     def _policy(self, pools: Pools, plan: Stepped) -> Policy:
-        execute = self._parts.execute.drawing() if plan.drawn else self._parts.execute
+        execute = self._components.rounding.drawing() if plan.drawn else self._components.rounding
         return execute.policy(pools, plan.shares)
 
     def update(self, state: State, feedback: Feedback) -> Changes:
         """Learn what may be, learn what was paid, and plan again."""
-        parts, pools = self._parts, Pools.of(state.view)
+        components, pools = self._components, Pools.of(state.view)
         observed = pools.observe(feedback)
-        sets = check_memory(parts.sets, parts.sets.learn(state.of("sets"), observed))
+        sets = check_memory(components.confidence, components.confidence.learn(state.of("sets"), observed))
         episode, counts = self._episode(state, feedback, observed, sets["counts"]), sets["counts"]
-        refresh = check_memory(parts.refresh, parts.refresh.learn(state.of("refresh"), counts))
-        learned = check_estimate(parts.rewards, episode, parts.rewards.learn(state.of("rewards"), episode))
-        estimate = _with_zeros(pools, learned) if parts.rewards.knows_zeros else learned
+        refresh = check_memory(components.refresh, components.refresh.learn(state.of("refresh"), counts))
+        learned = check_estimate(components.estimator, episode, components.estimator.learn(state.of("rewards"), episode))
+        estimate = _with_zeros(pools, learned) if components.estimator.knows_zeros else learned
         new = self._sets(pools, refresh, counts, state.episode + 1)
-        plan = check_plan(parts.step, pools, parts.step.move(state.of("step"), episode, new, estimate))
-        looks = parts.looks.learn(state.of("looks"), episode, estimate)
+        plan = check_plan(components.step, pools, components.step.move(state.of("step"), episode, new, estimate))
+        looks = components.probes.learn(state.of("looks"), episode, estimate)
         known = {"estimate": estimate.gain} if estimate.gain.ndim == 3 else {}
         named = _named(sets=sets, refresh=refresh, rewards=estimate.memory, looks=looks)
         kept = {**named, **known, **_planned(plan)}
@@ -169,10 +184,10 @@ class MirrorDescent(Learner):
         self, pools: Pools, refresh: Memory, counts: IntArray, episode: int, blocks: IntArray | None = None
     ) -> TransitionSets:
         """Return the sets of every block; blocks: their groups, where they are others than those of the pools."""
-        parts = self._parts
-        basis = check_basis(parts.refresh, parts.refresh.basis(refresh, counts), counts)
-        sets = parts.sets.around(pools, basis, parts.refresh.until(pools, episode))
-        return check_sets(parts.sets, pools, sets).take(pools.group if blocks is None else blocks)
+        components = self._components
+        basis = check_basis(components.refresh, components.refresh.basis(refresh, counts), counts)
+        sets = components.confidence.around(pools, basis, components.refresh.until(pools, episode))
+        return check_sets(components.confidence, pools, sets).take(pools.group if blocks is None else blocks)
 
     def _episode(self, state: State, feedback: Feedback, observed: Observed, counts: IntArray) -> Episode:
         pools, refresh, before = Pools.of(state.view), state.of("refresh"), state.arrays["sets.counts"]
@@ -184,13 +199,15 @@ class MirrorDescent(Learner):
             observed,
             before,
             counts,
-            self._parts.refresh.basis(refresh, before),
+            self._components.refresh.basis(refresh, before),
             lambda: self._sets(pools, refresh, before, state.episode),
             lambda: self._executed_mass(state, pools),
         )
 
     def _executed_mass(self, state: State, pools: Pools) -> tuple[Policy, FloatArray]:
         """Return what was executed, and its occupancy: that of the plan, or under the empirical kernels."""
+        from rmab.learning.visits import own_occupancy  # noqa: PLC0415  (few components ask)
+
         plan = self._plan(state, pools)
         counts = state.arrays["sets.counts"]
         mass = own_occupancy(pools, plan.shares, counts) if plan.mass is None else plan.mass

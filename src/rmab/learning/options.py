@@ -1,7 +1,7 @@
-"""Options of learners and parts: typed fields with their limits, checked when an object is made.
+"""Options of learners and components: typed fields with their limits, checked when an object is built.
 
     @configured
-    class Mine(Rewards):
+    class Mine(RewardEstimator):
         memory: int = option(default=10, ge=1, help="episodes that count")
 
 `Mine(memory=0)` is refused with one line; `help(Mine)` lists the options; the command line and study files know them, too.
@@ -9,14 +9,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from functools import cache, partial
+import json
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields, is_dataclass
+from functools import cache
+from hashlib import sha256
 from inspect import cleandoc
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform, get_type_hints
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field as Checked, ValidationError, create_model
+import numpy as np
 
+from rmab.common.options import checked, schema
+from rmab.common.registry import Registry
 from rmab.errors import ModelError
 
 Preset = Literal["theory", "tuned"]
@@ -33,15 +37,14 @@ def option(
     ge: float | None = None,
     lt: float | None = None,
     le: float | None = None,
-    names: Iterable[str] = (),
+    registry: Registry[Any] | None = None,
 ) -> Value:
     """Declare an option: its default, one line on what it is, and the limits of its values.
 
-    names: of parts; the option is one of them, or the user's own, `module:Class`.
+    registry: of components; the option takes one of them by name, with its options, or a custom one, `module:Class`.
     """
-    limits = {key: value for key, value in {"gt": gt, "ge": ge, "lt": lt, "le": le}.items() if value is not None}
-    listed = {"json_schema_extra": {"names": [*names, "module:Class"]}} if names else {}
-    return field(default=default, metadata={"description": help, **limits, **listed})
+    facts = {"description": help, "gt": gt, "ge": ge, "lt": lt, "le": le, "registry": registry}
+    return field(default=default, metadata={key: value for key, value in facts.items() if value is not None})
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
@@ -57,16 +60,16 @@ def configured(cls: Class) -> Class:
 
 def _described(one: Any) -> str:
     """Return an entry of the section Parameters."""
-    kind, said = getattr(one.type, "__name__", str(one.type)), one.metadata["description"]
+    kind, about = getattr(one.type, "__name__", str(one.type)), one.metadata["description"]
     signs = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
     limits = ", ".join(f"{word} {one.metadata[key]:g}" for key, word in signs.items() if key in one.metadata)
     return (
-        f"{one.name} : {kind}, default {one.default!r}\n    {said[0].upper()}{said[1:]}{f' ({limits})' if limits else ''}."
+        f"{one.name} : {kind}, default {one.default!r}\n    {about[0].upper()}{about[1:]}{f' ({limits})' if limits else ''}."
     )
 
 
 class Configured:
-    """Base of learners and parts: options that are checked, and one line that says what they are.
+    """Base of learners and components: options that are checked, and one line that says what they are.
 
     TUNED  what the preset `tuned` sets options to that were left open (None); the preset `theory` means 1.
     """
@@ -83,19 +86,15 @@ class Configured:
     def __post_init__(self) -> None:
         """Check the options against their types and limits."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
-        try:
-            checked = schema(type(self)).model_validate(given)
-        except ValidationError as error:
-            raise ModelError(f"{type(self).__name__}: {in_line(faults(type(self), error))}") from error
-        for name in given:
-            object.__setattr__(self, name, getattr(checked, name))
+        for name, value in checked(type(self).__name__, schema(type(self)), given).items():
+            object.__setattr__(self, name, value)
 
     @property
     def options(self) -> dict[str, Any]:
-        """The declared options by name, and what else an object was given as public attributes of its own."""
+        """The declared options by name, and other public attributes that an object was given."""
         declared: list[str] = [one.name for one in fields(self)] if is_dataclass(self) else []
-        own = [name for name in vars(self) if not name.startswith("_") and not hasattr(type(self), name)]
-        return {name: getattr(self, name) for name in dict.fromkeys((*declared, *own))}
+        other = [name for name in vars(self) if not name.startswith("_") and not hasattr(type(self), name)]
+        return {name: getattr(self, name) for name in dict.fromkeys((*declared, *other))}
 
     def chosen(self, name: str) -> float:
         """Return a parameter in units of its theory: as it was set, or by the preset."""
@@ -109,11 +108,6 @@ class Configured:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
 
 
-def schema(cls: type) -> type[BaseModel]:
-    """Return the options of a class as a model that checks them, and that has a JSON schema."""
-    return _schema(cls)
-
-
 @cache
 def _unmarked(cls: Any) -> str:
     """Return the first option that no `configured` has seen; empty where there is none."""
@@ -121,38 +115,22 @@ def _unmarked(cls: Any) -> str:
     return next(declared, "")
 
 
-@cache
-def _schema(cls: Any) -> type[BaseModel]:
-    hints = get_type_hints(cls)
-    known: dict[str, Any] = {}
-    for one in fields(cls) if is_dataclass(cls) else ():
-        default = {} if one.default is MISSING else {"default": one.default}
-        names = one.metadata.get("json_schema_extra", {}).get("names")
-        hint = hints[one.name] if names is None else Annotated[str, AfterValidator(partial(_known, names))]
-        known[one.name] = (hint, Checked(**default, **one.metadata))
-    config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
-    return create_model(cls.__name__, __config__=config, **known)
+def ours(thing: Configured) -> bool:
+    """Return whether it and its components are of this library, so that none can change once it is built."""
+    components = (one for one in vars(thing).values() if isinstance(one, Configured))
+    return type(thing).__module__.startswith("rmab.") and all(map(ours, components))
 
 
-def _known(names: list[str], value: str) -> str:
-    if value not in names and ":" not in value:
-        raise ValueError(f"Input should be one of {', '.join(names[:-1])}, or {names[-1]} of your own")
-    return value
+def described(value: object) -> str:
+    """Return a text for an option that is no plain value: the same in every process, another for another value."""
+    if isinstance(value, Configured):
+        own = ", ".join(f"{key}={json.dumps(one, default=described)}" for key, one in value.options.items())
+        return f"{named(type(value))}({own})"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.str}{value.shape} {sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]}"
+    return named(value) if isinstance(value, type) else f"{named(type(value))} {value!r}".partition(" at 0x")[0]
 
 
-def faults(cls: type, error: ValidationError) -> list[tuple[str, str]]:
-    """Return the options of a class that are wrong, and what is wrong with each of them."""
-    unknown = f"there is no such option, but {', '.join(schema(cls).model_fields) or 'none'}"
-    said = {"extra_forbidden": unknown}
-    return [
-        (
-            ".".join(map(str, one["loc"])),
-            f"{said.get(one['type'], one['msg'].removeprefix('Value error, '))} (got {one['input']!r:.60})",
-        )
-        for one in error.errors()
-    ]
-
-
-def in_line(wrong: list[tuple[str, str]]) -> str:
-    """Return all faults in one line."""
-    return "; ".join(f"{option}: {message}" if option else message for option, message in wrong)
+def named(cls: type) -> str:
+    """Return the name of a class, with its module where it is not of this library."""
+    return cls.__qualname__ if cls.__module__.startswith("rmab.") else f"{cls.__module__}.{cls.__qualname__}"

@@ -3,79 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
-
-from rmab.common.checks import expect
-from rmab.common.own import made_by
+from rmab.common.registry import Entry, Problems, Registry
 from rmab.errors import ModelError
-from rmab.learning.algorithms.colored_ucrl2 import ColoredUcrl2
-from rmab.learning.algorithms.dilated_po import DilatedPo
-from rmab.learning.algorithms.oracle import Chance, Oracle
-from rmab.learning.algorithms.pdgd_ops import PdgdOps
-from rmab.learning.algorithms.planned import PlannedLagrangian, PlannedMyopic, PlannedWhittle, RoundRobin
-from rmab.learning.algorithms.q_whittle import QWhittle
-from rmab.learning.algorithms.r2mab_ucb import R2mabUcb
-from rmab.learning.algorithms.restless_ucb import RestlessUcb
-from rmab.learning.algorithms.rmab_ucrl import RmabUcrl
-from rmab.learning.algorithms.shifted_uc_o_reps import ShiftedUcOReps
-from rmab.learning.algorithms.thompson import Thompson
-from rmab.learning.algorithms.uc_o_reps import UcOReps
-from rmab.learning.algorithms.uc_whittle import UcWhittle
-from rmab.learning.algorithms.ucmd import NamedUcmd, Ucmd
-from rmab.learning.algorithms.ucmd_armab import UcmdArmab
-from rmab.learning.algorithms.ucpd import Ucpd
-from rmab.learning.algorithms.uob_reps import UobReps
-from rmab.learning.base import Learner
-from rmab.learning.options import faults, in_line, schema
+
+if TYPE_CHECKING:
+    from rmab.learning.base import Learner
+
+XIONG = "Xiong & Li, ICML 2024"
+GERMANO = "Germano, Stradi, Genalti, Castiglioni, Marchesi & Gatti, 2023"
+ALL = "knows the kernels and the rewards of all episodes"
 
 
-class Entry(NamedTuple):
-    """A learner's class, one line on what it is, and its options by name, where they are not the class's own."""
+@dataclass(frozen=True)
+class LearnerEntry(Entry):
+    """A learner; feedback: what it is made for; privileged: what it knows that no real programme does."""
 
-    cls: type[Learner]
-    summary: str
-    named: type[NamedUcmd] | None = None
-
-    def made(self, options: dict[str, object]) -> Learner:
-        """Make the learner."""
-        return self.cls(**options) if self.named is None else self.named(**options).make()  # type: ignore[arg-type]
+    feedback: str = "bandit"
+    privileged: str = ""
 
 
-LEARNERS: dict[str, Entry] = {
-    "ucmd": Entry(
-        Ucmd, "recommended: forecasts of the rewards, estimated kernels, a step in the prices, nothing to tune", NamedUcmd
-    ),
-    "ucmd-armab": Entry(UcmdArmab, "the paper's Algorithm 2 to the letter (Xiong & Li, ICML 2024)"),
-    "rmab-ucrl": Entry(
-        RmabUcrl, "its rival: mean rewards, optimistic kernels, extended LP (Xiong, Wang & Li, NeurIPS 2022)"
-    ),
-    "restless-ucb": Entry(RestlessUcb, "explore, one optimistic instance, commit (Wang, Huang & Lui, NeurIPS 2020)"),
-    "r2mab-ucb": Entry(R2mabUcb, "extended LP over the steps of an episode (Xiong, Li & Singh, AAAI 2022)"),
-    "colored-ucrl2": Entry(
-        ColoredUcrl2, "UCRL2 on the joint process, small tasks only (Ortner, Ryabko, Auer & Munos, 2012)"
-    ),
-    "uc-whittle": Entry(UcWhittle, "Whittle indices of optimistic kernels (Wang, Xu, Taneja & Tambe, AAAI 2023)"),
-    "thompson": Entry(Thompson, "the fluid LP of kernels drawn from the posterior (Jung & Tewari, NeurIPS 2019)"),
-    "q-whittle": Entry(QWhittle, "Whittle indices by Q-learning on two time scales (Avrachenkov & Borkar, 2022)"),
-    "uc-o-reps": Entry(UcOReps, "mirror descent on all losses: full information (Rosenberg & Mansour, ICML 2019)"),
-    "shifted-uc-o-reps": Entry(
-        ShiftedUcOReps, "its bandit version, with kernels mixed with chance (Rosenberg & Mansour, NeurIPS 2019)"
-    ),
-    "uob-reps": Entry(UobReps, "losses over upper occupancy bounds, mirror descent (Jin et al., ICML 2020)"),
-    "dilated-po": Entry(DilatedPo, "policy optimisation with dilated bonuses (Luo, Wei & Lee, NeurIPS 2021)"),
-    "ucpd": Entry(Ucpd, "the budget on average, by queues: full information (Qiu et al., NeurIPS 2020)"),
-    "pdgd-ops": Entry(PdgdOps, "the budget on average, by prices: full information (Germano et al. 2023)"),
-    "random": Entry(Chance, "a random set of arms at every step"),
-    "round-robin": Entry(RoundRobin, "all arms in turn, B at every step"),
-    "myopic": Entry(
-        PlannedMyopic, "what activating pays now and next, of the true kernels and the summed rewards: privileged"
-    ),
-    "whittle": Entry(PlannedWhittle, "Whittle indices of every step, of the same: privileged"),
-    "lagrangian": Entry(PlannedLagrangian, "what activating is worth at the fluid plan's prices, of the same: privileged"),
-    "oracle": Entry(Oracle, "fixed index policy of the true kernels and the summed rewards: privileged"),
-}
+def _entry(name: str, summary: str, paper: str = "", target: str = "", **facts: str) -> LearnerEntry:
+    """Return an entry; the target of `uc-whittle` is `uc_whittle:UcWhittle` by default."""
+    usual = f"{name.replace('-', '_')}:{''.join(word.capitalize() for word in name.split('-'))}"
+    return LearnerEntry(name, f"rmab.learning.algorithms.{target or usual}", summary, paper, **facts)
+
+
+LEARNERS = Registry(
+    "learner",
+    [
+        _entry("ucmd", "recommended: forecasts, estimated kernels, a step in the prices, nothing to tune", XIONG),
+        _entry("ucmd-armab", "the paper's Algorithm 2 to the letter", XIONG),
+        _entry("rmab-ucrl", "its rival: mean rewards, optimistic kernels, extended LP", "Xiong, Wang & Li, NeurIPS 2022"),
+        _entry("restless-ucb", "explore, one optimistic instance, commit", "Wang, Huang & Lui, NeurIPS 2020"),
+        _entry("r2mab-ucb", "extended LP over the steps of an episode", "Xiong, Li & Singh, AAAI 2022"),
+        _entry("colored-ucrl2", "UCRL2 on the joint process, small tasks only", "Ortner, Ryabko, Auer & Munos, ALT 2012"),
+        _entry("uc-whittle", "Whittle indices of optimistic kernels", "Wang, Xu, Taneja & Tambe, AAAI 2023"),
+        _entry("thompson", "the fluid LP of kernels drawn from the posterior", "Jung & Tewari, NeurIPS 2019"),
+        _entry("q-whittle", "Whittle indices by Q-learning on two time scales", "Avrachenkov & Borkar, Automatica 2022"),
+        _entry("uc-o-reps", "mirror descent on all losses", "Rosenberg & Mansour, ICML 2019", feedback="full"),
+        _entry("shifted-uc-o-reps", "its bandit version, with shifted kernels", "Rosenberg & Mansour, NeurIPS 2019"),
+        _entry("uob-reps", "losses over upper occupancy bounds, mirror descent", "Jin, Jin, Luo, Sra & Yu, ICML 2020"),
+        _entry("dilated-po", "policy optimisation with dilated bonuses", "Luo, Wei & Lee, NeurIPS 2021"),
+        _entry("ucpd", "the budget on average, by queues", "Qiu, Wei, Yang, Ye & Wang, NeurIPS 2020", feedback="full"),
+        _entry("pdgd-ops", "the budget on average, by prices", GERMANO, feedback="full"),
+        _entry("random", "a random set of arms at every step", target="oracle:Chance"),
+        _entry("round-robin", "all arms in turn, B at every step", target="planned:RoundRobin"),
+        _entry("myopic", "what activating pays now and next", target="planned:MyopicLearner", privileged=ALL),
+        _entry("whittle", "Whittle indices of every step", target="planned:WhittleLearner", privileged=ALL),
+        _entry("lagrangian", "gain at the fluid plan's prices", target="planned:LagrangianLearner", privileged=ALL),
+        _entry("planner", "any planner of `rmab planners`", target="planned:PlannerLearner", privileged=ALL),
+        _entry("oracle", "fixed index policy of the fluid plan", privileged=ALL),
+    ],
+    listed_by="rmab learners",
+    returns="rmab.learning.base:Learner",
+)
 
 
 def list_learners() -> dict[str, str]:
@@ -92,44 +76,22 @@ def list_learners() -> dict[str, str]:
     >>> rmab.list_learners()["random"]
     'a random set of arms at every step'
     """
-    return {name: entry.summary for name, entry in LEARNERS.items()}
-
-
-def learner_options(name: str) -> type[BaseModel]:
-    """Return the options of a learner as a pydantic model: their types, limits, defaults and descriptions."""
-    entry = _entry(name)
-    return schema(entry.named or entry.cls)
-
-
-def option_faults(name: str, options: dict[str, object]) -> list[tuple[str, str]]:
-    """Return the options of a learner by name that are wrong, and what is wrong with each; an empty name for all of them."""
-    entry = _entry(name)
-    try:
-        learner_options(name).model_validate(options)
-        entry.made(options)
-    except ValidationError as error:
-        return faults(entry.named or entry.cls, error)
-    except ModelError as error:
-        return [("", str(error))]
-    return []
-
-
-def own_parts(name: str, options: Mapping[str, object]) -> set[str]:
-    """Return the options of a learner by name that are parts of the user's own, `module:Class`."""
-    known = learner_options(name).model_fields if name in LEARNERS else {}
-    given = {str(options[key]) for key, one in known.items() if one.json_schema_extra and key in options}
-    return {one for one in given if ":" in one}
+    return LEARNERS.summaries()
 
 
 def make_learner(name: str, **options: object) -> Learner:
-    """Make a learner by name.
+    """Build a learner by name.
 
     Parameters
     ----------
     name : str
-        One of `rmab.list_learners()`, or `module:maker` for your own: a Learner class, or a function that returns a learner.
+        One of `rmab.list_learners()`; or `module:maker` for a custom one: a Learner class, or a function that returns a
+        learner.
     **options
-        As `rmab learners NAME` lists them; for your own, whatever the maker takes.
+        As `rmab learners NAME` lists them. A component is an object, a name, or a dictionary with its name and options:
+        ``estimator={"name": "mine:Fade", "speed": 0.5}``. Without a name, options of the default component are changed. An
+        option that just one of the components has may be given by itself: ``doubt=2`` stands for
+        ``estimator={"doubt": 2}``.
 
     Returns
     -------
@@ -138,24 +100,74 @@ def make_learner(name: str, **options: object) -> Learner:
     Raises
     ------
     ModelError
-        Where there is no such learner, or with all that is wrong with the options.
+        If there is no such learner, or with everything that is wrong with the options.
 
     Examples
     --------
     >>> import rmab
     >>> rmab.make_learner("ucmd-armab", epsilon=0.1)
     UcmdArmab(epsilon=0.1, scale=1.0, rule='fill', rounding='top', zeros='estimated')
+    >>> rmab.make_learner("ucmd", estimator="fading", rounding={"rule": "at-most"}).estimator
+    Fading()
     """
-    expect(name, str, "the name of a learner")
-    if ":" in name:
-        made: Learner = made_by("learner", name, Learner, **options)
-        return made
-    if wrong := option_faults(name, options):
-        raise ModelError(f"learner {name}: {in_line(wrong)}")
-    return _entry(name).made(options)
+    if not isinstance(name, str):
+        raise ModelError(f"the name of a learner must be text, got {type(name).__name__}")
+    taken = LEARNERS.checked(name, full_options(name, options))
+    try:
+        learner: Learner = LEARNERS.call(name, **taken)
+    except ModelError as error:
+        raise error if ":" in name else ModelError(f"learner {name}: {error}") from error
+    return learner
 
 
-def _entry(name: str) -> Entry:
-    if name not in LEARNERS:
-        raise ModelError(f"unknown learner {name!r}; there are {', '.join(LEARNERS)}")
-    return LEARNERS[name]
+def option_problems(name: str, options: Mapping[str, object]) -> Problems:
+    """Return the options of a learner that are wrong, and what is wrong with each; an empty name for all of them."""
+    try:
+        found = LEARNERS.problems(name, full_options(name, options))
+        if not found:
+            make_learner(name, **options)
+    except ModelError as error:
+        return [("", str(error))]
+    return found
+
+
+def full_options(name: str, options: Mapping[str, object]) -> dict[str, object]:
+    """Return the options, each with its component: `doubt` becomes an option of the estimator, which alone has it."""
+    taken, known = dict(options), LEARNERS.schema(name).model_fields
+    kinds = component_options(LEARNERS.load(name))
+    for option in options.keys() - known.keys() if kinds else ():
+        owners = [kind for kind, registry in kinds.items() if option in _options_of(registry, taken.get(kind), known[kind])]
+        if len(owners) > 1:
+            places = " or ".join(f"{kind}.{option}" for kind in owners)
+            raise ModelError(f"learner {name}: {option}: several components have it; write {places}")
+        for kind in owners:
+            given = taken.get(kind, {})
+            table = {"name": given} if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else None
+            if table is not None:
+                taken[kind] = {**table, option: taken.pop(option)}
+    return taken
+
+
+def component_options(cls: Any) -> dict[str, Registry[Entry]]:
+    """Return the options of a class that are components, with what may be chosen."""
+    known = fields(cls) if is_dataclass(cls) else ()
+    return {one.name: one.metadata["registry"] for one in known if "registry" in one.metadata}
+
+
+def component_names(name: str, options: Mapping[str, object]) -> set[str]:
+    """Return the names of the components, and of the planner, in the options of a learner, as they were given."""
+    kinds = {"planner", *component_options(LEARNERS.load(name))} if name in LEARNERS else set()
+    given = [options[kind] for kind in kinds & options.keys()]
+    names = [one.get("name") if isinstance(one, Mapping) else one for one in given]
+    return {one for one in names if isinstance(one, str)}
+
+
+def _options_of(registry: Registry[Entry], given: Any, field: Any) -> set[str]:
+    """Return the options of a component: the one that was given, or the default."""
+    from rmab.common.options import schema
+
+    name = given.get("name") if isinstance(given, Mapping) else given
+    try:
+        return set((schema(type(field.default)) if name is None else registry.schema(name)).model_fields)
+    except (ModelError, TypeError):  # no such component: reported where it is built
+        return set()

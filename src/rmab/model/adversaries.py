@@ -13,11 +13,9 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.common.checks import as_integer, check_rng, expect
 from rmab.common.memory import check_memory
-from rmab.common.own import is_own, made_by
 from rmab.errors import ModelError
 from rmab.model.adversary import Adversary, first_of
-from rmab.model.answering import Adaptive, Answering, PlanAware
-from rmab.model.factors import SCRIPTS
+from rmab.model.registry import ADVERSARIES
 from rmab.model.rewards import RewardModel
 
 
@@ -48,20 +46,14 @@ class Scripted(Adversary):
         return self.model.combined(self.model.by_unit(self.factors[t]))
 
 
-ANSWERS: dict[str, type[Answering]] = {"adaptive": Adaptive, "plan-aware": PlanAware}
-ADVERSARIES = (*SCRIPTS, *ANSWERS)
-STRONGER = frozenset(name for name, kind in ANSWERS.items() if kind.foresees)  # than the paper's: they see the plan
-
-
 def make_adversary(name: str, model: RewardModel, episodes: int, rng: np.random.Generator) -> Adversary:
     """Make an adversary by name.
 
     Parameters
     ----------
     name : str
-        `ramp`, `noisy`, `iid`, `switching`, `drifting`, `alternating`, `mixed`, `late`, `lock`, `adaptive` or `plan-aware`
-        (docs/cli.md has their formulas); or `module:maker` of your own, which is called with (model, episodes, rng)
-        and returns an Adversary.
+        One of `rmab.list_adversaries()` (docs/cli.md has their formulas); or `module:maker` for a custom one, which is
+        called with (model, episodes, rng) and returns an Adversary.
     model : RewardModel
         What is at stake.
     episodes : int
@@ -76,7 +68,7 @@ def make_adversary(name: str, model: RewardModel, episodes: int, rng: np.random.
     Raises
     ------
     ModelError
-        If there is no such adversary, or your own cannot be made.
+        If there is no such adversary, or a custom one cannot be built.
 
     Examples
     --------
@@ -92,18 +84,15 @@ def make_adversary(name: str, model: RewardModel, episodes: int, rng: np.random.
     expect(name, str, "the name of an adversary")
     expect(model, RewardModel, "model")
     check_rng(rng)
+    if ":" in name:
+        custom: Adversary = ADVERSARIES.call(name, model, number, rng)
+        if custom.episodes != number:
+            raise ModelError(f"adversary {name}: has {custom.episodes} episodes, the task has {number}")
+        return custom
     declared = (number, model.low, model.high, model.passive_zero)
-    if is_own(name):
-        made: Adversary = made_by("adversary", name, Adversary, model, number, rng)
-        if made.episodes != number:
-            raise ModelError(f"adversary {name}: is made for {made.episodes} episodes, the task has {number}")
-        return made
-    if name in ANSWERS:
-        return ANSWERS[name](*declared, model)
-    if name not in SCRIPTS:
-        known = ", ".join(ADVERSARIES)
-        raise ModelError(
-            f"unknown adversary {name!r}; there are {known}, and module:maker or Task.from_rewards for your own"
-        )
+    implementation = ADVERSARIES.load(name)
+    if isinstance(implementation, type):  # it answers to what is played
+        answering: Adversary = implementation(*declared, model)
+        return answering
     check_memory(f"adversary {name} of {number} episodes", 16.0 * number * model.shape[0] * model.shape[1])
-    return Scripted(*declared, model, frozen(SCRIPTS[name](number, model.shape, rng)))
+    return Scripted(*declared, model, frozen(implementation(number, model.shape, rng)))

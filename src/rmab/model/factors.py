@@ -1,7 +1,5 @@
 """Scripts of adversaries: factors (T, K, U) of a reward model's parts and units, fixed before the first episode."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray
@@ -74,17 +72,3 @@ def lock(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> Flo
 def _half(shape: tuple[int, int], rng: np.random.Generator) -> BoolArray:
     """(J, U) a random half of the units, rounded down, for each part."""
     return np.asarray(rng.random(shape).argsort(axis=1).argsort(axis=1) < shape[1] // 2)
-
-
-Script = Callable[[int, tuple[int, int], np.random.Generator], FloatArray]
-SCRIPTS: dict[str, Script] = {
-    "ramp": ramp,
-    "noisy": noisy,
-    "iid": iid,
-    "switching": switching,
-    "drifting": drifting,
-    "alternating": alternating,
-    "mixed": mixed,
-    "late": late,
-    "lock": lock,
-}

@@ -12,7 +12,7 @@ from rmab.common.arrays import FloatArray, IntArray, ReadOnly
 from rmab.common.forks import cached_property
 from rmab.learning.state import State
 from rmab.runs.comparators import Comparator, Comparators
-from rmab.tasks import Task
+from rmab.tasks.definition import Task
 
 ROUNDING = 1e-9  # of what was earned: chance that loses less loses nothing
 

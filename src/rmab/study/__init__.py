@@ -34,4 +34,4 @@ __all__ = [
     "run_study",
 ]
 
-BUILTIN: dict[str, Study] = {name: Study.model_validate(builtin_table(name)) for name in builtin_names()}
+BUILTIN: dict[str, Study] = {name: Study(**builtin_table(name)) for name in builtin_names()}

@@ -6,21 +6,23 @@ their learner and, round by round, their task. Both keep nothing of a run to the
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from rmab.common.files import SUFFIXES
-from rmab.common.own import own_modules, source_digest
+from rmab.common.options import json_schema
+from rmab.common.references import Reference, source_digest
 from rmab.errors import FileError, ModelError
 from rmab.learning.base import Learner
-from rmab.learning.registry import LEARNERS, make_learner, option_faults, own_parts
+from rmab.learning.registry import LEARNERS, component_names, make_learner, option_problems
 from rmab.runs.running import feedback_of
-from rmab.study.entries import Given, LearnerSpec, TaskSpec
-from rmab.tasks import FAMILIES, Task, declared_options, make_task
+from rmab.study.entries import LearnerSpec, TaskSpec
+from rmab.tasks.definition import Task
+from rmab.tasks.making import make_task
+from rmab.tasks.registry import TASKS
 
-Fault = tuple[tuple[str, ...], str]  # where in the table, and what
+Problem = tuple[tuple[str, ...], str]  # where in the table, and what
 _FINE: set[tuple[str, ...]] = set()  # entries of which this process knows that they can be built
 
 
@@ -43,18 +45,23 @@ def learner_of(spec: LearnerSpec) -> Learner:
 
 
 def modules_of(spec: TaskSpec | LearnerSpec) -> list[str]:
-    """Return the modules of one's own that an entry needs: of its maker, of its adversary, of parts of a learner."""
-    parts = own_parts(spec.name, spec.options) if isinstance(spec, LearnerSpec) else set()
-    return sorted(set().union(*map(own_modules, (spec.name, *parts))))
+    """Return the custom modules that an entry needs: of its maker, of its adversary, of components of a learner."""
+    names = {spec.name} | (component_names(spec.name, spec.options) if isinstance(spec, LearnerSpec) else set())
+    return sorted(set().union(*(Reference.parse(name).modules for name in names)))
 
 
 def files_of(spec: TaskSpec | LearnerSpec) -> list[Path]:
     """Return the files that options of a task name, such as a tariff."""
-    family = spec.name.partition("@")[0]
-    if not isinstance(spec, TaskSpec) or family not in FAMILIES:
+    name = Reference.parse(spec.name).name
+    if not isinstance(spec, TaskSpec) or name not in TASKS or not spec.options:
         return []
-    named = {name for name, one in declared_options(family).items() if one.kind.file}
-    return [Path(value) for name, value in sorted(spec.options.items()) if name in named and isinstance(value, str)]
+    return [Path(value) for key in _file_options(name) if isinstance(value := spec.options.get(key), str)]
+
+
+@cache
+def _file_options(name: str) -> list[str]:
+    options = json_schema(TASKS.schema(name)).get("properties", {})
+    return sorted(key for key, one in options.items() if one.get("file"))
 
 
 def source_of(spec: TaskSpec | LearnerSpec, *, on_disk: bool = False) -> str | None:
@@ -75,12 +82,12 @@ def _learner(name: str, options: str, source: str | None) -> Learner:  # noqa: A
     return make_learner(name, **json.loads(options))
 
 
-def _text(options: Mapping[str, Given]) -> str:
+def _text(options: Mapping[str, Any]) -> str:
     return json.dumps(options, sort_keys=True)
 
 
 def _is_file(spec: TaskSpec) -> bool:
-    return Path(spec.name).suffix in SUFFIXES
+    return Reference.parse(spec.name).is_file
 
 
 def _key(spec: TaskSpec | LearnerSpec) -> tuple[str, ...]:
@@ -88,26 +95,30 @@ def _key(spec: TaskSpec | LearnerSpec) -> tuple[str, ...]:
     return type(spec).__name__, spec.name, _text(spec.options), str(asked), str(source_of(spec))
 
 
-def task_faults(spec: TaskSpec) -> Iterator[Fault]:
+def task_problems(spec: TaskSpec) -> Iterator[Problem]:
     """Yield what keeps the task from being made."""
-    if not _is_file(spec) and _key(spec) in _FINE:
+    reference = Reference.parse(spec.name)
+    if not reference.is_file and _key(spec) in _FINE:
+        return
+    if reference.name in TASKS and (wrong := TASKS.problems(reference.name, spec.options)):
+        yield from ((("options", option), message) for option, message in wrong)
         return
     try:
         task_of(spec, 0)
     except (ModelError, FileError, TypeError) as error:
-        of_file = isinstance(error, FileError) and not files_of(spec)
-        of_name = of_file or own_modules(spec.name) or str(error).startswith("unknown task")
+        of_file = isinstance(error, FileError) and not (reference.name in TASKS and files_of(spec))
+        of_name = of_file or reference.modules or reference.name not in TASKS
         yield (("name",) if of_name else ("options",) if spec.options else ()), str(error)
         return
     _FINE.add(_key(spec))
 
 
-def learner_faults(spec: LearnerSpec) -> Iterator[Fault]:
+def learner_problems(spec: LearnerSpec) -> Iterator[Problem]:
     """Yield all that keeps the learner from being made, option by option."""
     if _key(spec) in _FINE:
         return
     if spec.name in LEARNERS:
-        wrong = option_faults(spec.name, dict(spec.options))
+        wrong = option_problems(spec.name, dict(spec.options))
         for option, message in wrong:
             yield ("options", option) if option else ("options",), message
         if wrong:

@@ -20,11 +20,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rmab.common.checks import expect
-from rmab.common.files import SUFFIXES
 from rmab.common.memory import check_memory
+from rmab.common.options import path_of
 from rmab.common.parsing import parsed_json, parsed_toml
+from rmab.common.references import Reference
 from rmab.errors import FileError, ModelError
-from rmab.study.build import learner_faults, task_faults
+from rmab.study.build import learner_problems, task_problems
 from rmab.study.entries import LearnerSpec, TaskSpec, Text, Value
 
 Spec = TypeVar("Spec", bound=BaseModel)
@@ -76,7 +77,7 @@ class Study(BaseModel):
 
     Parameters
     ----------
-    name : str
+    name : str, optional
         What it is called.
     title : str, optional
         One line on what it shows.
@@ -86,25 +87,42 @@ class Study(BaseModel):
         Every learner plays every task so many times, 1 or more.
     seed : int, optional
         Seed of the whole study.
-    tasks, learners : list of TaskSpec and LearnerSpec
-        At least one each; dictionaries will do.
+    tasks : list of str, Task, TaskSpec or dict
+        At least one: a name or a file, an object, or an entry with options. An object is the same in every round.
+    learners : list of str, Learner, LearnerSpec or dict
+        At least one, likewise. An object must be of a class that can be imported, and be given by its options.
+
+    Raises
+    ------
+    ModelError
+        In one line, with everything that is wrong with the entries.
 
     Examples
     --------
+    >>> from rmab.learning import Ucmd
     >>> from rmab.study import Study
+    >>> [one.label for one in Study(tasks=["cpap"], learners=["random", Ucmd(estimator="fading")], rounds=20).learners]
+    ['random', 'ucmd, estimator=fading']
     >>> study = Study(name="small", rounds=2, tasks=[{"name": "cpap"}], learners=[{"name": "ucmd"}, {"name": "random"}])
     >>> [job.id.rpartition(".")[0] for job in study.jobs()]
     ['cpap.ucmd.r00000', 'cpap.random.r00000', 'cpap.ucmd.r00001', 'cpap.random.r00001']
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    name: Text = Field(min_length=1)
+    name: Text = Field("study", min_length=1)
     title: Text = ""
     kind: Literal["learning", "asymptotic", "growth"] = "learning"
     rounds: int = Field(ge=1, le=10**7)
     seed: int = Field(0, ge=0, lt=2**53)
     tasks: list[TaskSpec] = Field(min_length=1)
     learners: list[LearnerSpec] = Field(min_length=1)
+
+    def __init__(self, **entries: Any) -> None:
+        """Check the entries; see the class."""
+        try:
+            super().__init__(**entries)
+        except ValidationError as error:
+            raise ModelError(f"study: {'; '.join(_problems(error))}") from error
 
     @model_validator(mode="after")
     def _labels_differ(self) -> "Study":
@@ -147,16 +165,17 @@ class Study(BaseModel):
 
     @classmethod
     def _checked(cls, raw: dict[str, Any], source: str) -> "Study":
+        found: list[str] = []
         try:
-            study, faults = cls.model_validate(raw), []
-        except ValidationError as error:
-            study, faults = None, _faults(error)
+            study = cls(**raw)
+        except ModelError as error:
+            found = _problems(error.__cause__) if isinstance(error.__cause__, ValidationError) else [str(error)]
         for place, task in _valid(TaskSpec, raw.get("tasks")):
-            faults += [_fault(("tasks", place, *where), message) for where, message in task_faults(task)]
+            found += [_problem(("tasks", place, *where), message) for where, message in task_problems(task)]
         for place, learner in _valid(LearnerSpec, raw.get("learners")):
-            faults += [_fault(("learners", place, *where), message) for where, message in learner_faults(learner)]
-        if study is None or faults:
-            raise ModelError(f"{source}: {'; '.join(faults)}")
+            found += [_problem(("learners", place, *where), message) for where, message in learner_problems(learner)]
+        if found:
+            raise ModelError(f"{source}: {'; '.join(found)}")
         return study
 
     def check(self) -> None:
@@ -165,10 +184,7 @@ class Study(BaseModel):
 
     def with_rounds(self, rounds: int) -> "Study":
         """Return the study with another number of rounds: the first ones are the same."""
-        try:
-            return type(self).model_validate({**self.model_dump(), "rounds": rounds})
-        except ValidationError as error:
-            raise ModelError(_faults(error)[0]) from error
+        return type(self)(**{**self.model_dump(), "rounds": rounds})
 
     @cached_property
     def hash(self) -> str:
@@ -237,7 +253,7 @@ def _from_here(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     def placed(one: Any) -> Any:
         name = one.get("name") if isinstance(one, dict) else None
-        file = isinstance(name, str) and Path(name).suffix in SUFFIXES
+        file = isinstance(name, str) and Reference.parse(name).is_file
         return {**one, "name": str((folder / str(name)).absolute())} if file else one
 
     return {**raw, "tasks": [placed(one) for one in raw["tasks"]]}
@@ -250,19 +266,19 @@ def _valid(kind: type[Spec], items: object) -> Iterator[tuple[int, Spec]]:
             yield place, kind.model_validate(one)
 
 
-def _faults(error: ValidationError) -> list[str]:
-    """Return one line per fault. An option that is of no kind it may be has one, not one per kind."""
+def _problems(error: ValidationError) -> list[str]:
+    """Return one line per problem. An option that is of no kind it may be has one, not one per kind."""
     found: dict[tuple[int | str, ...], str] = {}
     for one in error.errors():
         place, message = one["loc"], one["msg"].removeprefix("Value error, ")
         if "options" in place[:-2]:
-            place, message = place[:-1], "Input should be true, false, a number or text"
-        found.setdefault(place, _fault(place, message, one["input"]))
+            place, message = place[:-1], "Input should be true, false, a number, text, a list or a table"
+        found.setdefault(place, _problem(place, message, one["input"]))
     return list(found.values())
 
 
-def _fault(place: tuple[int | str, ...], message: str, given: object = None) -> str:
+def _problem(place: tuple[int | str, ...], message: str, given: object = None) -> str:
     """Return one line such as `learners[1].options.epsilon: must be below 1 (got 2)`."""
-    path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place).lstrip(".")
+    path = path_of(place)
     shown = f" (got {given!r:.40})" if isinstance(given, Value) else ""
     return f"{path}: {message}{shown}" if path else f"{message}{shown}"

@@ -13,67 +13,83 @@ evening; energy is cheap at night and dear in the evening, when the site may dra
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Required
 
 import numpy as np
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.memory import check_memory
+from rmab.common.options import ArmCount, Horizon, Numbers
 from rmab.errors import ModelError
-from rmab.model.adversaries import make_adversary
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.rewards import RewardModel
 from rmab.tasks.deadline import ARRIVAL, PAY, PENALTY
-from rmab.tasks.definition import Task
-from rmab.tasks.options import WHOLE, Kind, file_or, flag, number, numbers, optional, tables
+from rmab.tasks.definition import Posed
 from rmab.tasks.spots import Spots, by_phase, kernel, names_of, range_of, reward_parts, spots_of, states_of
 from rmab.tasks.tariff import DAY, read_tariff
 
 TIMED = "a number, or one per phase"
-OF_CLASS: dict[str, Kind] = {
-    "arrival": numbers(TIMED, "probability that a vehicle comes to a free spot"),
-    "dwell": numbers(
-        "probabilities (D,), or (K, D) by phase", "of stays of 1..D slots; by default 1 to 12, all as likely", 2
-    ),
-    "load": numbers("probabilities (L,), or (K, L) by phase", "of needs of 1..L units; by default 1 to 9, all as likely", 2),
-    "jobs": numbers(
-        "probabilities (D, L), or (K, D, L) by phase", "of stay and need together, instead of dwell and load", 3
-    ),
-    "pay": numbers(TIMED, "what a unit pays"),
-    "penalty": numbers(TIMED, "what a departure costs, times the square of the units left"),
-}
-BUDGET = numbers("a whole number, or one per phase or step", "most spots that are charged at a step")
-TARIFF = file_or(numbers(TIMED, "what the energy of a unit costs; a file is CSV with the columns time,price"))
-CLASSES = tables("spots of several kinds; what an entry lacks is as for all", arms=WHOLE, **OF_CLASS)
+STAYS_HELP = "probabilities of stays of 1..D slots; by default 1 to 12, all as likely"
+NEEDS_HELP = "probabilities of needs of 1..L units; by default 1 to 9, all as likely"
+JOBS_HELP = "probabilities of stay and need together, instead of dwell and load"
+Limit = Annotated[Any, Numbers("a whole number, or one per phase or step", "most spots that are charged at a step")]
+Arrival = Annotated[Any, Numbers(TIMED, "probability that a vehicle comes to a free spot")]
+Dwell = Annotated[Any, Numbers("probabilities (D,), or (K, D) by phase", STAYS_HELP, 2)]
+Load = Annotated[Any, Numbers("probabilities (L,), or (K, L) by phase", NEEDS_HELP, 2)]
+Jobs = Annotated[Any, Numbers("probabilities (D, L), or (K, D, L) by phase", JOBS_HELP, 3)]
+Pay = Annotated[Any, Numbers(TIMED, "what a unit pays")]
+Penalty = Annotated[Any, Numbers(TIMED, "what a departure costs, times the square of the units left")]
+TariffOption = Annotated[
+    Any, Numbers(TIMED, "what the energy of a unit costs; a file is CSV with the columns time,price", file=True)
+]
+
+
+class SpotsOptions(TypedDict, total=False):
+    """Options of one class of spots; what it lacks is as for all."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+    arms: Required[ArmCount]
+    arrival: Arrival
+    dwell: Dwell
+    load: Load
+    jobs: Jobs
+    pay: Pay
+    penalty: Penalty
+
+
+CLASSES = Field(
+    min_length=1,
+    description="spots of several kinds; what an entry lacks is as for all",
+    json_schema_extra={"values": "list of tables with arms and some of arrival, dwell, load, jobs, pay, penalty"},
+)
 
 
 def deadline(
-    seeds: np.random.SeedSequence,
-    against: str,
     *,
-    arms: int = 100,
-    budget: Annotated[Any, BUDGET] = 30,
-    horizon: int = 100,
-    episodes: int = 100,
-    grouped: Annotated[bool, flag("declare the spots of a class exchangeable")] = True,
-    known_support: Annotated[bool, flag("declare the impossible transitions")] = False,
-    phases: Annotated[int, Kind(WHOLE.values, WHOLE.read, "number K of equal parts of an episode")] = 1,
-    arrival: Annotated[Any, OF_CLASS["arrival"]] = ARRIVAL,
-    dwell: Annotated[Any, optional(OF_CLASS["dwell"])] = None,
-    load: Annotated[Any, optional(OF_CLASS["load"])] = None,
-    jobs: Annotated[Any, optional(OF_CLASS["jobs"])] = None,
-    pay: Annotated[Any, OF_CLASS["pay"]] = PAY,
-    penalty: Annotated[Any, OF_CLASS["penalty"]] = PENALTY,
-    tariff: Annotated[Any, optional(TARIFF)] = None,
-    minutes: Annotated[float | None, optional(number("length of a step; by default the episode is a day"))] = None,
-    classes: Annotated[Any, optional(CLASSES)] = None,
-) -> Task:
+    arms: ArmCount = 100,
+    budget: Limit = 30,
+    horizon: Horizon = 100,
+    grouped: Annotated[bool, Field(description="declare the spots of a class exchangeable")] = True,
+    known_support: Annotated[bool, Field(description="declare the impossible transitions")] = False,
+    phases: Annotated[int, Field(ge=1, description="number K of equal parts of an episode")] = 1,
+    arrival: Arrival = ARRIVAL,
+    dwell: Dwell | None = None,
+    load: Load | None = None,
+    jobs: Jobs | None = None,
+    pay: Pay = PAY,
+    penalty: Penalty = PENALTY,
+    tariff: TariffOption | None = None,
+    minutes: Annotated[float | None, Field(gt=0, description="length of a step; by default the episode is a day")] = None,
+    classes: Annotated[list[SpotsOptions] | None, CLASSES] = None,
+) -> Posed:
     """Electric-vehicle charging: 100 identical spots, 30 chargers."""
-    _, adversary_seed = seeds.spawn(2)
-    if not 1 <= phases <= horizon:
-        raise ModelError(f"phases must be in 1..{horizon} (the number of steps), got {phases}")
+    if phases > horizon:
+        raise ModelError(f"phases must be at most {horizon} (the number of steps), got {phases}")
     check_memory(f"a task of {horizon} steps", 8.0 * horizon)
     phase_of = np.arange(horizon) * phases // horizon
     price = _price(tariff, phases, horizon, minutes)
@@ -87,14 +103,12 @@ def deadline(
     spots = _arms(lot, slots, most, grouped, known_support)
     kind = np.repeat(np.arange(len(lot)), [one.count for one in lot])
     stakes = RewardModel(np.stack(parts, axis=1)[:, kind], *range_of(parts), units=kind)
-    opponent = make_adversary(against, stakes, episodes, np.random.default_rng(adversary_seed))
     limits = _limits(np.asarray(budget, float), arms, phase_of)
-    problem = Problem(spots, 0, limits, horizon, phase_of if phases > 1 else None)
-    return Task(f"deadline@{against}", problem, opponent)
+    return Problem(spots, 0, limits, horizon, phase_of if phases > 1 else None), stakes
 
 
 def _lot(
-    arms: int, phases: int, common: dict[str, Any], price: FloatArray | None, classes: list[dict[str, Any]] | None
+    arms: int, phases: int, common: dict[str, Any], price: FloatArray | None, classes: Sequence[Mapping[str, Any]] | None
 ) -> list[Spots]:
     """Return the spots of every class."""
     if classes is None:
@@ -102,8 +116,6 @@ def _lot(
     lot = []
     for c, own in enumerate(classes):
         where = f"classes[{c}]."
-        if "arms" not in own:
-            raise ModelError(f"{where}arms is missing: how many spots are of this class")
         mixes = {"dwell", "load", "jobs"}
         inherited = {key: None if key in mixes and mixes & own.keys() else one for key, one in common.items()}
         lot.append(spots_of(own["arms"], phases, {**inherited, **own}, price, where))
@@ -128,8 +140,6 @@ def _price(tariff: Any, phases: int, horizon: int, minutes: float | None) -> Flo
     """(K,) what the energy of a unit costs in every phase; None where it does not count."""
     if minutes is not None and not isinstance(tariff, str):
         raise ModelError("minutes: the length of a step counts only where the tariff is a file")
-    if minutes is not None and minutes <= 0:
-        raise ModelError(f"minutes must be above 0, got {minutes:g}")
     if isinstance(tariff, str):
         return read_tariff(tariff).by_phase(phases, DAY if minutes is None else minutes * horizon)
     return None if tariff is None else by_phase(np.asarray(tariff, float), phases, "tariff")
@@ -161,5 +171,4 @@ RATES = (*(NIGHT,) * 6, *(MIDDAY,) * 11, *(PEAK,) * 4, MIDDAY, *(NIGHT,) * 2)
 SITE = (*(32,) * 17, *(24,) * 4, *(32,) * 3)  # chargers that the site can feed
 NEEDS = tuple(tuple(share / min(d, 9) if need <= d else 0.0 for need in range(1, 10)) for d, share in enumerate(STAYS, 1))
 
-deadline_day = partial(deadline, horizon=288, episodes=20, phases=24, budget=SITE, arrival=COMING, jobs=NEEDS, tariff=RATES)
-deadline_day.__doc__ = "A day at a fast charger: two peaks of arrivals, a tariff of three rates, less power in the evening."
+deadline_day = partial(deadline, horizon=288, phases=24, budget=SITE, arrival=COMING, jobs=NEEDS, tariff=RATES)

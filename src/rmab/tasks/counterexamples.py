@@ -22,28 +22,24 @@ worked out by hand. They bring their own rewards, so that there is no adversary 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
 
 from rmab.common.arrays import FloatArray
-from rmab.common.checks import as_integer
 from rmab.common.memory import check_memory
-from rmab.errors import ModelError
+from rmab.common.options import Episodes, Horizon, share
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.tasks.definition import Task
-from rmab.tasks.options import share
 
 WORST = 2.0 - 2.0**0.5  # where r (1 - r) / (2 - r), what is lost per step with declared zeros, is greatest
 
 
 def greener(
-    seeds: np.random.SeedSequence,  # noqa: ARG001  (nothing is random)
     *,
-    episodes: int = 400,
-    horizon: int = 5,
+    episodes: Episodes = 400,
+    horizon: Horizon = 5,
     pays: Annotated[float, share("what the first arm pays; the second pays nothing")] = WORST,
 ) -> Task:
     """Two arms, one pays: where the paper's estimator always returns to the other, and its theorem fails."""
@@ -53,10 +49,9 @@ def greener(
 
 
 def turns(
-    seeds: np.random.SeedSequence,  # noqa: ARG001
     *,
-    episodes: int = 400,
-    horizon: int = 5,
+    episodes: Episodes = 400,
+    horizon: Horizon = 5,
     first: Annotated[float, share("what the first episode pays; with 0.5 no plan ever ties")] = 1.0,
 ) -> Task:
     """Two arms that pay in turns: where the highest indices are late, and the paper's theorem fails."""
@@ -68,16 +63,10 @@ def turns(
 
 def _nothing(episodes: int) -> FloatArray:
     """(T, 2, 1, 2) rewards of zero."""
-    number = as_integer(episodes, "episodes")
-    if number < 1:
-        raise ModelError(f"episodes must be at least 1, got {number}")
-    check_memory(f"a task of {number} episodes", 64.0 * number)
-    return np.zeros((number, 2, 1, 2))
+    check_memory(f"a task of {episodes} episodes", 64.0 * episodes)
+    return np.zeros((episodes, 2, 1, 2))
 
 
 def _task(name: str, rewards: FloatArray, horizon: int) -> Task:
     problem = Problem(Arms(np.ones((2, 1, 2, 1))), 0, 1, horizon)
     return Task.from_rewards(problem, rewards, low=0, high=1, passive_zero=True, name=name)
-
-
-COUNTEREXAMPLES: dict[str, Callable[..., Task]] = {"greener": greener, "turns": turns}

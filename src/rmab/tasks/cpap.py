@@ -6,16 +6,18 @@ read .7424 for .7427. No source fixes what a call does to three states: our choi
 moving up (of staying, at the top) by 1 + u, with u uniform on [.05, .5] per patient, and shrinks the rest in proportion.
 """
 
+from typing import Annotated
+
 import numpy as np
+from pydantic import Field
 
 from rmab.common.arrays import FloatArray
 from rmab.common.memory import check_memory
-from rmab.errors import ModelError
-from rmab.model.adversaries import make_adversary
+from rmab.common.options import Budget, Horizon
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.rewards import RewardModel
-from rmab.tasks.definition import Task
+from rmab.tasks.definition import Posed, model_rng
 
 STATES = ("low", "intermediate", "acceptable")
 LEVELS = np.array([1.0, 2.0, 3.0])
@@ -25,55 +27,25 @@ NOISE = 0.1
 EFFECT = (0.05, 0.5)
 RANGE = (0.0, 4.5)
 
+Patients = Annotated[int, Field(ge=2, multiple_of=2, description="number of patients, half of each cluster")]
 
-def cpap(
-    seeds: np.random.SeedSequence,
-    against: str,
-    *,
-    arms: int = 20,
-    budget: int = 10,
-    horizon: int = 50,
-    episodes: int = 50,
-) -> Task:
+
+def cpap(seed: int, *, arms: Patients = 20, budget: Budget = 10, horizon: Horizon = 50) -> Posed:
     """CPAP as in the paper: only patients who are called pay, by their adherence level."""
     pays = np.zeros((3, 2))
     pays[:, 1] = LEVELS
-    return _task("cpap", pays, seeds, against, arms, budget, horizon, episodes)
+    return _posed(seed, pays, arms, budget, horizon)
 
 
-def cpap_adherence(
-    seeds: np.random.SeedSequence,
-    against: str,
-    *,
-    arms: int = 20,
-    budget: int = 10,
-    horizon: int = 50,
-    episodes: int = 50,
-) -> Task:
+def cpap_adherence(seed: int, *, arms: Patients = 20, budget: Budget = 10, horizon: Horizon = 50) -> Posed:
     """CPAP with the programme's real aim: the adherence level of every patient counts, called or not."""
-    pays = np.repeat(LEVELS[:, np.newaxis], 2, axis=1)
-    return _task("cpap-adherence", pays, seeds, against, arms, budget, horizon, episodes)
+    return _posed(seed, np.repeat(LEVELS[:, np.newaxis], 2, axis=1), arms, budget, horizon)
 
 
-def _task(
-    name: str,
-    pays: FloatArray,
-    seeds: np.random.SeedSequence,
-    against: str,
-    arms: int,
-    budget: int,
-    horizon: int,
-    episodes: int,
-) -> Task:
-    if arms < 2 or arms % 2:
-        raise ModelError(f"arms must be even (half of each cluster) and at least 2, got {arms}")
+def _posed(seed: int, pays: FloatArray, arms: int, budget: int, horizon: int) -> Posed:
     check_memory(f"a task of {arms} arms", 500.0 * arms)  # kernels, one by one and all together, and rewards
-    model_seed, adversary_seed = seeds.spawn(2)
-    rng = np.random.default_rng(model_seed)
-    patients = Arms(_patients(arms, rng), state_names=STATES)
-    stakes = RewardModel(np.broadcast_to(pays, (1, arms, 3, 2)), *RANGE)
-    opponent = make_adversary(against, stakes, episodes, np.random.default_rng(adversary_seed))
-    return Task(f"{name}@{against}", Problem(patients, 0, budget, horizon), opponent)
+    patients = Arms(_patients(arms, model_rng(seed)), state_names=STATES)
+    return Problem(patients, 0, budget, horizon), RewardModel(np.broadcast_to(pays, (1, arms, 3, 2)), *RANGE)
 
 
 def _patients(arms: int, rng: np.random.Generator) -> FloatArray:

@@ -20,7 +20,6 @@ from rmab.errors import ModelError
 from rmab.model.problem import Problem
 from rmab.planners.whittle import WhittleResult
 from rmab.play.policy import IndexPolicy
-from rmab.tasks.options import as_number
 from rmab.tasks.spots import MOST_LOAD, MOST_SLOTS, Spots, kernel as kernel_of, reward_parts as parts_of, states_of, vehicles
 
 __all__ = ["deadline_whittle", "earliest_deadline_first", "least_laxity_first"]
@@ -125,9 +124,8 @@ def deadline_whittle(
     >>> rmab.tasks.deadline.deadline_whittle(spots.problem).index.shape
     (4, 120)
     """
-    for name, value in (("pay", pay), ("penalty", penalty)):
-        if as_number(value, name) < 0 and name == "penalty":
-            raise ModelError(f"penalty must be 0 or more, got {value}")
+    if not np.isfinite([pay, penalty]).all() or penalty < 0:
+        raise ModelError(f"pay and penalty must be numbers, and penalty 0 or more, got {pay!r:.40} and {penalty!r:.40}")
     spots = vehicles(problem, "deadline_whittle")
     ahead = problem.discount if discount is None else as_share(discount, "discount")
     if problem.phases > 1:

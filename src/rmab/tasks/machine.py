@@ -16,44 +16,37 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from rmab.common.arrays import FloatArray
 from rmab.common.memory import check_memory
+from rmab.common.options import ArmCount, Budget, Horizon, share
 from rmab.errors import ModelError
-from rmab.model.adversaries import make_adversary
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.rewards import RewardModel
-from rmab.tasks.definition import Task
-from rmab.tasks.options import number, share, whole
+from rmab.tasks.definition import Posed
 
 
 def machine(
-    seeds: np.random.SeedSequence,
-    against: str,
     *,
-    arms: int = 50,
-    budget: int = 10,
-    horizon: int = 100,
-    episodes: int = 50,
-    states: Annotated[int, whole("number of wears, at least 2")] = 6,
+    arms: ArmCount = 50,
+    budget: Budget = 10,
+    horizon: Horizon = 100,
+    states: Annotated[int, Field(ge=2, description="number of wears")] = 6,
     wear: Annotated[float, share("probability that a running machine wears by one")] = 0.3,
     success: Annotated[float, share("probability that a repair makes it as new")] = 0.9,
-    cost: Annotated[float, number("of running in the worst state for a step")] = 1.0,
-    fee: Annotated[float, number("of trying to repair for a step")] = 0.2,
-) -> Task:
+    cost: Annotated[float, Field(ge=0, description="cost of running in the worst state for a step")] = 1.0,
+    fee: Annotated[float, Field(ge=0, description="cost of trying to repair for a step")] = 0.2,
+) -> Posed:
     """Machines that wear out, and who is repaired (in the form of Glazebrook, Mitchell & Ansell 2005)."""
-    if states < 2:
-        raise ModelError(f"states must be at least 2, got {states}")
-    if cost < 0 or fee < 0 or cost + fee == 0:
-        raise ModelError(f"cost and fee must be 0 or more, and not both 0, got {cost:g} and {fee:g}")
+    if cost + fee == 0:
+        raise ModelError("cost and fee must not both be 0")
     check_memory(f"a task of {arms} arms", 100.0 * arms * states + 64.0 * states**2)
-    _, adversary_seed = seeds.spawn(2)
     pays = np.stack([-cost * (np.arange(states) / (states - 1)) ** 2, np.full(states, -fee)], axis=1)
     stakes = RewardModel(np.broadcast_to(pays, (1, arms, states, 2)), 2 * pays.min(), 0.0, units=np.zeros(arms))
-    opponent = make_adversary(against, stakes, episodes, np.random.default_rng(adversary_seed))
     machines = Arms.identical(kernel(states, wear, success), arms)
-    return Task(f"machine@{against}", Problem(machines, 0, budget, horizon), opponent)
+    return Problem(machines, 0, budget, horizon), stakes
 
 
 def kernel(states: int, wear: float, success: float) -> FloatArray:

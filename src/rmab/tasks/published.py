@@ -18,17 +18,16 @@ Kernels are rounded as they were published: rows are divided by their sum. Adver
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from rmab.common.arrays import FloatArray
-from rmab.model.adversaries import make_adversary
+from rmab.common.options import ArmCount, Budget, Horizon
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.rewards import RewardModel
-from rmab.tasks.definition import Task
-from rmab.tasks.options import WHOLE, optional
+from rmab.tasks.definition import Posed
 
 
 class Example(NamedTuple):
@@ -125,42 +124,13 @@ def kernel_of(name: str) -> FloatArray:
     return np.asarray(table / table.sum(axis=2, keepdims=True))
 
 
-def _published(
-    name: str,
-    seeds: np.random.SeedSequence,
-    against: str,
-    *,
-    arms: int = 100,
-    budget: Annotated[int | None, optional(WHOLE)] = None,
-    horizon: int = 200,
-    episodes: int = 50,
-) -> Task:
-    _, adversary_seed = seeds.spawn(2)
+def _posed(name: str, *, arms: ArmCount = 100, budget: Budget | None = None, horizon: Horizon = 200) -> Posed:
     example = EXAMPLES[name]
     spread = np.broadcast_to(example.reward, (1, arms, *example.reward.shape))
     low, high = (float(bound) for bound in (min(2 * example.reward.min(), 0.0), 2 * example.reward.max()))
-    stakes = RewardModel(spread, low, high, units=np.zeros(arms))
-    opponent = make_adversary(against, stakes, episodes, np.random.default_rng(adversary_seed))
     limit = round(example.share * arms) if budget is None else budget
-    return Task(f"{name}@{against}", Problem(Arms.identical(kernel_of(name), arms), 0, limit, horizon), opponent)
+    problem = Problem(Arms.identical(kernel_of(name), arms), 0, limit, horizon)
+    return problem, RewardModel(spread, low, high, units=np.zeros(arms))
 
 
-SUMMARIES = {
-    "conveyor": "Eight states in a row; priorities that fill the budget do not climb them (Hong, Xie, Chen & Wang 2024).",
-    "gast-1": "Three states whose Whittle index is no attractor, example 1 (Gast, Gaujal & Yan 2020).",
-    "gast-2": "Three states whose Whittle index is no attractor, example 2 (Gast, Gaujal & Yan 2020).",
-    "gast-3": "Three states whose Whittle index is no attractor, example 3 (Gast, Gaujal & Yan 2020).",
-    "non-indexable": "Three states without a Whittle index (used by Hong, Xie, Chen & Wang 2023).",
-    "non-sa": "Ten states without the synchronization assumption (Hong, Xie, Chen & Wang 2024).",
-    "circulant": "Four states in a circle, Whittle indices -.5, .5, 1, -1 (Fu et al. 2019; Avrachenkov & Borkar 2022).",
-    "restart": "Five states that decay and can be started again (Avrachenkov & Borkar 2022).",
-}
-
-
-def _maker(name: str) -> partial[Task]:
-    made = partial(_published, name)
-    made.__doc__ = SUMMARIES[name]
-    return made
-
-
-PUBLISHED = {name: _maker(name) for name in EXAMPLES}
+conveyor, gast_1, gast_2, gast_3, non_indexable, non_sa, circulant, restart = (partial(_posed, name) for name in EXAMPLES)

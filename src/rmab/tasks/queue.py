@@ -15,48 +15,39 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from rmab.common.arrays import FloatArray
 from rmab.common.memory import check_memory
+from rmab.common.options import ArmCount, Budget, Horizon, share
 from rmab.errors import ModelError
-from rmab.model.adversaries import make_adversary
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.rewards import RewardModel
-from rmab.tasks.definition import Task
-from rmab.tasks.options import number, share, whole
+from rmab.tasks.definition import Posed
 
 
 def queue(
-    seeds: np.random.SeedSequence,
-    against: str,
     *,
-    arms: int = 50,
-    budget: int = 15,
-    horizon: int = 100,
-    episodes: int = 50,
-    states: Annotated[int, whole("number of states: 0 to S - 1 customers")] = 11,
+    arms: ArmCount = 50,
+    budget: Budget = 15,
+    horizon: Horizon = 100,
+    states: Annotated[int, Field(ge=2, description="number of states: 0 to S - 1 customers")] = 11,
     arrival: Annotated[float, share("probability that a customer comes")] = 0.2,
     service: Annotated[float, share("probability that one who is served leaves")] = 0.3,
     abandonment: Annotated[float, share("probability of each customer to give up")] = 0.05,
-    cost: Annotated[float, number("of a customer for a step")] = 1.0,
-) -> Task:
+    cost: Annotated[float, Field(gt=0, description="cost of a customer for a step")] = 1.0,
+) -> Posed:
     """Queues of impatient customers, and which are served (in the form of Larrañaga, Ayesta & Verloop 2015)."""
-    if states < 2:
-        raise ModelError(f"states must be at least 2, got {states}")
-    if cost <= 0:
-        raise ModelError(f"cost must be above 0, got {cost:g}")
     busiest = arrival + service + (states - 1) * abandonment
     if busiest > 1 + 1e-12:
-        told = "arrival + service + (states - 1) * abandonment"
-        raise ModelError(f"{told} must be 1 at most, as at most one thing happens in a step, got {busiest:g}")
+        total = "arrival + service + (states - 1) * abandonment"
+        raise ModelError(f"{total} must be 1 at most, as at most one thing happens in a step, got {busiest:g}")
     check_memory(f"a task of {arms} arms", 100.0 * arms * states + 64.0 * states**2)
-    _, adversary_seed = seeds.spawn(2)
     pays = np.repeat(-cost * np.arange(states)[:, np.newaxis], 2, axis=1)
     stakes = RewardModel(np.broadcast_to(pays, (1, arms, states, 2)), 2 * pays.min(), 0.0, units=np.zeros(arms))
-    opponent = make_adversary(against, stakes, episodes, np.random.default_rng(adversary_seed))
     queues = Arms.identical(kernel(states, arrival, service, abandonment), arms)
-    return Task(f"queue@{against}", Problem(queues, 0, budget, horizon), opponent)
+    return Problem(queues, 0, budget, horizon), stakes
 
 
 def kernel(states: int, arrival: float, service: float, abandonment: float) -> FloatArray:

@@ -12,26 +12,23 @@ many copies of the arms there are: Theorem 1 needs dependent rounding here.
 
 import numpy as np
 
-from rmab.model.adversaries import make_adversary
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.rewards import RewardModel
-from rmab.tasks.definition import Task
+from rmab.tasks.definition import Posed
 
 COUNTS = (10, 10, 4)
 BUDGET, HORIZON = 10, 2
 RANGE = (0.0, 3.0)
 
 
-def split(seeds: np.random.SeedSequence, against: str, *, episodes: int = 50) -> Task:
+def split() -> Posed:
     """Where top-B keeps its loss: the best plan splits a step between two kinds of arm (Theorem 1)."""
-    _, adversary_seed = seeds.spawn(2)
     kind = np.repeat([0, 1, 2], COUNTS)
     kernels, pays = np.zeros((3, 3, 2, 3)), np.zeros((3, 3, 2))
     kernels[:, 1:, :, 1] = 1.0
     kernels[0, 0, 0, 1] = kernels[0, 0, 1, 2] = 1.0
     kernels[1, 0, :, 1] = kernels[2, 0, :, 2] = 1.0
     pays[0, 2, 1], pays[1, 0, 1], pays[2, 2, 1] = 1.0, 0.5, 2.0
-    stakes = RewardModel(pays[kind][np.newaxis], *RANGE)
-    opponent = make_adversary(against, stakes, episodes, np.random.default_rng(adversary_seed))
-    return Task(f"split@{against}", Problem(Arms(kernels[kind], groups=kind), 0, BUDGET, HORIZON), opponent)
+    problem = Problem(Arms(kernels[kind], groups=kind), 0, BUDGET, HORIZON)
+    return problem, RewardModel(pays[kind][np.newaxis], *RANGE)

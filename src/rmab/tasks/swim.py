@@ -18,49 +18,39 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from rmab.common.arrays import FloatArray
 from rmab.common.memory import check_memory
-from rmab.errors import ModelError
-from rmab.model.adversaries import make_adversary
+from rmab.common.options import ArmCount, Budget, Horizon, share
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.rewards import RewardModel
-from rmab.tasks.definition import Task
-from rmab.tasks.options import number, share, whole
+from rmab.tasks.definition import Posed, model_rng
 
 SPREAD = 0.1  # of the probability to move up, around its mean
 HIGH = 1.5  # most that a step pays
+FORWARD = "mean probability that an active arm moves up"
 
 
 def swim(
-    seeds: np.random.SeedSequence,
-    against: str,
+    seed: int,
     *,
-    arms: int = 10,
-    budget: int = 3,
-    horizon: int = 30,
-    episodes: int = 60,
-    states: Annotated[int, whole("length of the chain, at least 2")] = 4,
-    forward: Annotated[float, share("mean probability that an active arm moves up, from 0.1 to 0.9")] = 0.6,
+    arms: ArmCount = 10,
+    budget: Budget = 3,
+    horizon: Horizon = 30,
+    states: Annotated[int, Field(ge=2, description="length of the chain")] = 4,
+    forward: Annotated[float, Field(ge=SPREAD, le=1 - SPREAD, description=FORWARD)] = 0.6,
     drift: Annotated[float, share("probability that a passive arm is carried down")] = 0.6,
-    trap: Annotated[float, number("pay for being passive in the first state, less than 1")] = 0.0,
-) -> Task:
+    trap: Annotated[float, Field(ge=0, lt=1, description="pay for being passive in the first state")] = 0.0,
+) -> Posed:
     """Chains that pay at the far end alone: arms that need several right moves in a row."""
-    if states < 2:
-        raise ModelError(f"states must be at least 2, got {states}")
-    if not SPREAD <= forward <= 1.0 - SPREAD:
-        raise ModelError(f"forward must be from {SPREAD:g} to {1 - SPREAD:g}, got {forward:g}")
-    if not 0 <= trap < 1:
-        raise ModelError(f"trap must be 0 or more and less than 1, the pay of the far end, got {trap:g}")
     check_memory(f"a task of {arms} arms", 64.0 * arms * states**2)
-    model_seed, adversary_seed = seeds.spawn(2)
-    speed = np.random.default_rng(model_seed).uniform(forward - SPREAD, forward + SPREAD, arms)
+    speed = model_rng(seed).uniform(forward - SPREAD, forward + SPREAD, arms)
     pays = np.zeros((states, 2))
     pays[0, 0], pays[-1, 1] = trap, 1.0
     stakes = RewardModel(np.broadcast_to(pays, (1, arms, states, 2)), 0.0, HIGH)
-    opponent = make_adversary(against, stakes, episodes, np.random.default_rng(adversary_seed))
-    return Task(f"swim@{against}", Problem(Arms(kernels(states, speed, drift)), 0, budget, horizon), opponent)
+    return Problem(Arms(kernels(states, speed, drift)), 0, budget, horizon), stakes
 
 
 def kernels(states: int, speed: FloatArray, drift: float) -> FloatArray:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rmab.common.checks import as_integer
 from rmab.common.memory import check_memory
-from rmab.errors import ModelError
+from rmab.common.options import Episodes, Horizon
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.tasks.definition import Task
@@ -20,17 +19,9 @@ from rmab.tasks.definition import Task
 PAYS = ((0.1, 0.9), (0.9, 0.1))
 
 
-def two_way(
-    seeds: np.random.SeedSequence,  # noqa: ARG001  (the task is always the same)
-    *,
-    episodes: int = 200,
-    horizon: int = 2,
-) -> Task:
+def two_way(*, episodes: Episodes = 200, horizon: Horizon = 2) -> Task:
     """One arm that should be active in one of its two states: a plain decision process, for rivals made for one."""
-    number = as_integer(episodes, "episodes")
-    if number < 1:
-        raise ModelError(f"episodes must be at least 1, got {number}")
-    check_memory(f"a task of {number} episodes", 64.0 * number)
+    check_memory(f"a task of {episodes} episodes", 64.0 * episodes)
     problem = Problem(Arms(np.full((1, 2, 2, 2), 0.5)), 0, 1, horizon)
-    rewards = np.broadcast_to(np.array(PAYS), (number, 1, 2, 2))
+    rewards = np.broadcast_to(np.array(PAYS), (episodes, 1, 2, 2))
     return Task.from_rewards(problem, rewards, low=0, high=1, name="two-way")

@@ -9,27 +9,27 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.learning import (
+    Component,
+    ConfidenceSets,
     Episode,
     Estimate,
     Execution,
     Lazy,
-    Looks,
     Observed,
-    Part,
     Pools,
+    Probes,
     Refresh,
-    Rewards,
-    Sets,
+    RewardEstimator,
     Step,
     Stepped,
     Ucmd,
 )
-from rmab.learning.naming import described
+from rmab.learning.options import described
 from rmab.learning.state import Memory
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.view import FeedbackMode
-from rmab.play.policy import Policy, for_episode
+from rmab.play.policy import Policy, begin_episode
 from rmab.solvers import TransitionSets
 from rmab.tasks.definition import Task
 from rmab.testing.games import require
@@ -39,7 +39,7 @@ EPISODES = 3
 ROUNDING = 1e-6
 
 
-def check_sets(part: Sets) -> None:
+def check_sets(part: ConfidenceSets) -> None:
     """Check a transition set: raises AssertionError with the clause that is broken.
 
     returns   `around` returns TransitionSets of all groups, in which impossible transitions stay impossible.
@@ -48,17 +48,17 @@ def check_sets(part: Sets) -> None:
     raises    nothing is raised.
     And all clauses of `check_learner`, for a learner with this part.
     """
-    _check(part, Sets, "sets", _WatchedSets(part))
+    _check(part, ConfidenceSets, "confidence", _WatchedSets(part))
 
 
-def check_rewards(part: Rewards) -> None:
+def check_rewards(part: RewardEstimator) -> None:
     """Check a reward estimator: raises AssertionError with the clause that is broken.
 
     returns  gain is (R, S, 2) or (C, H, S, 2), ahead None or (R, S, 2), finite and at most 1; the memory is plain arrays.
     raises   nothing is raised.
     And all clauses of `check_learner`, for a learner with this part.
     """
-    _check(part, Rewards, "rewards", _WatchedRewards(part))
+    _check(part, RewardEstimator, "estimator", _WatchedRewards(part))
 
 
 def check_step(part: Step) -> None:
@@ -89,13 +89,13 @@ def check_execution(part: Execution) -> None:
         for share in (np.zeros(shape), np.ones(shape), rng.random(shape)):
             policy = _called(part, pools, share)
             require(isinstance(policy, Policy), "policy: it must have a method act(h, states, rng)")
-            player = for_episode(policy, task.problem.start_masses.argmax(axis=1), rng)
+            player = begin_episode(policy, task.problem.start_masses.argmax(axis=1), rng)
             for h in range(task.problem.horizon):
                 states = rng.integers(0, task.problem.arms.real_states)
                 active = int(np.sum(player.act(h, states, rng)))
                 most = int(task.problem.budgets[h])
                 require(active <= most, f"budget: {active} arms are active, of {most}")
-    _check(part, Execution, "execute", part)
+    _check(part, Execution, "rounding", part)
 
 
 def _called(part: Execution, pools: Pools, share: FloatArray) -> Policy:
@@ -116,15 +116,19 @@ def check_refresh(part: Refresh) -> None:
     _check(part, Refresh, "refresh", _WatchedRefresh(part))
 
 
-def _check(part: Part, kind: type[Part], name: str, watched: Part) -> None:
+def _check(part: Component, kind: type[Component], name: str, watched: Component) -> None:
     require(isinstance(part, kind), f"kind: {type(part).__name__} does not derive from {kind.__name__}")
     try:
         copy = pickle.loads(pickle.dumps(part))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise AssertionError(f"pickling: the part cannot be pickled ({error})") from error
     require(described(copy) == described(part), f"pickling: a copy is {described(copy)}, not {described(part)}")
-    # Looks draw arm by arm, and would hide a part that does; directions step by step need a step that takes them.
-    parts: dict[str, Any] = {"looks": Looks(every=0), **({"step": Lazy()} if kind is Rewards else {}), name: watched}
+    # Probes draw arm by arm, and would hide a part that does; directions step by step need a step that takes them.
+    parts: dict[str, Any] = {
+        "probes": Probes(every=0),
+        **({"step": Lazy()} if kind is RewardEstimator else {}),
+        name: watched,
+    }
     for task in _tasks(part.feedback):
         try:
             check_learner(Ucmd(**parts), task, episodes=EPISODES)
@@ -159,7 +163,7 @@ class _Watched:
         return {"part": self._part}
 
 
-class _WatchedSets(_Watched, Sets):
+class _WatchedSets(_Watched, ConfidenceSets):
     def begin(self, pools: Pools) -> Memory:
         memory: Memory = self._part.begin(pools)
         found = memory["counts"].shape if "counts" in memory else None
@@ -186,7 +190,7 @@ class _WatchedSets(_Watched, Sets):
         return sets
 
 
-class _WatchedRewards(_Watched, Rewards):
+class _WatchedRewards(_Watched, RewardEstimator):
     def begin(self, pools: Pools) -> Memory:
         return self._part.begin(pools)  # type: ignore[no-any-return]
 

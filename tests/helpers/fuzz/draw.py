@@ -7,7 +7,7 @@ import numpy as np
 import rmab
 from fuzz.cases import Case
 from rmab.common.arrays import BoolArray, FloatArray
-from rmab.model.adversaries import ADVERSARIES
+from rmab.model.registry import ADVERSARIES
 
 CHAINS = ("dense", "sparse", "periodic", "nearly periodic", "absorbing", "slow", "rare", "alike", "certain")
 STAKES = ("unit", "few", "signed", "offset", "zero", "active", "one", "large", "small", "mixed")

@@ -16,7 +16,7 @@ from fuzz.players import check_trajectory
 from fuzz.proofs import masses, require
 from rmab.common.arrays import FloatArray
 from rmab.errors import FeedbackError, ModelError, RmabError
-from rmab.learning.registry import LEARNERS, learner_options
+from rmab.learning.registry import LEARNERS
 from rmab.testing import check_learner
 
 TIMELESS = ("colored-ucrl2", "uc-whittle", "q-whittle", "rmab-ucrl")  # some of them, or some versions, know no phases
@@ -25,7 +25,7 @@ LARGEST = 1e9  # of an option without a limit
 
 def options(case: Case, name: str) -> dict[str, Any]:
     """Draw legal options of a learner, as its schema declares them; about half are left at their defaults."""
-    declared = learner_options(name).model_json_schema().get("properties", {})
+    declared = LEARNERS.schema(name).model_json_schema().get("properties", {})
     return {key: value(case, one) for key, one in declared.items() if case.chance(0.5)}
 
 

@@ -49,7 +49,6 @@ class DilatedPo(Learner):
     """Exponential weights on losses to go, with bonuses for what is rarely reached."""
 
     name = "dilated-po"
-    paper = "Luo, Wei & Lee, NeurIPS 2021"
     draws = True
     TUNED = {"rate": 0.3, "gamma": 1.0, "bonus": 0.1}
     preset: Preset = option(default="theory", help=PRESET)

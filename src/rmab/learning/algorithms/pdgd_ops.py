@@ -22,12 +22,12 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.common.forks import cached_property
-from rmab.common.logs import log_over
+from rmab.common.logarithms import log_over
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import EPSILON, EXECUTIONS, L1, RULE, Doubling, Episode, Revealed, Stepped
+from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Doubling, Episode, Revealed, Stepped
 from rmab.learning.kept import Declared, Kept
-from rmab.learning.mirror_descent import Parts
+from rmab.learning.mirror_descent import Components
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools
 from rmab.learning.state import Memory
@@ -71,7 +71,6 @@ class PdgdOps(PrimalDual):
     """Mirror descent with fixed share, and prices by projected gradient ascent."""
 
     name = "pdgd-ops"
-    paper = "Germano, Stradi, Genalti, Castiglioni, Marchesi & Gatti, 2023"
     TUNED = {"primal": 64.0, "dual": 1000.0}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
@@ -81,7 +80,9 @@ class PdgdOps(PrimalDual):
     dual: float | None = option(default=None, ge=1e-12, le=1e6, help=DUAL)
 
     @cached_property
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """L1 balls by doubling epochs, the true rewards, mirror descent with prices."""
         step = PriceAscent(scale=self.chosen("primal"), dual=self.chosen("dual"), epsilon=self.epsilon)
-        return Parts(L1(epsilon=self.epsilon), Revealed(), step, EXECUTIONS[self.rounding](rule=self.rule), Doubling())
+        return Components(
+            L1(epsilon=self.epsilon), Revealed(), step, ROUNDINGS.load(self.rounding)(rule=self.rule), Doubling()
+        )

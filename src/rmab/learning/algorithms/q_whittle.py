@@ -112,7 +112,6 @@ class QWhittle(Learner):
     """No model: a price per state that is moved until it makes no difference."""
 
     name = "q-whittle"
-    paper = "Avrachenkov & Borkar, Automatica 2022"
     TUNED = {"fast": 10.0, "exploration": 1.0}
     preset: Preset = option(default="theory", help=PRESET)
     fast: float | None = option(default=None, ge=1e-12, le=1e4, help="the rate of Q, in units of 0.1 at first")

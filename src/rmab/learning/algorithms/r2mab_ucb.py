@@ -32,7 +32,6 @@ class R2mabUcb(ExtendedLearner):
     """The extended LP over the steps of an episode, and an index from its occupancy."""
 
     name = "r2mab-ucb"
-    paper = "Xiong, Li & Singh, AAAI 2022"
     TUNED = {"optimism": 1.0}
     preset: Preset = option(default="theory", help=PRESET)
     version: Literal["online", "generator", "explore"] = option(default="online", help="where kernels are known from")

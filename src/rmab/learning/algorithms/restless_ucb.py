@@ -32,7 +32,6 @@ class RestlessUcb(IndexLearner):
     """Explore-then-commit with one optimistic instance."""
 
     name = "restless-ucb"
-    paper = "Wang, Huang & Lui, NeurIPS 2020"
     TUNED = {"exploration": 0.15, "optimism": 0.0}
     preset: Preset = option(default="theory", help=PRESET)
     exploration: float | None = option(default=None, ge=1e-12, le=100, help="episodes of exploration, in units of T^(2/3)")

@@ -49,7 +49,6 @@ class RmabUcrl(ExtendedLearner):
     """Optimism about kernels; the reward of a pair is taken for its mean, or for min(mean + delta, 1)."""
 
     name = "rmab-ucrl"
-    paper = "Xiong, Wang & Li, NeurIPS 2022"
     TUNED = {"optimism": 1.0}
     preset: Preset = option(default="theory", help=PRESET)
     version: Literal["stationary", "finite", "window", "generator"] = option(

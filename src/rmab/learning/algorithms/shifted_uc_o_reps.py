@@ -23,8 +23,8 @@ import numpy as np
 from rmab.common.arrays import IntArray
 from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import EPSILON, EXECUTIONS, L1, RULE, Centred, Doubling, Episode, Estimate, Rewards
-from rmab.learning.mirror_descent import MirrorDescent, Parts
+from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Centred, Doubling, Episode, Estimate, RewardEstimator
+from rmab.learning.mirror_descent import Components, MirrorDescent
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Memory
@@ -60,7 +60,7 @@ class ShiftedL1(L1):
 
 
 @configured
-class ShiftedWeights(Rewards):
+class ShiftedWeights(RewardEstimator):
     """Losses over the plan's own occupancy, no less than alpha / (S A)."""
 
     draws = True
@@ -94,7 +94,6 @@ class ShiftedUcOReps(MirrorDescent):
     """Mirror descent with importance-weighted losses over shifted kernels."""
 
     name = "shifted-uc-o-reps"
-    paper = "Rosenberg & Mansour, NeurIPS 2019"
     TUNED = {"rate": 64.0, "shift": 1.0}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
@@ -104,13 +103,13 @@ class ShiftedUcOReps(MirrorDescent):
     shift: float | None = option(default=None, ge=1e-12, le=1e6, help=SHIFT)
 
     @cached_property
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """Shifted boxes by doubling epochs, weighted losses, online mirror descent."""
         shift = self.chosen("shift")
-        return Parts(
+        return Components(
             ShiftedL1(epsilon=self.epsilon, shift=shift),
             ShiftedWeights(shift=shift),
             ShiftedStep(scale=self.chosen("rate"), shift=shift),
-            EXECUTIONS[self.rounding](rule=self.rule),
+            ROUNDINGS.load(self.rounding)(rule=self.rule),
             Doubling(),
         )

@@ -27,7 +27,6 @@ class Thompson(IndexLearner):
     """One draw from the posterior per episode."""
 
     name = "thompson"
-    paper = "Jung & Tewari, NeurIPS 2019"
     draws = True
     TUNED = {"prior": 2.0}
     preset: Preset = option(default="theory", help=PRESET)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import EPSILON, EXECUTIONS, L1, RULE, Centred, Doubling, Revealed
-from rmab.learning.mirror_descent import MirrorDescent, Parts
+from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Centred, Doubling, Revealed
+from rmab.learning.mirror_descent import Components, MirrorDescent
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.play.policy import Rounding, Rule
 
@@ -26,7 +26,6 @@ class UcOReps(MirrorDescent):
     """Online mirror descent with the true losses."""
 
     name = "uc-o-reps"
-    paper = "Rosenberg & Mansour, ICML 2019"
     TUNED = {"rate": 64.0}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
@@ -35,7 +34,9 @@ class UcOReps(MirrorDescent):
     rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
 
     @cached_property
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """L1 balls by doubling epochs, the true rewards, online mirror descent."""
         step = Centred(scale=self.chosen("rate"))
-        return Parts(L1(epsilon=self.epsilon), Revealed(), step, EXECUTIONS[self.rounding](rule=self.rule), Doubling())
+        return Components(
+            L1(epsilon=self.epsilon), Revealed(), step, ROUNDINGS.load(self.rounding)(rule=self.rule), Doubling()
+        )

@@ -16,9 +16,9 @@ and `turns`, the study `theorem`, and docs/reproduction.md.
 from __future__ import annotations
 
 from rmab.common.forks import cached_property
-from rmab.learning.components import EPSILON, EXECUTIONS, RULE, Active, Hoeffding, PaperEstimator
+from rmab.learning.components import EPSILON, ROUNDINGS, RULE, Active, Hoeffding, PaperEstimator
 from rmab.learning.components.rewards import ZEROS, Zeros
-from rmab.learning.mirror_descent import MirrorDescent, Parts
+from rmab.learning.mirror_descent import Components, MirrorDescent
 from rmab.learning.options import configured, option
 from rmab.play.policy import Rounding, Rule
 
@@ -38,7 +38,6 @@ class UcmdArmab(MirrorDescent):
     """
 
     name = "ucmd-armab"
-    paper = "Xiong & Li, ICML 2024"
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     scale: float = option(default=1.0, ge=1e-12, le=1e6, help="the learning rate, in units of the paper's")
     rule: Rule = option(default="fill", help=RULE)
@@ -46,11 +45,11 @@ class UcmdArmab(MirrorDescent):
     zeros: Zeros = option(default="estimated", help=ZEROS)
 
     @cached_property
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """The paper's parts (Sections 4.1, 4.3, 4.2 and 4.4)."""
-        return Parts(
-            sets=Hoeffding(epsilon=self.epsilon),
-            rewards=PaperEstimator(epsilon=self.epsilon, zeros=self.zeros),
+        return Components(
+            confidence=Hoeffding(epsilon=self.epsilon),
+            estimator=PaperEstimator(epsilon=self.epsilon, zeros=self.zeros),
             step=Active(scale=self.scale),
-            execute=EXECUTIONS[self.rounding](rule=self.rule),
+            rounding=ROUNDINGS.load(self.rounding)(rule=self.rule),
         )

@@ -23,8 +23,8 @@ from rmab.common.arrays import FloatArray
 from rmab.common.forks import cached_property
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import EPSILON, EXECUTIONS, L1, RULE, Doubling, Episode, Revealed
-from rmab.learning.mirror_descent import Parts
+from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Doubling, Episode, Revealed
+from rmab.learning.mirror_descent import Components
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.state import Memory
 from rmab.play.policy import Rounding, Rule
@@ -54,7 +54,6 @@ class Ucpd(PrimalDual):
     """Mirror descent with prices that are queues of what was overspent."""
 
     name = "ucpd"
-    paper = "Qiu, Wei, Yang, Ye & Wang, NeurIPS 2020"
     TUNED = {"v": 0.01, "alpha": 0.0003}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
@@ -64,7 +63,9 @@ class Ucpd(PrimalDual):
     alpha: float | None = option(default=None, ge=1e-12, le=1e6, help=ALPHA)
 
     @cached_property
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """L1 balls by doubling epochs, the true rewards, mirror descent with queues."""
         step = Queues(v=self.chosen("v"), alpha=self.chosen("alpha"))
-        return Parts(L1(epsilon=self.epsilon), Revealed(), step, EXECUTIONS[self.rounding](rule=self.rule), Doubling())
+        return Components(
+            L1(epsilon=self.epsilon), Revealed(), step, ROUNDINGS.load(self.rounding)(rule=self.rule), Doubling()
+        )

@@ -21,8 +21,18 @@ from __future__ import annotations
 
 from rmab.common.forks import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import EPSILON, EXECUTIONS, RULE, Bernstein, Centred, Doubling, Episode, Estimate, Rewards
-from rmab.learning.mirror_descent import MirrorDescent, Parts
+from rmab.learning.components import (
+    EPSILON,
+    ROUNDINGS,
+    RULE,
+    Bernstein,
+    Centred,
+    Doubling,
+    Episode,
+    Estimate,
+    RewardEstimator,
+)
+from rmab.learning.mirror_descent import Components, MirrorDescent
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import share_of
 from rmab.learning.state import Memory
@@ -34,7 +44,7 @@ RATE = "of the rate and of gamma: as in the logarithm of UOB-REPS"
 
 
 @configured
-class UpperOccupancy(Rewards):
+class UpperOccupancy(RewardEstimator):
     """Losses over the most mass that a kernel of the boxes can bring to a pair, plus gamma. Needs boxes, not balls."""
 
     draws = True
@@ -68,7 +78,6 @@ class UobReps(MirrorDescent):
     """Mirror descent with losses over upper occupancy bounds."""
 
     name = "uob-reps"
-    paper = "Jin, Jin, Luo, Sra & Yu, ICML 2020"
     TUNED = {"rate": 8.0, "gamma": 0.03}
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
@@ -78,12 +87,12 @@ class UobReps(MirrorDescent):
     gamma: float | None = option(default=None, ge=1e-12, le=1e6, help="implicit exploration, in units of the theory's")
 
     @cached_property
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """Bernstein boxes by doubling epochs, losses over upper bounds, online mirror descent."""
-        return Parts(
+        return Components(
             Bernstein(epsilon=self.epsilon),
             UpperOccupancy(epsilon=self.epsilon, gamma=self.chosen("gamma")),
             UobStep(scale=self.chosen("rate"), epsilon=self.epsilon),
-            EXECUTIONS[self.rounding](rule=self.rule),
+            ROUNDINGS.load(self.rounding)(rule=self.rule),
             Doubling(),
         )

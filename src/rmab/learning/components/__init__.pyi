@@ -1,6 +1,6 @@
 """The public names: read by type checkers, and by `__init__.py`, which loads each on first use."""
 
-from .base import Episode as Episode, Part as Part
+from .base import Component as Component, Episode as Episode
 from .counting import (
     OBSERVING as OBSERVING,
     Counting as Counting,
@@ -15,17 +15,17 @@ from .counting import (
 )
 from .execution import RULE as RULE, DependentRounding as DependentRounding, Execution as Execution, TopB as TopB
 from .forecasts import DOUBT as DOUBT, Forecast as Forecast
-from .looks import Looks as Looks
-from .named import (
-    ESTIMATORS as ESTIMATORS,
-    EXECUTIONS as EXECUTIONS,
-    REFRESHES as REFRESHES,
-    SETS as SETS,
-    STEPS as STEPS,
-    part as part,
-)
 from .priced import TRUST as TRUST, Priced as Priced
+from .probes import Probes as Probes
 from .refresh import Doubling as Doubling, EveryEpisode as EveryEpisode, Refresh as Refresh, doubled as doubled
+from .registry import (
+    CONFIDENCE as CONFIDENCE,
+    ESTIMATORS as ESTIMATORS,
+    PROBES as PROBES,
+    REFRESHES as REFRESHES,
+    ROUNDINGS as ROUNDINGS,
+    STEPS as STEPS,
+)
 from .remembering import Fading as Fading, LastSeen as LastSeen
 from .rewards import (
     Direct as Direct,
@@ -33,16 +33,16 @@ from .rewards import (
     ImplicitExploration as ImplicitExploration,
     PaperEstimator as PaperEstimator,
     Revealed as Revealed,
-    Rewards as Rewards,
+    RewardEstimator as RewardEstimator,
 )
 from .sets import (
     EPSILON as EPSILON,
     L1 as L1,
     Bernstein as Bernstein,
+    ConfidenceSets as ConfidenceSets,
     Estimated as Estimated,
     Hoeffding as Hoeffding,
     Kl as Kl,
-    Sets as Sets,
     TrueKernels as TrueKernels,
     WideBernstein as WideBernstein,
     hoeffding_width as hoeffding_width,

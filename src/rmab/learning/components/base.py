@@ -17,7 +17,7 @@ from rmab.play.policy import Policy
 from rmab.solvers.transitions import TransitionSets
 
 
-class Part(Configured):
+class Component(Configured):
     """Base of all parts. A part is its options; what it learns is in the memory that it returns, named as it likes.
 
     draws       whether it draws arm by arm, so that another order of the arms is another luck.

@@ -8,7 +8,7 @@ import numpy as np
 
 from rmab.common.arrays import IntArray
 from rmab.errors import ModelError
-from rmab.learning.components.base import Episode, Part
+from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.rewards import Estimate
 from rmab.learning.components.steps import Stepped
 from rmab.learning.pools import Pools
@@ -18,7 +18,7 @@ from rmab.solvers.transitions import TransitionSets
 ROUNDING = 1e-6  # of masses, in units of an arm
 
 
-def check_sets(part: Part, pools: Pools, sets: TransitionSets) -> TransitionSets:
+def check_sets(part: Component, pools: Pools, sets: TransitionSets) -> TransitionSets:
     """Return the sets, or raise ModelError unless they are of all groups and keep impossible transitions impossible."""
     _require(part, isinstance(sets, TransitionSets), f"around must return TransitionSets, got {type(sets).__name__}")
     _require(part, sets.low.shape == pools.support.shape, f"the sets are {sets.low.shape}, not {pools.support.shape}")
@@ -26,7 +26,7 @@ def check_sets(part: Part, pools: Pools, sets: TransitionSets) -> TransitionSets
     return sets
 
 
-def check_basis(part: Part, basis: IntArray, counts: IntArray) -> IntArray:
+def check_basis(part: Component, basis: IntArray, counts: IntArray) -> IntArray:
     """Return the counts that sets are made of, or raise ModelError unless they are some of all counts."""
     given = np.asarray(basis)
     _require(part, given.shape == counts.shape, f"the basis has shape {given.shape}, not {counts.shape}")
@@ -35,7 +35,7 @@ def check_basis(part: Part, basis: IntArray, counts: IntArray) -> IntArray:
     return basis
 
 
-def check_estimate(part: Part, episode: Episode, estimate: Estimate) -> Estimate:
+def check_estimate(part: Component, episode: Episode, estimate: Estimate) -> Estimate:
     """Return the estimate, or raise ModelError unless it has the right shape and all is finite, and at most 1."""
     _require(part, isinstance(estimate, Estimate), f"learn must return an Estimate, got {type(estimate).__name__}")
     pools, view = episode.pools, episode.pools.view
@@ -54,7 +54,7 @@ def check_estimate(part: Part, episode: Episode, estimate: Estimate) -> Estimate
     return estimate
 
 
-def check_plan(part: Part, pools: Pools, plan: Stepped) -> Stepped:
+def check_plan(part: Component, pools: Pools, plan: Stepped) -> Stepped:
     """Return the plan, or raise ModelError unless it is an occupancy: all mass begins in the start state, and stays 1."""
     _require(part, isinstance(plan, Stepped), f"a step must return Stepped, got {type(plan).__name__}")
     view, mass = pools.view, plan.mass
@@ -80,7 +80,7 @@ def check_plan(part: Part, pools: Pools, plan: Stepped) -> Stepped:
     return plan
 
 
-def check_memory(part: Part, memory: Memory) -> Memory:
+def check_memory(part: Component, memory: Memory) -> Memory:
     """Return the memory, or raise ModelError unless it is a mapping of names to arrays of numbers."""
     _require(part, hasattr(memory, "items"), f"memory must be arrays by name, got {type(memory).__name__}")
     for name, array in memory.items():

@@ -7,7 +7,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 from rmab.learning.base import stream
-from rmab.learning.components.base import Part
+from rmab.learning.components.base import Component
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Memory
@@ -18,7 +18,7 @@ from rmab.model.view import View
 KEY = 103  # of the stream that samples are drawn from
 
 
-class Counting(Part, ABC):
+class Counting(Component, ABC):
     """Where transitions are known from."""
 
     @abstractmethod
@@ -88,7 +88,7 @@ def drawn(problem: Problem, samples: int, seed: int) -> IntArray:
 
 
 @configured
-class Exploration(Part):
+class Exploration(Component):
     """Explore for scale * T^(2/3) episodes, or until every pair has ceil((T H)^(2/3)) transitions.
 
     Arms are activated in the states in which they were active least, ties at random: a round robin that does not depend on

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from rmab.common.arrays import FloatArray
-from rmab.learning.components.base import Part
+from rmab.learning.components.base import Component
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
 from rmab.play.policy import LARGE, IndexPolicy, Policy, Rule
@@ -15,7 +15,7 @@ from rmab.play.policy import LARGE, IndexPolicy, Policy, Rule
 RULE = "always activate the full budget (fill), or leave arms of index 0 (at-most) or below (auto) passive"
 
 
-class Execution(Part, ABC):
+class Execution(Component, ABC):
     """A part that says who is activated. Override `policy`; every policy must keep the budget."""
 
     anywhere = True

@@ -9,8 +9,7 @@ from rmab.errors import ModelError
 from rmab.learning.compiled import forecasting
 from rmab.learning.compiled.forecasting import look_ahead, take_in
 from rmab.learning.components.base import Episode
-from rmab.learning.components.remembering import revealed
-from rmab.learning.components.rewards import Estimate, Rewards
+from rmab.learning.components.rewards import Estimate, RewardEstimator, revealed
 from rmab.learning.kept import MOST, Declared, Kept, masses, whole
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
@@ -26,7 +25,7 @@ DOUBT = "standard errors; where most of what is seen of an arm is farther off, t
 
 
 @configured
-class Forecast(Rewards):
+class Forecast(RewardEstimator):
     """What the next episode pays: predictions at several rates of forgetting, weighed row by row by their own errors.
 
     A row is what arms that are paid alike are paid, in one phase. Every pair (state, action) of it has a mean for every
@@ -45,7 +44,7 @@ class Forecast(Rewards):
     Examples
     --------
     >>> from rmab.learning import Forecast, Ucmd
-    >>> Ucmd(rewards=Forecast(rates=(1.0, 0.5), together=False)).rewards.rates
+    >>> Ucmd(estimator=Forecast(rates=(1.0, 0.5), together=False)).rewards.rates
     (1.0, 0.5)
     """
 

@@ -7,14 +7,14 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from rmab.common.arrays import IntArray
-from rmab.learning.components.base import Part
+from rmab.learning.components.base import Component
 from rmab.learning.kept import Declared, whole
 from rmab.learning.options import configured
 from rmab.learning.pools import Pools
 from rmab.learning.state import Memory
 
 
-class Refresh(Part, ABC):
+class Refresh(Component, ABC):
     """A part that says which of the counts the sets are made of. Override all three methods."""
 
     anywhere = True

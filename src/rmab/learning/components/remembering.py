@@ -9,7 +9,7 @@ import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.learning.components.base import Episode
-from rmab.learning.components.rewards import Estimate, Rewards
+from rmab.learning.components.rewards import Estimate, RewardEstimator, revealed
 from rmab.learning.kept import MOST, Declared, Kept, whole
 from rmab.learning.options import configured
 from rmab.learning.pools import Pools
@@ -19,7 +19,7 @@ FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
 DRIFT = 0.1  # optimism of the last value, per root of its age
 
 
-class Remembering(Rewards):
+class Remembering(RewardEstimator):
     """Means of what was seen, forgotten at some rates. Override `unseen`: what a pair paid where nobody looked.
 
     RATES  what is left of the past's weight after an episode, for each of the means.
@@ -83,11 +83,4 @@ class LastSeen(Remembering):
 
     def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
         """(R, S, 2) last value plus optimism."""
-        return np.asarray(memory["means"][-1] + DRIFT * np.sqrt(number - memory["when"]))
-
-
-def revealed(episode: Episode) -> tuple[BoolArray, FloatArray]:
-    """(R, S, 2) which pairs were seen to pay, known zeros left out, and what; 0 elsewhere."""
-    values = episode.observed.values
-    seen = ~np.isnan(values) & ~episode.pools.zero
-    return seen, np.where(seen, values, 0.0)
+        return np.asarray(memory["means"][-1] + DRIFT * np.sqrt(np.maximum(number - memory["when"], 0)))

@@ -12,12 +12,11 @@ from typing import Literal
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray
-from rmab.learning.components.base import Episode, Part
+from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.sets import hoeffding_width
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Memory
-from rmab.learning.visits import executed_occupancy, exploration, of_payoffs
 from rmab.model.time import by_phase
 from rmab.model.view import View
 
@@ -51,12 +50,12 @@ class Estimate:
     surprised: BoolArray | None = None
 
 
-class Rewards(Part, ABC):
+class RewardEstimator(Component, ABC):
     """A part that estimates rewards. Override `learn`, and `begin` if it keeps a memory.
 
     Examples
     --------
-    >>> class Hopeful(Rewards):
+    >>> class Hopeful(RewardEstimator):
     ...     def learn(self, memory, episode):
     ...         values = episode.observed.values
     ...         return Estimate(np.where(np.isnan(values), 1.0, values))
@@ -77,7 +76,7 @@ class Rewards(Part, ABC):
 
 
 @configured
-class Revealed(Rewards):
+class Revealed(RewardEstimator):
     """The true rewards, which full feedback reveals."""
 
     feedback = "full"
@@ -89,7 +88,7 @@ class Revealed(Rewards):
 
 
 @configured
-class PaperEstimator(Rewards):
+class PaperEstimator(RewardEstimator):
     """The paper's estimator to the letter: min(r H / c + delta, 1) for a pair visited c times, 1 elsewhere.
 
     Where H / c is large, and it mostly is, the estimate is 1 whatever was seen: kept as published. So is the paper's claim
@@ -119,7 +118,7 @@ class PaperEstimator(Rewards):
 
 
 @configured
-class Direct(Rewards):
+class Direct(RewardEstimator):
     """The value that was seen; 1 where nothing was."""
 
     anywhere = True
@@ -131,7 +130,7 @@ class Direct(Rewards):
 
 
 @configured
-class ImplicitExploration(Rewards):
+class ImplicitExploration(RewardEstimator):
     """One minus the loss times visits, over the visits that were to be expected plus gamma (Jin et al. 2020).
 
     The steps of an episode are taken together, as rewards do not depend on them. What is to be expected is counted in
@@ -143,6 +142,8 @@ class ImplicitExploration(Rewards):
 
     def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
         """Take in one episode."""
+        from rmab.learning.visits import executed_occupancy, exploration, of_payoffs  # noqa: PLC0415  (few ask)
+
         pools = episode.pools
         rates = executed_occupancy(pools, episode.policy, episode.counts, episode.luck)
         visits = by_phase(rates, pools.view.steps, pools.view.phases)
@@ -173,3 +174,10 @@ def implicit_estimate(observed: Observed, expected: FloatArray) -> FloatArray:
     """
     loss = np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values)
     return np.asarray(1.0 - loss * observed.visits / expected)
+
+
+def revealed(episode: Episode) -> tuple[BoolArray, FloatArray]:
+    """(R, S, 2) which pairs were seen to pay, known zeros left out, and what; 0 elsewhere."""
+    values = episode.observed.values
+    seen = ~np.isnan(values) & ~episode.pools.zero
+    return seen, np.where(seen, values, 0.0)

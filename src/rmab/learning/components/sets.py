@@ -13,9 +13,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.logs import log_over
+from rmab.common.logarithms import log_over
 from rmab.errors import ModelError
-from rmab.learning.components.base import Part
+from rmab.learning.components.base import Component
 from rmab.learning.kept import Declared, whole
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observed, Pools, empirical
@@ -29,14 +29,14 @@ EPSILON = "probability that a kernel lies outside its set"
 RARE = 10  # transitions of a row, of all groups, from which on it holds nothing that was not seen
 
 
-class Sets(Part, ABC):
+class ConfidenceSets(Component, ABC):
     """A part that says where the kernels may lie. Override `around`; counting transitions is done for you.
 
     confident  whether the sets are to hold the observed frequencies; otherwise they hold an estimate of another kind.
 
     Examples
     --------
-    >>> class Everything(Sets):
+    >>> class Everything(ConfidenceSets):
     ...     def around(self, pools, counts, episode):
     ...         return TransitionSets.boxes(np.zeros(counts.shape), pools.support)
     """
@@ -62,7 +62,7 @@ class Sets(Part, ABC):
 
 
 @configured
-class Estimated(Sets):
+class Estimated(ConfidenceSets):
     """No set at all: the kernels as they are estimated. Optimism about unseen rewards is enough to explore.
 
     The frequencies of a row count together with `prior` transitions of all groups: those that were seen from the same state
@@ -85,7 +85,7 @@ class Estimated(Sets):
 
 
 @configured
-class Hoeffding(Sets):
+class Hoeffding(ConfidenceSets):
     """Boxes of one width per row: the paper's sets (Xiong & Li 2024, Section 4.1)."""
 
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
@@ -103,7 +103,7 @@ class Hoeffding(Sets):
 
 
 @configured
-class Bernstein(Sets):
+class Bernstein(ConfidenceSets):
     """Boxes that are tighter for rare transitions (Jin et al. 2020, Section 3.1)."""
 
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
@@ -131,7 +131,7 @@ class WideBernstein(Bernstein):
 
 
 @configured
-class Kl(Sets):
+class Kl(ConfidenceSets):
     """Boxes by the divergence of Bernoulli variables: far tighter where a transition is nearly certain."""
 
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
@@ -148,7 +148,7 @@ class Kl(Sets):
 
 
 @configured
-class L1(Sets):
+class L1(ConfidenceSets):
     """L1 balls around the empirical kernels (Rosenberg & Mansour 2019, Section 3)."""
 
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
@@ -162,14 +162,14 @@ class L1(Sets):
 
 
 @configured
-class TrueKernels(Sets):
+class TrueKernels(ConfidenceSets):
     """Nothing but the true kernels: privileged. With it, a learner shows what it costs not to know them.
 
     Examples
     --------
     >>> import rmab
     >>> from rmab.learning import TrueKernels, Ucmd
-    >>> rmab.run(rmab.make_task("cpap", episodes=2, arms=4, budget=2, horizon=5), Ucmd(sets=TrueKernels())).privileged
+    >>> rmab.run(rmab.make_task("cpap", episodes=2, arms=4, budget=2, horizon=5), Ucmd(confidence=TrueKernels())).privileged
     'knows the kernels'
     """
 

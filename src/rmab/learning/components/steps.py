@@ -9,14 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from rmab.common.arrays import FloatArray, frozen
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError
-from rmab.learning.components.base import Episode, Part
+from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.rewards import Estimate
 from rmab.learning.kept import Declared, Kept, masses
 from rmab.learning.options import configured, option
@@ -24,8 +24,10 @@ from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Memory
 from rmab.model.view import View
 from rmab.solvers.compiled.dynamics import forward
-from rmab.solvers.projection.project import Projection, project_onto
 from rmab.solvers.transitions import TransitionSets
+
+if TYPE_CHECKING:
+    from rmab.solvers.projection.project import Projection
 
 FLOOR = 1e-12  # KL cannot revive a zero, and the sets are not nested: occupancies are floored before they become references
 DEEPEST = 600.0  # exponents below the largest, beyond which a reference would underflow
@@ -73,7 +75,7 @@ class Stepped:
         return share_of(self.mass)
 
 
-class Step(Part, ABC):
+class Step(Component, ABC):
     """A part that plans. Override `move`; and `begin`, unless the first plan is the projected uniform occupancy.
 
     stored  whether plans are occupancies, which the learner keeps. Otherwise they have shares alone, and are not kept:
@@ -187,8 +189,9 @@ class Lazy(Step):
 
     def kept(self, pools: Pools) -> Declared:
         """Declare beta, and the direction: what is forecast, or the mean of gains where nothing is."""
-        ahead = Kept(pools.zero.shape, optional=True)
-        return {"beta": Kept((), "f", 0, GREATEST), "mean": Kept(None, optional=True), "ahead": ahead}
+        view, ahead = pools.view, Kept(pools.zero.shape, optional=True)
+        mean = ahead._replace(other=(pools.weights.size, view.horizon, view.states, 2))
+        return {"beta": Kept((), "f", 0, GREATEST), "mean": mean, "ahead": ahead}
 
     def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
         """Project along the last direction, at the beta that the last plan called for."""
@@ -269,6 +272,8 @@ def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray | None, directi
 def _projected(
     pools: Pools, sets: TransitionSets, reference: FloatArray, warm: FloatArray | None, budget: FloatArray | None = None
 ) -> Projection:
+    from rmab.solvers.projection.project import project_onto  # noqa: PLC0415  (many modules, which few steps need)
+
     view = pools.view
     limit = view.budgets if budget is None else budget
     return project_onto(reference, sets, pools.start, limit, phase_of=view.phase_of, weights=pools.weights, warm=warm)

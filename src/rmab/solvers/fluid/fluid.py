@@ -21,7 +21,6 @@ from rmab.model.time import by_step, cells, parted
 from rmab.solvers.checks import checked_table
 from rmab.solvers.compiled.dynamics import forward, steer
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.fluid.highs import FluidLp
 from rmab.solvers.fluid.path import SoftPath
 from rmab.solvers.transitions import TransitionSets
 
@@ -103,7 +102,7 @@ class Fluid(ReadOnly):
         """Raise ModelError unless this is the plan of this problem and reward (N * K, S, 2)."""
         own = parted(self.blocks.reward, self.blocks.phases)[self.blocks.block_of]
         if self.problem != problem or not np.array_equal(own, parted(reward, problem.phases)):
-            raise ModelError("plan: it was made for another problem or reward")
+            raise ModelError("fluid: it was made for another problem or reward")
 
 
 def solve_fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", tolerance: float = 1e-6) -> Fluid:
@@ -163,11 +162,11 @@ def solve_fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto",
             raise SolverError(f"{error} ({first}); {again} ({other})") from again
 
 
-def plan_of(problem: Problem, reward: FloatArray, given: Fluid | None) -> Fluid:
+def fluid_of(problem: Problem, reward: FloatArray, given: Fluid | None) -> Fluid:
     """Return the fluid plan of this problem and reward (N * K, S, 2): the given one, if it is that, or solve it."""
     if given is None:
         return solve_fluid(problem, parted(reward, problem.phases))
-    expect(given, Fluid, "plan")
+    expect(given, Fluid, "fluid")
     given.check_made_for(problem, reward)
     return given
 
@@ -180,6 +179,8 @@ def _solved(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> 
         path = SoftPath(sets, blocks.reward, blocks.start, problem.budgets, blocks.phase_of, problem.discounts)
         path.solve(tolerance)
         return certified(problem, blocks, path.occupancy, path.prices, tolerance, method)
+    from rmab.solvers.fluid.highs import FluidLp  # noqa: PLC0415  (small problems, and where 'newton' fails)
+
     occupancy, prices = FluidLp(blocks, problem.budgets, problem.discounts).solve()
     return certified(problem, blocks, occupancy, prices, tolerance, method)
 

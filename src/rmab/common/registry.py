@@ -1,0 +1,200 @@
+"""Registries: what can be built by name, with one line on each, known before any of it is imported.
+
+Learners, components, planners, tasks and adversaries have one registry each:
+
+    PLANNERS = Registry(
+        "planner",
+        [Entry("greedy", "rmab.planners.greedy:greedy", "the largest reward now", "Nobody, 1999")],
+        listed_by="rmab planners",
+        returns="rmab.play.policy:Policy",
+        given=("problem", "reward"),
+    )
+
+Names, summaries and papers answer lists, shell completion and error hints. The implementation is a class with options
+(`rmab.common.options.configured`) or a function whose keywords are options. It is imported when it is loaded, or when its
+options are asked for. Wherever a name is taken, `module:attribute` stands for a custom implementation.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from rmab.errors import ModelError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+Problems = list[tuple[str, str]]  # options that are wrong, and what is wrong with each; an empty name for all of them
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name of a registry.
+
+    Parameters
+    ----------
+    name : str
+        What Python, the command line and study files call it.
+    target : str
+        Where the implementation is: `module:attribute`.
+    summary : str
+        One line on what it is.
+    paper : str, optional
+        Where it comes from.
+    """
+
+    name: str
+    target: str
+    summary: str
+    paper: str = ""
+
+
+AnyEntry = TypeVar("AnyEntry", bound=Entry)
+
+
+class Registry(Generic[AnyEntry]):
+    """Entries of one kind, by name.
+
+    Parameters
+    ----------
+    kind : str
+        What they are, for messages: `learner`.
+    entries : iterable of Entry
+        In the order in which they are listed.
+    listed_by : str
+        The command that lists them, for hints.
+    returns : str or tuple of str
+        `module:Class`: an implementation derives from this class, or is a function that returns an instance of it.
+    given : sequence of str, optional
+        Arguments of an implementation that the library passes: they are not options.
+
+    Examples
+    --------
+    >>> from rmab.common.registry import Entry, Registry
+    >>> entry = Entry("top", "rmab.learning.components.execution:TopB", "the highest shares", "Xiong & Li, ICML 2024")
+    >>> known = Registry("rounding", [entry], listed_by="rmab learners ucmd", returns="rmab.learning:Execution")
+    >>> known.load("top").__name__, list(known.schema("top").model_fields)
+    ('TopB', ['rule'])
+    >>> known.load("tpo")
+    Traceback (most recent call last):
+    rmab.errors.ModelError: unknown rounding 'tpo', did you mean 'top'? `rmab learners ucmd` lists them
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        entries: Iterable[AnyEntry],
+        *,
+        listed_by: str,
+        returns: str | tuple[str, ...],
+        given: Iterable[str] = (),
+    ) -> None:
+        self.kind, self.listed_by, self.given = kind, listed_by, tuple(given)
+        self._returns = (returns,) if isinstance(returns, str) else returns
+        self._entries = {entry.name: entry for entry in entries}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __getitem__(self, name: str) -> AnyEntry:
+        """Return the entry of a name, or raise ModelError with the nearest one and the command that lists them."""
+        if name not in self._entries:
+            raise ModelError(self.unknown(name), code="unknown-name", **{self.kind: name})
+        return self._entries[name]
+
+    def entries(self) -> tuple[AnyEntry, ...]:
+        """Return all entries, in order."""
+        return tuple(self._entries.values())
+
+    def summaries(self) -> dict[str, str]:
+        """Return every name with its summary."""
+        return {name: entry.summary for name, entry in self._entries.items()}
+
+    def unknown(self, name: str) -> str:
+        """Return one line on a name that is not known: the nearest one, and the command that lists them."""
+        return f"unknown {self.kind} {name!r:.60}{nearest(name, self)} `{self.listed_by}` lists them"
+
+    def name_of(self, implementation: object) -> str:
+        """Return the name of an implementation that is loaded already; empty where it has none."""
+        where = f"{getattr(implementation, '__module__', '')}:{getattr(implementation, '__qualname__', '')}"
+        return next((name for name, entry in self._entries.items() if entry.target == where), "")
+
+    def classes(self) -> tuple[type, ...]:
+        """Return the classes of what implementations return, or derive from."""
+        return tuple(map(imported, self._returns))
+
+    def load(self, name: str) -> Any:
+        """Import the implementation of a name, or of a custom `module:attribute`, and return it; it is not called.
+
+        Raises
+        ------
+        ModelError
+            If there is no such name; or a custom one cannot be imported, or is not of this kind.
+        """
+        if ":" in name:
+            from rmab.common.references import load_custom
+
+            return load_custom(self.kind, name, self.classes())
+        return imported(self[name].target)
+
+    def call(self, name: str, *values: object, **options: object) -> Any:
+        """Load an implementation and call it.
+
+        Raises
+        ------
+        ModelError
+            Also for whatever a custom one raises, and unless it returns what it should.
+        """
+        implementation = self.load(name)
+        if ":" not in name:
+            return implementation(*values, **options)
+        from rmab.common.references import call_custom
+
+        return call_custom(self.kind, name, implementation, self.classes(), values, options)
+
+    def schema(self, name: str) -> type[BaseModel]:
+        """Return the options of a name as a pydantic model: their types, limits, defaults and descriptions."""
+        from rmab.common.options import schema
+
+        return schema(self.load(name), self.given)
+
+    def problems(self, name: str, options: Mapping[str, object]) -> Problems:
+        """Return the options that are wrong, and what is wrong with each."""
+        from rmab.common.options import problems
+
+        return problems(self.schema(name), options)
+
+    def checked(self, name: str, options: Mapping[str, object]) -> dict[str, Any]:
+        """Return the options that were given, as the implementation takes them.
+
+        Raises
+        ------
+        ModelError
+            In one line with everything that is wrong.
+        """
+        from rmab.common.options import checked
+
+        hint = f"`{self.listed_by} {name}`"
+        return checked(f"{self.kind} {name}", self.schema(name), options, hint, **{self.kind: name})
+
+
+def imported(target: str) -> Any:
+    """Return what `module:attribute` of this library names."""
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence: ', did you mean ...?' with the nearest known name, or a full stop."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f", did you mean {close[0]!r}?" if close else "."

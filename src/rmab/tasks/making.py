@@ -1,0 +1,120 @@
+"""From a name to a task: `cpap`, `cpap@switching`, `mine:ward@switching`, or a file."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rmab.common.checks import as_integer
+from rmab.common.references import Reference
+from rmab.errors import ModelError
+from rmab.model.adversaries import make_adversary
+from rmab.model.problem import Problem
+from rmab.model.rewards import RewardModel
+from rmab.model.view import FeedbackMode
+from rmab.tasks.definition import Task
+from rmab.tasks.registry import TASKS
+
+
+def make_task(
+    name: str | os.PathLike[str],
+    *,
+    seed: int | None = None,
+    feedback: FeedbackMode | None = None,
+    copies: int = 1,
+    **options: Any,
+) -> Task:
+    """Build a task by name, or read one from a file.
+
+    Parameters
+    ----------
+    name : str or path
+        A task and its adversary, `cpap@switching`; without an adversary, the paper's ramp. Both may be custom:
+        `module:maker` for a task, called as ``maker(seed=seed, **options)``, which returns a Problem and a RewardModel, or
+        a whole Task; `module:maker` for an adversary, called as ``maker(model, episodes, rng)``. An adversary after a
+        custom Task plays its typical reward, within the declared range. A file ends in `.npz` or `.json`.
+    seed : int, optional
+        Fixes the model and the adversary, each from a stream of its own; 0 by default. A file has none.
+    feedback : {'bandit', 'active', 'full'}, optional
+        What is revealed after an episode. By default what the file or a custom Task declares, 'bandit' otherwise.
+    copies : int, optional
+        So many copies of every arm, under so many times the budget.
+    **options
+        Options of the task: `rmab tasks NAME` lists them. A file has none.
+
+    Returns
+    -------
+    Task
+
+    Raises
+    ------
+    ModelError
+        If there is no such task, an option is wrong, or a custom maker fails.
+    FileError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> task = rmab.make_task("cpap@switching", seed=1, arms=4, budget=2, episodes=10)
+    >>> task.name, task.episodes, task.feedback
+    ('cpap@switching', 10, 'bandit')
+    """
+    if not isinstance(name, str | os.PathLike):
+        raise ModelError(f"a task is built from a name or a file, got {type(name).__name__}")
+    reference = Reference.parse(str(name))
+    if reference.is_file:
+        if options or seed is not None:
+            raise ModelError(f"{name}: a task from a file takes neither seed nor options")
+        task = Task.load(reference.text)
+    else:
+        task = _build(reference, as_integer(0 if seed is None else seed, "seed"), options)
+    task = task if feedback is None else replace(task, feedback=feedback)
+    return task.repeated(as_integer(copies, "copies"))
+
+
+def _build(reference: Reference, seed: int, options: dict[str, Any]) -> Task:
+    if seed < 0:
+        raise ModelError(f"seed must be 0 or more, got {seed}")
+    name, against = reference.name, reference.against
+    if not reference.is_custom and TASKS[name].fixed and against:
+        raise ModelError(f"task {name} has fixed rewards: leave out @{against}")
+    given = TASKS.checked(name, options)
+    parameters = inspect.signature(TASKS.load(name)).parameters
+    episodes = given.get("episodes", TASKS.schema(name).model_fields["episodes"].default)
+    taken = {"seed": seed} if _takes(parameters, "seed") else {}
+    taken |= {key: one for key, one in given.items() if key != "episodes" or _takes(parameters, key)}
+    built = TASKS.call(name, **taken)
+    if isinstance(built, Task):
+        if given.keys() - taken.keys():
+            raise ModelError(f"task {name}: episodes: no such option, as its maker counts them itself")
+        return _replayed(built, against, seed) if against else built
+    if len(built) != 2 or not isinstance(built[0], Problem) or not isinstance(built[1], RewardModel):
+        kinds = ", ".join(type(one).__name__ for one in built)
+        raise ModelError(f"task {name}: its maker must return a Task, or (Problem, RewardModel), got ({kinds})")
+    problem, stakes = built
+    return _played(f"{name}@{against or 'ramp'}", problem, stakes, episodes, against or "ramp", seed)
+
+
+def _takes(parameters: Any, name: str) -> bool:
+    return name in parameters or any(one.kind == one.VAR_KEYWORD for one in parameters.values())
+
+
+def _played(name: str, problem: Problem, stakes: RewardModel, episodes: int, against: str, seed: int) -> Task:
+    """Return the task in which an adversary plays the rewards, from the second stream of the seed."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    return Task(name, problem, make_adversary(against, stakes, episodes, rng))
+
+
+def _replayed(task: Task, against: str, seed: int) -> Task:
+    """Return a custom task with another adversary: it plays the task's typical reward, within the declared range."""
+    own = task.adversary
+    stakes = getattr(own, "model", None)
+    if not isinstance(stakes, RewardModel):
+        stakes = RewardModel(own.base[np.newaxis], own.low, own.high)
+    played = _played(f"{task.name}@{against}", task.problem, stakes, own.episodes, against, seed)
+    return replace(played, feedback=task.feedback)
