@@ -16,7 +16,7 @@ import numpy as np
 
 import rmab
 from rmab.play.simulation import play_episode
-from rmab.runs.game import Game
+from rmab.runs.running import Game
 
 sys.path += [str(Path(__file__).parents[1] / "tests" / "helpers"), str(Path(__file__).parent)]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import rmab
-from rmab.common.forks import cached_property
+from rmab.common.processes import cached_property
 from rmab.learning import Kl
 from rmab.learning.algorithms.shifted_uc_o_reps import ShiftedUcOReps, ShiftedWeights
 from rmab.learning.algorithms.uob_reps import UobReps, UpperOccupancy

@@ -17,11 +17,10 @@ from .learning.base import EpisodePlan as EpisodePlan, Learner as Learner
 from .learning.registry import list_learners as list_learners, make_learner as make_learner
 from .learning.state import State as State
 from .model.adversaries import make_adversary as make_adversary
-from .model.adversary import Adversary as Adversary
+from .model.adversary import Adversary as Adversary, RewardModel as RewardModel
 from .model.arms import Arms as Arms
 from .model.problem import Problem as Problem
 from .model.registry import list_adversaries as list_adversaries
-from .model.rewards import RewardModel as RewardModel
 from .model.view import View as View
 from .planners.contract import Planner as Planner
 from .planners.plan import PlanResult as PlanResult, plan as plan

@@ -8,7 +8,7 @@
 docs/log.md is the guide.
 """
 
-from rmab.common.extras import require
+from rmab.common import require
 
 require("log", "rmab.data")
 

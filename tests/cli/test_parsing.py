@@ -9,7 +9,7 @@ import pytest
 
 import rmab
 from commands import call, refused
-from rmab.common.parsing import DEEPEST, parsed_json, parsed_toml
+from rmab.common.files import DEEPEST, parsed_json, parsed_toml
 from rmab.study import Results, Study
 from rmab.study.failures import kept
 

@@ -130,10 +130,7 @@ class TestImports:
                 f"from pathlib import Path\nPath('ran').write_text({name!r})\nraise RuntimeError\n"
             )
         (here / "x.toml").write_text(STUDY.format(task="cpap", of_task=SMALL, learner="random"))
-        for words in (
-            ["run", "cpap", "random", *FEW],
-            ["study", "run", "x.toml", "--out", "out", "--workers", "1"],
-        ):
+        for words in (["run", "cpap", "random", *FEW], ["study", "run", "x.toml", "--out", "out", "--workers", "1"]):
             outcome = rmab_in(here, *words, module=module)
             assert outcome.returncode == 0, outcome.stderr
         (here / "x.toml").write_text(STUDY.format(task="cpap", of_task=SMALL, learner="mine_here:Mine"))

@@ -12,7 +12,7 @@ import pytest
 
 import rmab
 from rmab.errors import FeedbackError, FileError, ModelError, PolicyError, RmabError, SolverError
-from rmab.learning.kept import Kept, check_arrays
+from rmab.learning.state import Kept, check_arrays
 from rmab.study import Failure, Job, Study
 from rmab.study.failures import keep, kept
 from rmab.testing import check_learner
@@ -118,8 +118,7 @@ def test_arrays_of_other_precision_are_compared_without_overflow(dtype: str, fit
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"message": None}, {"message": "two\nlines"}, {"trace": 1}, {"id": "another"}, {"more": "x"}, [], None],
+    "changed", [{"message": None}, {"message": "two\nlines"}, {"trace": 1}, {"id": "another"}, {"more": "x"}, [], None]
 )
 def test_a_failure_that_was_changed_is_said_to_be_so(changed: Any, tmp_path: Path) -> None:
     keep(tmp_path, Failure("run", "why", "where\nit was"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.common.forks import cached_property
+from rmab.common.processes import cached_property
 from strategies import random_problem
 
 FORKED = """

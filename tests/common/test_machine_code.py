@@ -12,7 +12,7 @@ from rmab.cli import main
 
 CODE = """
 import numpy
-from rmab.play.compiled.randomness import uniform
+from rmab.play.compiled.selection import uniform
 print(uniform(numpy.arange(1, 5, dtype=numpy.uint64)))
 """
 LIMITED = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"  # a disk with room for 100 bytes

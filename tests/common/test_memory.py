@@ -12,8 +12,8 @@ import pytest
 
 import rmab
 from episodes import view_of
-from rmab.common import memory
-from rmab.common.memory import available, check_memory, in_words
+from rmab.common import checks as memory
+from rmab.common.checks import available, check_memory, in_words
 from rmab.errors import FileError, ModelError
 from rmab.play.simulation import visit_rates
 from rmab.study import Study

@@ -142,7 +142,7 @@ def test_a_cache_that_cannot_be_written_does_not_matter(tmp_path: Path) -> None:
     blocked.write_text("")
     code = """
 import numpy
-from rmab.play.compiled.randomness import uniform
+from rmab.play.compiled.selection import uniform
 print(uniform(numpy.arange(1, 5, dtype=numpy.uint64)) > 0)
 """
     assert run_python(code, XDG_CACHE_HOME=str(blocked)) == "True"
@@ -156,7 +156,7 @@ def homeless(path):
 pathlib.Path.expanduser = homeless
 import numpy
 from rmab.common import compile as module
-from rmab.play.compiled.randomness import uniform
+from rmab.play.compiled.selection import uniform
 print(module._FOLDER, uniform(numpy.arange(1, 5, dtype=numpy.uint64)) > 0)
 """
     assert run_python(code, XDG_CACHE_HOME="") == "None True"
@@ -171,7 +171,7 @@ def test_the_cache_follows_all_compiled_sources(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("allowed", "most"), [("1", 1), ("100000", None), ("", None), ("many", None), ("0", None)])
 def test_cores_are_those_given_and_allowed(monkeypatch: pytest.MonkeyPatch, allowed: str, most: int | None) -> None:
-    from rmab.common.cores import cores
+    from rmab.common.processes import cores
 
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     given = cores()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from rmab.common.dispatcher import Dispatcher, InnerFunction
+from rmab.common.machine_code import Dispatcher, InnerFunction
 
 SHORT = ["--episodes", "2"]  # of the usual size: small problems are solved without compiled code
 FIRST = [

@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 
 from episodes import GROUPS, ended, tiny, view_of
-from rmab.learning import (
-    Bernstein,
-    Estimate,
-    Forecast,
-    Hoeffding,
-    Kl,
-    WideBernstein,
-)
+from rmab.learning import Bernstein, Estimate, Forecast, Hoeffding, Kl, WideBernstein
 from rmab.learning.components import Fading, LastSeen
 from rmab.learning.components.counting import add_to_means, begin_means, mean_reward
 from rmab.learning.components.rewards import implicit_estimate

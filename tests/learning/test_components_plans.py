@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 
 from contracts import broken
-from rmab.learning import (
-    EveryEpisode,
-    Execution,
-    Kl,
-    Lazy,
-    Step,
-    Stepped,
-    TopB,
-)
+from rmab.learning import EveryEpisode, Execution, Kl, Lazy, Step, Stepped, TopB
 from rmab.play.policy import IndexPolicy
 from rmab.solvers import TransitionSets
 from rmab.testing import check_execution, check_refresh, check_step

@@ -8,21 +8,9 @@ import pytest
 
 import literal
 import rmab
-from rival_games import (
-    ARMS,
-    BUDGET,
-    EPISODES,
-    EPSILON,
-    HORIZON,
-    STATES,
-    UNIFORM,
-    ball_answer,
-    epochs,
-    game,
-    played,
-)
+from rival_games import ARMS, BUDGET, EPISODES, EPSILON, HORIZON, STATES, UNIFORM, ball_answer, epochs, game, played
 from rmab.common.arrays import FloatArray
-from rmab.learning.components.refresh import doubled
+from rmab.learning.components.sets import doubled
 from rmab.learning.registry import LEARNERS
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem

@@ -9,16 +9,7 @@ import pytest
 
 from episodes import ended, view_of
 from rmab.errors import ModelError
-from rmab.learning import (
-    Active,
-    Doubling,
-    Estimate,
-    EveryEpisode,
-    Hoeffding,
-    Lazy,
-    Stepped,
-    Ucmd,
-)
+from rmab.learning import Active, Doubling, Estimate, EveryEpisode, Hoeffding, Lazy, Stepped, Ucmd
 from rmab.learning.components import Centred, Exploration, Observing, Sampling, Step
 from rmab.learning.components.steps import fitting_beta
 from rmab.learning.pools import Observed, Pools

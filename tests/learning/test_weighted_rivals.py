@@ -10,31 +10,11 @@ import literal
 import oracle
 import rmab
 from episodes import sets_of, tiny, view_of
-from rival_games import (
-    ARMS,
-    BUDGET,
-    EPISODES,
-    EPSILON,
-    HORIZON,
-    STATES,
-    UNIFORM,
-    ball,
-    box,
-    epochs,
-    game,
-    played,
-)
+from rival_games import ARMS, BUDGET, EPISODES, EPSILON, HORIZON, STATES, UNIFORM, ball, box, epochs, game, played
 from rmab.common.arrays import FloatArray
 from rmab.learning.algorithms.shifted_uc_o_reps import shifted_box
 from rmab.learning.pools import Pools
-from rmab.learning.visits import (
-    bounds,
-    executed_occupancy,
-    exploration,
-    importance,
-    own_occupancy,
-    weighted_losses,
-)
+from rmab.learning.visits import bounds, executed_occupancy, exploration, importance, own_occupancy, weighted_losses
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.play.feedback import Feedback

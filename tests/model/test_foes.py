@@ -9,11 +9,10 @@ from click.testing import CliRunner
 
 import rmab
 from rmab.cli import main
+from rmab.model.adversaries import alternating, late, lock, mixed
 from rmab.model.adversary import Adversary
-from rmab.model.factors import alternating, late, lock, mixed
 from rmab.model.registry import ADVERSARIES, FORESEES
-from rmab.runs.game import REHEARSALS, rehearse_visits
-from rmab.runs.randomness import REHEARSAL
+from rmab.runs.running import REHEARSAL, REHEARSALS, rehearse_visits
 from rmab.study import TaskSpec
 from rmab.testing import check_adversary
 from small import Always

@@ -6,10 +6,9 @@ import pytest
 import rmab
 from rmab.errors import ModelError
 from rmab.model.adversaries import Scripted, make_adversary
-from rmab.model.adversary import Adversary
+from rmab.model.adversary import Adversary, RewardModel
 from rmab.model.answering import Adaptive
 from rmab.model.registry import ADVERSARIES
-from rmab.model.rewards import RewardModel
 from rmab.model.trace import Trace
 from rmab.tasks.deadline import STATES as SPOTS
 

@@ -43,10 +43,7 @@ def test_few_rounds_are_a_caution_for_exponents_too() -> None:
 
 def test_one_learner_and_a_yardstick_are_not_compared() -> None:
     pages = [
-        page(
-            cell("oracle", [9.0, 9.1], task=task, privileged="knows all"),
-            cell("ucmd", [worst, worst + 0.1], task=task),
-        )
+        page(cell("oracle", [9.0, 9.1], task=task, privileged="knows all"), cell("ucmd", [worst, worst + 0.1], task=task))
         for task, worst in (("calm", 8.0), ("hard", 6.0))
     ]
     said = headline(summary(*pages))

@@ -10,7 +10,7 @@ import pytest
 import rmab
 from rmab.errors import FeedbackError
 from rmab.play.simulation import play_episode
-from rmab.runs.game import Game, rehearse_visits, visits_of
+from rmab.runs.running import Game, rehearse_visits, visits_of
 from timed import timed_problem
 
 SIZES = {"arms": 4, "budget": 2, "horizon": 6, "episodes": 3}

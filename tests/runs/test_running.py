@@ -262,8 +262,7 @@ class TestErrors:
         with pytest.raises(rmab.errors.ModelError, match="learner lucky:make: returned int instead of Learner"):
             rmab.make_learner("lucky:make", luck=0)
         with pytest.raises(
-            rmab.errors.ModelError,
-            match=r"lucky:make: got an .* argument 'skill'; the maker is make\(luck=1\)",
+            rmab.errors.ModelError, match=r"lucky:make: got an .* argument 'skill'; the maker is make\(luck=1\)"
         ):
             rmab.make_learner("lucky:make", skill=1)
         with pytest.raises(rmab.errors.ModelError, match=r"learner lucky:nothing: 'nothing' does not exist in module lucky"):

@@ -98,13 +98,7 @@ def test_a_budget_of_zero_needs_no_division() -> None:
 # One block of three states. After the last step nothing comes: at price 1, values are 0 or 1 - 1; 4 or 2 - 1; 2 or 2.5 - 1.
 # So states are best in the order 1, 2, 0, with values 4, 2 and 0.
 REWARD = np.array([[0.0, 1.0], [4.0, 2.0], [2.0, 2.5]])
-LOW = np.array(
-    [
-        [[0.2, 0.1, 0.0], [0.0, 0.5, 0.5]],
-        [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]],
-        [[0.5, 0.0, 0.1], [0.0, 0.0, 0.0]],
-    ]
-)
+LOW = np.array([[[0.2, 0.1, 0.0], [0.0, 0.5, 0.5]], [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], [[0.5, 0.0, 0.1], [0.0, 0.0, 0.0]]])
 HIGH = np.array(
     [
         [[0.5, 0.6, 1.0], [0.0, 0.5, 0.5]],  # passive: 0.3 is taken, 0.5 more goes to state 1 and 0.2 to state 2: 2.8

@@ -8,8 +8,7 @@ from hypothesis.extra.numpy import arrays
 from reference import successor as slow_successor, systematic, top, xoshiro
 from rmab.common.arrays import frozen
 from rmab.play.compiled.episodes import step, successor
-from rmab.play.compiled.randomness import uniform, whole
-from rmab.play.compiled.selection import add_highest, add_sampled, kth_smallest, select
+from rmab.play.compiled.selection import add_highest, add_sampled, kth_smallest, select, uniform, whole
 from strategies import MODES, some_arms
 
 pytestmark = pytest.mark.compiled

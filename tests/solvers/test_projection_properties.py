@@ -218,12 +218,12 @@ def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, seed: int, radius
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    from rmab.common import threads
+    from rmab.common import processes as threads
 
     monkeypatch.setattr("rmab.solvers.projection.newton.CHUNK", 1)
     instance = random_instance(0, (7, 5, 3))
     usual = instance.solve()
-    monkeypatch.setattr("rmab.common.threads.cores", lambda: count)
+    monkeypatch.setattr("rmab.common.processes.cores", lambda: count)
     threads.pool.cache_clear()
     try:
         other = instance.solve()

@@ -8,7 +8,7 @@ import rmab
 from rmab.errors import ModelError, SolverError
 from rmab.solvers.priced.blocks import soften_blocks
 from rmab.solvers.priced.compiled.curvature import curve
-from rmab.solvers.priced.compiled.softness import soften as soften_nodes
+from rmab.solvers.priced.compiled.steps import soften as soften_nodes
 from rmab.solvers.priced.program import make_program
 from rmab.solvers.priced.search import Search
 from softened import Case, clarabel, earned, some_case

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rmab
+from rmab.solvers.checks import reachable
 from rmab.solvers.priced import program as layout
 from rmab.solvers.priced.blocks import soften_blocks
 from rmab.solvers.priced.compiled.program import reach
-from rmab.solvers.units import reachable
 from softened import Case, earned, some_case
 from strategies import problems, random_problem, rewards
 
@@ -213,14 +213,14 @@ def test_states_within_reach(seed: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    from rmab.common import threads
+    from rmab.common import processes as threads
 
     monkeypatch.setattr("rmab.solvers.priced.search.PIECE", 1)
     monkeypatch.setattr(layout, "WIDE", 2)
     monkeypatch.setattr(layout, "NARROW", 2)
     problem, reward = random_problem(0, 9, 3, 5, 3)
     usual = rmab.solvers.soften(problem, reward, 10)
-    monkeypatch.setattr("rmab.common.threads.cores", lambda: count)
+    monkeypatch.setattr("rmab.common.processes.cores", lambda: count)
     threads.pool.cache_clear()
     try:
         other = rmab.solvers.soften(problem, reward, 10)

@@ -60,11 +60,7 @@ def test_a_study_of_objects_runs_in_other_processes(tmp_path: Path) -> None:
     status = run_study(study, tmp_path, engine=LocalEngine(1))
     assert status.complete, status.failures
     table = Results.open(tmp_path).table(["task", "learner", "reward"]).to_pandas()
-    assert sorted(set(table["learner"])) == [
-        "mine",
-        "random",
-        "ucmd, estimator=own_parts:Fade, estimator.speed=2.0",
-    ]
+    assert sorted(set(table["learner"])) == ["mine", "random", "ucmd, estimator=own_parts:Fade, estimator.speed=2.0"]
     seed = study.jobs()[0].seed
     played = table[(table["task"] == "cpap@noisy") & (table["learner"] == "random")]["reward"]
     np.testing.assert_array_equal(played, rmab.run(task, "random", seed).reward)

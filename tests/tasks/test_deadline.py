@@ -157,14 +157,8 @@ class TestClasses:
             ([{"arms": 3, "speed": 1}], f"{WRONG}classes[0].speed: no such option (got 1)"),
             ([{"arms": 2}, {"pay": 1}], f"{WRONG}classes[1].arms: Field required"),
             ([{"arms": 3, "dwell": [0.5, 0.4]}], "classes[0].dwell: the probabilities sum to 0.9, not 1"),
-            (
-                [{"arms": 3.5}],
-                f"{WRONG}classes[0].arms: {FRACTION} (got 3.5)",
-            ),
-            (
-                [{"arms": 0}, {"arms": 3}],
-                f"{WRONG}classes[0].arms: Input should be greater than or equal to 1 (got 0)",
-            ),
+            ([{"arms": 3.5}], f"{WRONG}classes[0].arms: {FRACTION} (got 3.5)"),
+            ([{"arms": 0}, {"arms": 3}], f"{WRONG}classes[0].arms: Input should be greater than or equal to 1 (got 0)"),
             ([], f"{WRONG}classes: List should have at least 1 item after validation, not 0"),
             ({"arms": 3}, f"{WRONG}classes: Input should be a valid list"),
             (["many"], f"{WRONG}classes[0]: Input should be a valid dictionary (got 'many')"),
@@ -214,18 +208,12 @@ def test_the_range_follows_from_the_options() -> None:
         ({"arrival": None}, f"{WRONG}arrival: Input should be a number, or one per phase (got None)"),
         ({"arrival": True}, f"{WRONG}arrival: Input should be a number, or one per phase (got True)"),
         ({"arrival": []}, f"{WRONG}arrival: Input should be a number, or one per phase, not an array of shape (0,)"),
-        (
-            {"arrival": [[0.1]]},
-            f"{WRONG}arrival: Input should be a number, or one per phase, not an array of shape (1, 1)",
-        ),
+        ({"arrival": [[0.1]]}, f"{WRONG}arrival: Input should be a number, or one per phase, not an array of shape (1, 1)"),
         ({"pay": [1, float("nan")], "phases": 2}, f"{WRONG}pay: Input should be finite at [1] (got [1, nan])"),
         ({"pay": float("inf")}, f"{WRONG}pay: Input should be finite (got inf)"),
         ({"phases": 0}, f"{WRONG}phases: Input should be greater than or equal to 1 (got 0)"),
         ({"phases": 7}, "phases must be at most 6 (the number of steps), got 7"),
-        (
-            {"phases": 1.5},
-            f"{WRONG}phases: {FRACTION} (got 1.5)",
-        ),
+        ({"phases": 1.5}, f"{WRONG}phases: {FRACTION} (got 1.5)"),
         ({"budget": [1, 2]}, "budget must be a number, or one per phase (1) or step (6), got 2 numbers"),
         ({"budget": [1, 4], "phases": 2}, "budget: phase 1 must be a whole number in 0..3 (the number of arms), got 4"),
         ({"budget": [1, 1, 1, 1, 1, 0.5]}, "budget: step 5 must be a whole number in 0..3 (the number of arms), got 0.5"),
@@ -234,14 +222,8 @@ def test_the_range_follows_from_the_options() -> None:
         ({"budget": "all"}, f"{WRONG}budget: Input should be a whole number, or one per phase or step (got 'all')"),
         ({"minutes": 5}, "minutes: the length of a step counts only where the tariff is a file"),
         ({"minutes": "five"}, f"{WRONG}minutes: Input should be a number (got 'five')"),
-        (
-            {"tariff": True},
-            f"{WRONG}tariff: Input should be the path of a file, or a number, or one per phase (got True)",
-        ),
-        (
-            {"tariff": ""},
-            f"{WRONG}tariff: Input should be the path of a file, or a number, or one per phase (got '')",
-        ),
+        ({"tariff": True}, f"{WRONG}tariff: Input should be the path of a file, or a number, or one per phase (got True)"),
+        ({"tariff": ""}, f"{WRONG}tariff: Input should be the path of a file, or a number, or one per phase (got '')"),
         ({"tariff": [0.1, 0.2, 0.3], "phases": 2}, "tariff must be one number or one per phase: there are 2 phases"),
         ({"dwell": [1e-5] * 100_000}, "a spot of 100000 slots and 9 units, in 1 phases, would need 16 TB of memory"),
         ({"arms": 10**12, "budget": 1}, "a task of 1000000000000 arms would need"),
@@ -311,10 +293,7 @@ class TestRules:
         ):
             rmab.tasks.deadline.deadline_whittle(rmab.make_task("deadline", **TINY, phases=2).problem)
         problem = rmab.make_task("deadline", **TINY).problem
-        for wrong, message in (
-            ({"pay": np.nan}, "pay and penalty must be numbers"),
-            ({"penalty": -1}, "penalty 0 or more"),
-        ):
+        for wrong, message in (({"pay": np.nan}, "pay and penalty must be numbers"), ({"penalty": -1}, "penalty 0 or more")):
             with pytest.raises(ModelError, match=message):
                 rmab.tasks.deadline.deadline_whittle(problem, **wrong)
 

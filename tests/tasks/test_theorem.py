@@ -7,15 +7,7 @@ import pytest
 
 import rmab
 from rmab.common.arrays import FloatArray
-from rmab.learning import (
-    Active,
-    DependentRounding,
-    Hoeffding,
-    ImplicitExploration,
-    Probes,
-    TopB,
-    Ucmd,
-)
+from rmab.learning import Active, DependentRounding, Hoeffding, ImplicitExploration, Probes, TopB, Ucmd
 from rmab.learning.base import Learner
 from rmab.planners.joint import joint_visits
 from rmab.play.policy import Rounding

@@ -10,8 +10,7 @@ import click
 from rmab import __version__
 from rmab.cli.program import Program, examples
 from rmab.cli.screen import say
-from rmab.common.imports import look_in
-from rmab.common.registry import imported
+from rmab.common import imported, look_in
 
 __all__ = ["main"]
 

@@ -11,8 +11,8 @@ from rmab.cli.program import examples
 from rmab.cli.screen import number, print_json, print_table, say, screen_width
 
 if TYPE_CHECKING:
-    from rmab.common.arrays import FloatArray
-    from rmab.play.policy import IndexPolicy
+    from rmab.common import FloatArray
+    from rmab.play import IndexPolicy
     from rmab.solvers.fluid.fluid import Fluid
 
 SHOWN_STEPS, FEWER_STEPS, SHOWN_ROWS = 7, 5, 60
@@ -86,7 +86,7 @@ def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int,
 
 
 def _print_plan(name: str, solved: "Fluid") -> None:
-    from rmab.model.time import said
+    from rmab.model import said
 
     model = solved.problem
     size = f"{model.arms.count} arms of {model.arms.states} states, budget {said(model.budget)}, {model.horizon} steps"

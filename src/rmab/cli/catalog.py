@@ -8,7 +8,7 @@ import click
 from rmab.cli.names import LEARNER, TASK
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table
-from rmab.common.registry import Registry
+from rmab.common import Registry
 
 
 @click.command(
@@ -27,7 +27,7 @@ def tasks(name: str | None, machine: bool) -> None:
     A task is named with its adversary, which chooses the rewards: cpap@switching. cpap alone is cpap@ramp, as in the paper.
     A custom task is a file or module:maker: see docs/cli.md.
     """
-    from rmab.model.registry import ADVERSARIES, FORESEES
+    from rmab.model import ADVERSARIES, FORESEES
     from rmab.tasks.registry import TASKS, names_of
 
     if name is not None:
@@ -98,14 +98,14 @@ def planners(name: str | None, machine: bool) -> None:
 
 
 def _properties(registry: Registry[Any], name: str) -> dict[str, Any]:
-    from rmab.common.options import json_schema
+    from rmab.common import json_schema
 
     return json_schema(registry.schema(name)).get("properties", {})  # type: ignore[no-any-return]
 
 
 def _show_options(registry: Registry[Any], name: str, machine: bool, example: str) -> None:
     """Print the options of a name; example: how one is changed."""
-    from rmab.common.options import json_schema
+    from rmab.common import json_schema
 
     if machine:
         print_json(json_schema(registry.schema(name)))

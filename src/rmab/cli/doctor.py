@@ -28,9 +28,7 @@ def doctor(machine: bool) -> None:
 
     The exit code is 0 if planning, learning and simulation work, otherwise 1.
     """
-    from rmab.common.cores import cores
-    from rmab.common.extras import EXTRAS
-    from rmab.common.memory import available
+    from rmab.common import EXTRAS, available, cores
 
     packages = {name: _version(name) for name in (*BASE, *(name for _, names in EXTRAS.values() for name in names))}
     faults = [f"{name} is not installed: pip install rmab" for name in BASE if packages[name] is None]
@@ -75,7 +73,7 @@ def _try_compiled_code(faults: list[str]) -> str:
         import numpy as np
 
         from rmab.common import compile as compiling
-        from rmab.play.compiled.randomness import uniform
+        from rmab.play.compiled.selection import uniform
 
         if not 0.0 <= uniform(np.arange(1, 5, dtype=np.uint64)) < 1.0:
             faults.append("compiled code gives wrong numbers")

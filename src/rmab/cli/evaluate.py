@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.files import checked_file
-from rmab.cli.names import whole_number
+from rmab.cli.names import checked_file, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.files import checked_file, pairs
-from rmab.cli.names import whole_number
+from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
@@ -149,7 +148,7 @@ def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
 
 
 def _print_fit(path: Path, model: "Fit") -> None:
-    from rmab.common.words import many
+    from rmab.common import many
 
     log = model.require_log()
     span = f"{log.periods.label(0)} to {log.periods.label(log.periods.count - 1)}, {log.periods.every}"
@@ -191,7 +190,7 @@ def example_log(out: Path, arms: int, weeks: int, seed: int) -> None:
 
     Columns are id, week, state, called, age and district.
     """
-    from rmab.common.tables import write_table
+    from rmab.common import write_table
     from rmab.logs.example import example_log as draw_log
 
     table = draw_log("mothers", arms=arms, weeks=weeks, seed=seed)

@@ -10,10 +10,10 @@ import click
 from rmab.cli.names import MODEL_FILES, TASK, chosen_task, key_values, whole_number
 from rmab.cli.program import BadInput
 from rmab.cli.screen import alone_on_stdout
-from rmab.common.parsing import parsed_json
+from rmab.common import parsed_json
 
 if TYPE_CHECKING:
-    from rmab.model.problem import Problem
+    from rmab.model import Problem
 
 
 class Model(NamedTuple):
@@ -69,9 +69,8 @@ def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -
     """Return the problem and the reward (N, S, 2), or (N, K, S, 2), to plan for."""
     import numpy as np
 
-    from rmab.common.storage import kind_of
-    from rmab.model.problem import Problem
-    from rmab.model.time import shape_of
+    from rmab.common import kind_of
+    from rmab.model import Problem, shape_of
 
     from_file = Path(name).suffix in MODEL_FILES
     if from_file and kind_of(name) == "rmab problem":
@@ -96,7 +95,7 @@ def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -
 def _read_array(path: Path) -> Any:
     import numpy as np
 
-    from rmab.common.checks import as_floats
+    from rmab.common import as_floats
     from rmab.errors import FileError
 
     try:

@@ -7,7 +7,50 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from rmab.common.registry import nearest
+from rmab.common import nearest
+
+
+def checked_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
+    """Return a callback that refuses a file that could not be written, before any work starts."""
+
+    def checked(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+        if value is None or ctx.resilient_parsing:
+            return value
+        if value.suffix not in suffixes:
+            raise click.BadParameter(f"{value}: the name must end in {' or '.join(suffixes)}", ctx, param)
+        if not value.parent.is_dir():
+            raise click.BadParameter(f"{value}: there is no folder {value.parent}", ctx, param)
+        from rmab.common import check_writable, require
+        from rmab.errors import FileError
+
+        if ".parquet" in suffixes:
+            require("study", param.get_error_hint(ctx).strip("'"))
+
+        try:
+            check_writable(value)
+        except FileError as error:
+            raise click.BadParameter(str(error), ctx, param) from error
+        return value
+
+    return checked
+
+
+def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
+    """Return `name=number` pairs, also several with commas between, as a dictionary."""
+    found: dict[str, float] = {}
+    for text in (one for value in values for one in value.split(",")):
+        name, sign, number = text.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            sign = ""
+        if not sign or not name.strip():
+            raise click.BadParameter(f"expected name=number, for instance engaged=1, got {text!r}", ctx, param)
+        if name.strip() in found:
+            raise click.BadParameter(f"{name.strip()} is given twice; keep one", ctx, param)
+        found[name.strip()] = value
+    return found
+
 
 if TYPE_CHECKING:
     from rmab.tasks.definition import Task
@@ -43,7 +86,7 @@ class Referred(Name):
         """Return the reference, or fail with the nearest known name: what is built in is checked before any work."""
         if Path(value).suffix in self.files or all(":" in one for one in value.split("@")):
             return value
-        from rmab.model.registry import ADVERSARIES
+        from rmab.model import ADVERSARIES
         from rmab.tasks.registry import TASKS
 
         name, at, against = value.partition("@")
@@ -104,7 +147,7 @@ def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
 
     A point leads into a component: `estimator=mine:Fade` and `estimator.speed=0.5` are one table.
     """
-    from rmab.common.parsing import parsed_json
+    from rmab.common import parsed_json
 
     pairs: dict[str, Any] = {}
     for text in values:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmab.cli.files import checked_file
 from rmab.cli.models import Model, model_arguments
-from rmab.cli.names import MODEL_FILES, whole_number
+from rmab.cli.names import MODEL_FILES, checked_file, whole_number
 from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, waiting
 
@@ -47,7 +46,7 @@ def plan(model: Model, candidates: tuple[str, ...], episodes: int, save: Path | 
 
     PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem; docs/cli.md shows one.
     """
-    from rmab.common.storage import Stored
+    from rmab.common import Stored
     from rmab.planners.plan import plan as find_best
 
     names = [name.strip() for one in candidates for name in one.split(",")] or None

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.files import checked_file
-from rmab.cli.names import LEARNER, TASK, chosen_task, key_values, whole_number
+from rmab.cli.names import LEARNER, TASK, checked_file, chosen_task, key_values, whole_number
 from rmab.cli.program import Failure, examples
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, progress
 
 if TYPE_CHECKING:
-    from rmab.model.view import FeedbackMode
+    from rmab.model import FeedbackMode
     from rmab.runs.record import RunResult
 
 SOURCES = {
@@ -114,8 +113,8 @@ def run(
 
 
 def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> None:
-    from rmab.common.words import many
-    from rmab.model.time import said
+    from rmab.common import many
+    from rmab.model import said
 
     episodes, problem = summary["episodes"], played.task.problem
     size = abs(summary["reward"])
@@ -163,7 +162,7 @@ def _save(played: "RunResult", summary: dict[str, Any], path: Path) -> Exception
         import numpy as np
         import pyarrow as pa
 
-        from rmab.common.tables import write_table
+        from rmab.common import write_table
 
         same = {name: np.full(summary["episodes"], summary[name]) for name in ("task", "learner", "seed")}
         write_table(pa.table({**same, **played.to_table()}), path)

@@ -20,7 +20,7 @@ def warm(clear: bool) -> None:
     It is kept in the folder `rmab` of XDG_CACHE_HOME, or of ~/.cache, which must be yours alone to write. A damaged file
     there, or a folder that cannot be used, is said once on standard error, and the code compiled again: slower, never wrong.
     """
-    from rmab.common.machine_code import cleared, home
+    from rmab.common import cleared, home
 
     try:
         place = home()

@@ -11,7 +11,7 @@ from rmab.errors import ModelError
 from rmab.learning.registry import list_learners, make_learner
 from rmab.planners.indices import lagrangian_index
 from rmab.planners.whittle import finite_whittle_index, whittle_index
-from rmab.play.simulation import simulate, simulate_many
+from rmab.play import simulate, simulate_many
 from rmab.runs.running import run
 from rmab.solvers.fluid.fluid import solve_fluid
 from rmab.solvers.priced.soften import soften

@@ -33,3 +33,11 @@ class ReadOnly:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)
+
+
+def log_over(times: Any, epsilon: float) -> FloatArray:
+    """Return ln(times / epsilon), also where the quotient is too large for a float."""
+    with np.errstate(over="ignore"):
+        ratio = np.asarray(times, dtype=np.float64) / epsilon
+    fits = np.isfinite(ratio)
+    return np.where(fits, np.log(np.where(fits, ratio, 1.0)), np.log(times) - np.log(epsilon))

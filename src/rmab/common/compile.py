@@ -15,9 +15,8 @@ from typing import TypeVar, cast
 import llvmlite
 import numba
 
-from rmab.common import dispatcher
-from rmab.common.dispatcher import Dispatcher
-from rmab.common.machine_code import Store, opened
+from rmab.common import machine_code
+from rmab.common.machine_code import Dispatcher, Store, opened
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -26,7 +25,7 @@ def _folder() -> Path | None:
     version = f"{numba.__version__} {llvmlite.__version__} {sys.version} {numba.config.BOUNDSCHECK}"
     digest = hashlib.sha256(version.encode())
     package = Path(__file__).parents[1]
-    for source in sorted([Path(__file__), Path(dispatcher.__file__), *package.glob("**/compiled/*.py")]):
+    for source in sorted([Path(__file__), Path(machine_code.__file__), *package.glob("**/compiled/*.py")]):
         digest.update(source.read_bytes())
     return opened(digest.hexdigest()[:16])
 

@@ -1,7 +1,5 @@
 """Dataclasses as flat fields, for `Stored`, and back: arrays, numbers and text by name, nested ones as `log.state`."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, fields as fields_of, is_dataclass
 from types import NoneType, UnionType
@@ -9,7 +7,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from rmab.common.parsing import parsed_json
+from rmab.common.files import parsed_json
 from rmab.common.storage import Fields
 from rmab.errors import ModelError
 

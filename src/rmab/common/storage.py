@@ -7,8 +7,6 @@ Every file says its ``kind`` and the version of its ``format``. Older versions a
 A class that can be stored derives from `Stored`, declares its `Format`, and has a row in `KINDS`.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -21,9 +19,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from rmab.common.files import SUFFIXES, check_suffix, read_file, write_atomically
-from rmab.common.memory import check_memory
-from rmab.common.parsing import parsed_json
+from rmab.common.checks import check_memory
+from rmab.common.files import SUFFIXES, check_suffix, parsed_json, read_file, write_atomically
 from rmab.errors import FileError, ModelError, raised_as
 
 Fields = dict[str, Any]

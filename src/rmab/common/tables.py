@@ -1,7 +1,5 @@
 """Tables as files: CSV or Parquet, written atomically."""
 
-from __future__ import annotations
-
 import io
 import os
 from pathlib import Path
@@ -13,7 +11,7 @@ import pyarrow.parquet as pq
 from rmab.common.files import write_atomically
 from rmab.errors import FileError
 
-SUFFIXES = (".csv", ".parquet")
+TABLE_SUFFIXES = (".csv", ".parquet")
 
 
 def write_table(table: Any, path: str | os.PathLike[str]) -> None:
@@ -29,8 +27,8 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     rmab.errors.FileError: weeks.txt: the name must end in .csv or .parquet
     """
     suffix = Path(path).suffix
-    if suffix not in SUFFIXES:
-        raise FileError(f"{path}: the name must end in {' or '.join(SUFFIXES)}")
+    if suffix not in TABLE_SUFFIXES:
+        raise FileError(f"{path}: the name must end in {' or '.join(TABLE_SUFFIXES)}")
     stream = io.BytesIO()
     if suffix == ".csv":
         pacsv.write_csv(table, stream)

@@ -1,6 +1,22 @@
 """Counted words, and words that come from elsewhere."""
 
+import logging
 import unicodedata
+
+_topics: set[str] = set()
+
+
+def notify(message: str) -> None:
+    """Write a line to the log."""
+    logging.getLogger("rmab").warning("rmab: %s", message)
+
+
+def notify_once(topic: str, message: str) -> None:
+    """Write a line to the log, unless this process wrote one of this topic before."""
+    if topic not in _topics:
+        _topics.add(topic)
+        notify(message)
+
 
 TURNING = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # they change the order of what is read
 

@@ -1,14 +1,12 @@
 """The best arms under caps of groups, and what one more place under each cap is worth."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.errors import SolverError
 
 

@@ -1,14 +1,11 @@
 """The decision: indices and rules become a list with ranks, reasons, probabilities, prices and notes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray
-from rmab.common.checks import as_integer, as_share
+from rmab.common import BoolArray, as_integer, as_share
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
 from rmab.decisions.decision import Decision

@@ -9,12 +9,25 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_indices, as_integer, as_table
-from rmab.common.packing import pack, unpack
-from rmab.common.storage import Fields, Format, Stored
-from rmab.common.tables import SUFFIXES, write_table
-from rmab.common.words import many
+from rmab.common import (
+    TABLE_SUFFIXES,
+    BoolArray,
+    Fields,
+    FloatArray,
+    Format,
+    IntArray,
+    ReadOnly,
+    Stored,
+    as_floats,
+    as_indices,
+    as_integer,
+    as_table,
+    frozen,
+    many,
+    pack,
+    unpack,
+    write_table,
+)
 from rmab.decisions.fairness import Fairness
 from rmab.errors import FileError, ModelError
 from rmab.logs.words import Words
@@ -142,12 +155,12 @@ class Decision(ReadOnly, Stored):
         and `load` reads them.
         """
         suffix = Path(path).suffix
-        if suffix in SUFFIXES:
+        if suffix in TABLE_SUFFIXES:
             write_table(self.to_table(upcoming), path)
         elif suffix in self.FORMAT.suffixes:
             super().save(path)
         else:
-            raise FileError(f"{path}: the name must end in {', '.join(SUFFIXES)}, {' or '.join(self.FORMAT.suffixes)}")
+            raise FileError(f"{path}: the name must end in {', '.join(TABLE_SUFFIXES)}, {' or '.join(self.FORMAT.suffixes)}")
 
     def to_fields(self) -> Fields:
         """Return the decision as plain arrays and text by name."""

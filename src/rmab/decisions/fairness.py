@@ -5,13 +5,11 @@ linear programme, and the fairer one has a constraint more: its price, the dual 
 place was worth more than the place that took its stead.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common import FloatArray
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
 from rmab.decisions.rules import LOT, Choice, Rules, fill_places

@@ -1,10 +1,8 @@
 """What a reader of a list should know: places that stay empty, ties, floors that are late, prices of caps."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.words import many
+from rmab.common import many
 from rmab.decisions.candidates import TIE, Candidates
 from rmab.decisions.rules import INDEX, Choice, Rules
 from rmab.logs.findings import list_some, quote

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap, select_best
 from rmab.errors import ModelError

@@ -1,7 +1,5 @@
 """Candidates from what there is: a model, a learner's plan, an index policy, or indices made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray
-from rmab.common.checks import as_indices, as_integer
+from rmab.common import FloatArray, as_indices, as_integer
 from rmab.decisions.candidates import Candidates
 from rmab.errors import ModelError
 from rmab.estimation.explanations import explain_arms
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
 from rmab.learning.base import EpisodePlan
-from rmab.play.policy import IndexPolicy
+from rmab.play import IndexPolicy
 from rmab.solvers.fluid.fluid import Fluid, solve_fluid
 
 Source = Fit | EpisodePlan | IndexPolicy | Candidates | Mapping[str, float] | ArrayLike

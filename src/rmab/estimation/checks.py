@@ -1,14 +1,10 @@
 """What a careful statistician asks of a log before its model is believed: each answer a number, with a verdict in words."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common.arrays import IntArray
-from rmab.common.checks import as_integer, expect
-from rmab.common.words import many
+from rmab.common import IntArray, as_integer, expect, many
 from rmab.estimation.effects import Effect, estimate_effects
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import FEW_ARMS, Resampler

@@ -6,14 +6,11 @@ visualization of navigation patterns"). Rows have a weak prior around those of a
 a state has no zeros.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.checks import as_integer
+from rmab.common import FloatArray, IntArray, as_integer
 from rmab.errors import ModelError
 from rmab.estimation.shrinkage import pool_rows
 from rmab.estimation.statistics import Statistics

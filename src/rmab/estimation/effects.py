@@ -1,13 +1,10 @@
 """What an action changes in each group by the next period, with an interval."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
-from rmab.common.checks import as_integer
+from rmab.common import FloatArray, as_integer
 from rmab.errors import ModelError
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import LEAST_DRAWS, Resampler, interval

@@ -11,8 +11,6 @@ groups that are shrunk look more alike than they are. Corrections that were trie
 In each world another plan is made as well. What it earns more than ours is what better knowledge would be worth.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -20,15 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.checks import as_integer, expect
-from rmab.common.cores import cores
+from rmab.common import FloatArray, IntArray, as_integer, cores, expect
 from rmab.errors import ModelError
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
 from rmab.estimation.modelfree import ModelFree, model_free
 from rmab.estimation.resampling import LEAST_DRAWS, Resampler, interval
 from rmab.estimation.values import World
-from rmab.play.policy import IndexPolicy
+from rmab.play import IndexPolicy
 
 BASELINES = ("nothing", "rotation", "random", "as logged")
 WORK = 500_000  # arm-periods simulated in a replicate

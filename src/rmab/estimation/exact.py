@@ -3,11 +3,9 @@
 Digits are added and subtracted as integers, which is exact. A number keeps everything above 2^-65, about 3e-20.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common import FloatArray, IntArray
 
 SCALES = (2.0**64, 2.0**32, 1.0, 2.0**-32, 2.0**-64)
 DIGITS = len(SCALES)

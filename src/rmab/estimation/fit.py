@@ -8,12 +8,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly
-from rmab.common.checks import as_floats, as_indices, as_integer, expect
-from rmab.common.forks import cached_property
-from rmab.common.packing import pack, unpack
-from rmab.common.storage import Fields, Format, Stored
-from rmab.common.words import many
+from rmab.common import (
+    BoolArray,
+    Fields,
+    FloatArray,
+    Format,
+    IntArray,
+    ReadOnly,
+    Stored,
+    as_floats,
+    as_indices,
+    as_integer,
+    cached_property,
+    expect,
+    many,
+    pack,
+    unpack,
+)
 from rmab.errors import ModelError
 from rmab.estimation.clusters import cluster_arms
 from rmab.estimation.rewards import Pay, make_pay
@@ -24,8 +35,7 @@ from rmab.logs.findings import Note
 from rmab.logs.log import Log
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
+from rmab.model import Arms, Problem
 
 DEFAULT_HORIZON = 26
 SILENT = 8  # periods without a record after which an arm may have left

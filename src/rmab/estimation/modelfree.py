@@ -13,13 +13,11 @@ for the records that there are: weights are drawn for arms (Rubin 1981), and fre
 group and state appears stays as it was.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common import FloatArray, IntArray
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import ALONE, Resampler, draw_rows, interval
 from rmab.estimation.shrinkage import posterior, shrink

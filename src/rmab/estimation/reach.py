@@ -1,15 +1,13 @@
 """Whom a plan reaches over the periods ahead, group by group, and whom it never does: by simulation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray
+from rmab.common import BoolArray
 from rmab.estimation.fit import Fit
 from rmab.planners.indices import lagrangian_index
-from rmab.play.simulation import simulate
+from rmab.play import simulate
 
 EPISODES = 4
 

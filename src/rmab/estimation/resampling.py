@@ -10,11 +10,9 @@ is often infinite, and tells nothing of those that are nearly as likely. Of fewe
 differ: transitions are then weighted one by one, as if arms were alike.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common import FloatArray
 from rmab.estimation.fit import Fit
 from rmab.estimation.shrinkage import Tree, collect_evidence, draw_strengths, pool_rows, posterior
 

@@ -1,14 +1,11 @@
 """What a period in a state is worth: declared, learned from rewards, or assumed, with a note that says so."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, ReadOnly
-from rmab.common.checks import as_indices, as_table
+from rmab.common import FloatArray, ReadOnly, as_indices, as_table
 from rmab.errors import ModelError
 from rmab.estimation.statistics import Statistics
 from rmab.logs.findings import list_some, quote

@@ -21,9 +21,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import gammaln
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_indices, as_table
-from rmab.common.forks import cached_property
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_indices, as_table, cached_property, frozen
 from rmab.errors import ModelError
 
 WEAKEST, STRONGEST, RUNGS = -4.0, 20.0, 25  # of the strengths that are tried: powers of 2

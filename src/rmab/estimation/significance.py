@@ -6,15 +6,13 @@ root of the excess of G over its degrees of freedom, per record, which is about 
 differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import chi2
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common import FloatArray, IntArray
 
 FINE, WATCH, PROBLEM = "fine", "watch", "problem"
 SURE, MATTERS, MUCH = 0.01, 0.1, 0.25  # p below which a difference is real; effects that matter, and that matter much

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly
-from rmab.common.checks import as_floats, as_indices, as_table
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_indices, as_table
 from rmab.errors import ModelError
 from rmab.logs.log import Log
 

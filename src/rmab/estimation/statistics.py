@@ -16,15 +16,23 @@ from operator import add
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_indices, as_integer, as_table, expect
-from rmab.common.memory import check_memory
-from rmab.common.words import many
+from rmab.common import (
+    FloatArray,
+    IntArray,
+    ReadOnly,
+    as_floats,
+    as_indices,
+    as_integer,
+    as_table,
+    check_memory,
+    expect,
+    frozen,
+    many,
+)
 from rmab.errors import ModelError
 from rmab.estimation.exact import DIGITS, LARGEST, join_digits, split_digits
 from rmab.logs.log import Log
-from rmab.play.feedback import Feedback
-from rmab.play.outcomes import Trajectory
+from rmab.play import Feedback, Trajectory
 
 MOST = 2**53  # of a count
 

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
+from rmab.common import FloatArray, IntArray, ReadOnly, frozen
 from rmab.estimation.fit import Fit
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
+from rmab.model import Arms, Problem
 from rmab.planners.indices import lagrangian_index
-from rmab.play.policy import IndexPolicy
-from rmab.play.simulation import simulate_many
+from rmab.play import IndexPolicy, simulate_many
 
 WORK = 3_000_000  # arm-periods that are simulated for one value
 LEAST, MOST = 4, 400  # episodes

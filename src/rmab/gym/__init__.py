@@ -4,7 +4,7 @@
 is there for `gymnasium.make` and, in compiled code over many rounds, for `gymnasium.make_vec`.
 """
 
-from rmab.common.extras import require
+from rmab.common import require
 
 require("gym", "rmab.gym")
 

@@ -1,7 +1,5 @@
 """One round of a task as a Gymnasium environment."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import gymnasium
@@ -9,11 +7,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import BoolArray
+from rmab.common import BoolArray
 from rmab.errors import ModelError
 from rmab.gym.rounds import OverBudget, TaskRounds
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
+from rmab.model import View
+from rmab.play import Feedback
 from rmab.tasks.definition import Task
 from rmab.tasks.making import make_task
 

@@ -1,29 +1,21 @@
 """Learners of this library in an environment: they see what any agent sees, and earn what `rmab.run` says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from rmab.common.arrays import FloatArray
-from rmab.common.checks import as_integer, expect
+from rmab.common import FloatArray, as_integer, expect
 from rmab.errors import ModelError
 from rmab.gym.env import Observation, RmabEnv
 from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.registry import make_learner
-from rmab.play.feedback import Feedback
-from rmab.play.policy import decisions_of
+from rmab.play import Feedback, decisions_of
 from rmab.runs.running import inform, learn_episodes
 
 
 def play(
-    env: gymnasium.Env[Observation, Any],
-    learner: Learner | str,
-    seed: int = 0,
-    *,
-    episodes: int | None = None,
+    env: gymnasium.Env[Observation, Any], learner: Learner | str, seed: int = 0, *, episodes: int | None = None
 ) -> FloatArray:
     """Let a learner play an environment from the first episode on.
 

@@ -1,22 +1,16 @@
 """Rounds of a task, played step by step by somebody outside: the base of all environments. It needs no Gymnasium."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray
-from rmab.common.checks import as_floats, as_integer, expect
-from rmab.common.memory import check_memory
+from rmab.common import BoolArray, FloatArray, as_floats, as_integer, check_memory, expect
 from rmab.errors import ModelError, PolicyError, raised_as
+from rmab.play import Feedback, Policy, Rounds
 from rmab.play.compiled.rounds import top_rounds
-from rmab.play.feedback import Feedback
-from rmab.play.policy import Policy
-from rmab.play.rounds import Rounds
-from rmab.runs.game import Game
+from rmab.runs.running import Game
 from rmab.solvers.fluid.fluid import solve_fluid
 from rmab.tasks.definition import Task
 

@@ -1,7 +1,5 @@
 """Many rounds of a task as one vectorised Gymnasium environment: compiled code plays a step of all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -11,12 +9,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray
+from rmab.common import BoolArray, FloatArray
 from rmab.errors import ModelError
 from rmab.gym.env import Action, Observation, made_task, spaces_of
 from rmab.gym.rounds import OverBudget, TaskRounds
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
+from rmab.model import View
+from rmab.play import Feedback
 from rmab.tasks.definition import Task
 
 

@@ -25,11 +25,14 @@ from .algorithms.ucpd import Ucpd as Ucpd
 from .algorithms.uob_reps import UobReps as UobReps
 from .base import EpisodePlan as EpisodePlan, Learner as Learner
 from .components.base import Component as Component, Episode as Episode
-from .components.execution import DependentRounding as DependentRounding, Execution as Execution, TopB as TopB
+from .components.execution import (
+    DependentRounding as DependentRounding,
+    Execution as Execution,
+    Probes as Probes,
+    TopB as TopB,
+)
 from .components.forecasts import Forecast as Forecast
 from .components.priced import Priced as Priced
-from .components.probes import Probes as Probes
-from .components.refresh import Doubling as Doubling, EveryEpisode as EveryEpisode, Refresh as Refresh
 from .components.remembering import Fading as Fading, LastSeen as LastSeen
 from .components.rewards import (
     Direct as Direct,
@@ -43,9 +46,12 @@ from .components.sets import (
     L1 as L1,
     Bernstein as Bernstein,
     ConfidenceSets as ConfidenceSets,
+    Doubling as Doubling,
     Estimated as Estimated,
+    EveryEpisode as EveryEpisode,
     Hoeffding as Hoeffding,
     Kl as Kl,
+    Refresh as Refresh,
     TrueKernels as TrueKernels,
     WideBernstein as WideBernstein,
 )

@@ -14,16 +14,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_integer, expect
+from rmab.common import FloatArray, IntArray, ReadOnly, as_integer, expect, frozen
 from rmab.errors import FeedbackError, ModelError
-from rmab.learning.kept import Declared, check_arrays
 from rmab.learning.options import Configured, described, named, ours
-from rmab.learning.state import Arrays, Changes, State
-from rmab.model.problem import Problem
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
-from rmab.play.policy import Policy
+from rmab.learning.state import Arrays, Changes, Declared, State, check_arrays
+from rmab.model import Problem, View
+from rmab.play import Feedback, Policy
 
 Feedbacks = Literal["bandit", "full"]
 
@@ -162,12 +158,7 @@ class Learner(Configured, ABC):
         return _trusted(State(self.signature, view, number, 0, arrays))
 
     def plan(
-        self,
-        state: State,
-        *,
-        start: ArrayLike | None = None,
-        budget: ArrayLike | None = None,
-        horizon: int | None = None,
+        self, state: State, *, start: ArrayLike | None = None, budget: ArrayLike | None = None, horizon: int | None = None
     ) -> EpisodePlan:
         """Return the plan of the coming episode, in the situation at hand.
 

@@ -1,22 +1,17 @@
 """Learners that count transitions, average rewards, and make both into a table of indices before every episode."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.forks import cached_property
+from rmab.common import FloatArray, IntArray, cached_property
 from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.components import OBSERVING, Counting, Exploration, add_to_means, begin_means, mean_reward, times_seen
-from rmab.learning.kept import MOST, Declared, Kept, masses, whole
 from rmab.learning.pools import Pools
-from rmab.learning.state import Arrays, State
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy
+from rmab.learning.state import MOST, Arrays, Declared, Kept, State, masses, whole
+from rmab.model import View
+from rmab.play import Feedback, IndexPolicy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

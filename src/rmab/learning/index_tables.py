@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common import FloatArray
 from rmab.learning.pools import Pools
-from rmab.model.time import parted
-from rmab.model.view import View
+from rmab.model import View, parted
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.optimistic import solve_optimistic_fluid
 from rmab.solvers.whittle.index import arm_whittle

@@ -9,8 +9,6 @@
 What a component returns is checked at once, so that a custom one that errs is named.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
@@ -19,23 +17,18 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common import FloatArray, IntArray
 from rmab.learning.base import EpisodePlan, Feedbacks, Learner
 from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
-from rmab.learning.components.execution import Execution
-from rmab.learning.components.probes import Probes
-from rmab.learning.components.refresh import EveryEpisode, Refresh
+from rmab.learning.components.execution import Execution, Probes
 from rmab.learning.components.rewards import Estimate, RewardEstimator
-from rmab.learning.components.sets import ConfidenceSets
+from rmab.learning.components.sets import ConfidenceSets, EveryEpisode, Refresh
 from rmab.learning.components.steps import Step, Stepped
-from rmab.learning.kept import Declared, Kept, masses, whole
 from rmab.learning.pools import Observed, Pools
-from rmab.learning.state import Arrays, Changes, Memory, State
-from rmab.model.problem import Problem
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
-from rmab.play.policy import Policy
+from rmab.learning.state import Arrays, Changes, Declared, Kept, Memory, State, masses, whole
+from rmab.model import Problem, View
+from rmab.play import Feedback, Policy
 from rmab.solvers.transitions import TransitionSets
 
 

@@ -7,8 +7,6 @@
 `Mine(memory=0)` is refused with one line; `help(Mine)` lists the options; the command line and study files know them, too.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
@@ -19,8 +17,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transf
 
 import numpy as np
 
-from rmab.common.options import checked, schema
-from rmab.common.registry import Registry
+from rmab.common import Registry, checked, schema
 from rmab.errors import ModelError
 
 Preset = Literal["theory", "tuned"]

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.forks import cached_property
-from rmab.model.time import by_step, cells, masses_of, parted
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
+from rmab.common import BoolArray, FloatArray, IntArray, cached_property, frozen
+from rmab.model import View, by_step, cells, masses_of, parted
+from rmab.play import Feedback
 
 NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not defined there
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmab.common.registry import Entry, Problems, Registry
+from rmab.common import Entry, Problems, Registry
 from rmab.errors import ModelError
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def component_names(name: str, options: Mapping[str, object]) -> set[str]:
 
 def _options_of(registry: Registry[Entry], given: Any, field: Any) -> set[str]:
     """Return the options of a component: the one that was given, or the default."""
-    from rmab.common.options import schema
+    from rmab.common import schema
 
     name = given.get("name") if isinstance(given, Mapping) else given
     try:

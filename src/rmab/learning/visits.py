@@ -6,16 +6,10 @@ simulated episodes under the empirical kernels. Importance weights are those vis
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.common.logarithms import log_over
+from rmab.common import BoolArray, FloatArray, IntArray, log_over
 from rmab.learning.pools import Observed, Pools, empirical
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
-from rmab.model.time import cells
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
-from rmab.play.policy import Policy
-from rmab.play.simulation import visit_rates
+from rmab.model import Arms, Problem, View, cells
+from rmab.play import Feedback, Policy, visit_rates
 from rmab.solvers.compiled.bounds import occupancy_bounds
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.transitions import TransitionSets
@@ -74,12 +68,7 @@ def bounds(pools: Pools, sets: TransitionSets, share: FloatArray, wanted: BoolAr
 
 
 def importance(
-    pools: Pools,
-    policy: Policy,
-    share: FloatArray,
-    counts: IntArray,
-    optimistic: FloatArray,
-    seed: tuple[int, int],
+    pools: Pools, policy: Policy, share: FloatArray, counts: IntArray, optimistic: FloatArray, seed: tuple[int, int]
 ) -> FloatArray:
     """(C, H, S, 2) importance weights: visits of the executed policy, times the optimism about its block's state.
 

@@ -3,8 +3,6 @@
 Text is compared value by value, not row by row: a million rows have few different states.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.logs.findings import Findings, list_some, quote
 
 MISSING = {"", "na", "n/a", "nan", "null", "#n/a"}

@@ -1,7 +1,5 @@
 """CSV files: their delimiter, their header, and the line of every record."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -13,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from rmab.common.arrays import IntArray
+from rmab.common import IntArray
 from rmab.errors import FileError, LogError
 from rmab.logs.findings import Note
 from rmab.logs.header import Source, check_columns

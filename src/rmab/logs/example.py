@@ -1,15 +1,12 @@
 """Logs of made-up programmes, of which the truth is known: to try the library, to teach it, and to test it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 import numpy as np
 import pyarrow as pa
 
-from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_integer, as_share
+from rmab.common import FloatArray, IntArray, ReadOnly, as_integer, as_share, frozen
 from rmab.errors import ModelError
 
 STATES = ("lapsed", "wavering", "engaged")

@@ -1,15 +1,12 @@
 """What is wrong with a log, and what is worth knowing: collected first, then reported all at once, with line numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import IntArray
-from rmab.common.words import escaped
+from rmab.common import IntArray, escaped
 from rmab.errors import LogError
 
 SHOWN = 5  # line numbers that a note shows

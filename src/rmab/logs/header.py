@@ -1,7 +1,5 @@
 """Columns by name with the lines that they stand on, and what to say where a column is not there."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections import Counter
@@ -9,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rmab.common.arrays import IntArray
+from rmab.common import IntArray
 from rmab.errors import LogError
 from rmab.logs.findings import Note, list_some, quote
 

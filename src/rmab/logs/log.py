@@ -6,10 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_indices
-from rmab.common.forks import cached_property
-from rmab.common.words import many
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_indices, cached_property, frozen, many
 from rmab.errors import ModelError
 from rmab.logs.findings import Note, list_some
 from rmab.logs.periods import ENDLESS, Periods

@@ -4,8 +4,6 @@ Every period becomes a whole number of steps after the first. The step is the mo
 arm that follow each other; a period that is no whole number of steps away from the others is refused.
 """
 
-from __future__ import annotations
-
 import re
 from calendar import monthrange
 from collections import Counter
@@ -16,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import IntArray
+from rmab.common import IntArray
 from rmab.logs.findings import Findings, list_some, quote
 
 ACCEPTED = "accepted are whole numbers, dates 2024-03-12, ISO weeks 2024-W11, months 2024-03, and times 2024-03-12T08:00"

@@ -1,15 +1,12 @@
 """Read the log of a programme: columns and their meaning; all problems are reported at once, with line numbers."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, IntArray
-from rmab.common.words import many
+from rmab.common import BoolArray, IntArray, many
 from rmab.errors import ModelError
 from rmab.logs.columns import (
     States,

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, IntArray, ReadOnly
-from rmab.common.checks import as_indices
+from rmab.common import BoolArray, IntArray, ReadOnly, as_indices
 from rmab.errors import ModelError
 from rmab.logs.findings import list_some, quote
 

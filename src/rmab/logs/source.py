@@ -3,8 +3,6 @@
 Columns of a CSV are read as text, so that '007' stays what it is; what they mean is decided later, in one place for all.
 """
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import os
@@ -15,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rmab.common.arrays import IntArray
+from rmab.common import IntArray
 from rmab.errors import FileError, LogError, ModelError
 from rmab.logs.delimited import CsvText
 from rmab.logs.findings import Note, list_some, quote

@@ -1,7 +1,5 @@
 """What the things of a programme are called."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,17 +1,14 @@
 """Adversaries that answer to what the learner does: to what it did so far, or to what it is about to do."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.model.adversary import Adversary, first_of
-from rmab.model.factors import FACTOR_HIGH, FACTOR_LOW
-from rmab.model.rewards import RewardModel
+from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.model.adversaries import FACTOR_HIGH, FACTOR_LOW
+from rmab.model.adversary import Adversary, RewardModel, first_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,17 +1,24 @@
 """Checks of what arms are made of: each error names the first entry that is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats, as_indices, checked_text, expect
-from rmab.common.notices import notify, notify_once
-from rmab.common.words import escaped
+from rmab.common import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_floats,
+    as_indices,
+    checked_text,
+    escaped,
+    expect,
+    frozen,
+    notify,
+    notify_once,
+)
 from rmab.errors import ModelError
 from rmab.model.time import bare, place
 

@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer
-from rmab.common.forks import cached_property
-from rmab.common.memory import check_memory
-from rmab.common.words import many
+from rmab.common import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    ReadOnly,
+    as_floats,
+    as_integer,
+    cached_property,
+    check_memory,
+    frozen,
+    many,
+)
 from rmab.errors import ModelError
 from rmab.model.arm_checks import (
     check_groups_agree,

@@ -12,11 +12,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer, check_magnitude, expect
-from rmab.common.forks import cached_property
-from rmab.common.memory import check_memory
-from rmab.common.storage import Format, Stored
+from rmab.common import (
+    FloatArray,
+    Format,
+    IntArray,
+    ReadOnly,
+    Stored,
+    as_floats,
+    as_integer,
+    cached_property,
+    check_magnitude,
+    check_memory,
+    expect,
+    frozen,
+)
 from rmab.errors import ModelError
 from rmab.model import time
 from rmab.model.arms import Arms

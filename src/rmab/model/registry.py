@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from rmab.common.registry import Entry, Registry
+from rmab.common import Entry, Registry
 
 FORESEES = "sees the plan of the episode to come: stronger than the paper's adversary"
 
@@ -16,7 +16,7 @@ class AdversaryEntry(Entry):
 
 
 def _entry(name: str, summary: str, target: str = "", **facts: Any) -> AdversaryEntry:
-    return AdversaryEntry(name, f"rmab.model.{target or f'factors:{name}'}", summary, **facts)
+    return AdversaryEntry(name, f"rmab.model.{target or f'adversaries:{name}'}", summary, **facts)
 
 
 ADVERSARIES = Registry(

@@ -10,16 +10,12 @@ Where every step differs there are K = H phases. Solvers and learners join the t
 that one phase costs nothing: cell ``n * K + k`` is arm (or group, or block) n in phase k.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats, as_integer, as_states, is_number
-from rmab.common.memory import check_memory
+from rmab.common import FloatArray, IntArray, as_floats, as_integer, as_states, check_memory, frozen, is_number
 from rmab.errors import ModelError
 
 MOST_PHASES = 1_000_000  # whose number is not given by kernels: tables have all phases up to the last

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.common import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
-from rmab.model.adversary import Adversary, first_of
-from rmab.model.rewards import checked_range, checked_tables
+from rmab.model.adversary import Adversary, checked_range, checked_tables, first_of
 from rmab.model.time import place
 
 
@@ -20,12 +19,7 @@ class Trace(Adversary):
 
     @classmethod
     def of(
-        cls,
-        rewards: ArrayLike,
-        *,
-        low: float | None = None,
-        high: float | None = None,
-        passive_zero: bool = False,
+        cls, rewards: ArrayLike, *, low: float | None = None, high: float | None = None, passive_zero: bool = False
     ) -> "Trace":
         """Check the rewards against the declared range (by default the range that they have) and declarations."""
         table = checked_tables(rewards, "rewards", "T", "episode")

@@ -8,16 +8,25 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_indices, as_integer
-from rmab.common.forks import cached_property
-from rmab.common.memory import check_memory
-from rmab.common.storage import Format, Stored
-from rmab.common.words import many
+from rmab.common import (
+    BoolArray,
+    FloatArray,
+    Format,
+    IntArray,
+    ReadOnly,
+    Stored,
+    as_floats,
+    as_indices,
+    as_integer,
+    cached_property,
+    check_memory,
+    frozen,
+    many,
+)
 from rmab.errors import ModelError
 from rmab.model import time
+from rmab.model.adversary import checked_range
 from rmab.model.arm_checks import checked_names
-from rmab.model.rewards import checked_range
 
 FeedbackMode = Literal["bandit", "active", "full"]
 

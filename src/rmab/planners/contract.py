@@ -1,23 +1,13 @@
 """The contract of a planner: a function of a problem and a reward that returns a policy."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
 
-from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.checks import check_rng
-from rmab.model.problem import Problem
-from rmab.play.policy import Policy, Rule, checked_states
-
-ABOUT_RULE: Any = Field(
-    description="use of the budget: always, on arms with a positive index, or on all that it does not harm"
-)
-RuleOption = Annotated[Rule, ABOUT_RULE]
-Strict = Annotated[bool, Field(description="whether to refuse problems with arms that are not indexable")]
+from rmab.common import FloatArray, IntArray, check_rng
+from rmab.model import Problem
+from rmab.play import Policy, checked_states
 
 
 class Planner(Protocol):

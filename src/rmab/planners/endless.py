@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import expect
+from rmab.common import BoolArray, FloatArray, IntArray, expect, frozen
 from rmab.errors import ModelError, PolicyError
-from rmab.model.problem import Problem
-from rmab.planners.contract import RuleOption, check_states
+from rmab.model import Problem
+from rmab.planners.contract import check_states
+from rmab.planners.indices import RuleOption
 from rmab.planners.question import ROUNDING, QuestionPolicy, checked_answer, question_format
+from rmab.play import IndexPolicy
 from rmab.play.compiled.episodes import step
-from rmab.play.policy import IndexPolicy
 from rmab.solvers.checks import check_one_budget, check_timeless, checked_table
 from rmab.solvers.stationary.average import AverageFluid, solve_average_fluid
 

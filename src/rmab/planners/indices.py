@@ -1,25 +1,24 @@
 """Index policies from a plan: one number per arm, step and state."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.common.checks import as_integer, expect
-from rmab.common.memory import check_memory
+from rmab.common import BoolArray, FloatArray, IntArray, as_integer, check_memory, expect
 from rmab.errors import ModelError
-from rmab.model.problem import Problem
-from rmab.model.time import parted
-from rmab.planners.contract import ABOUT_RULE, RuleOption
-from rmab.play.policy import IndexPolicy, Rounding, Rule
+from rmab.model import Problem, parted
+from rmab.play import IndexPolicy, Rounding, Rule
 from rmab.solvers.checks import check_problem, checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
 
+ABOUT_RULE: Any = Field(
+    description="use of the budget: always, on arms with a positive index, or on all that it does not harm"
+)
+RuleOption = Annotated[Rule, ABOUT_RULE]
+Strict = Annotated[bool, Field(description="whether to refuse problems with arms that are not indexable")]
 Lookahead = Annotated[bool, Field(description="whether the next reward counts")]
 Episode = Annotated[int, Field(description="number of the episode, which begins where the one before ended")]
 

@@ -1,17 +1,14 @@
 """The optimum of a small problem: backward induction over the states of all arms together, and over all sets of arms."""
 
-from __future__ import annotations
-
 from functools import reduce
 from itertools import combinations
 from math import comb
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.common import BoolArray, FloatArray, IntArray, frozen
 from rmab.errors import ModelError
-from rmab.model.problem import Problem
-from rmab.model.time import by_phase, parted
+from rmab.model import Problem, by_phase, parted
 from rmab.solvers.checks import checked_table
 
 LARGEST = 50_000  # pairs of joint state and set of arms

@@ -1,12 +1,10 @@
 """LP-update (Gast, Gaujal & Yan, 2023): at every step, solve the fluid LP again from the states that really occurred."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.model.problem import Problem
+from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.model import Problem
 from rmab.planners.contract import check_states
 from rmab.planners.question import QuestionPolicy, question_format
 from rmab.solvers.checks import checked_table

@@ -5,8 +5,6 @@ the same episodes, and those that have clearly fallen behind the leader are drop
 earns is measured on other episodes than those that made it win.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -17,15 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import TypeAdapter, ValidationError
 
-from rmab.common.checks import as_floats, as_integer, expect
-from rmab.common.storage import Format, Stored, build_any, load_any
+from rmab.common import Format, Stored, as_floats, as_integer, build_any, expect, load_any
 from rmab.errors import FileError, ModelError
-from rmab.model.problem import Problem
-from rmab.model.time import parted
+from rmab.model import Problem, parted
 from rmab.planners.contract import Planner
 from rmab.planners.race import Candidate, Progress, Race
 from rmab.planners.registry import CANDIDATES, make_planner
-from rmab.play.policy import Policy
+from rmab.play import Policy
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.fluid import solve_fluid
 

@@ -3,20 +3,15 @@
 They are pickled and stored as that question, so that a copy decides the same, to the byte, on any machine.
 """
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats
-from rmab.common.storage import Format, Stored
+from rmab.common import BoolArray, FloatArray, Format, IntArray, Stored, as_floats, frozen
 from rmab.errors import ModelError
-from rmab.model.problem import Problem
-from rmab.model.time import cells, parted
-from rmab.play.rounding import systematic
+from rmab.model import Problem, cells, parted
+from rmab.play import systematic
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 

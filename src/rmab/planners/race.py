@@ -1,7 +1,5 @@
 """A race of policies: they play the same episodes, a few more at a time, and who has clearly fallen behind drops out."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common import FloatArray
 from rmab.errors import RmabError, SolverError
-from rmab.model.problem import Problem
+from rmab.model import Problem
 from rmab.planners.contract import Planner
-from rmab.play.outcomes import Batch
-from rmab.play.policy import Policy
-from rmab.play.simulation import simulate_many
+from rmab.play import Batch, Policy, simulate_many
 from rmab.solvers.fluid.fluid import Fluid
 
 FEW = 10  # episodes after which candidates may be dropped; then twice as many, and so on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rmab.common.registry import Entry, Registry
+from rmab.common import Entry, Registry
 from rmab.errors import ModelError
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_integer
+from rmab.common import BoolArray, FloatArray, IntArray, as_integer, frozen
 from rmab.errors import ModelError, SolverError
-from rmab.model.problem import Problem
+from rmab.model import Problem
 from rmab.planners.contract import check_states
 from rmab.planners.question import QuestionPolicy, checked_answer, question_format
 from rmab.solvers.checks import checked_table

@@ -3,8 +3,6 @@
 Endless horizon, discounted or average, or a finite one: `rmab.solvers.whittle` computes the indices of one arm.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,13 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_share
-from rmab.common.memory import check_memory
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_share, check_memory, frozen
 from rmab.errors import ModelError
-from rmab.model.problem import Problem
-from rmab.planners.contract import RuleOption, Strict
-from rmab.play.policy import IndexPolicy, Rule
+from rmab.model import Problem
+from rmab.planners.indices import RuleOption, Strict
+from rmab.play import IndexPolicy, Rule
 from rmab.solvers.checks import check_timeless, checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.whittle.index import arm_whittle, arm_whittle_finite

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer, expect
-from rmab.common.words import many
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_integer, expect, frozen, many
 from rmab.errors import FeedbackError, raised_as, wrong_shape
-from rmab.model.time import bare, cells, checked_limits, limits_of, location, place, said, shape_of, words_of
-from rmab.model.view import View
+from rmab.model import View, bare, cells, checked_limits, limits_of, location, place, said, shape_of, words_of
 from rmab.play.outcomes import Trajectory, pairs_of
 
 
@@ -54,12 +51,7 @@ class Feedback(ReadOnly):
     budget: int | IntArray | None = None
 
     def __init__(
-        self,
-        episode: int,
-        states: ArrayLike,
-        actions: ArrayLike,
-        rewards: ArrayLike,
-        budget: ArrayLike | None = None,
+        self, episode: int, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike, budget: ArrayLike | None = None
     ) -> None:
         with raised_as(FeedbackError):
             number, where, active = as_integer(episode, "episode"), _whole(states, "states"), _binary(actions)
@@ -90,12 +82,7 @@ class Feedback(ReadOnly):
 
     @classmethod
     def reveal(
-        cls,
-        view: View,
-        episode: int,
-        trajectory: Trajectory,
-        reward: ArrayLike,
-        budget: ArrayLike | None = None,
+        cls, view: View, episode: int, trajectory: Trajectory, reward: ArrayLike, budget: ArrayLike | None = None
     ) -> Feedback:
         """Keep of the reward only what the view's feedback mode reveals of this trajectory; budget as in `Feedback`."""
         expect(view, View, "view")

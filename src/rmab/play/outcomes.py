@@ -1,14 +1,11 @@
 """What a simulation returns: one episode in full, or the rewards of many."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly
-from rmab.common.words import many
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, many
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,6 @@
 Any object with `act` is a policy. An IndexPolicy is a table with one number per arm, step and state; compiled code runs it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,13 +11,9 @@ from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats, check_rng
-from rmab.common.forks import cached_property
-from rmab.common.storage import Format, Stored
-from rmab.common.words import many
+from rmab.common import BoolArray, FloatArray, Format, IntArray, Stored, as_floats, cached_property, check_rng, frozen, many
 from rmab.errors import PolicyError, raised_as, wrong_shape
-from rmab.model.time import checked_limits, is_list, limits_of, said
+from rmab.model import checked_limits, is_list, limits_of, said
 from rmab.play.compiled.selection import select
 
 Rule = Literal["fill", "at-most", "auto"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray
 
 
 def systematic(share: FloatArray, place: IntArray, budget: int, rng: np.random.Generator) -> BoolArray:

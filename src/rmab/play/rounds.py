@@ -1,20 +1,19 @@
 """Episodes of a problem step by step: somebody decides, compiled code plays. Policies in Python and environments use it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen, sealed
+from rmab.common import BoolArray, FloatArray, IntArray, sealed
 from rmab.errors import BudgetExceeded, PolicyError
-from rmab.model.problem import Problem
+from rmab.model import Problem
 from rmab.play.compiled.rounds import begin_rounds, step_rounds
 from rmab.play.outcomes import Trajectory
-
-NO_ODDS, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
+from rmab.play.policy import Policy, decisions_of
+from rmab.play.simulation import phases_first, start_of
 
 
 class Rounds:
@@ -114,16 +113,12 @@ class Rounds:
         return Trajectory(self._where[: self.step + 1, r].copy(), self._active[: self.step, r].copy(), float("nan"))
 
 
-def phases_first(reward: FloatArray, problem: Problem) -> FloatArray:
-    """(K, N, S, 2) the reward (N, [K,] S, 2) with phases first, read-only: one step reads one table of all arms."""
-    by_arm = reward.reshape(problem.arms.count, problem.phases, problem.arms.states, 2)
-    return sealed(np.ascontiguousarray(by_arm.swapaxes(0, 1)))
-
-
-def start_of(problem: Problem) -> tuple[IntArray, FloatArray]:
-    """Return the start states (N,), and the running sums of their probabilities (N, S), empty where there is no doubt."""
-    if problem.start.ndim == 1:
-        return problem.start, NO_ODDS  # type: ignore[return-value]
-    sums = np.cumsum(problem.start, axis=1)
-    sums[sums >= sums[:, -1:]] = 1.0  # as in Arms.cumulative: no gap below 1
-    return NOWHERE, frozen(np.asarray(sums, dtype=np.float64))
+def play_steps(rounds: Rounds, policy: Policy, reward: FloatArray, streams: NDArray[np.uint64]) -> Trajectory:
+    """Play one episode of any policy: as `index_episodes`, but the policy decides in Python."""
+    rounds.begin([reward], streams[np.newaxis])
+    decide, total = decisions_of(policy, rounds.states[0], streams[1]), 0.0
+    while not rounds.over:
+        action = decide(rounds.step, rounds.states[0])
+        active = rounds.requested(action[np.newaxis] if isinstance(action, np.ndarray) else [action], strict=True)
+        total += float(rounds.advance(active)[0][0])
+    return replace(rounds.trajectory(), reward=total)

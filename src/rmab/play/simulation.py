@@ -1,26 +1,19 @@
 """A policy plays episodes of a problem, and the budget is checked at every step."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_integer, check_rng, expect
-from rmab.common.cores import cores
-from rmab.common.memory import check_memory
+from rmab.common import BoolArray, FloatArray, IntArray, as_integer, check_memory, check_rng, cores, expect, frozen, sealed
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
-from rmab.model.problem import Problem, checked_reward
-from rmab.model.time import shape_of
+from rmab.model import Problem, checked_reward, shape_of
 from rmab.play.compiled.episodes import index_episodes
 from rmab.play.outcomes import Batch, Trajectory, pairs_of
-from rmab.play.policy import IndexPolicy, Policy, decisions_of
-from rmab.play.rounds import Rounds, phases_first, start_of
+from rmab.play.policy import IndexPolicy, Policy
 
+NO_ODDS, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
 MOST_THREADS = 64  # more are of no use, and a system may refuse them
 PIECE = 1024  # rounds that a thread takes at a time: enough to hide the overhead, few enough to share the work
 
@@ -69,13 +62,7 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
 
 
 def simulate_many(
-    problem: Problem,
-    policy: Policy,
-    reward: ArrayLike,
-    rng: np.random.Generator,
-    rounds: int,
-    *,
-    threads: int | None = None,
+    problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator, rounds: int, *, threads: int | None = None
 ) -> Batch:
     """Play many episodes and keep only the reward and the activations of each.
 
@@ -198,9 +185,11 @@ def _play(
     if type(policy) is not IndexPolicy:  # a subclass may decide otherwise
         if not isinstance(policy, Policy):
             raise PolicyError(f"a policy needs a method act(h, states, rng), {type(policy).__name__} has none")
+        from rmab.play.rounds import Rounds, play_steps  # noqa: PLC0415  (it stands on this module)
+
         single = Rounds(problem)
         for r, own in enumerate(streams):
-            played = _play_steps(single, policy, reward, own)
+            played = play_steps(single, policy, reward, own)
             rewards[r], activations[r] = played.reward, played.actions.sum()
             if record:
                 states[r], actions[r] = played.states, played.actions
@@ -217,12 +206,16 @@ def _play(
     return seen, earned
 
 
-def _play_steps(rounds: Rounds, policy: Policy, reward: FloatArray, streams: NDArray[np.uint64]) -> Trajectory:
-    """Play one episode of any policy: as `index_episodes`, but the policy decides in Python."""
-    rounds.begin([reward], streams[np.newaxis])
-    decide, total = decisions_of(policy, rounds.states[0], streams[1]), 0.0
-    while not rounds.over:
-        action = decide(rounds.step, rounds.states[0])
-        active = rounds.requested(action[np.newaxis] if isinstance(action, np.ndarray) else [action], strict=True)
-        total += float(rounds.advance(active)[0][0])
-    return replace(rounds.trajectory(), reward=total)
+def phases_first(reward: FloatArray, problem: Problem) -> FloatArray:
+    """(K, N, S, 2) the reward (N, [K,] S, 2) with phases first, read-only: one step reads one table of all arms."""
+    by_arm = reward.reshape(problem.arms.count, problem.phases, problem.arms.states, 2)
+    return sealed(np.ascontiguousarray(by_arm.swapaxes(0, 1)))
+
+
+def start_of(problem: Problem) -> tuple[IntArray, FloatArray]:
+    """Return the start states (N,), and the running sums of their probabilities (N, S), empty where there is no doubt."""
+    if problem.start.ndim == 1:
+        return problem.start, NO_ODDS  # type: ignore[return-value]
+    sums = np.cumsum(problem.start, axis=1)
+    sums[sums >= sums[:, -1:]] = 1.0  # as in Arms.cumulative: no gap below 1
+    return NOWHERE, frozen(np.asarray(sums, dtype=np.float64))

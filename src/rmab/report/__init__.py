@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmab.common.extras import require
+from rmab.common import require
 
 if TYPE_CHECKING:
     from rmab.study import Results

@@ -1,15 +1,11 @@
 """What a report is made of: all rounds of one learner on one task, and all learners of one task."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.forks import cached_property
-from rmab.common.words import many
+from rmab.common import FloatArray, IntArray, cached_property, many
 from rmab.report.statistics import Interval, Paired, interval, paired
 
 COMPARATORS = ("O1", "O2", "O3")

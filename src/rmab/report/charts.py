@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common import FloatArray
 from rmab.report.cells import COMPARATORS, TERMS, Page
 from rmab.report.statistics import Interval, band
 from rmab.report.summary import Summary

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rmab
-from rmab.common.files import write_atomically
+from rmab.common import write_atomically
 from rmab.errors import FileError
 
 if TYPE_CHECKING:

@@ -1,14 +1,12 @@
 """The report of a programme, for its manager: what the plan brings, who is reached, what the data cannot tell."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rmab.common.extras import require
+from rmab.common import require
 from rmab.decisions.decision import Decision
 from rmab.estimation.checks import Check
 from rmab.estimation.effects import Effect, estimate_effects

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
-from rmab.common.words import many
+from rmab.common import FloatArray, many
 from rmab.report.cells import ROUNDING, Cell, Page
 from rmab.report.statistics import Interval, Power, interval, power
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from rmab.common.arrays import FloatArray
-from rmab.common.words import many
+from rmab.common import FloatArray, many
 
 LEVEL = 0.95
 NEAR = 0.5  # largest relative standard error of a mean for which its logarithm is nearly linear

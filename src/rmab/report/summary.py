@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rmab.common.forks import cached_property
-from rmab.common.words import many
+from rmab.common import cached_property, many
 from rmab.errors import ModelError
 from rmab.report.cells import NUMBERS, PAPERS, SIZES, Cell, Page, pair_of
 from rmab.report.scalings import Scaling, scalings_of

@@ -24,25 +24,28 @@ from typing import Literal
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, frozen, sealed
-from rmab.common.checks import as_share, check_unmasked, expect
-from rmab.common.forks import cached_property
-from rmab.common.logarithms import log_over
-from rmab.common.memory import check_memory
-from rmab.common.words import many
+from rmab.common import (
+    FloatArray,
+    as_share,
+    cached_property,
+    check_memory,
+    check_unmasked,
+    expect,
+    frozen,
+    log_over,
+    many,
+    sealed,
+)
 from rmab.errors import ModelError
-from rmab.model.problem import Problem
-from rmab.model.time import by_phase, cells, shape_of, words_of
-from rmab.model.view import View
+from rmab.model import Problem, View, by_phase, cells, shape_of, words_of
 from rmab.planners.indices import lagrangian_index, occupancy_index
-from rmab.planners.joint import few_joint_states, joint_visits
-from rmab.play.policy import IndexPolicy
-from rmab.play.simulation import simulate_visits
+from rmab.play import IndexPolicy, simulate_visits
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.fluid.fluid import Fluid, solve_fluid
 
 Comparator = Literal["O1", "O2", "O3"]
 
+SMALL = 14  # arms; more have too many joint states
 ROUNDS, KEY = 200, 2  # simulated episodes behind O2, and the key of their random streams
 KEPT = 2  # comparators that later runs share
 
@@ -122,8 +125,11 @@ class Comparators:
     @cached_property
     def _best_visits(self) -> FloatArray:
         total = self.rewards.sum(axis=0)
-        if few_joint_states(self.problem):
-            return joint_visits(self.problem, total)
+        if self.problem.arms.count <= SMALL:
+            from rmab.planners.joint import few_joint_states, joint_visits  # noqa: PLC0415  (few problems are so small)
+
+            if few_joint_states(self.problem):
+                return joint_visits(self.problem, total)
         candidates = [make(self.problem, total, fluid=self.plan) for make in (occupancy_index, lagrangian_index)]
         halves = [self._simulated(policy) for policy in candidates]
         best = int(np.argmax([float((first / (ROUNDS // 2) * total).sum()) for first, _ in halves]))

@@ -1,15 +1,12 @@
 """What a run leaves behind: rewards, plans and estimates, episode by episode, and the regret that follows from them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray, ReadOnly
-from rmab.common.forks import cached_property
+from rmab.common import FloatArray, IntArray, ReadOnly, cached_property
 from rmab.learning.state import State
 from rmab.runs.comparators import Comparator, Comparators
 from rmab.tasks.definition import Task

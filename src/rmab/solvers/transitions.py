@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly
-from rmab.common.checks import as_floats
-from rmab.common.forks import cached_property
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, cached_property
 from rmab.errors import ModelError
-from rmab.model.time import bare, cells, place, words_of
+from rmab.model import bare, cells, place, words_of
 from rmab.solvers.compiled.optimism import Rows
 
 ROUNDING = 1e-9

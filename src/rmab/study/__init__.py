@@ -1,6 +1,6 @@
 """Studies: many runs as data, played on one machine or a cluster, stopped and resumed at will."""
 
-from rmab.common.extras import require
+from rmab.common import require
 
 require("study", "a study")
 

@@ -11,8 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from rmab.common.options import json_schema
-from rmab.common.references import Reference, source_digest
+from rmab.common import Reference, json_schema, source_digest
 from rmab.errors import FileError, ModelError
 from rmab.learning.base import Learner
 from rmab.learning.registry import LEARNERS, component_names, make_learner, option_problems

@@ -15,14 +15,12 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from rmab.common.references import Reference
-from rmab.common.words import is_control
+from rmab.common import Reference, is_control
 from rmab.errors import ModelError
 from rmab.learning.base import Learner
 from rmab.learning.options import Configured, described
 from rmab.learning.registry import LEARNERS, component_options, make_learner
-from rmab.model.registry import ADVERSARIES, FORESEES
-from rmab.model.view import FeedbackMode
+from rmab.model import ADVERSARIES, FORESEES, FeedbackMode
 from rmab.tasks.definition import Task
 
 Value = bool | int | float | str

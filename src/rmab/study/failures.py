@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from rmab.common.files import write_atomically
-from rmab.common.parsing import parsed_json
+from rmab.common import parsed_json, write_atomically
 from rmab.errors import FileError
 
 

@@ -14,11 +14,7 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 import rmab
-from rmab.common.cores import cores
-from rmab.common.extras import require
-from rmab.common.files import write_atomically
-from rmab.common.memory import check_memory
-from rmab.common.parsing import parsed_json
+from rmab.common import check_memory, cores, parsed_json, require, write_atomically
 from rmab.errors import FileError, ModelError
 from rmab.study.failures import Failure, kept
 from rmab.study.shards import FORMAT, SCHEMA, NewerFormatError, check_format, provenance_of, read_shard, shard_path

@@ -13,8 +13,7 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rmab.common.files import write_atomically
-from rmab.common.parsing import parsed_json
+from rmab.common import parsed_json, write_atomically
 from rmab.errors import FileError
 
 KEY = b"rmab"

@@ -19,11 +19,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rmab.common.checks import expect
-from rmab.common.memory import check_memory
-from rmab.common.options import path_of
-from rmab.common.parsing import parsed_json, parsed_toml
-from rmab.common.references import Reference
+from rmab.common import Reference, check_memory, expect, parsed_json, parsed_toml, path_of
 from rmab.errors import FileError, ModelError
 from rmab.study.build import learner_problems, task_problems
 from rmab.study.entries import LearnerSpec, TaskSpec, Text, Value

@@ -11,8 +11,6 @@ at most 45 minutes of charging: so a vehicle that leaves short was left waiting.
 evening; energy is cheap at night and dear in the evening, when the site may draw less.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Required
@@ -21,13 +19,9 @@ import numpy as np
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
-from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.memory import check_memory
-from rmab.common.options import ArmCount, Horizon, Numbers
+from rmab.common import ArmCount, FloatArray, Horizon, IntArray, Numbers, check_memory
 from rmab.errors import ModelError
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
-from rmab.model.rewards import RewardModel
+from rmab.model import Arms, Problem, RewardModel
 from rmab.tasks.deadline import ARRIVAL, PAY, PENALTY
 from rmab.tasks.definition import Posed
 from rmab.tasks.spots import Spots, by_phase, kernel, names_of, range_of, reward_parts, spots_of, states_of

@@ -20,17 +20,12 @@ worked out by hand. They bring their own rewards, so that there is no adversary 
     rounding keeps the half at any length.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
-from rmab.common.memory import check_memory
-from rmab.common.options import Episodes, Horizon, share
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
+from rmab.common import Episodes, FloatArray, Horizon, check_memory, share
+from rmab.model import Arms, Problem
 from rmab.tasks.definition import Task
 
 WORST = 2.0 - 2.0**0.5  # where r (1 - r) / (2 - r), what is lost per step with declared zeros, is greatest

@@ -11,12 +11,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from rmab.common.arrays import FloatArray
-from rmab.common.memory import check_memory
-from rmab.common.options import Budget, Horizon
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
-from rmab.model.rewards import RewardModel
+from rmab.common import Budget, FloatArray, Horizon, check_memory
+from rmab.model import Arms, Problem, RewardModel
 from rmab.tasks.definition import Posed, model_rng
 
 STATES = ("low", "intermediate", "acceptable")

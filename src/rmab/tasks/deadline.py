@@ -10,16 +10,13 @@ Adversaries act on all arms of a class alike, as tariffs do: one factor on the p
 Here are the paper's numbers, and rules for charging; `rmab.tasks.charging` makes the tasks.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import FloatArray, frozen
-from rmab.common.checks import as_share
+from rmab.common import FloatArray, as_share, frozen
 from rmab.errors import ModelError
-from rmab.model.problem import Problem
+from rmab.model import Problem
 from rmab.planners.whittle import WhittleResult
-from rmab.play.policy import IndexPolicy
+from rmab.play import IndexPolicy
 from rmab.tasks.spots import MOST_LOAD, MOST_SLOTS, Spots, kernel as kernel_of, reward_parts as parts_of, states_of, vehicles
 
 __all__ = ["deadline_whittle", "earliest_deadline_first", "least_laxity_first"]

@@ -8,17 +8,9 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, frozen
-from rmab.common.checks import as_floats, as_integer, checked_text, expect
-from rmab.common.memory import check_memory
-from rmab.common.storage import Format, Stored
+from rmab.common import FloatArray, Format, Stored, as_floats, as_integer, check_memory, checked_text, expect, frozen
 from rmab.errors import ModelError
-from rmab.model.adversary import Adversary
-from rmab.model.problem import Problem
-from rmab.model.registry import FORESEES
-from rmab.model.rewards import RewardModel, checked_range
-from rmab.model.time import shape_of, words_of
-from rmab.model.view import FeedbackMode, View
+from rmab.model import FORESEES, Adversary, FeedbackMode, Problem, RewardModel, View, checked_range, shape_of, words_of
 
 Posed = tuple[Problem, RewardModel]  # what a maker poses; any adversary can play it
 

@@ -11,33 +11,20 @@ Rewards of the others are uniform on [0, 1], pair by pair. Kernels and rewards f
 budget, horizon or adversary leaves them as they are.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.memory import check_memory
-from rmab.common.options import ArmCount, Budget, Episodes, Horizon
+from rmab.common import ArmCount, Budget, Episodes, FloatArray, Horizon, IntArray, check_memory
 from rmab.errors import ModelError
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
-from rmab.model.rewards import RewardModel
+from rmab.model import Arms, Problem, RewardModel
 from rmab.tasks.definition import Posed, Task, model_rng
 
 States = Annotated[int, Field(ge=1, description="number of states")]
 
 
-def random_dense(
-    seed: int,
-    *,
-    arms: ArmCount = 20,
-    budget: Budget = 5,
-    horizon: Horizon = 50,
-    states: States = 5,
-) -> Posed:
+def random_dense(seed: int, *, arms: ArmCount = 20, budget: Budget = 5, horizon: Horizon = 50, states: States = 5) -> Posed:
     """Arms drawn at random, each of its own: every move is possible."""
     _check(arms, states, arms)
     rng = model_rng(seed)

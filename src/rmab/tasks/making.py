@@ -1,7 +1,5 @@
 """From a name to a task: `cpap`, `cpap@switching`, `mine:ward@switching`, or a file."""
 
-from __future__ import annotations
-
 import inspect
 import os
 from dataclasses import replace
@@ -9,13 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.checks import as_integer
-from rmab.common.references import Reference
+from rmab.common import Reference, as_integer
 from rmab.errors import ModelError
-from rmab.model.adversaries import make_adversary
-from rmab.model.problem import Problem
-from rmab.model.rewards import RewardModel
-from rmab.model.view import FeedbackMode
+from rmab.model import FeedbackMode, Problem, RewardModel, make_adversary
 from rmab.tasks.definition import Task
 from rmab.tasks.registry import TASKS
 

@@ -15,18 +15,13 @@ last differs in sign. The part of its arms that may be active is ours.
 Kernels are rounded as they were published: rows are divided by their sum. Adversaries act on all arms alike.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
-from rmab.common.options import ArmCount, Budget, Horizon
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
-from rmab.model.rewards import RewardModel
+from rmab.common import ArmCount, Budget, FloatArray, Horizon
+from rmab.model import Arms, Problem, RewardModel
 from rmab.tasks.definition import Posed
 
 

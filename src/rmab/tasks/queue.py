@@ -10,20 +10,14 @@ of average reward to be cost * service / abandonment, however many there are, an
 to the end, the less it is here. The costs are negative rewards.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from rmab.common.arrays import FloatArray
-from rmab.common.memory import check_memory
-from rmab.common.options import ArmCount, Budget, Horizon, share
+from rmab.common import ArmCount, Budget, FloatArray, Horizon, check_memory, share
 from rmab.errors import ModelError
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
-from rmab.model.rewards import RewardModel
+from rmab.model import Arms, Problem, RewardModel
 from rmab.tasks.definition import Posed
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmab.common.registry import Entry, Registry
-from rmab.model.registry import ADVERSARIES
+from rmab.common import Entry, Registry
+from rmab.model import ADVERSARIES
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -39,7 +39,7 @@ class TaskRegistry(Registry[TaskEntry]):
         """Return the options of a task: those of its maker, and those that all tasks have."""
         from pydantic import Field, create_model
 
-        from rmab.common.options import Episodes
+        from rmab.common import Episodes
 
         model = super().schema(name)
         more: dict[str, Any] = {"copies": (int, Field(1, ge=1, description="copies of every arm, under as many budgets"))}

@@ -12,9 +12,7 @@ many copies of the arms there are: Theorem 1 needs dependent rounding here.
 
 import numpy as np
 
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
-from rmab.model.rewards import RewardModel
+from rmab.model import Arms, Problem, RewardModel
 from rmab.tasks.definition import Posed
 
 COUNTS = (10, 10, 4)

@@ -5,8 +5,6 @@ and L units there are S = D (L + 1) states, named `empty` and `d,l`. A class of 
 for each of K phases.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
-from rmab.common.checks import expect
-from rmab.common.memory import check_memory
+from rmab.common import FloatArray, check_memory, expect
 from rmab.errors import ModelError
-from rmab.model.factors import FACTOR_HIGH
-from rmab.model.problem import Problem
+from rmab.model import FACTOR_HIGH, Problem
 
 MOST_SLOTS, MOST_LOAD = 12, 9  # of the paper's vehicles: all stays and loads are as likely
 SUM_TOLERANCE = 1e-9

@@ -13,19 +13,13 @@ what it pays.
 All arms start in the first state. The numbers are ours.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from rmab.common.arrays import FloatArray
-from rmab.common.memory import check_memory
-from rmab.common.options import ArmCount, Budget, Horizon, share
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
-from rmab.model.rewards import RewardModel
+from rmab.common import ArmCount, Budget, FloatArray, Horizon, check_memory, share
+from rmab.model import Arms, Problem, RewardModel
 from rmab.tasks.definition import Posed, model_rng
 
 SPREAD = 0.1  # of the probability to move up, around its mean

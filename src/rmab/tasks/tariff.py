@@ -11,8 +11,6 @@ Times are HH:MM, ascending, and begin at 00:00; every price holds until the next
 plain numbers per unit of load, in the money of the pay: no currency, no unit, a point for decimals.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.common import FloatArray, IntArray, frozen
 from rmab.errors import FileError, ModelError
 
 DAY = 24 * 60  # minutes

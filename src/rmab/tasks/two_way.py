@@ -6,14 +6,10 @@ passive .1; in the second it is the other way round. With two steps the best pol
 budget; `random` fills it, and is always active here.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.memory import check_memory
-from rmab.common.options import Episodes, Horizon
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
+from rmab.common import Episodes, Horizon, check_memory
+from rmab.model import Arms, Problem
 from rmab.tasks.definition import Task
 
 PAYS = ((0.1, 0.9), (0.9, 0.1))

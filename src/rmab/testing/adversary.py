@@ -5,10 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common import FloatArray, IntArray
 from rmab.errors import ModelError
-from rmab.model.adversary import Adversary
-from rmab.model.time import place
+from rmab.model import Adversary, place
 from rmab.testing.games import copy_of, require, require_refusal
 
 STEPS = 6  # of an episode, for made-up visits

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common import FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.learning import (
     Component,
@@ -26,10 +26,8 @@ from rmab.learning import (
 )
 from rmab.learning.options import described
 from rmab.learning.state import Memory
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
-from rmab.model.view import FeedbackMode
-from rmab.play.policy import Policy, begin_episode
+from rmab.model import Arms, FeedbackMode, Problem
+from rmab.play import Policy, begin_episode
 from rmab.solvers import TransitionSets
 from rmab.tasks.definition import Task
 from rmab.testing.games import require

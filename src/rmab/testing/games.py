@@ -10,17 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.common.arrays import FloatArray, frozen
+from rmab.common import FloatArray, frozen
 from rmab.errors import PolicyError
 from rmab.learning.base import EpisodePlan
 from rmab.learning.state import State
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
-from rmab.model.time import shape_of
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy, begin_episode
-from rmab.play.simulation import simulate
+from rmab.model import Arms, Problem, View, shape_of
+from rmab.play import Feedback, IndexPolicy, begin_episode, simulate
 from rmab.tasks.definition import Task
 
 SEED, LUCK = 7, 8  # of the learner, and of the arms

@@ -1,7 +1,5 @@
 """The contract of a learner, as a suite to run on your own: `check_learner(MyLearner())` passes, or says what is broken."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,15 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rmab.common.checks import as_integer
+from rmab.common import as_integer
 from rmab.errors import FeedbackError, ModelError, RmabError
 from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.state import State
-from rmab.model.problem import Problem
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
-from rmab.play.outcomes import Trajectory
-from rmab.play.policy import IndexPolicy
+from rmab.model import Problem, View
+from rmab.play import Feedback, IndexPolicy, Trajectory
 from rmab.runs.running import feedback_of
 from rmab.tasks.definition import Task
 from rmab.testing.games import (

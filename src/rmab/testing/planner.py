@@ -1,19 +1,16 @@
 """The contract of a planner, as a suite: `check_planner(planner)` passes, or names the broken clause."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common import FloatArray
 from rmab.errors import ModelError
-from rmab.model.arms import Arms
-from rmab.model.problem import Problem
+from rmab.model import Arms, Problem
 from rmab.planners.contract import Planner
 from rmab.planners.registry import make_planner
-from rmab.play.policy import Policy
+from rmab.play import Policy
 from rmab.testing.games import copy_of, require
 from rmab.testing.policy import FEW, check_policy, joint_states, play
 

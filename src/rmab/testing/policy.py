@@ -1,7 +1,5 @@
 """The contract of a policy, as a suite: `check_policy(policy, problem)` passes, or names the broken clause."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -11,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import IntArray
+from rmab.common import IntArray
 from rmab.errors import ModelError, PolicyError, RmabError
-from rmab.model.problem import Problem
-from rmab.play.policy import Policy, begin_episode
+from rmab.model import Problem
+from rmab.play import Policy, begin_episode
 from rmab.testing.games import LUCK, Print, copy_of, exactly, require, require_refusal
 
 MOST = 40  # joint states that are tried at every step; drawn where there are more

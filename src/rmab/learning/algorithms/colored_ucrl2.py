@@ -13,26 +13,22 @@ random cases, by 0.65 % at most. Refuses tasks with more than 100 000 pairs of j
 Tuned: radius and width 0.1 of these (docs/tuning.md).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.common.logarithms import log_over
+from rmab.common import BoolArray, FloatArray, IntArray, log_over
 from rmab.errors import ModelError
 from rmab.learning.base import EpisodePlan
 from rmab.learning.components import doubled
 from rmab.learning.index_learner import IndexLearner, Known
-from rmab.learning.kept import Declared, Kept, whole
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools, empirical
-from rmab.learning.state import Arrays, State
-from rmab.model.view import View
-from rmab.play.policy import checked_states
+from rmab.learning.state import Arrays, Declared, Kept, State, whole
+from rmab.model import View
+from rmab.play import checked_states
 from rmab.solvers.compiled.balls import joint_plan
 
 LARGEST = 100_000  # pairs of joint state and set

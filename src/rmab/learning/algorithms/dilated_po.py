@@ -21,22 +21,18 @@ cent better than chance (docs/tuning.md).
 Cost: as of `uob-reps`, for every node, twice.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common import FloatArray
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.components import EPSILON, RULE, Doubling, WideBernstein
-from rmab.learning.kept import Declared, Kept, whole
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Observed, Pools
-from rmab.learning.state import Arrays, State
+from rmab.learning.state import Arrays, Declared, Kept, State, whole
 from rmab.learning.visits import bounds, importance, of_blocks, own_occupancy, placed
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy, Rounding, Rule
+from rmab.model import View
+from rmab.play import Feedback, IndexPolicy, Rounding, Rule
 from rmab.solvers.compiled.bounds import dilated_bonus
 from rmab.solvers.transitions import TransitionSets
 

@@ -5,13 +5,12 @@ from typing import Literal, Self
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.common import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 from rmab.learning.components import OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.pools import NO_MASS, Pools, share_of
-from rmab.model.problem import Problem
-from rmab.model.time import parted
+from rmab.model import Problem, parted
 from rmab.solvers.compiled.dynamics import backward
 from rmab.solvers.fluid.optimistic import OptimisticFluid, solve_optimistic_fluid
 from rmab.solvers.transitions import TransitionSets

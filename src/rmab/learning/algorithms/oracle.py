@@ -3,8 +3,6 @@
 `planned.py` has the planners, which do not learn either.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Literal
 
@@ -17,10 +15,10 @@ from rmab.learning.base import EpisodePlan
 from rmab.learning.components import RULE
 from rmab.learning.options import configured, option
 from rmab.learning.state import State
-from rmab.model.view import View
+from rmab.model import View
 from rmab.planners.contract import Planner
 from rmab.planners.indices import lagrangian_index, occupancy_index
-from rmab.play.policy import IndexPolicy, Rounding, Rule
+from rmab.play import IndexPolicy, Rounding, Rule
 
 
 @configured

@@ -16,22 +16,17 @@ epsilon))) and prices within [0, T^(1/4)] (the paper's, in our reading: its rate
 Tuned: 64 eta_p and 1000 eta_d (docs/tuning.md).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import FloatArray
-from rmab.common.forks import cached_property
-from rmab.common.logarithms import log_over
+from rmab.common import FloatArray, cached_property, log_over
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Doubling, Episode, Revealed, Stepped
-from rmab.learning.kept import Declared, Kept
 from rmab.learning.mirror_descent import Components
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import Memory
-from rmab.play.policy import Rounding, Rule
+from rmab.learning.state import Declared, Kept, Memory
+from rmab.play import Rounding, Rule
 from rmab.solvers.transitions import TransitionSets
 
 DUAL = "the rate of the prices, in units of the theory's"

@@ -7,20 +7,17 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any, ClassVar
 
-from rmab.common.arrays import FloatArray
+from rmab.common import FloatArray
 from rmab.errors import ModelError
 from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.components import RULE
-from rmab.learning.kept import Declared, Kept
 from rmab.learning.options import configured, option
-from rmab.learning.state import Arrays, State
-from rmab.model.problem import Problem
-from rmab.model.view import View
+from rmab.learning.state import Arrays, Declared, Kept, State
+from rmab.model import Problem, View
 from rmab.planners.contract import Planner
 from rmab.planners.indices import turns
 from rmab.planners.registry import make_planner
-from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy, Policy, Rule
+from rmab.play import Feedback, IndexPolicy, Policy, Rule
 
 
 class FixedLearner(Learner):

@@ -6,14 +6,13 @@ kept by the index policy that is read off the plan; the plan's own excess is rec
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common import FloatArray
 from rmab.learning.components import Centred, Episode, Stepped
-from rmab.learning.kept import Declared, Kept
 from rmab.learning.mirror_descent import MirrorDescent
 from rmab.learning.options import configured
 from rmab.learning.pools import Pools
-from rmab.learning.state import State
-from rmab.model.view import View
+from rmab.learning.state import Declared, Kept, State
+from rmab.model import View
 from rmab.solvers.transitions import TransitionSets
 
 

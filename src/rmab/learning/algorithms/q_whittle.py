@@ -25,19 +25,15 @@ move where those of passive pairs never are. Hard budget: as published. Tuned: t
 rewards that change (docs/tuning.md).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.learning.base import EpisodePlan, Learner, stream
-from rmab.learning.kept import MOST, Declared, Kept, whole
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import Arrays, State
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy
+from rmab.learning.state import MOST, Arrays, Declared, Kept, State, whole
+from rmab.model import View
+from rmab.play import Feedback, IndexPolicy
 
 FAST, SLOW, PATIENCE, EXPLORATION = 0.1, 1.0, 500.0, 0.1
 TABLES = ("quality", "index", "visits", "moves", "met")
@@ -57,13 +53,7 @@ class Tables:
         self.weight = real / (2.0 * real.sum(axis=1, keepdims=True))  # (R, S): of either pair of a state in the mean
 
     def step(
-        self,
-        payoff: IntArray,
-        here: IntArray,
-        action: IntArray,
-        paid: FloatArray,
-        there: IntArray,
-        fast: float,
+        self, payoff: IntArray, here: IntArray, action: IntArray, paid: FloatArray, there: IntArray, fast: float
     ) -> None:
         """Learn Q from the arms' moves (N,) at one step; paid is NaN where it was not shown."""
         self.steps += 1

@@ -13,8 +13,6 @@ extended LP of the paper has it in our reading, or the sample mean (`rewards="me
 and rewards within delta; tuned: the same, for the theory's own radius won (version `online`; docs/tuning.md).
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
@@ -24,7 +22,7 @@ from rmab.learning.components import EPSILON, Exploration
 from rmab.learning.index_learner import Known
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.state import Arrays
-from rmab.model.time import by_step
+from rmab.model import by_step
 
 
 @configured

@@ -12,18 +12,16 @@ active. Tuned: exploration of 0.15 T^(2/3) episodes, rad 0: no optimism is left,
 (docs/tuning.md).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common import FloatArray, IntArray
 from rmab.learning.components import Exploration
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.index_tables import lagrangian_table
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import empirical
 from rmab.learning.state import Arrays
-from rmab.model.view import View
+from rmab.model import View
 from rmab.solvers.compiled.balls import lifted_rows
 
 

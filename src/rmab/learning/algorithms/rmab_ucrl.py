@@ -25,21 +25,18 @@ The width of a mean reward is that of the visits whose reward was shown. That of
 not of the window's: with the few of those, every reward would be hoped to be 1 for ever.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common import FloatArray, IntArray
 from rmab.learning.algorithms.extended_lp import MEANS, OPTIMISM, SAMPLES, ExtendedLearner, Means, finite_plan, ranked
 from rmab.learning.components import EPSILON
 from rmab.learning.index_learner import Known
-from rmab.learning.kept import Declared, masses
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import Arrays, State
-from rmab.model.view import View
+from rmab.learning.state import Arrays, Declared, State, masses
+from rmab.model import View
 from rmab.solvers.checks import check_one_budget
 from rmab.solvers.stationary.stationary import stationary_fluid
 

@@ -16,12 +16,9 @@ Parameters: alpha = T^(-1/4), the published rate without its constant, which wou
 alpha / (S A T)), which balances the bound (both in our reading). Tuned: 64 eta (docs/tuning.md).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import IntArray
-from rmab.common.forks import cached_property
+from rmab.common import IntArray, cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Centred, Doubling, Episode, Estimate, RewardEstimator
 from rmab.learning.mirror_descent import Components, MirrorDescent
@@ -29,8 +26,8 @@ from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import importance, step_visits, weighted_losses
-from rmab.model.view import View
-from rmab.play.policy import Rounding, Rule
+from rmab.model import View
+from rmab.play import Rounding, Rule
 from rmab.solvers.transitions import TransitionSets
 
 SHIFT = "alpha, in units of the theory's; never above 1"

@@ -8,11 +8,9 @@ states; ours are running means, 1 where nothing was seen. Hard budget: the paper
 activates the B highest indices. Theory: prior 1, uniform; tuned: 2 (docs/tuning.md).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.learning.base import stream
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.index_tables import lagrangian_table

@@ -11,14 +11,12 @@ Parameters: eta = sqrt(ln(S^2 A) / T), the minimiser of the regret bound (the co
 64 eta (docs/tuning.md).
 """
 
-from __future__ import annotations
-
-from rmab.common.forks import cached_property
+from rmab.common import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Centred, Doubling, Revealed
 from rmab.learning.mirror_descent import Components, MirrorDescent
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.play.policy import Rounding, Rule
+from rmab.play import Rounding, Rule
 
 
 @configured

@@ -10,23 +10,18 @@ activated. The discount, which the paper leaves open, is 1 - 1/H. Tuned: the the
 (docs/tuning.md).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.logarithms import log_over
+from rmab.common import FloatArray, IntArray, log_over
 from rmab.errors import SolverError
 from rmab.learning.components import EPSILON
 from rmab.learning.index_learner import IndexLearner, Known
 from rmab.learning.index_tables import endless_discount, whittle_table
-from rmab.learning.kept import Declared, Kept
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools, empirical
-from rmab.learning.state import Arrays, State
-from rmab.model.time import limits_of
-from rmab.model.view import View
-from rmab.play.feedback import Feedback
+from rmab.learning.state import Arrays, Declared, Kept, State
+from rmab.model import View, limits_of
+from rmab.play import Feedback
 from rmab.solvers.compiled.balls import lifted_values
 
 ROUNDS = 100_000  # of value iteration, at most

@@ -1,15 +1,11 @@
 """`ucmd`, the recommended learner: the paper's skeleton with the components that won (docs/learning.md)."""
 
-from __future__ import annotations
-
-from rmab.learning.components.execution import Execution, TopB
+from rmab.learning.components.execution import Execution, Probes, TopB
 from rmab.learning.components.forecasts import Forecast
 from rmab.learning.components.priced import Priced
-from rmab.learning.components.probes import Probes
-from rmab.learning.components.refresh import EveryEpisode, Refresh
 from rmab.learning.components.registry import CONFIDENCE, ESTIMATORS, PROBES, REFRESHES, ROUNDINGS, STEPS
 from rmab.learning.components.rewards import RewardEstimator
-from rmab.learning.components.sets import ConfidenceSets, Estimated
+from rmab.learning.components.sets import ConfidenceSets, Estimated, EveryEpisode, Refresh
 from rmab.learning.components.steps import Step
 from rmab.learning.mirror_descent import Components, MirrorDescent
 from rmab.learning.options import configured, option

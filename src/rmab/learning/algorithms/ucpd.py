@@ -15,19 +15,16 @@ ours). Queues are slow: the plan keeps the budget when T is far above 16 H^2. Tu
 count for far more (docs/tuning.md).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import FloatArray
-from rmab.common.forks import cached_property
+from rmab.common import FloatArray, cached_property
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Doubling, Episode, Revealed
 from rmab.learning.mirror_descent import Components
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.state import Memory
-from rmab.play.policy import Rounding, Rule
+from rmab.play import Rounding, Rule
 
 V = "V, the weight of the losses, in units of the theory's"
 ALPHA = "alpha, the weight of staying, in units of the theory's"

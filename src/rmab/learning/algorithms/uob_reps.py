@@ -17,9 +17,7 @@ Cost: one backward induction per visited node. With S = 120 and H = 100 (deadlin
 nine tenths of it in Comp-UOB; cpap takes a twentieth of a second.
 """
 
-from __future__ import annotations
-
-from rmab.common.forks import cached_property
+from rmab.common import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.components import (
     EPSILON,
@@ -37,8 +35,8 @@ from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import bounds, exploration, importance, step_visits, weighted_losses
-from rmab.model.view import View
-from rmab.play.policy import Rounding, Rule
+from rmab.model import View
+from rmab.play import Rounding, Rule
 
 RATE = "of the rate and of gamma: as in the logarithm of UOB-REPS"
 

@@ -13,11 +13,15 @@ from .counting import (
     mean_reward as mean_reward,
     times_seen as times_seen,
 )
-from .execution import RULE as RULE, DependentRounding as DependentRounding, Execution as Execution, TopB as TopB
+from .execution import (
+    RULE as RULE,
+    DependentRounding as DependentRounding,
+    Execution as Execution,
+    Probes as Probes,
+    TopB as TopB,
+)
 from .forecasts import DOUBT as DOUBT, Forecast as Forecast
 from .priced import TRUST as TRUST, Priced as Priced
-from .probes import Probes as Probes
-from .refresh import Doubling as Doubling, EveryEpisode as EveryEpisode, Refresh as Refresh, doubled as doubled
 from .registry import (
     CONFIDENCE as CONFIDENCE,
     ESTIMATORS as ESTIMATORS,
@@ -40,11 +44,15 @@ from .sets import (
     L1 as L1,
     Bernstein as Bernstein,
     ConfidenceSets as ConfidenceSets,
+    Doubling as Doubling,
     Estimated as Estimated,
+    EveryEpisode as EveryEpisode,
     Hoeffding as Hoeffding,
     Kl as Kl,
+    Refresh as Refresh,
     TrueKernels as TrueKernels,
     WideBernstein as WideBernstein,
+    doubled as doubled,
     hoeffding_width as hoeffding_width,
 )
 from .steps import Active as Active, Centred as Centred, Lazy as Lazy, Step as Step, Stepped as Stepped

@@ -1,19 +1,15 @@
 """What all parts share: options, memory in plain arrays, and what they are told of an episode."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.forks import cached_property
-from rmab.learning.kept import Declared
+from rmab.common import FloatArray, IntArray, cached_property
 from rmab.learning.options import Configured
 from rmab.learning.pools import Observed, Pools
-from rmab.model.problem import Problem
-from rmab.play.feedback import Feedback
-from rmab.play.policy import Policy
+from rmab.learning.state import Declared
+from rmab.model import Problem
+from rmab.play import Feedback, Policy
 from rmab.solvers.transitions import TransitionSets
 
 

@@ -1,12 +1,10 @@
 """What the skeleton asks of what its parts return, at every call: shapes, finite numbers, occupancies."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import IntArray
+from rmab.common import IntArray
 from rmab.errors import ModelError
 from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.rewards import Estimate

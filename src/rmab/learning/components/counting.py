@@ -4,16 +4,14 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.common import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 from rmab.learning.base import stream
 from rmab.learning.components.base import Component
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Memory
-from rmab.model.problem import Problem
-from rmab.model.time import cells
-from rmab.model.view import View
+from rmab.model import Problem, View, cells
 
 KEY = 103  # of the stream that samples are drawn from
 

@@ -1,16 +1,126 @@
-"""From a plan to decisions that keep the hard budget (Xiong & Li 2024, Section 4.4)."""
+"""Execution: from a plan to decisions within the budget, and probes, which activate arms to see them."""
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
-from rmab.learning.components.base import Component
+from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.learning.components.base import Component, Episode
+from rmab.learning.components.rewards import Estimate
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
-from rmab.play.policy import LARGE, IndexPolicy, Policy, Rule
+from rmab.learning.state import Declared, Kept, Memory, whole
+from rmab.play import LARGE, IndexPolicy, Policy, Rule
+
+KEY = 8  # of the stream that they draw from
+FIRST = 2.0  # an index above all shares
+SETTLED = 0.5  # part of the arms that need not be where the others are
+ENOUGH = 0.25  # part of where activation leads that must have been seen of an arm, where it may pay at all
+CHEAP = 0.1  # part of the steps, the cheapest ones, in which looks are made
+
+
+@configured
+class Probes(Component):
+    """Activate every arm now and then, to see what it pays: a rule without which a plan never learns that it was wrong.
+
+    An arm is due when its pay for being active was not revealed during the last `every` * sqrt(k) * t episodes: k the steps
+    that a look takes, t the episodes since the last surprise. So looks are frequent at first and after a change, and ever
+    rarer while nothing happens: their number grows as the logarithm of T. What counts is pay in the states where activation
+    leads: who was touched at the near end of a chain has not been seen.
+
+    A due arm is activated for k steps on end, up to one at which the plan's prices say that activations are worth least. It
+    takes k steps until half of the arms that are always active are where activation leads: what a chain pays at its far end
+    is not seen in one step. Looks take the part `most` of all activations at most, on average; those of longest ago come
+    first.
+    """
+
+    anywhere = True
+    every: float = option(
+        default=0.1, ge=0, le=1e6, help="how long an arm may be unseen, as a part of the calm; 0: no looks"
+    )
+    most: float = option(default=0.025, ge=0, le=1, help="part of all activations that may be looks")
+
+    @property
+    def draws(self) -> bool:  # type: ignore[override]  # an attribute of other parts
+        """Whether there are any: who comes first among equals is drawn."""
+        return self.every > 0
+
+    def begin(self, pools: Pools) -> Memory:
+        """Return for how many episodes each arm was not seen, and how long nothing has surprised."""
+        if self.every == 0:
+            return {}
+        return {"unseen": np.zeros(pools.view.arms, dtype=np.int64), "calm": np.array(0), "steps": np.array(1)}
+
+    def kept(self, pools: Pools) -> Declared:
+        """Declare them."""
+        steps = Kept((), "i", 1, pools.view.horizon)
+        return {"unseen": whole(pools.view.arms), "calm": whole(), "steps": steps} if self.every else {}
+
+    def learn(self, memory: Memory, episode: Episode, estimate: Estimate) -> Memory:
+        """Note who was seen, and whether an arm that had not been surprised."""
+        if self.every == 0:
+            return {}
+        pools = episode.pools
+        end, steps = _led_to(pools, episode.counts)
+        paid = ~np.isnan(episode.observed.values[..., 1]) & ~pools.zero[..., 1]
+        seen = _by_arm(pools, (paid @ end >= ENOUGH * (~pools.zero[..., 1] @ end)) & paid.max(axis=1))
+        surprised = None if estimate.surprised is None else _by_arm(pools, estimate.surprised)
+        new = surprised is not None and bool((surprised & (memory["unseen"] > 0)).any())
+        calm, unseen = np.array(0 if new else memory["calm"] + 1), np.where(seen, 0, memory["unseen"] + 1)
+        return {"unseen": unseen, "calm": calm, "steps": np.array(steps)}
+
+    def added(
+        self, memory: Memory, policy: Policy, pools: Pools, prices: FloatArray | None, luck: tuple[int, int]
+    ) -> Policy:
+        """Return the policy with its looks; prices (H,): what an activation is worth at each step, where that is known."""
+        if self.every == 0 or not isinstance(policy, IndexPolicy) or policy.table.ndim != 3:
+            return policy
+        rng = np.random.default_rng((KEY, *luck))
+        budgets = pools.view.budgets
+        length = int(memory["steps"])
+        due = np.flatnonzero(memory["unseen"] >= max(1.0, self.every * float(memory["calm"]) * np.sqrt(length)))
+        oldest = np.argsort(-(memory["unseen"][due] + rng.random(due.size)))
+        arms = due[oldest][: int(self.most * float(budgets.sum()) / length + rng.random())]
+        if arms.size == 0:
+            return policy
+        steps = _cheapest(budgets, prices, arms.size, rng)
+        drawn = policy.rounding == "dependent"
+        table = np.array(policy.by_step(budgets.size), order="C")
+        for more in range(length):
+            table[np.maximum(steps - more, 0), arms] = 1.0 if drawn else FIRST
+        return IndexPolicy.of_steps(table, policy.budget, rule=policy.rule, rounding=policy.rounding)
+
+
+def _led_to(pools: Pools, counts: IntArray) -> tuple[FloatArray, int]:
+    """Return where arms are at the end (S,) that are always active, and in how many steps half of them are there.
+
+    All arms are taken together, with what was counted (G, S, 2, S); states from which nobody was activated are not left.
+    """
+    moves = counts[:, :, 1].sum(axis=0) + 1e-9 * np.eye(pools.view.states)
+    moves = moves / moves.sum(axis=1, keepdims=True)
+    path = np.empty((pools.view.horizon, pools.view.states))
+    path[0] = pools.weights @ pools.begins / pools.weights.sum()
+    for here, after in itertools.pairwise(path):
+        np.dot(here, moves, out=after)
+    return path[-1], int(np.argmax(0.5 * np.abs(path - path[-1]).sum(axis=1) <= SETTLED)) + 1
+
+
+def _by_arm(pools: Pools, rows: BoolArray) -> BoolArray:
+    """(N,) whether it holds of the payoff of an arm in some phase, given (R,)."""
+    return np.asarray(rows.reshape(-1, pools.view.phases).max(axis=1)[pools.payoff_of])
+
+
+def _cheapest(budgets: IntArray, prices: FloatArray | None, number: int, rng: np.random.Generator) -> IntArray:
+    """Draw so many steps among the cheapest, as many of them as have room, and a tenth at least."""
+    order = rng.permutation(np.flatnonzero(budgets > 0))
+    if prices is not None:
+        order = order[np.argsort(prices[-budgets.size :][order], kind="stable")]
+    enough = int(np.searchsorted(np.cumsum(budgets[order]), number)) + 1
+    return np.asarray(rng.permutation(np.resize(order[: max(enough, int(np.ceil(CHEAP * order.size)))], number)))
+
 
 RULE = "always activate the full budget (fill), or leave arms of index 0 (at-most) or below (auto) passive"
 

@@ -1,19 +1,16 @@
 """Forecasts of rewards: several predictions, weighed by how they have come true, with optimism in units of their errors."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common import FloatArray
 from rmab.errors import ModelError
 from rmab.learning.compiled import forecasting
 from rmab.learning.compiled.forecasting import look_ahead, take_in
 from rmab.learning.components.base import Episode
 from rmab.learning.components.rewards import Estimate, RewardEstimator, revealed
-from rmab.learning.kept import MOST, Declared, Kept, masses, whole
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import Memory
+from rmab.learning.state import MOST, Declared, Kept, Memory, masses, whole
 
 FADING = 0.98  # what is left of the weight of a squared error after the next one
 SHRINK = 4.0  # checks of all rows together that count with those of a row

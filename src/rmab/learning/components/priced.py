@@ -7,24 +7,20 @@ takes over: dual averaging on the mean of all past rewards, at an inverse temper
 of episodes, its shares drawn as they are.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
-from rmab.common.memory import check_memory
+from rmab.common import FloatArray, check_memory
 from rmab.errors import ModelError, SolverError
 from rmab.learning.components.base import Episode
 from rmab.learning.components.rewards import Estimate
 from rmab.learning.components.steps import MadeSets, Step, Stepped
-from rmab.learning.kept import Declared, Kept
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import Memory
-from rmab.model.time import by_phase, cells
+from rmab.learning.state import Declared, Kept, Memory
+from rmab.model import by_phase, cells
 from rmab.solvers.fluid.path import SoftPath
 from rmab.solvers.priced.blocks import Priced as Solved, Warm, soften_blocks
 from rmab.solvers.transitions import TransitionSets

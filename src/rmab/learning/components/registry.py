@@ -1,6 +1,6 @@
 """The names of components, by the option of `ucmd` that takes them. Custom ones are `module:Class`."""
 
-from rmab.common.registry import Entry, Registry
+from rmab.common import Entry, Registry
 
 HERE = "rmab.learning.components"
 XIONG = "Xiong & Li, ICML 2024"
@@ -47,10 +47,10 @@ ROUNDINGS = _registry(
 )
 REFRESHES = _registry(
     "refresh",
-    "refresh:Refresh",
-    Entry("every-episode", f"{HERE}.refresh:EveryEpisode", "new sets before every episode"),
-    Entry("doubling", f"{HERE}.refresh:Doubling", "new sets when the count of some pair has doubled"),
+    "sets:Refresh",
+    Entry("every-episode", f"{HERE}.sets:EveryEpisode", "new sets before every episode"),
+    Entry("doubling", f"{HERE}.sets:Doubling", "new sets when the count of some pair has doubled"),
 )
 PROBES = _registry(
-    "probes", "probes:Probes", Entry("overdue", f"{HERE}.probes:Probes", "arms whose pay was not seen for long")
+    "probes", "execution:Probes", Entry("overdue", f"{HERE}.execution:Probes", "arms whose pay was not seen for long")
 )

@@ -1,19 +1,16 @@
 """Reward estimators that remember: the mean of what was seen, or the last value."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray
+from rmab.common import BoolArray, FloatArray
 from rmab.learning.components.base import Episode
 from rmab.learning.components.rewards import Estimate, RewardEstimator, revealed
-from rmab.learning.kept import MOST, Declared, Kept, whole
 from rmab.learning.options import configured
 from rmab.learning.pools import Pools
-from rmab.learning.state import Memory
+from rmab.learning.state import MOST, Declared, Kept, Memory, whole
 
 FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
 DRIFT = 0.1  # optimism of the last value, per root of its age

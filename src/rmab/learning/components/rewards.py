@@ -3,22 +3,19 @@
 Values are mapped to [0, 1]. Known zeros need no care: the learner puts them in, unless a part says otherwise.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray
+from rmab.common import BoolArray, FloatArray
 from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.sets import hoeffding_width
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observed, Pools
 from rmab.learning.state import Memory
-from rmab.model.time import by_phase
-from rmab.model.view import View
+from rmab.model import View, by_phase
 
 Zeros = Literal["estimated", "declared"]
 ZEROS = "passive rewards that are declared to be 0: estimated like all others, as the formula has it, or taken as declared"

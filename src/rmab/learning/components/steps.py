@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, frozen
-from rmab.common.memory import check_memory
+from rmab.common import FloatArray, check_memory, frozen
 from rmab.errors import ModelError
 from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.rewards import Estimate
-from rmab.learning.kept import Declared, Kept, masses
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools, share_of
-from rmab.learning.state import Memory
-from rmab.model.view import View
+from rmab.learning.state import Declared, Kept, Memory, masses
+from rmab.model import View
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.transitions import TransitionSets
 

@@ -5,8 +5,7 @@ from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
-from rmab.play.compiled.randomness import Stream, drawn
-from rmab.play.compiled.selection import select
+from rmab.play.compiled.selection import Stream, drawn, select
 
 
 @compiled
@@ -28,12 +27,7 @@ def successor(cumulative: FloatArray, g: int, s: int, a: int, point: float) -> i
 
 @compiled
 def step(
-    states: IntArray,
-    active: BoolArray,
-    cumulative: FloatArray,
-    groups: IntArray,
-    reward: FloatArray,
-    stream: Stream,
+    states: IntArray, active: BoolArray, cumulative: FloatArray, groups: IntArray, reward: FloatArray, stream: Stream
 ) -> float:
     """Collect the reward (N,S,2) of one step and move states (N,) in place; each arm takes one draw, whatever happens."""
     total = 0.0

@@ -9,13 +9,7 @@ from rmab.solvers.compiled.optimism import Rows, best_mean, rank
 
 @compiled
 def occupancy_bounds(
-    rows: Rows,
-    phase_of: IntArray,
-    share: FloatArray,
-    start: FloatArray,
-    wanted: BoolArray,
-    sign: float,
-    bound: FloatArray,
+    rows: Rows, phase_of: IntArray, share: FloatArray, start: FloatArray, wanted: BoolArray, sign: float, bound: FloatArray
 ) -> None:
     """Comp-UOB (Jin et al. 2020, Algorithm 3): bound (C,H,S,2), the most (sign 1) or least (-1) mass of every pair.
 
@@ -50,12 +44,7 @@ def occupancy_bounds(
 
 @compiled
 def dilated_bonus(
-    rows: Rows,
-    phase_of: IntArray,
-    share: FloatArray,
-    local: FloatArray,
-    factor: float,
-    bonus: FloatArray,
+    rows: Rows, phase_of: IntArray, share: FloatArray, local: FloatArray, factor: float, bonus: FloatArray
 ) -> None:
     """Bonus (C,H,S,2) of Luo et al. 2021: local (C,H,S), plus factor times the best mean over the boxes of the next."""
     blocks, horizon, states = share.shape

@@ -37,12 +37,7 @@ def backward(
 
 @compiled
 def forward(
-    kernels: FloatArray,
-    phase_of: IntArray,
-    start: FloatArray,
-    budget: FloatArray,
-    share: FloatArray,
-    occupancy: FloatArray,
+    kernels: FloatArray, phase_of: IntArray, start: FloatArray, budget: FloatArray, share: FloatArray, occupancy: FloatArray
 ) -> None:
     """Follow the blocks' masses when a share (C,H,S) of each state's mass is activated.
 

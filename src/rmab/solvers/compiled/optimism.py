@@ -37,16 +37,7 @@ def rank(values: FloatArray, n: int, h: int, order: IntArray) -> None:
 
 
 @compiled_inline
-def best_mean(
-    rows: Rows,
-    cell: int,
-    s: int,
-    a: int,
-    values: FloatArray,
-    n: int,
-    h: int,
-    order: IntArray,
-) -> float:
+def best_mean(rows: Rows, cell: int, s: int, a: int, values: FloatArray, n: int, h: int, order: IntArray) -> float:
     """Return the largest sum of p(y) values[n,h,y] over the row's box: low, and what is spare to the best states first."""
     low, high, spare, successors, counts = rows
     total = 0.0
@@ -66,12 +57,7 @@ def best_mean(
 
 @compiled
 def best_values(
-    rows: Rows,
-    reward: FloatArray,
-    phase_of: IntArray,
-    idle: BoolArray,
-    prices: FloatArray,
-    values: FloatArray,
+    rows: Rows, reward: FloatArray, phase_of: IntArray, idle: BoolArray, prices: FloatArray, values: FloatArray
 ) -> None:
     """Plan every block by itself when activating at step h costs prices[h] (H,): write values (C,H+1,S).
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen, sealed
-from rmab.model.problem import Problem
-from rmab.model.time import cells
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, frozen, sealed
+from rmab.model import Problem, cells
+from rmab.solvers.checks import Units, reachable, steps_reached
 from rmab.solvers.compiled.dynamics import backward
-from rmab.solvers.units import Units, reachable, steps_reached
 
 
 @dataclass(frozen=True, eq=False)

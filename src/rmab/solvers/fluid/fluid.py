@@ -4,20 +4,15 @@ The answer is certified, whatever solver it came from: the occupancy is rebuilt 
 kernels, so it is feasible to rounding; and the bound is the dual value of the prices, from backward induction.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, ReadOnly, frozen, sealed
-from rmab.common.checks import as_tolerance, expect
-from rmab.common.memory import check_memory
+from rmab.common import FloatArray, ReadOnly, as_tolerance, check_memory, expect, frozen, sealed
 from rmab.errors import ModelError, SolverError
-from rmab.model.problem import Problem
-from rmab.model.time import by_step, cells, parted
+from rmab.model import Problem, by_step, cells, parted
 from rmab.solvers.checks import checked_table
 from rmab.solvers.compiled.dynamics import forward, steer
 from rmab.solvers.fluid.blocks import Blocks

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.common.memory import check_memory
+from rmab.common import BoolArray, FloatArray, IntArray, check_memory
 from rmab.errors import SolverError
+from rmab.solvers.checks import Units
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.units import Units
 
 TOLERANCE = 1e-9
 USUAL, PRIMAL = 1, 4  # HiGHS' numbers of its dual and its primal simplex method

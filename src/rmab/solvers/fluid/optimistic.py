@@ -1,27 +1,24 @@
 """The optimistic fluid LP of learners like UCRL: kernels are chosen, too, within their boxes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer, as_tolerance, check_magnitude
-from rmab.common.memory import check_memory
-from rmab.errors import ModelError
-from rmab.model.time import (
-    bare,
-    by_step,
-    cells,
-    checked_phases,
-    checked_start,
-    masses_of,
-    shape_of,
-    words_of,
+from rmab.common import (
+    FloatArray,
+    IntArray,
+    ReadOnly,
+    as_floats,
+    as_integer,
+    as_tolerance,
+    check_magnitude,
+    check_memory,
+    frozen,
 )
+from rmab.errors import ModelError
+from rmab.model import bare, by_step, cells, checked_phases, checked_start, masses_of, shape_of, words_of
 from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.fluid.path import SoftPath
 from rmab.solvers.transitions import TransitionSets

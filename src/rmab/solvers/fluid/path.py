@@ -18,17 +18,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray, frozen, sealed
-from rmab.common.memory import check_memory
+from rmab.common import FloatArray, IntArray, check_memory, frozen, sealed
 from rmab.errors import SolverError
-from rmab.model.time import by_step
+from rmab.model import by_step
+from rmab.solvers.checks import Units, reachable
 from rmab.solvers.compiled.dynamics import forward, steer
 from rmab.solvers.compiled.linear import solve_each
 from rmab.solvers.compiled.optimism import best_values
 from rmab.solvers.fluid.compiled.sensitivity import curve
 from rmab.solvers.fluid.compiled.soft import follow, soft_values
 from rmab.solvers.transitions import TransitionSets
-from rmab.solvers.units import Units, reachable
 
 ACCURACY = 1e-4  # Newton decrement (twice what phi could still fall) that is asked for
 ROUNDING = 1e-14  # the least Newton decrement there is

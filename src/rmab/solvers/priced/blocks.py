@@ -1,24 +1,28 @@
 """Softened plans of blocks of like arms, from plain arrays: what `soften` and learners call."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import Element, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_tolerance
-from rmab.common.forks import cached_property
-from rmab.common.memory import check_memory
+from rmab.common import (
+    Element,
+    FloatArray,
+    IntArray,
+    ReadOnly,
+    as_floats,
+    as_tolerance,
+    cached_property,
+    check_memory,
+    frozen,
+)
 from rmab.errors import ModelError
+from rmab.solvers.checks import Units
 from rmab.solvers.priced.compiled.passes import node_values, occupy
 from rmab.solvers.priced.compiled.program import Program
-from rmab.solvers.priced.plans import Plans
-from rmab.solvers.priced.program import make_program, of_blocks, units_of
+from rmab.solvers.priced.program import Plans, make_program, of_blocks, units_of
 from rmab.solvers.priced.search import Search
-from rmab.solvers.units import Units
 
 FAINTEST = 1e-10  # what rewards of the last step must count at least: prices of later ones would be rounding
 STEEPEST = 1e10  # beta times the range of the rewards, beyond which exponents have few digits left

@@ -16,20 +16,17 @@ Cold, or where a start is too far off, prices are followed from a high temperatu
 straight line in the temperature, so each rung of this ladder predicts the next.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.threads import chunks_of, each
+from rmab.common import FloatArray, IntArray, chunks_of, each
 from rmab.errors import SolverError
 from rmab.solvers.priced.compiled.curvature import curve
 from rmab.solvers.priced.compiled.program import Program
 from rmab.solvers.priced.compiled.quadratic import learn
 from rmab.solvers.priced.compiled.steps import judge, propose, standing
-from rmab.solvers.priced.plans import PIECE, Plans
+from rmab.solvers.priced.program import PIECE, Plans
 
 SAMPLE, PART = 512, 8  # blocks that the exact matrix is made of: as many as this, or one in so many
 ROUNDING = 1e-9  # part of a budget by which plans may exceed it: the gap counts it; less, where they are nearly blind
@@ -121,12 +118,7 @@ class Search:
             guess = predicted(rung, done, last)
 
     def descend(
-        self,
-        eta: float,
-        prices: FloatArray,
-        matrix: FloatArray | None,
-        tolerance: float | None,
-        patience: int,
+        self, eta: float, prices: FloatArray, matrix: FloatArray | None, tolerance: float | None, patience: int
     ) -> tuple[Point, FloatArray | None] | None:
         """Minimise phi from scaled prices (H,); None where this takes too long. Without a tolerance, roughly."""
         point, limit = self.at(eta, prices), self.passes + patience

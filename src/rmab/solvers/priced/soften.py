@@ -8,15 +8,13 @@ this is backward induction with a softened maximum, and the share of a state tha
 advantage, in every state, visited or not. What is left is a smooth convex function of H prices (`search.py`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, frozen
-from rmab.model.problem import Problem
+from rmab.common import FloatArray, frozen
+from rmab.model import Problem
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.priced.blocks import Priced, solved
@@ -89,12 +87,7 @@ class SoftPlan(Priced):
 
 
 def soften(
-    problem: Problem,
-    reward: ArrayLike,
-    beta: float,
-    *,
-    warm: Priced | ArrayLike | None = None,
-    tolerance: float = 1e-6,
+    problem: Problem, reward: ArrayLike, beta: float, *, warm: Priced | ArrayLike | None = None, tolerance: float = 1e-6
 ) -> SoftPlan:
     """Plan with the budget on average, as greedily as the inverse temperature beta says, and prove it.
 

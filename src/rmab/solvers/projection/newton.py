@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, frozen
-from rmab.common.threads import chunks_of, each
+from rmab.common import FloatArray, chunks_of, each, frozen
 from rmab.errors import SolverError
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import solve_positive

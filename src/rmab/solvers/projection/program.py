@@ -3,11 +3,19 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import SUMMED, as_floats, check_magnitude, check_unmasked
-from rmab.common.memory import check_memory
+from rmab.common import (
+    SUMMED,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_floats,
+    check_magnitude,
+    check_memory,
+    check_unmasked,
+    frozen,
+)
 from rmab.errors import ModelError
-from rmab.model.time import checked_phases, checked_start, masses_of, parted, place
+from rmab.model import checked_phases, checked_start, masses_of, parted, place
 from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.projection.compiled.program import Program, misfit
 from rmab.solvers.transitions import CERTAIN, TransitionSets

@@ -9,15 +9,12 @@ The dual has one potential per (arm, step, state) and one price per step; the mu
 a closed form per row. `newton.py` minimises it; `compiled/dual.py` and `compiled/curvature.py` do the work arm by arm.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, ReadOnly, frozen
-from rmab.common.checks import as_tolerance
+from rmab.common import FloatArray, ReadOnly, as_tolerance, frozen
 from rmab.errors import ModelError, SolverError
 from rmab.solvers.projection.compiled.program import Program
 from rmab.solvers.projection.newton import DualNewton, minimise_dual

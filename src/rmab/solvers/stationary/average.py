@@ -3,18 +3,14 @@
 It is the stationary LP of `stationary.py` over boxes that hold one kernel each; like arms are one block, with their number.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, ReadOnly, frozen
-from rmab.common.checks import as_tolerance
-from rmab.common.memory import check_memory
+from rmab.common import FloatArray, ReadOnly, as_tolerance, check_memory, frozen
 from rmab.errors import ModelError
-from rmab.model.problem import Problem
+from rmab.model import Problem
 from rmab.solvers.checks import check_one_budget, check_timeless, checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.stationary.stationary import stationary_fluid

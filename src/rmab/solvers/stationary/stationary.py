@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, ReadOnly, frozen
+from rmab.common import BoolArray, FloatArray, ReadOnly, frozen
 from rmab.errors import SolverError
+from rmab.solvers.checks import Units
 from rmab.solvers.stationary.compiled.gains import JUMP, LEAST, NEW, best_gains
 from rmab.solvers.transitions import TransitionSets
-from rmab.solvers.units import Units
 
 PRICES = 200  # that are tried at most
 EXACT = 1e-12  # relative to all there is to earn or to use: differences that are rounding

@@ -6,7 +6,7 @@ Endless horizon: one sweep from the lowest price to the highest, O(S^3), with a 
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray
+from rmab.common import FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.solvers.whittle.compiled.sweep import sweep
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rmab
-from rmab.common.extras import require
+from rmab.common import require
 from rmab.errors import FileError, ModelError, StudyError
 from rmab.study.build import modules_of
 from rmab.study.engines import Outcome

@@ -21,9 +21,7 @@ from itertools import groupby
 from multiprocessing import connection, get_context
 from pathlib import Path
 
-from rmab.common.checks import as_integer
-from rmab.common.cores import cores
-from rmab.common.imports import folders, folders_aside, look_in
+from rmab.common import as_integer, cores, folders, folders_aside, look_in
 from rmab.errors import FileError, ModelError, StudyError
 from rmab.study.engines import ATTEMPTS, Outcome
 from rmab.study.engines.parent import end_with_parent

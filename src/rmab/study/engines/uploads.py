@@ -9,7 +9,7 @@ from typing import Any
 
 from distributed.diagnostics.plugin import UploadFile
 
-from rmab.common.imports import is_installed
+from rmab.common import is_installed
 
 
 class OwnModule(UploadFile):  # type: ignore[misc]

@@ -8,7 +8,7 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.compile import compiled
 from rmab.solvers.priced.compiled.program import Program, add_means, move
-from rmab.solvers.priced.compiled.softness import soften
+from rmab.solvers.priced.compiled.steps import soften
 
 
 @compiled

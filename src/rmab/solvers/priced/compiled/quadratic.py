@@ -31,12 +31,7 @@ def bounded_step(
 
 @compiled
 def swapped(
-    matrix: FloatArray,
-    gradient: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    extra: FloatArray,
-    step: FloatArray,
+    matrix: FloatArray, gradient: FloatArray, low: FloatArray, high: FloatArray, extra: FloatArray, step: FloatArray
 ) -> bool:
     """Write the step by block principal pivoting (Judice & Pires 1994); return whether it ended.
 

@@ -14,13 +14,7 @@ ROUNDING = 1e-15  # what is left of a diagonal entry below this part of it is ro
 
 
 @compiled
-def assemble_small(
-    program: Program,
-    first: int,
-    last: int,
-    primal: Primal,
-    factors: Factors,
-) -> None:
+def assemble_small(program: Program, first: int, last: int, primal: Primal, factors: Factors) -> None:
     """Write the Hessian blocks of arms first..last-1 with few states: diagonal blocks into upper (upper halves), the blocks
     that join steps h and h+1 into link, and the coupling to the prices into leave and enter.
 
@@ -85,13 +79,7 @@ def assemble_small(
 
 @compiled
 def assemble_step(
-    program: Program,
-    n: int,
-    h: int,
-    primal: Primal,
-    factors: Factors,
-    rows: FloatArray,
-    scale: FloatArray,
+    program: Program, n: int, h: int, primal: Primal, factors: Factors, rows: FloatArray, scale: FloatArray
 ) -> None:
     """Add what the rows of step h add to the diagonal blocks upper[n,h] and upper[n,h+1] (upper halves), where the former
     has what step h-1 adds already; write leave[n,h] and enter[n,h]. Scratch: rows (BUFFER + 1, S), scale (BUFFER,).

@@ -9,23 +9,9 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_in_any_order
-from rmab.solvers.compiled.linear import (
-    add_squares,
-    back_solve,
-    factor,
-    forward_solve,
-    forward_vector,
-    subtract_products,
-)
+from rmab.solvers.compiled.linear import add_squares, back_solve, factor, forward_solve, forward_vector, subtract_products
 from rmab.solvers.projection.compiled.alike import assemble_alike
-from rmab.solvers.projection.compiled.assembly import (
-    BUFFER,
-    LEAST,
-    ROUNDING,
-    assemble_small,
-    assemble_step,
-    fill_link,
-)
+from rmab.solvers.projection.compiled.assembly import BUFFER, LEAST, ROUNDING, assemble_small, assemble_step, fill_link
 from rmab.solvers.projection.compiled.prices import couple_prices, invert_blocks
 from rmab.solvers.projection.compiled.program import FEW_STATES, Factors, Primal, Program
 from rmab.solvers.projection.compiled.sparse import Sparse, eliminate_sparse, solve_sparse
