@@ -238,7 +238,7 @@ def solved(
     if inverse * widest < FLATTEST:
         raise _unusable(inverse, widest, "flat", FLATTEST)
     units = units_of(kernels, kernel_of, reward, start, phase_of, everywhere=everywhere)
-    if not units.reward.any():  # nothing is at stake in the states that can be reached: any unit will do
+    if inverse * units.scale > STEEPEST and not units.reward.any():  # nothing is at stake from here: any unit will do
         units = replace(units, scale=1.0 / inverse)
     inverse = max(inverse, FLATTEST / units.scale)  # what is at stake here may be far less than elsewhere
     eta = inverse * units.scale
