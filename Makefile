@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The tests of a file share what they set up: they are played by one process.
+PYTEST := -m pytest -n auto --dist loadfile
 SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 
-.PHONY: help demo programme docs planners pictures pages test test-lowest lint boundscheck fuzz coverage bench clean
+.PHONY: help demo programme docs planners pictures pages test test-fast test-lowest lint boundscheck fuzz coverage bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -42,16 +44,21 @@ pictures: $(READY) ## the pictures of the README, as the tutorials draw them
 pages: $(READY) ## run every study behind the pages of docs/ and write these: resumable, four hours (PAGES="growth --list")
 	@$(BIN)/python studies/pages.py $(PAGES)
 
-test: $(READY) lint ## lint, then every test
-	$(BIN)/python -m pytest -n auto
+test: $(READY) lint ## lint, then every test (eight minutes of processor time)
+	$(BIN)/python $(PYTEST)
+
+test-fast: $(READY) ## the tests that are quick, without lint, site and browser: two minutes on two cores
+	$(BIN)/python $(PYTEST) -m "not slow and not docs and not browser"
 
 LOWEST := .venv-lowest
 # Where other packages are called: compiled code, linear programs, files and tables, pages, environments, the command line.
-AT_LOWEST := $(patsubst %,tests/test_%.py,arrays cli data_fit data_read data_report feedback fluid gym gym_actions install kernels options policy \
-  problem report running simulate study_engines study_results study_spec)
+AT_LOWEST := $(patsubst %,tests/%.py,cli/test_cli docs/test_install estimation/test_fit gym/test_gym gym/test_gym_actions \
+  learning/test_options logs/test_reading model/test_arrays model/test_problem play/test_feedback play/test_policy play/test_simulate \
+  report/test_programme_report report/test_report runs/test_running solvers/test_fluid solvers/test_kernels study/test_study_engines \
+  study/test_study_results study/test_study_spec)
 # Old packages warn of what newer ones will no longer do: that is none of our business here.
 test-lowest: $(LOWEST)/.ready ## what touches other packages, with the lowest versions of these that pyproject.toml admits
-	$(LOWEST)/bin/python -m pytest -n auto -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(AT_LOWEST)
+	$(LOWEST)/bin/python $(PYTEST) -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(AT_LOWEST)
 
 $(LOWEST)/.ready: pyproject.toml
 	@echo "installing the lowest supported versions into $(LOWEST) (once) ..."
@@ -64,6 +71,7 @@ lint: $(READY) ## ruff, mypy (strict on src), and the site without a warning
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	RMAB_DOCS_EXECUTION=off $(SITE) out/site-lint
 
 docs: $(READY) ## the site, with every tutorial run: out/site/index.html
@@ -71,14 +79,14 @@ docs: $(READY) ## the site, with every tutorial run: out/site/index.html
 	@echo "the site is in out/site/index.html"
 
 boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m compiled
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python $(PYTEST) -m compiled
 
 MINUTES ?= 3
 fuzz: $(READY) ## random models, files, options and arguments, checked by other code (make fuzz MINUTES=120 for hours)
 	@$(BIN)/python tests/helpers/fuzz --minutes $(MINUTES)
 
 coverage: $(READY) ## which lines no test runs; compiled code is left out
-	$(BIN)/python -m pytest -n auto --cov
+	$(BIN)/python $(PYTEST) --cov
 
 bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about twenty minutes)
 	@$(BIN)/python benchmarks/simulator.py

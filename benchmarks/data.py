@@ -31,10 +31,10 @@ LIST = "from rmab.cli import main; main()"
 
 PROBE = """
 import atexit, resource
-def told():
+def report_use():
     used = resource.getrusage(resource.RUSAGE_SELF)
     print("USED", used.ru_maxrss, used.ru_utime + used.ru_stime)
-atexit.register(told)
+atexit.register(report_use)
 """
 
 
@@ -49,8 +49,9 @@ def measured(code: str, *words: str) -> str:
 
 def main() -> None:
     """Print the table."""
-    import rmab
     from rmab.logs.tables import write_table
+
+    import rmab
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -9,13 +9,14 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
 import rmab
-from rmab.planners.plan import CANDIDATES
+from rmab.planners.registry import CANDIDATES
 from rmab.tasks.published import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
@@ -52,9 +53,10 @@ def charging() -> tuple[rmab.Problem, np.ndarray]:
 
 def makers(problem: rmab.Problem, reward: np.ndarray, plan: rmab.solvers.Fluid, spots: bool) -> dict[str, Make]:
     """Return how every policy is made, by name."""
-    made: dict[str, Make] = {name: (lambda make=make: make(problem, reward, plan)) for name, make in CANDIDATES.items()}
+    made: dict[str, Make] = {name: (lambda name=name: rmab.make_planner(name)(problem, reward)) for name in CANDIDATES}
     for rule in ("fill", "at-most"):
-        made[f"lagrangian, {rule}"] = lambda rule=rule: rmab.planners.lagrangian_index(problem, reward, plan=plan, rule=rule)
+        ruled = partial(rmab.planners.lagrangian_index, fluid=plan, rule=rule)
+        made[f"lagrangian, {rule}"] = lambda ruled=ruled: ruled(problem, reward)
     made["myopic"] = lambda: rmab.planners.myopic_index(problem, reward)
     made["random"] = lambda: rmab.planners.random_policy(problem)
     if spots:
@@ -95,7 +97,7 @@ def column(name: str, rounds: int, kept: dict[str, Rows], keep: Callable[[], Non
             keep()
     if "plan" not in rows:
         console.print(f"{name}: plan")
-        best = rmab.plan(problem, reward, rounds=rounds, seed=2)
+        best = rmab.plan(problem, reward, episodes=rounds, seed=2)
         rows["plan"] = {"mean": best.value / unit, "stderr": best.stderr / unit, "rounds": rounds, "name": best.name}
         keep()
     return rows

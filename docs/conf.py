@@ -39,7 +39,7 @@ extensions = [
     "site_math",  # formulas without a script from elsewhere
     "site_marks",  # which version a page's numbers were made with
     "site_files",  # CONTRIBUTING and its like
-    "site_pictures",  # pictures of the house, drawn from the code
+    "site_pictures",  # pictures of packages and data flow, drawn from the code
 ]
 exclude_patterns = ["_ext", "_build", "**.ipynb_checkpoints"]
 nitpicky = True

@@ -26,8 +26,9 @@ LOW = 85  # % of the bound: who never gets there is named instead of drawn
 def policies(problem: rmab.Problem, reward: np.ndarray) -> dict[str, rmab.Policy]:
     """Every policy by name; without Whittle's where an arm has several classes, which leaves it without average indices."""
     plan = rmab.solvers.solve_average_fluid(problem, reward)
-    index = (rmab.planners.stationary_index(problem, reward, plan=plan, rule=rule) for rule in ("auto", "fill"))
-    known = (rmab.planners.IdPolicy(problem, reward, plan=plan), rmab.planners.Ftva(problem, reward, plan=plan), *index)
+    index = (rmab.planners.stationary_index(problem, reward, average=plan, rule=rule) for rule in ("auto", "fill"))
+    draws = (make(problem, reward, average=plan) for make in (rmab.planners.IdPolicy, rmab.planners.Ftva))
+    known = (*draws, *index)
     found: dict[str, rmab.Policy] = dict(zip(LABELS, known, strict=False))
     with contextlib.suppress(rmab.errors.ModelError):
         found[LABELS[-1]] = rmab.planners.whittle_index(problem, reward).policy()

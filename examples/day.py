@@ -115,7 +115,7 @@ def rules_table(
     problem, reward = task.problem, task.base_reward
     since = time.perf_counter()
     plan = rmab.solvers.solve_fluid(problem, reward)
-    index = rmab.planners.lagrangian_index(problem, reward, plan=plan)
+    index = rmab.planners.lagrangian_index(problem, reward, fluid=plan)
     took = time.perf_counter() - since
     policies = {
         "Lagrangian index": index,

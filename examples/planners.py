@@ -23,9 +23,9 @@ def policies(problem: rmab.Problem, reward: np.ndarray, plan: rmab.solvers.Fluid
     """Every planner's policy by name, with the part of the rounds that it is given (LP-update solves 50 LPs a round)."""
     return {
         "LP-update": (rmab.planners.LpUpdate(problem, reward), 0.03),
-        "Lagrangian index": (rmab.planners.lagrangian_index(problem, reward, plan=plan), 1),
-        "occupancy index, top-B": (rmab.planners.occupancy_index(problem, reward, plan=plan), 1),
-        "occupancy index, dependent": (rmab.planners.occupancy_index(problem, reward, plan=plan, rounding="dependent"), 1),
+        "Lagrangian index": (rmab.planners.lagrangian_index(problem, reward, fluid=plan), 1),
+        "occupancy index, top-B": (rmab.planners.occupancy_index(problem, reward, fluid=plan), 1),
+        "occupancy index, dependent": (rmab.planners.occupancy_index(problem, reward, fluid=plan, rounding="dependent"), 1),
         "myopic": (rmab.planners.myopic_index(problem, reward), 1),
         "random": (rmab.planners.random_policy(problem), 1),
         "round robin": (rmab.planners.round_robin(problem), 1),

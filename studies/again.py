@@ -30,8 +30,7 @@ SOLVED = 1e-12  # by how much these may differ, relative to what O1 earns in the
 def finished(folder: Path) -> list[tuple[Job, pa.Table]]:
     """Return the finished runs of a study's folder with what they found, in the study's order."""
     results = Results.open(folder)
-    hashes = (results.study.hash, *results.adopted)
-    found = ((job, read_shard(shard_path(folder, job.id), job.id, hashes)) for job in results.study.jobs())
+    found = ((job, read_shard(shard_path(folder, job.id), job.id)) for job in results.study.jobs())
     return [(job, table) for job, table in found if table is not None]
 
 

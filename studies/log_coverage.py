@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import rmab
-from rmab.data import evaluation
+from rmab.estimation import evaluation
 from rmab.estimation.evaluation import BASELINES
 from rmab.estimation.modelfree import Halves
 from rmab.estimation.values import World
@@ -63,10 +63,10 @@ def effects(fitted: Any, truth: np.ndarray, replicates: int) -> dict[str, float]
     """Return how many groups have their effect in its interval, also of those with fewer than 50 actions seen."""
     inside, small, widths = [], [], []
     visits = fitted.counts.sum(axis=(2, 3)).astype(float)
-    for g, one in enumerate(rmab.data.effects_of(fitted, replicates=replicates)):
+    for g, one in enumerate(rmab.data.estimate_effects(fitted, replicates=replicates)):
         if not math.isfinite(one.value):
             continue  # no action was seen in this group
-        kernels = truth[fitted.cell_of == g].mean(axis=0)
+        kernels = truth[fitted.group_of == g].mean(axis=0)
         rise = (kernels[:, 1] - kernels[:, 0])[:, fitted.pay.goal]
         hit = one.low <= float(visits[g] @ rise / visits[g].sum()) <= one.high
         inside.append(hit)
@@ -80,10 +80,10 @@ def effects(fitted: Any, truth: np.ndarray, replicates: int) -> dict[str, float]
 def true_rule_value(fitted: Any, truth: np.ndarray, options: argparse.Namespace, number: int) -> float:
     """Return what the records of the log would really have brought under the plans that the check was made of."""
     halves, moves = Halves(fitted, options.budget, options.horizon, number), fitted.log.transitions
-    place = (halves.half[moves.arm], fitted.cell_of[moves.arm], moves.state)
-    wanted, told = halves.wanted[place], halves.told[place]
+    place = (halves.half[moves.arm], fitted.group_of[moves.arm], moves.state)
+    wanted, covered = halves.wanted[place], halves.covered[place]
     ahead = truth[moves.arm, moves.state][:, :, fitted.pay.goal]
-    return float(((1 - wanted) * ahead[:, 0] + wanted * ahead[:, 1])[told].mean())
+    return float(((1 - wanted) * ahead[:, 0] + wanted * ahead[:, 1])[covered].mean())
 
 
 def summary(lines: list[dict[str, Any]]) -> str:

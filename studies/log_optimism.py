@@ -25,7 +25,7 @@ import numpy as np
 
 import rmab
 from rmab.estimation.resampling import Resampler
-from rmab.estimation.shrinkage import shrunk
+from rmab.estimation.shrinkage import shrink
 from rmab.estimation.values import World
 
 HORIZON = 26
@@ -43,7 +43,7 @@ def repetition(number: int, options: argparse.Namespace) -> dict[str, float]:
     truth = rmab.data.example_truth("mothers", **made).kernels[[int(one[1:]) - 1 for one in log.arms]]
     world, kernels = World.of(fitted, options.budget, HORIZON), np.asarray(fitted.kernels)
     single = replace(world, group=np.arange(len(truth)), reward=world.pays, rate=world.rate[world.group])
-    mean = np.stack([truth[fitted.cell_of == g].mean(axis=0) for g in range(len(kernels))])
+    mean = np.stack([truth[fitted.group_of == g].mean(axis=0) for g in range(len(kernels))])
     found = {}
     for name, policy in (("as it is", world.policy(kernels)), ("plan of one who knew", world.policy(mean))):
         found[name] = gain(world, policy, kernels, (number, 9), WORK) - gain(single, policy, truth, (number, 9), WORK)
@@ -62,7 +62,7 @@ def bootstrapped(fitted: Any, world: World, number: int) -> float:
     rng, kernels, more = np.random.default_rng((number, 3)), np.asarray(fitted.kernels), []
     for k in range(DRAWS):
         counts = rng.multinomial(fitted.counts.sum(axis=3), kernels)
-        own = np.asarray(shrunk(counts.astype(float), fitted.tree).kernels)
+        own = np.asarray(shrink(counts.astype(float), fitted.tree).kernels)
         policy = world.policy(own)
         more.append(np.subtract(*(gain(world, policy, one, (number, k), LESS) for one in (own, kernels))))
     return float(np.mean(more))
@@ -72,8 +72,8 @@ def crossed(fitted: Any, world: World, number: int) -> float:
     """Return how much better plans of one half of the arms look in its model than in that of the other half."""
     rng, resampler, more = np.random.default_rng((number, 4)), Resampler(fitted), []
     for k in range(SPLITS):
-        half = rng.permutation(len(fitted.log.arms)) % 2
-        models = [np.asarray(shrunk(resampler.counts((half == h).astype(float)), fitted.tree).kernels) for h in (0, 1)]
+        half = rng.permutation(len(fitted.roster.ids)) % 2
+        models = [np.asarray(shrink(resampler.counts((half == h).astype(float)), fitted.tree).kernels) for h in (0, 1)]
         for own, other in (models, models[::-1]):
             policy = world.policy(own)
             more.append(np.subtract(*(gain(world, policy, one, (number, k), LESS) for one in (own, other))))

@@ -146,8 +146,7 @@ def left(name: str, folder: Path, *, tiny: bool) -> tuple[int, int, float, float
         return 0, len(study.jobs()), 0.0, float("nan")
     spent: dict[tuple[str, str], list[float]] = {}
     missing: dict[tuple[str, str], int] = {}
-    there = Results.open(folder)
-    for job, known in Results(folder, study, (there.study.hash, *there.adopted)).origins(study.jobs()):
+    for job, known in Results(folder, study).origins(study.jobs()):
         key = (job.task.label, job.learner.label)
         if known is None:
             missing[key] = missing.get(key, 0) + 1

@@ -23,11 +23,17 @@ from sphinx.environment import BuildEnvironment
 
 import rmab
 
-ROOMS = ("rmab", *(f"rmab.{name}" for name in rmab.__all__ if inspect.ismodule(getattr(rmab, name))))
+MODULES = [f"rmab.{name}" for name in rmab.__all__ if inspect.ismodule(getattr(rmab, name))]
+ROOMS = ("rmab", *MODULES, "rmab.report", "rmab.tasks.deadline")
 BLOCK = re.compile(r"^```\{names\} (\S+)\n(.*?)^```$", re.M | re.S)
 BAR = re.compile(r"(?<=\s)\|(?=[;,.)\s])")  # a bar by itself, which docutils takes for the begin of a substitution
 CLAUSE = re.compile(r"^([A-Za-z][\w` ,/-]{0,24}?) {2,}(\S.*)$")  # of a docstring that lists words in a column
 _ALIASES: dict[str, str] = {}
+
+
+def is_error(thing: object) -> bool:
+    """Return whether it is an error of ours."""
+    return isinstance(thing, type) and issubclass(thing, rmab.RmabError)
 
 
 def public_names() -> list[str]:
@@ -36,7 +42,10 @@ def public_names() -> list[str]:
     seen: set[int] = set()
     for room in ROOMS:
         module = import_module(room)
-        for name in getattr(module, "__all__", ()):
+        errors = (
+            name for name, thing in vars(module).items() if isinstance(thing, type) and issubclass(thing, rmab.RmabError)
+        )
+        for name in getattr(module, "__all__", errors):
             thing = getattr(module, name)
             if inspect.ismodule(thing) or id(thing) in seen:
                 continue

@@ -1,4 +1,4 @@
-"""Pictures of the house and of the data's way, drawn from the code when the site is built: `{drawn} house`."""
+"""Pictures of the packages and of the data flow, drawn from the code when the site is built: `{drawn} packages`."""
 
 import ast
 import inspect
@@ -19,7 +19,7 @@ SOURCE = Path(rmab.__file__).parent
 EVERYWHERE = ("common", "errors", "testing", "__init__", "__main__")  # below or above all others: arrows would say nothing
 
 
-def rooms() -> dict[str, str]:
+def descriptions() -> dict[str, str]:
     """Return the folders of the package, each with the first sentence of its docstring."""
     found = {}
     for path in sorted(SOURCE.glob("*/__init__.py")):
@@ -28,26 +28,26 @@ def rooms() -> dict[str, str]:
     return {name: said for name, said in found.items() if name not in EVERYWHERE}
 
 
-def imports(room: str) -> set[str]:
-    """Return the rooms that a room imports."""
+def imports(package: str) -> set[str]:
+    """Return the packages that a package imports."""
     found = set()
-    for path in (SOURCE / room).rglob("*.py"):
+    for path in (SOURCE / package).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             found |= {name.split(".")[1] for name in names if name.startswith("rmab.")}
-    return found - {room}
+    return found - {package}
 
 
-def house() -> str:
-    """Draw which room builds on which: an arrow leads from a room to those that import it."""
-    known = rooms()
-    edges = {(other, room) for room in known for other in imports(room) if other in known}
+def packages() -> str:
+    """Draw which package builds on which: an arrow leads from a package to those that import it."""
+    known = descriptions()
+    edges = {(other, name) for name in known for other in imports(name) if other in known}
     boxes = [
-        layers.Node(room, (f"rmab.{room}", *textwrap.wrap(said, 34, max_lines=3, placeholder=" ...")))
-        for room, said in known.items()
+        layers.Node(name, (f"rmab.{name}", *textwrap.wrap(said, 34, max_lines=3, placeholder=" ...")))
+        for name, said in known.items()
     ]
-    return layers.svg(boxes, layers.reduced(edges), title="The rooms of the package, by what they import")
+    return layers.svg(boxes, layers.reduced(edges), title="The packages of the library, by what they import")
 
 
 def calls() -> list[tuple[str, Callable[..., Any] | property]]:
@@ -59,7 +59,7 @@ def calls() -> list[tuple[str, Callable[..., Any] | property]]:
         ("Task.view", task.view),
         ("learner.begin", learner.begin),
         ("learner.plan", learner.plan),
-        ("Plan.policy", plan),
+        ("EpisodePlan.policy", plan),
         ("rmab.simulate", rmab.simulate),
         ("Feedback.reveal", feedback.reveal),
         ("learner.learn", learner.learn),
@@ -85,7 +85,7 @@ def moved(label: str, call: Any) -> tuple[list[str], list[str]]:
     return list(dict.fromkeys(takes)), things(hints["return"])
 
 
-def way() -> str:
+def dataflow() -> str:
     """Draw what passes from call to call in one episode."""
     boxes: dict[str, layers.Node] = {}
     edges, back = set(), set()
@@ -103,11 +103,11 @@ def way() -> str:
     return layers.svg(list(boxes.values()), edges, back, title="What passes from call to call in an episode")
 
 
-PICTURES = {"house": house, "way": way}
+PICTURES = {"packages": packages, "dataflow": dataflow}
 
 
 class Drawn(SphinxDirective):
-    """`{drawn} house`: the picture in the page, in the page's own colours; the content is its caption."""
+    """`{drawn} packages`: the picture in the page, in the page's own colours; the content is its caption."""
 
     required_arguments = 1
     has_content = True

@@ -23,7 +23,9 @@ from .model.problem import Problem as Problem
 from .model.registry import list_adversaries as list_adversaries
 from .model.rewards import RewardModel as RewardModel
 from .model.view import View as View
+from .planners.contract import Planner as Planner
 from .planners.plan import PlanResult as PlanResult, plan as plan
+from .planners.registry import list_planners as list_planners, make_planner as make_planner
 from .play.feedback import Feedback as Feedback
 from .play.outcomes import Batch as Batch, Trajectory as Trajectory
 from .play.policy import IndexPolicy as IndexPolicy, Policy as Policy

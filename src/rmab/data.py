@@ -1,8 +1,8 @@
-"""From a log to a list: read what a programme recorded, fit a model, plan, say why, and say how sure.
+"""From a log to a decision: read what a programme recorded, fit a model, plan, say why, and say how sure.
 
     log = rmab.data.read_log("log.csv", arm="id", period="week", state="state", action="called", groups=["age", "district"])
     fitted = rmab.data.fit(log, reward={"engaged": 1})
-    rmab.data.weekly_list(fitted, budget=100).save("next-week.csv")
+    rmab.data.decide(fitted, budget=100).save("next-week.csv")
     print(rmab.data.evaluate(fitted, budget=100))
 
 docs/log.md is the guide.
@@ -12,29 +12,39 @@ from rmab.common.extras import require
 
 require("log", "rmab.data")
 
-from rmab.decisions.weekly import WeeklyList, weekly_list
-from rmab.estimation.checks import Check, checks_of
-from rmab.estimation.effects import Effect, effects_of
+from rmab.decisions.candidates import Candidates
+from rmab.decisions.deciding import decide
+from rmab.decisions.decision import Decision
+from rmab.decisions.rules import Draft
+from rmab.estimation.checks import Check, run_checks
+from rmab.estimation.effects import Effect, estimate_effects
 from rmab.estimation.evaluation import Evaluation, evaluate
-from rmab.estimation.fit import Fit, fit
+from rmab.estimation.fit import Fit, fit, fit_statistics
+from rmab.estimation.statistics import Statistics
 from rmab.logs.example import Truth, example_log, example_truth
 from rmab.logs.log import Log
 from rmab.logs.reading import read_log
+from rmab.logs.words import Words
 
 __all__ = [
+    "Candidates",
     "Check",
+    "Decision",
+    "Draft",
     "Effect",
     "Evaluation",
     "Fit",
     "Log",
+    "Statistics",
     "Truth",
-    "WeeklyList",
-    "checks_of",
-    "effects_of",
+    "Words",
+    "decide",
+    "estimate_effects",
     "evaluate",
     "example_log",
     "example_truth",
     "fit",
+    "fit_statistics",
     "read_log",
-    "weekly_list",
+    "run_checks",
 ]

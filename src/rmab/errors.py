@@ -1,6 +1,8 @@
-"""The errors of the library. Every message is one line that says what is wrong, and where."""
+"""The errors of the library: one line of text for people that says what and where, a code and a location for programs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 
 class RmabError(Exception):
@@ -9,24 +11,41 @@ class RmabError(Exception):
     Parameters
     ----------
     *words : str
-        The message; where it quotes something of several lines, they are joined, and what is very long is cut.
+        The message. Several lines are joined into one, and a very long message is shortened.
+    code : str, optional
+        A short, stable name of the problem for programs, for instance 'unknown-name'. By default that of the class.
+    **location
+        Where the problem is, as far as it is known: `path`, `line`, `field`, `option`, `task`, `learner`, `episode`, `step`,
+        `arm`, `state` and the like. Numbers and text only.
+
+    Attributes
+    ----------
+    code : str
+        As above. Messages may change between versions; codes do not.
+    location : dict
+        As above; empty where nothing is known.
 
     Examples
     --------
     >>> import rmab
     >>> try:
-    ...     rmab.Arms([0.5, 0.5])
+    ...     rmab.make_task("cpap", nurses=3)
     ... except rmab.RmabError as error:
     ...     print(error)
-    kernels must have shape (N, S, 2, S), or (N, K, S, 2, S) for K phases, with N, K, S >= 1, got (2,)
+    ...     print(error.code, error.location)
+    task cpap: unknown option nurses (known: arms, budget, horizon, episodes)
+    unknown-option {'task': 'cpap', 'option': 'nurses'}
     """
 
-    def __init__(self, *words: object) -> None:
-        """Keep the message in one line, whatever it quotes."""
+    code: str = "error"
+
+    def __init__(self, *words: object, code: str = "", **location: Any) -> None:
         super().__init__(*(_in_line(one) if isinstance(one, str) else one for one in words))
+        self.code = code or type(self).code
+        self.location = {name: one.item() if hasattr(one, "item") else one for name, one in location.items()}
 
 
-LONGEST = 3000  # characters of a message: it may quote what a file says, or list many faults
+LONGEST = 3000  # characters of a message: it may quote what a file says, or list many problems
 
 
 def _in_line(text: str) -> str:
@@ -46,6 +65,8 @@ class ModelError(RmabError, ValueError):
     rmab.errors.ModelError: task cpap: arms: Input should be a multiple of 2 (got 3)
     """
 
+    code = "bad-model"
+
 
 class FileError(RmabError, ValueError):
     """A file cannot be read or written, or holds something else. The message starts with its path.
@@ -57,6 +78,8 @@ class FileError(RmabError, ValueError):
     Traceback (most recent call last):
     rmab.errors.FileError: missing.npz: cannot be read (No such file or directory)
     """
+
+    code = "bad-file"
 
 
 class FeedbackError(RmabError, ValueError):
@@ -70,6 +93,8 @@ class FeedbackError(RmabError, ValueError):
     rmab.errors.FeedbackError: step 0: the action of arm 0 must be 0 or 1, got 2
     """
 
+    code = "bad-feedback"
+
 
 class PolicyError(RmabError, ValueError):
     """The table or a decision of a policy is malformed.
@@ -81,6 +106,8 @@ class PolicyError(RmabError, ValueError):
     Traceback (most recent call last):
     rmab.errors.PolicyError: budget must be in 0..1 (the number of arms), got 2
     """
+
+    code = "bad-policy"
 
 
 class BudgetExceeded(PolicyError):
@@ -99,8 +126,10 @@ class BudgetExceeded(PolicyError):
     rmab.errors.BudgetExceeded: step 4: the policy activates 3 arms, the budget is 2
     """
 
+    code = "budget-exceeded"
+
     def __init__(self, step: int, count: int, budget: int) -> None:
-        super().__init__(f"step {step}: the policy activates {count} arms, the budget is {budget}")
+        super().__init__(f"step {step}: the policy activates {count} arms, the budget is {budget}", step=step)
         self.step, self.count, self.budget = step, count, budget
 
     def __reduce__(self) -> tuple[type["BudgetExceeded"], tuple[int, int, int]]:
@@ -111,9 +140,13 @@ class BudgetExceeded(PolicyError):
 class SolverError(RmabError, RuntimeError):
     """A solver found no answer that it could certify. It returns none, not even an approximate one."""
 
+    code = "not-solved"
+
 
 class StudyError(RmabError, RuntimeError):
     """A study cannot go on, for instance because no worker starts. Finished runs are kept, and the study can be resumed."""
+
+    code = "study-stopped"
 
 
 class MissingExtra(RmabError, ImportError):
@@ -127,15 +160,19 @@ class MissingExtra(RmabError, ImportError):
     rmab.errors.MissingExtra: rmab.gym needs gymnasium: pip install 'rmab[gym]'
     """
 
+    code = "missing-extra"
+
 
 class LogError(ModelError):
-    """A log of a programme is wrong; the message lists everything that is, with line numbers. Nothing was read.
+    """A log of a programme is wrong; the message lists all problems, with line numbers. Nothing was read.
+
+    `location` has the `path`, and the first `line` (of a table, `row`) that is wrong.
 
     Parameters
     ----------
     name : str
         The file or table.
-    faults : sequence
+    problems : sequence
         What is wrong: objects whose text says what and where.
 
     Examples
@@ -145,10 +182,32 @@ class LogError(ModelError):
     LogError("log.csv: line 7: action 'maybe' is neither yes nor no")
     """
 
-    def __init__(self, name: str, faults: Sequence[object]) -> None:
-        super().__init__(f"{name}: {'; '.join(map(str, faults))}")
-        self.name, self.faults = name, tuple(faults)
+    code = "bad-log"
+
+    def __init__(self, name: str, problems: Sequence[Any]) -> None:
+        first = {one.unit: one.at[0] for one in reversed(problems) if getattr(one, "at", ())}
+        super().__init__(f"{name}: {'; '.join(map(str, problems))}", path=name, **first)
+        self.name, self.problems = name, tuple(problems)
 
     def __reduce__(self) -> tuple[type["LogError"], tuple[str, tuple[object, ...]]]:
         """Pickle its parts, so that it can pass between processes."""
-        return type(self), (self.name, self.faults)
+        return type(self), (self.name, self.problems)
+
+
+@contextmanager
+def raised_as(kind: type[RmabError] | None, where: str = "", **location: Any) -> Iterator[None]:
+    """Turn an error of the library in the body into this kind, with `where` before its message; code and location stay.
+
+    None leaves the kind as it is, or takes the next that is made of a message alone.
+    """
+    try:
+        yield
+    except RmabError as error:
+        plain = next(one for one in type(error).__mro__ if "__init__" not in vars(one) or one is RmabError)
+        code = error.code if error.code != type(error).code else ""
+        raise (kind or plain)(f"{where}{error}", code=code, **{**error.location, **location}) from error
+
+
+def wrong_shape(kind: type[RmabError], field: str, wanted: object, given: tuple[int, ...]) -> RmabError:
+    """Return the error of an array whose shape is not the wanted one."""
+    return kind(f"{field} must have shape {wanted}, got {given}", code="bad-shape", field=field)

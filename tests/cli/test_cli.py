@@ -170,7 +170,7 @@ def test_a_run_that_cannot_be_saved_after_all_is_printed(
     def fails(path: Path, content: bytes) -> None:
         raise rmab.errors.FileError(f"{path}: cannot be written") from OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("rmab.common.files.write_atomically", fails)
+    monkeypatch.setattr("rmab.common.tables.write_atomically", fails)
     outcome = call("run", "cpap", "random", "--episodes", "1", "--save", tmp_path / "x.csv", *["--json"] * machine)
     assert outcome.exit_code == 1
     assert outcome.stderr == f"Error: {tmp_path / 'x.csv'}: cannot be written; the run is not saved\n"

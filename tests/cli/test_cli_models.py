@@ -1,4 +1,4 @@
-"""`rmab run`, `rmab plan` and `rmab bench`: what they print is what the library says."""
+"""`rmab run`, `rmab plan` and `rmab bound`: what they print is what the library says."""
 
 import csv
 import json
@@ -11,7 +11,6 @@ from pyarrow import parquet
 
 import rmab
 from commands import call, refused
-from rmab.cli.selfbench import Pair, numpy_episode
 
 KERNEL = [[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]
 LEVEL = [[0, 0], [1, 1]]
@@ -92,9 +91,9 @@ def test_saved_rows_are_the_run_s_table(task_file: Path, tmp_path: Path, suffix:
         assert [float(one[name]) for one in rows] == pytest.approx(wanted[name].tolist(), abs=1e-12), name
 
 
-def test_a_plan_is_the_library_s_plan(problem: rmab.Problem, problem_file: Path, tmp_path: Path) -> None:
+def test_a_bound_is_the_library_s(problem: rmab.Problem, problem_file: Path, tmp_path: Path) -> None:
     (tmp_path / "reward.json").write_text(json.dumps(LEVEL))
-    outcome = call("plan", problem_file, "--reward", tmp_path / "reward.json", "--json")
+    outcome = call("bound", problem_file, "--reward", tmp_path / "reward.json", "--json")
     shown, reward = json.loads(outcome.stdout), np.broadcast_to(LEVEL, (5, 2, 2))
     solved = rmab.solvers.solve_fluid(problem, reward)
     assert shown["bound"] == solved.bound
@@ -104,13 +103,13 @@ def test_a_plan_is_the_library_s_plan(problem: rmab.Problem, problem_file: Path,
     assert block["arms"] == [0, 1, 2, 3, 4]
     assert block["index"] == rmab.planners.lagrangian_index(problem, reward).table[0].tolist()
     np.save(tmp_path / "reward.npy", reward)
-    again = call("plan", problem_file, "--reward", tmp_path / "reward.npy", "--index", "occupancy", "--json")
+    again = call("bound", problem_file, "--reward", tmp_path / "reward.npy", "--index", "occupancy", "--json")
     assert json.loads(again.stdout)["blocks"][0]["index"] == rmab.planners.occupancy_index(problem, reward).table[0].tolist()
 
 
 def test_a_plan_in_words_names_states_arms_and_steps(problem: rmab.Problem, problem_file: Path, tmp_path: Path) -> None:
     (tmp_path / "reward.json").write_text(json.dumps(LEVEL))
-    shown = call("plan", problem_file, "--reward", tmp_path / "reward.json").stdout
+    shown = call("bound", problem_file, "--reward", tmp_path / "reward.json").stdout
     reward = np.broadcast_to(LEVEL, (5, 2, 2))
     solved, table = rmab.solvers.solve_fluid(problem, reward), rmab.planners.lagrangian_index(problem, reward).table[0]
     assert f"No policy earns more than {solved.bound:,.4f} an episode" in shown
@@ -124,23 +123,23 @@ def test_a_plan_in_words_names_states_arms_and_steps(problem: rmab.Problem, prob
 
 
 def test_the_plan_of_a_task_is_for_its_typical_reward(task_file: Path) -> None:
-    shown = json.loads(call("plan", task_file, "--json").stdout)
+    shown = json.loads(call("bound", task_file, "--json").stdout)
     game = rmab.Task.load(task_file)
     assert shown["bound"] == rmab.solvers.solve_fluid(game.problem, game.base_reward).bound
     assert [one["arms"] for one in shown["blocks"]] == [[n] for n in range(5)]
-    some = json.loads(call("plan", task_file, "--arm", 4, "--arm", 1, "--json").stdout)
+    some = json.loads(call("bound", task_file, "--arm", 4, "--arm", 1, "--json").stdout)
     assert [one["arms"] for one in some["blocks"]] == [[1], [4]]
 
 
 def test_a_long_table_is_cut_and_says_so() -> None:
-    shown = call("plan", "deadline").stdout
+    shown = call("bound", "deadline").stdout
     assert "60 more rows: choose arms with --arm, or print all with --json." in shown
     assert re.search(r"^ +0-99 +empty ", shown, re.M)
 
 
 def test_a_narrow_terminal_shows_fewer_steps_and_whole_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = call("plan", "cpap", "--arm", 0).stdout
+    shown = call("bound", "cpap", "--arm", 0).stdout
     assert re.search(r"^ +arms +state +0 +12 +24 +37 +49 *$", shown, re.M)
     assert re.search(r"^ +intermediate +\d", shown, re.M)
     assert max(map(len, shown.splitlines())) <= 80
@@ -150,59 +149,92 @@ def test_padded_states_are_not_shown(tmp_path: Path) -> None:
     arms = rmab.Arms.of_sizes([KERNEL, [[[1.0], [1.0]]]])
     rmab.Problem(arms, start=0, budget=1, horizon=2).save(tmp_path / "p.npz")
     (tmp_path / "reward.json").write_text(json.dumps(LEVEL))
-    shown = call("plan", tmp_path / "p.npz", "--reward", tmp_path / "reward.json").stdout
+    shown = call("bound", tmp_path / "p.npz", "--reward", tmp_path / "reward.json").stdout
     assert shown.count("state 0") == 2
     assert shown.count("state 1") == 1
 
 
 def test_what_a_plan_cannot_use_is_refused(problem_file: Path, tmp_path: Path) -> None:
-    assert "a problem file has no rewards; give them with --reward FILE" in refused("plan", problem_file)
+    assert "a problem file has no rewards; give them with --reward FILE" in refused("bound", problem_file)
     bad = tmp_path / "bad.json"
     for content, said in (
         ("[1, 2]", r"shape (N, S, 2) = (5, 2, 2) or (S, 2), got (2,)"),
         ("{", "neither a .npy array nor JSON"),
     ):
         bad.write_text(content)
-        assert said in refused("plan", problem_file, "--reward", bad)
-    assert "cannot be read" in refused("plan", problem_file, "--reward", tmp_path / "none.json")
+        assert said in refused("bound", problem_file, "--reward", bad)
+    assert "cannot be read" in refused("bound", problem_file, "--reward", tmp_path / "none.json")
     bad.write_text(json.dumps(LEVEL))
-    assert "there are arms 0..4, got 5" in refused("plan", problem_file, "--reward", bad, "--arm", 5)
+    assert "there are arms 0..4, got 5" in refused("bound", problem_file, "--reward", bad, "--arm", 5)
     bad.write_text('{"kind": "something else"}')
-    assert "the file has kind 'something else'; the kind of a task is 'rmab task'" in refused("plan", bad)
+    assert "the file has kind 'something else'; the kind of a task is 'rmab task'" in refused("bound", bad)
 
 
-def test_the_benchmark_reports_each_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    called: list[str] = []
-    pair = Pair("ours", lambda: called.append("ours"), 2, "theirs", lambda: called.append("theirs"), 1)
-    monkeypatch.setattr("rmab.cli.selfbench.measures", lambda: iter([pair]))
-    (one,) = json.loads(call("bench", "--json").stdout)
-    assert one["ratio"] == pytest.approx(one["peer_seconds"] / one["seconds"])
-    assert called.count("ours") == called.count("theirs") == 4
-    assert re.search(r"ours +theirs", call("bench").stdout)
-
-
-def test_all_pairs_of_the_benchmark_run_and_the_numpy_peer_earns_the_same() -> None:
-    from rmab.cli.selfbench import measures
-
-    for pair in measures():
-        pair.call()
-        pair.peer_call()
-    game = rmab.make_task("cpap-adherence")
-    policy = rmab.planners.lagrangian_index(game.problem, game.base_reward)
-    batch = rmab.simulate_many(game.problem, policy, game.base_reward, np.random.default_rng(0), 2000)
-    spread = batch.rewards.std()
-    assert abs(numpy_episode(game.problem, policy, game.base_reward) - batch.mean) < 5 * spread
-
-
-def test_policies_are_compared_as_the_library_does(problem_file: Path, tmp_path: Path) -> None:
+def test_a_plan_is_the_library_s(problem_file: Path, tmp_path: Path) -> None:
     (tmp_path / "reward.json").write_text(json.dumps(LEVEL))
-    words = ("plan", problem_file, "--reward", tmp_path / "reward.json", "--compare", "--rounds", 12, "--seed", 3)
+    words = ("plan", problem_file, "--reward", tmp_path / "reward.json", "--episodes", 12, "--seed", 3)
     shown = json.loads(call(*words, "--json").stdout)
-    best = rmab.plan(rmab.Problem.load(problem_file), np.broadcast_to(LEVEL, (5, 2, 2)), rounds=12, seed=3)
+    best = rmab.plan(rmab.Problem.load(problem_file), np.broadcast_to(LEVEL, (5, 2, 2)), episodes=12, seed=3)
     assert (shown["best"], shown["value"], shown["bound"]) == (best.name, best.value, best.bound)
     assert [one["name"] for one in shown["candidates"]] == [one.name for one in best.candidates]
     told = call(*words).stdout
     assert told.startswith(f"{problem_file}: {best.name} earns ")
     for one in best.candidates:
-        assert re.search(rf"^ *{one.name} .*\b{one.rounds}\b", told, re.MULTILINE)
-    assert "1 is not in the range x>=2." in refused("plan", "cpap", "--compare", "--rounds", 1)
+        assert re.search(rf"^ *{one.name} .*\b{one.episodes}\b", told, re.MULTILINE)
+    assert "expected a whole number, 2 or more, got '1'" in refused("plan", "cpap", "--episodes", 1)
+
+
+def test_candidates_are_chosen_and_the_best_policy_is_stored(problem_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "reward.json").write_text(json.dumps(LEVEL))
+    words = ("plan", problem_file, "--reward", tmp_path / "reward.json", "--episodes", 4)
+    shown = call(*words, "--candidates", "rolling, random", "--candidates", "id", "--save", tmp_path / "policy.npz").stdout
+    policy = rmab.planners.load_policy(tmp_path / "policy.npz")
+    best = rmab.plan(
+        rmab.Problem.load(problem_file),
+        np.broadcast_to(LEVEL, (5, 2, 2)),
+        candidates=["rolling", "random", "id"],
+        episodes=4,
+    )
+    assert repr(policy) == repr(best.policy)
+    assert {re.split(r"\s+", line.strip())[0] for line in shown.splitlines()} >= {"rolling", "random", "id"}
+    assert f"The policy is in {tmp_path / 'policy.npz'}" in shown
+    assert "unknown planner 'roling', did you mean 'rolling'?" in refused(*words, "--candidates", "roling")
+    assert "the name must end in .npz or .json" in refused(*words, "--save", tmp_path / "policy.txt")
+
+
+def test_a_custom_planner_races_and_a_policy_that_cannot_be_stored_is_named(
+    problem_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reward.json").write_text(json.dumps(LEVEL))
+    (tmp_path / "mine_planner.py").write_text(
+        "import numpy as np\n"
+        "class First:\n"
+        "    def act(self, h, states, rng):\n"
+        "        return np.arange(len(states)) == 0\n"
+        "def first(problem, reward):\n"
+        "    return First()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    words = (
+        "plan",
+        problem_file,
+        "--reward",
+        tmp_path / "reward.json",
+        "--episodes",
+        2,
+        "--candidates",
+        "mine_planner:first",
+    )
+    assert json.loads(call(*words, "--json").stdout)["best"] == "mine_planner:first"
+    line = "the policy of mine_planner:first cannot be stored: First has no `save`"
+    outcome = call(*words, "--save", tmp_path / "policy.npz")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert line in outcome.stderr
+
+
+def test_planners_are_listed_with_their_options() -> None:
+    listed = json.loads(call("planners", "--json").stdout)
+    assert {one["planner"]: one["summary"] for one in listed} == rmab.list_planners()
+    assert "Whittle, 1988" in call("planners").stdout
+    assert re.search(r"window +10 +integer >= 1 +number of steps to plan ahead", call("planners", "rolling").stdout)
+    assert "has no options" in call("planners", "random").stdout

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import rmab
-from clusters import cluster
+from clusters import Cluster
 from commands import call, refused
 from rmab.report import Report
 from rmab.study import BUILTIN, Results
@@ -66,7 +67,7 @@ def test_a_study_is_run_extended_looked_at_and_mended(file: Path) -> None:
     assert counts(*run, "--rounds", 1) == [2, 2, 0, 0]
     assert counts(*run) == [4, 4, 0, 0]
     fewer = call("study", *run, "--rounds", 1).stderr
-    assert "results is for 2 rounds, of which only the first 1 were asked for" in fewer
+    assert "results has 2 rounds, and only the first 1 were asked for" in fewer
     assert "warning" not in fewer
     rewards = Results.open("results").table(["id", "episode", "reward", "regret_O1"])
     shard = min(Path("results/runs").iterdir())
@@ -84,12 +85,11 @@ def test_a_study_is_run_extended_looked_at_and_mended(file: Path) -> None:
     assert Results.open("results").table(["id", "episode", "reward", "regret_O1"]).equals(rewards)
 
 
-def test_the_folder_of_another_study_is_refused_unless_adopted(file: Path) -> None:
+def test_the_folder_of_another_study_is_refused(file: Path) -> None:
     run = ("run", file, "--out", "results", "--workers", 1, "--rounds", 1)
     assert counts(*run) == [2, 2, 0, 0]
     file.write_text(TINY.replace("tiny", "other") + '[[learners]]\nname = "ucmd-armab"\n')
     assert "belongs to study 'tiny'" in refused("study", *run)
-    assert counts(*run, "--adopt") == [3, 3, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -255,11 +255,10 @@ def test_a_pipe_that_knows_fewer_letters(file: Path) -> None:
     assert b"??: runs" in outcome.stdout
 
 
-def test_on_a_dask_cluster(file: Path, tmp_path: Path) -> None:
-    with cluster(tmp_path, workers=1) as running:
-        words = ["study", "run", file, "--out", "results", "--engine", "dask", "--scheduler", running.address, "--json"]
-        command = [sys.executable, "-m", "rmab", *words]
-        outcome = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+def test_on_a_dask_cluster(file: Path, start_cluster: Callable[[int], Cluster]) -> None:
+    words = ["study", "run", file, "--out", "results", "--engine", "dask", "--scheduler", start_cluster(1).address, "--json"]
+    command = [sys.executable, "-m", "rmab", *words]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert outcome.returncode == 0, outcome.stderr
     assert (json.loads(outcome.stdout)["finished"], "Traceback" in outcome.stderr) == (4, False)
     assert {one["engine"] for one in Results.open("results").provenance()} == {"dask"}

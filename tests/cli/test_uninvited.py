@@ -17,6 +17,7 @@ from studies import small_study
 SOURCE = str(Path(rmab.__file__).parents[1])
 STUDY = 'name = "x"\nrounds = 1\n[[tasks]]\nname = "{task}"\noptions = {{ {of_task} }}\n[[learners]]\nname = "{learner}"\n'
 SMALL = "arms = 4, budget = 2, horizon = 5, episodes = 3"
+FEW = ("-t", "arms=4", "-t", "budget=2", "-t", "horizon=5", "--episodes", "2")
 MINE = """
 from rmab.learning import Chance, Learner
 from shutil import rmtree
@@ -117,7 +118,7 @@ class TestImports:
 
     def test_what_is_imported_is_said_once(self, here: Path) -> None:
         (here / "x.toml").write_text(STUDY.format(task="cpap", of_task=SMALL, learner="mine_here:Mine"))
-        for words in (["run", "cpap", "mine_here:Mine", "--episodes", "2"], ["study", "run", "x.toml", "--out", "out"]):
+        for words in (["run", "cpap", "mine_here:Mine", *FEW], ["study", "run", "x.toml", "--out", "out"]):
             outcome = rmab_in(here, *words)
             assert outcome.returncode == 0, outcome.stderr
             assert outcome.stderr.count(f"mine_here: imported from {here / 'mine_here.py'}\n") == 1
@@ -130,7 +131,7 @@ class TestImports:
             )
         (here / "x.toml").write_text(STUDY.format(task="cpap", of_task=SMALL, learner="random"))
         for words in (
-            ["run", "cpap", "random", "--episodes", "2"],
+            ["run", "cpap", "random", *FEW],
             ["study", "run", "x.toml", "--out", "out", "--workers", "1"],
         ):
             outcome = rmab_in(here, *words, module=module)
@@ -153,9 +154,9 @@ class TestOwnCode:
         for name, code, said in (
             ("leaving:Mine", 2, "module 'leaving' cannot be imported (SystemExit: 0)"),
             ("made:Mine", 2, "raised SystemExit (0)"),
-            ("later:Mine", 1, "code of your own ended the program: sys.exit(0)"),
+            ("later:Mine", 1, "your code called sys.exit(0)"),
         ):
-            outcome = call("run", "cpap", name, "--episodes", 2)
+            outcome = call("run", "cpap", name, *FEW)
             assert outcome.exit_code == code
             assert said in outcome.stderr.splitlines()[-1]
         (here / "x.toml").write_text(STUDY.format(task="cpap", of_task=SMALL, learner="later:Mine"))
@@ -171,7 +172,8 @@ class TestOwnCode:
             "    ctypes.CDLL(None).printf(b'c')\n    subprocess.run(['echo', 'child'])\n"
             "shout()\nclass Loud(Chance):\n    def decide(self, state):\n        shout()\n"
             "        return super().decide(state)\n"
-            "def clinic(seed) -> rmab.Task:\n    shout()\n    return rmab.make_task('cpap', seed=seed, episodes=2)\n"
+            "def clinic(seed) -> rmab.Task:\n    shout()\n"
+            "    return rmab.make_task('cpap', seed=seed, arms=4, budget=2, horizon=5, episodes=2)\n"
         )
         (here / "x.toml").write_text(STUDY.format(task="loud:clinic", of_task="", learner="loud:Loud"))
         for words in (
@@ -193,9 +195,9 @@ class TestOwnCode:
         raw = {chr(27), chr(7), chr(0x9B), chr(0x202E)}
         (here / "x.toml").write_text(STUDY.format(task="cpap", of_task=SMALL, learner="painted:Angry"))
         for words in (
-            ["run", "cpap", "painted:Red", "--episodes", "2"],
-            ["run", "cpap", "painted:Angry", "--episodes", "2"],
-            ["--debug", "run", "cpap", "painted:Angry", "--episodes", "2"],
+            ["run", "cpap", "painted:Red", *FEW],
+            ["run", "cpap", "painted:Angry", *FEW],
+            ["--debug", "run", "cpap", "painted:Angry", *FEW],
             ["run", "cpap", "painted:\x1b[31m"],
             ["run", "\x1b[31m", "ucmd"],
             ["study", "run", "x.toml", "--out", "out"],

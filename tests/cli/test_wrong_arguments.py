@@ -48,7 +48,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.tasks.deadline.least_laxity_first(WRONG), "problem must be a Problem"),
     (lambda: rmab.solvers.solve_fluid(PROBLEM, REWARD, method=LINES), "method must be one of"),
     (lambda: rmab.solvers.solve_fluid(PROBLEM, REWARD, tolerance=10**400), "tolerance must be a positive number"),
-    (lambda: rmab.planners.lagrangian_index(PROBLEM, REWARD, plan=WRONG), "plan must be a Fluid, got int"),
+    (lambda: rmab.planners.lagrangian_index(PROBLEM, REWARD, fluid=WRONG), "fluid must be a Fluid, got int"),
     (lambda: rmab.planners.myopic_index(PROBLEM, REWARD, lookahead=LINES), "lookahead must be a bool"),
     (lambda: rmab.IndexPolicy(REWARD[..., 0], 1, rule=LINES), "rule must be 'fill', 'at-most' or 'auto'"),
     (lambda: rmab.IndexPolicy(REWARD[..., 0], 1, rounding=LINES), "rounding must be 'top' or 'dependent'"),

@@ -102,7 +102,7 @@ class TestLoad:
         path = write(tmp_path / f"p{suffix}", FIELDS)
         with pytest.raises(FileError) as caught:
             Task.load(path)
-        line = "the file holds a problem, not a task; read it with rmab.Problem.load, or plan it with `rmab plan"
+        line = "the file holds a problem, not a task; read it with rmab.Problem.load or `rmab plan"
         assert str(caught.value).startswith(f"{path}: {line}")
 
     def test_no_kind(self, tmp_path, suffix):

@@ -62,7 +62,7 @@ def test_what_goes_wrong_is_found_with_what_replays_it(fault: int, found: str, t
     (finding,) = json.loads((tmp_path / "state.json").read_text())["findings"]
     assert found in finding["finding"]
     assert finding["alone"] is True
-    assert finding["replay"].endswith(f"tests/fuzz --only planted --seed {fault}")
+    assert finding["replay"].endswith(f"tests/helpers/fuzz --only planted --seed {fault}")
     assert finding["replay"] in said[1]
 
 
@@ -129,7 +129,7 @@ def test_the_command_line_replays_a_case(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_the_folder_is_a_program() -> None:
-    place = Path(__file__).parent / "fuzz"
+    place = Path(__file__).parents[1] / "helpers" / "fuzz"
     settings = {**os.environ, "COLUMNS": "200"}
     done = subprocess.run([sys.executable, str(place), "--help"], capture_output=True, text=True, check=False, env=settings)
     assert "--only PART" in done.stdout, done.stderr

@@ -1,4 +1,4 @@
-"""Lists: budget, floors, caps, names and lots are respected whatever they are."""
+"""Lists: budget, floors, caps, names, random places and custom rules are respected whatever they are."""
 
 import re
 
@@ -9,9 +9,10 @@ from scipy.optimize import linprog
 
 import rmab
 from logs import mothers
-from rmab.data import Fit, WeeklyList, weekly_list
-from rmab.decisions.selection import INDEX, LOT, MUST, NOT, Cap, Wish, chosen, shuffled
-from rmab.decisions.weekly import ranked
+from rmab.data import Decision, Fit, decide
+from rmab.decisions.candidates import Candidates
+from rmab.decisions.caps import Cap
+from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Choice, Draft, Rules, draw_numbers, fill_places
 
 
 @pytest.fixture(scope="module")
@@ -20,53 +21,50 @@ def fitted() -> Fit:
 
 
 @pytest.fixture(scope="module")
-def calls(fitted: Fit) -> WeeklyList:
-    return weekly_list(fitted, 40)
+def calls(fitted: Fit) -> Decision:
+    return decide(fitted, 40)
 
 
-def test_names_on_and_off_the_list(fitted: Fit, calls: WeeklyList) -> None:
+def test_names_on_and_off_the_list(fitted: Fit, calls: Decision) -> None:
     worst = fitted.ids[int(np.argmax(calls.rank))]
-    found = weekly_list(fitted, 40, must=[worst], must_not=calls.ids[:5])
+    found = decide(fitted, 40, must=[worst], must_not=calls.ids[:5])
     assert worst in found.ids
     assert not set(calls.ids[:5]) & set(found.ids)
     row = next(one for one in found.rows() if one.id == worst)
     assert row.by == "name"
     assert row.reason.startswith("on the list by name; ")
-    assert weekly_list(fitted, 40, must_not=fitted.ids).notes == (
-        "0 of 40 places are used: caps and must_not leave no more",
-    )
+    assert decide(fitted, 40, must_not=fitted.ids).notes == ("0 of 40 places are used: caps and must_not leave no more",)
 
 
-def test_lots_are_drawn_among_the_others_with_the_chance_that_is_told(fitted: Fit) -> None:
+def test_random_places_are_drawn_among_the_others_with_the_stated_probability(fitted: Fit) -> None:
     times, seeds = np.zeros(400), 300
     for seed in range(seeds):
-        luck = shuffled(fitted.ids, seed, "x")
-        index = np.linspace(1, 2, 400)
-        wish = Wish(40, np.zeros(400, bool), np.zeros(400, bool), 0, 10, ())
-        choice = chosen(index, ranked(index, np.zeros(400, int), luck), np.zeros(400, int), luck, wish)
-        assert np.bincount(choice.why, minlength=5).tolist() == [360, 0, 0, 30, 10]
-        assert np.allclose(choice.chance, np.where(choice.why == INDEX, 1, 10 / 370))
-        times += choice.why == LOT
+        draws = draw_numbers(fitted.ids, seed, "x")
+        rules = Rules(40, np.zeros(400, bool), np.zeros(400, bool), random=10)
+        choice = fill_places(Candidates.of(np.linspace(1, 2, 400)), rules, draws)
+        assert [(choice.rule == one).sum() for one in ("", NAME, FLOOR, INDEX, LOT)] == [360, 0, 0, 30, 10]
+        assert np.allclose(choice.probability, np.where(choice.rule == INDEX, 1, 10 / 370))
+        times += choice.rule == LOT
     expected = seeds * 10 / 370
     assert abs(times[:370].mean() - expected) < 1e-9
     assert times[:370].max() < expected + 6 * np.sqrt(expected)
 
 
 def test_a_cap_s_price_is_what_one_more_place_brings(fitted: Fit) -> None:
-    free = weekly_list(fitted, 40)
+    free = decide(fitted, 40)
     counts = {
         one: int((fitted.log.factor_of[free.active, 1] == k).sum()) for k, one in enumerate(fitted.log.factors["district"])
     }
     most = max(counts, key=lambda one: counts[one])
     totals = {}
     for cap in (counts[most] - 6, counts[most] - 5):
-        found = weekly_list(fitted, 40, caps={f"district={most}": cap})
+        found = decide(fitted, 40, caps={f"district={most}": cap})
         members = fitted.log.factor_of[found.active, 1] == fitted.log.factors["district"].index(most)
         assert members.sum() == cap
         totals[cap] = found
     tight, loose = totals.values()
     gain = loose.index[loose.active].sum() - tight.index[tight.active].sum()
-    assert tight.choice.prices[f"district={most}"] == pytest.approx(gain, abs=1e-9)
+    assert tight.prices[f"district={most}"] == pytest.approx(gain, abs=1e-9)
     assert any("one more place there would bring" in one for one in tight.notes)
 
 
@@ -78,11 +76,10 @@ def test_overlapping_caps_are_met_at_the_best_by_a_linear_programme() -> None:
         a, b = rng.integers(0, 3, count), rng.integers(0, 2, count)
         caps = (Cap("a=0", a == 0, 4), Cap("a=1", a == 1, 5), Cap("b=0", b == 0, 6))
         nobody, zeros = np.zeros(count, bool), np.zeros(count)
-        order = ranked(index, zeros.astype(int), zeros)
-        choice = chosen(index, order, zeros.astype(int), zeros, Wish(12, nobody, nobody, 0, 0, caps))
+        choice = fill_places(Candidates.of(index), Rules(12, nobody, nobody, caps=caps), zeros)
         rows = np.array([*(cap.members for cap in caps), np.ones(count)], dtype=float)
         best = linprog(-index, A_ub=rows, b_ub=[4, 5, 6, 12], bounds=(0, 1))
-        active = choice.why == INDEX
+        active = choice.rule == INDEX
         assert index[active].sum() == pytest.approx(-best.fun)  # two laminar families: the relaxation is whole
         assert all(active[cap.members].sum() <= cap.most for cap in caps)
         prices = np.array(list(choice.prices.values()))
@@ -92,8 +89,8 @@ def test_overlapping_caps_are_met_at_the_best_by_a_linear_programme() -> None:
 
 
 def test_where_one_group_takes_nearly_all_the_price_of_fairness_is_told(fitted: Fit) -> None:
-    assert not weekly_list(fitted, 40).fairness
-    found = weekly_list(fitted, 8)
+    assert not decide(fitted, 40).fairness
+    found = decide(fitted, 8)
     assert len(found.fairness) == 2
     for one in found.fairness:
         assert one.places > one.fair
@@ -102,16 +99,16 @@ def test_where_one_group_takes_nearly_all_the_price_of_fairness_is_told(fitted: 
         f = list(fitted.log.factors).index(factor)
         sizes = np.bincount(fitted.log.factor_of[:, f])
         caps = {f"{factor}={v}": int(np.ceil(8 * sizes[k] / 400)) for k, v in enumerate(fitted.log.factors[factor])}
-        fair = weekly_list(fitted, 8, caps=caps)
-        assert fair.choice.prices[one.group] == pytest.approx(one.price)
+        fair = decide(fitted, 8, caps=caps)
+        assert fair.prices[one.group] == pytest.approx(one.price)
         assert one.total - one.cost == pytest.approx(fair.index[fair.active].sum())
-        more = weekly_list(fitted, 8, caps={**caps, one.group: caps[one.group] + 1})
+        more = decide(fitted, 8, caps={**caps, one.group: caps[one.group] + 1})
         assert more.index[more.active].sum() - fair.index[fair.active].sum() == pytest.approx(one.price, abs=1e-9)
         assert any(one.group in note and "price of that fairness" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
-    ("wishes", "words"),
+    ("rules", "words"),
     [
         ({"must": ["M001"], "must_not": ["M001"]}, "must and must_not both name M001"),
         ({"must": ["nobody"]}, "must: there is no arm 'nobody'"),
@@ -133,16 +130,16 @@ def test_where_one_group_takes_nearly_all_the_price_of_fairness_is_told(fitted: 
         ({"horizon": 0}, "horizon must be at least 1"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(fitted: Fit, wishes: dict[str, object], words: str) -> None:
+def test_what_cannot_be_is_refused_in_one_line(fitted: Fit, rules: dict[str, object], words: str) -> None:
     with pytest.raises(rmab.errors.ModelError, match=re.escape(words)) as told:
-        weekly_list(fitted, **{"budget": 40, **wishes})  # type: ignore[arg-type]
+        decide(fitted, **{"budget": 40, **rules})  # type: ignore[arg-type]
     assert "\n" not in str(told.value)
 
 
 def test_named_arms_of_a_capped_group_are_refused_where_too_many(fitted: Fit) -> None:
-    members = [one for one, label in zip(fitted.log.arms, fitted.log.labels, strict=True) if label.endswith("centre")]
+    members = [one for one, label in zip(fitted.log.arms, fitted.log.roster.labels, strict=True) if label.endswith("centre")]
     with pytest.raises(rmab.errors.ModelError, match="must names 4 arms of district=centre, whose cap is 3"):
-        weekly_list(fitted, 40, must=members[:4], caps={"centre": 3})
+        decide(fitted, 40, must=members[:4], caps={"centre": 3})
 
 
 @settings(max_examples=100)
@@ -152,7 +149,8 @@ def test_budget_floors_caps_and_names_are_always_respected(data: st.DataObject) 
     seed = data.draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
     index = np.round(rng.normal(0.3, 1, count), data.draw(st.integers(0, 3)))
-    waited, luck = rng.integers(1, 15, count), rng.random(count)
+    waited, draws = rng.integers(1, 15, count), rng.random(count)
+    several = Candidates.of(index, waited=waited)
     budget = data.draw(st.integers(0, count))
     a, b = rng.integers(0, 3, count), rng.integers(0, 2, count)
     groups = [("a=0", a == 0), ("a=1", a == 1), ("b=0", b == 0)]
@@ -162,33 +160,33 @@ def test_budget_floors_caps_and_names_are_always_respected(data: st.DataObject) 
     must = rng.random(count) < data.draw(st.sampled_from([0.0, 0.1, 0.3]))
     barred = (rng.random(count) < data.draw(st.sampled_from([0.0, 0.2]))) & ~must
     lots, every = data.draw(st.integers(0, budget)), data.draw(st.sampled_from([0, 0, 1, 3, 8, 40]))
-    wish = Wish(budget, must, barred, every, lots, caps)
+    rules = Rules(budget, must, barred, every, lots, caps)
     small = int(must.sum()) + lots > budget
     full = any((must & cap.members).sum() > cap.most for cap in caps)
     slow = every and (~barred).sum() > every * (budget - lots)
     slow_cap = every and any((cap.members & ~barred).sum() > every * cap.most for cap in caps)
     if small or full or slow or slow_cap:
         with pytest.raises(rmab.errors.ModelError):
-            chosen(index, ranked(index, waited, luck), waited, luck, wish)
+            fill_places(several, rules, draws)
         return
-    choice = chosen(index, ranked(index, waited, luck), waited, luck, wish)
-    active = choice.why != NOT
+    choice = fill_places(several, rules, draws)
+    active = choice.listed
     assert active.sum() <= budget
-    assert (choice.why[must] == MUST).all()
+    assert (choice.rule[must] == NAME).all()
     assert not active[barred].any()
     assert all(active[cap.members].sum() <= cap.most for cap in caps)
-    assert (choice.why == LOT).sum() <= lots
-    assert (index[choice.why == INDEX] > 0).all()
+    assert (choice.rule == LOT).sum() <= lots
+    assert (index[choice.rule == INDEX] > 0).all()
     if every:
         due = (waited >= every) & ~barred
         assert choice.overdue == (due & ~active).sum()
         if choice.overdue and not caps:
-            assert active.sum() - (choice.why == LOT).sum() == budget - lots  # whoever could be served, was
-            assert ((choice.why == INDEX).sum() == 0) or not choice.overdue
+            assert active.sum() - (choice.rule == LOT).sum() == budget - lots  # whoever could be served, was
+            assert ((choice.rule == INDEX).sum() == 0) or not choice.overdue
     if not caps and not every and not lots:
         free = budget - int(must.sum())
         best = np.sort(index[~must & ~barred & (index > 0)])[::-1][:free]
-        assert index[choice.why == INDEX].sum() == pytest.approx(best.sum())
+        assert index[choice.rule == INDEX].sum() == pytest.approx(best.sum())
 
 
 @settings(max_examples=40)
@@ -200,10 +198,70 @@ def test_a_floor_that_is_accepted_is_kept_for_ever(count: int, every: int, seed:
     waited = rng.integers(1, 3 * every + 1, count)
     nobody, index = np.zeros(count, bool), rng.normal(size=count)
     for period in range(6 * every):
-        luck = rng.random(count)
-        choice = chosen(index, ranked(index, waited, luck), waited, luck, Wish(budget, nobody, nobody, every, 0, ()))
-        active = choice.why != NOT
+        rules = Rules(budget, nobody, nobody, every)
+        choice = fill_places(Candidates.of(index, waited=waited), rules, rng.random(count))
+        active = choice.listed
         if period >= every:
             assert choice.overdue == 0
             assert waited.max() <= every
         waited = np.where(active, 1, waited + 1)
+
+
+def longest_waiting(draft: Draft) -> np.ndarray:
+    """Two places for whoever has waited longest."""
+    return draft.take(np.argsort(-draft.candidates.waited, kind="stable"), 2)
+
+
+class Everybody:
+    name = "all at once"
+
+    def __call__(self, draft: Draft) -> list[int]:
+        return np.flatnonzero(draft.eligible).tolist()
+
+
+def test_a_custom_rule_gives_places_before_the_index_and_is_named(fitted: Fit) -> None:
+    waited = fitted.situation.acted_before
+    longest = fitted.ids[int(np.argmax(waited))]
+    found = decide(fitted, 40, rules=[longest_waiting])
+    assert found.rule.count("longest_waiting") == 2
+    assert found.active.sum() == 40
+    row = next(one for one in found.rows() if one.id == longest)
+    assert (row.by, row.reason.partition(";")[0]) == ("longest_waiting", "by the rule 'longest_waiting'")
+    assert set(decide(fitted, 40, rules=[lambda draft: []]).ids) == set(decide(fitted, 40).ids)
+    held = decide(fitted, 40, rules=[longest_waiting], must_not=[longest])
+    assert longest not in held.ids
+    assert held.rule.count("longest_waiting") == 2
+
+
+@pytest.mark.parametrize(
+    ("rule", "more", "words"),
+    [
+        (Everybody(), {}, "rule 'all at once': it gives 400 places, and 40 are left"),
+        (lambda draft: [0, 0], {}, "must return different numbers of arms"),
+        (lambda draft: [0.5], {}, "must return different numbers of arms"),
+        (lambda draft: [400], {}, "the arm number 400 cannot get a place"),
+        (lambda draft: [-1], {}, "the arm number -1 cannot get a place"),
+        (lambda draft: [0], {"must_not": ["M001"]}, "the arm 'M001' cannot get a place; choose from draft.eligible"),
+        (lambda draft: [0], {"must": ["M001"]}, "the arm 'M001' cannot get a place"),
+        (lambda draft: np.flatnonzero(draft.eligible)[:40], {"caps": {"centre": 3}}, "would get more than its cap of 3"),
+    ],
+)
+def test_a_custom_rule_that_breaks_the_others_is_refused(fitted: Fit, rule: object, more: dict, words: str) -> None:
+    with pytest.raises(rmab.errors.ModelError, match=re.escape(words)):
+        decide(fitted, 40, rules=[rule], **more)
+
+
+def test_rules_have_names_of_their_own(fitted: Fit) -> None:
+    def index(draft: Draft) -> list[int]:
+        return []
+
+    with pytest.raises(rmab.errors.ModelError, match="two are called the same, or as one that is built in"):
+        decide(fitted, 40, rules=[index])
+
+
+def test_random_places_respect_custom_rules() -> None:
+    nobody = np.zeros(20, bool)
+    rules = Rules(6, nobody, nobody, random=3, custom=(longest_waiting,))
+    choice: Choice = fill_places(Candidates.of(np.arange(20.0), waited=np.arange(20)[::-1]), rules, np.linspace(0, 0.9, 20))
+    assert [(choice.rule == one).sum() for one in ("longest_waiting", INDEX, LOT)] == [2, 1, 3]
+    assert choice.probability[choice.rule == LOT] == pytest.approx(3 / 17)

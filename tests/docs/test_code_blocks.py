@@ -12,7 +12,7 @@ import pytest
 from notebooks import DOCS
 
 OWN_TEST = {  # pages whose blocks belong together in a way of their own
-    "cli.md": "test_cli_documents.py",
+    "cli.md": "../cli/test_cli_documents.py",
     "extending.md": "test_extending.py",
     "log.md": "test_documents.py",
 }

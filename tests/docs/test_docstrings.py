@@ -12,21 +12,27 @@ import rmab
 from rmab import learning
 from rmab.report.statistics import interval
 
-NAMES = [name for name in rmab.__all__ if name != "__version__"]
-ABSTRACT = {"SolverError", "StudyError"}  # a tiny example cannot raise them
+MODULES = (rmab, rmab.solvers, rmab.planners, rmab.runs, rmab.tasks.deadline)
+ERRORS = [one for one in vars(rmab.errors).values() if isinstance(one, type) and issubclass(one, rmab.RmabError)]
+PUBLIC = {f"{module.__name__}.{name}": getattr(module, name) for module in MODULES for name in module.__all__}
+PUBLIC = {name: thing for name, thing in PUBLIC.items() if not inspect.ismodule(thing)}
+PUBLIC |= {f"rmab.errors.{one.__name__}": one for one in ERRORS}
+ABSTRACT = {"rmab.errors.SolverError", "rmab.errors.StudyError"}  # a tiny example cannot raise them
 
 
 def own_methods(owner: type) -> list[str]:
     return [name for name, one in vars(owner).items() if not name.startswith("_") and not isinstance(one, type)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_public_names_have_the_sections_of_numpydoc(name: str) -> None:
-    thing = getattr(rmab, name)
+    thing = PUBLIC[name]
     said = inspect.getdoc(thing) or ""
     sections = {line for line, under in zip(said.splitlines(), said.splitlines()[1:], strict=False) if set(under) == {"-"}}
     assert name in ABSTRACT or "Examples" in sections
-    given = [] if name == "Policy" or (isinstance(thing, type) and "__init__" not in vars(thing)) else _parameters(thing)
+    given = (
+        [] if name == "rmab.Policy" or (isinstance(thing, type) and "__init__" not in vars(thing)) else _parameters(thing)
+    )
     for one in given:
         described = said.partition("Parameters\n")[2] or said.partition("Attributes\n")[2]
         assert one in described, f"{name}: {one} is not described"
@@ -34,18 +40,18 @@ def test_public_names_have_the_sections_of_numpydoc(name: str) -> None:
         assert "Returns" in sections
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_methods_of_public_classes_are_documented(name: str) -> None:
-    thing = getattr(rmab, name)
+    thing = PUBLIC[name]
     for method in own_methods(thing) if isinstance(thing, type) else []:
         found = inspect.getattr_static(thing, method)
         if callable(found) or isinstance(found, (property, classmethod)):
             assert inspect.getdoc(getattr(thing, method)), f"{name}.{method}"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_signatures_can_be_read(name: str) -> None:
-    shown = pydoc.render_doc(getattr(rmab, name), renderer=pydoc.plaintext)
+    shown = pydoc.render_doc(PUBLIC[name], renderer=pydoc.plaintext)
     assert not re.search(r"numpy\._typing|ndarray\[|typing\.Union", shown)
 
 

@@ -40,11 +40,12 @@ def test_the_page_on_logs_runs_and_its_links_exist(tmp_path: Path, monkeypatch: 
         assert outcome.exit_code == 0, f"{line}: {outcome.stderr}"
     assert all((tmp_path / name).stat().st_size for name in ("model.npz", "next-week.csv", "plan.html"))
     code = re.findall(r"```python\n(.*?)```", page, re.S)
-    assert len(code) == 1
+    assert len(code) == 4
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code[0], "log.md", "exec"), {})
+        exec(compile("\n".join(code), "log.md", "exec"), {})
     assert "a call raises the chance of being engaged" in printed.getvalue()
+    assert printed.getvalue().count("by the rule 'never_called'") == 3
     assert "COVERAGE" not in page
 
 
@@ -74,7 +75,7 @@ def test_names_in_the_readme_exist(name: str) -> None:
 
 def test_the_readme_is_short_and_has_what_it_should() -> None:
     assert len(README.split()) < 900
-    for needed in ("make demo", "make docs", "pip install", "docs/images/", "docs/tutorials/index.md", "CITATION.cff"):
+    for needed in ("make demo", "make test", "pip install", "docs/images/", "docs/tutorials/index.md", "CITATION.cff"):
         assert needed in README
 
 

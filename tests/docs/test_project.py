@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,43 @@ def test_what_contributing_says_to_type_exists() -> None:
         assert re.search(rf"^{target}:", makefile, re.M), target
     for path in re.findall(r"pytest (tests/\S+)", text):
         assert (ROOT / path).exists()
+
+
+def targets(makefile: str) -> set[str]:
+    return set(re.findall(r"^([a-z-]+):", makefile, re.M))
+
+
+def test_the_workflow_checks_every_python_and_calls_what_there_is() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    jobs, makefile = workflow["jobs"], (ROOT / "Makefile").read_text()
+    steps = {name: [step.get("run", "") for step in job["steps"]] for name, job in jobs.items()}
+    called = {name: re.findall(r"make ([a-z-]+)", " ".join(lines)) for name, lines in steps.items()}
+    wanted = {"lint": "lint", "test": "test", "docs": "docs", "lowest": "test-lowest", "boundscheck": "boundscheck"}
+    assert called == {name: [target] for name, target in wanted.items()}
+    assert set(wanted.values()) <= targets(makefile)
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == re.findall(r":: (3\.\d+)", " ".join(classifiers))
+    assert workflow["concurrency"]["group"]
+    for job in jobs.values():
+        assert job["name"]
+        (python,) = (step["with"] for step in job["steps"] if "setup-python" in step.get("uses", ""))
+        assert python["cache"] == "pip"
+
+
+def test_the_makefile_names_what_there_is() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    assert set(re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split()) == targets(makefile)
+    words = ["make", "-n", "-o", ".venv/.ready", "-o", ".venv-lowest/.ready", "test-lowest"]
+    printed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = re.findall(r"tests/\S+\.py", printed)
+    assert len(files) > 15
+    assert [name for name in files if not (ROOT / name).exists()] == []
+
+
+def test_the_continuous_integration_script_calls_what_there_is() -> None:
+    called = re.findall(r"^make ([a-z-]+)", (ROOT / ".ci" / "run").read_text(), re.M)
+    assert called == ["test", "docs", "boundscheck", "test-lowest"]
+    assert set(called) <= targets((ROOT / "Makefile").read_text())
 
 
 def test_the_version_can_be_asked_for() -> None:

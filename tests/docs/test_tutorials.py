@@ -17,7 +17,7 @@ TUTORIALS = [path for path in notebooks() if path.parent.name == "tutorials"]
 
 @pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
 def test_a_notebook_runs_and_ends_with_a_picture(path: Path, tmp_path: Path) -> None:
-    driver = Path(__file__).parent / "notebooks.py"
+    driver = Path(__file__).parents[1] / "helpers" / "notebooks.py"
     words = [sys.executable, "-W", "error:::rmab", str(driver), str(path)]
     environment = {**os.environ, "MPLCONFIGDIR": str(tmp_path / "mpl")}
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -6,7 +6,7 @@ from scipy.stats import chi2, chi2_contingency
 
 import rmab
 from logs import HEADER, mothers, read, table
-from rmab.data import Check, Fit, checks_of, effects_of
+from rmab.data import Check, Fit, estimate_effects, run_checks
 from rmab.estimation.resampling import interval
 from rmab.estimation.significance import calibration_error, homogeneity
 
@@ -22,7 +22,7 @@ NAMES = [
 
 
 def found(fitted: Fit) -> dict[str, Check]:
-    return {one.name: one for one in checks_of(fitted, replicates=40)}
+    return {one.name: one for one in run_checks(fitted, replicates=40)}
 
 
 def played(kernel, called, arms: int = 200, weeks: int = 40, seed: int = 0, lost: float = 0.0):
@@ -96,9 +96,9 @@ def test_short_logs_get_verdicts_not_errors() -> None:
 def test_the_test_of_homogeneity_is_that_of_scipy() -> None:
     rng = np.random.default_rng(0)
     part, outcome = rng.integers(0, 4, 2000), rng.integers(0, 3, 2000)
-    cells = np.zeros((4, 3))
-    np.add.at(cells, (part, outcome), 1)
-    expected = chi2_contingency(cells, lambda_="log-likelihood")
+    groups = np.zeros((4, 3))
+    np.add.at(groups, (part, outcome), 1)
+    expected = chi2_contingency(groups, lambda_="log-likelihood")
     ours = homogeneity(np.zeros(2000, dtype=int), part, outcome)
     assert (ours.statistic, ours.freedom, ours.p) == pytest.approx((expected.statistic, expected.dof, expected.pvalue))
     two = homogeneity(np.repeat([0, 1], 2000), np.tile(part, 2), np.tile(outcome, 2))
@@ -146,7 +146,7 @@ def test_calibration_is_off_by_what_forecasts_are_off() -> None:
 
 def test_effects_are_differences_of_frequencies_and_lie_in_their_intervals() -> None:
     fitted = played(plain, often)
-    one = effects_of(fitted, replicates=200)[0]
+    one = estimate_effects(fitted, replicates=200)[0]
     visits = fitted.counts[0].sum(axis=(1, 2))
     for kernels, value, near in ((fitted.kernels[0], one.model, 1e-9), (fitted.counts[0], one.value, 0.01)):
         rows = kernels / kernels.sum(axis=2, keepdims=True)
@@ -154,9 +154,9 @@ def test_effects_are_differences_of_frequencies_and_lie_in_their_intervals() -> 
         assert value == pytest.approx(float(visits @ rise / visits.sum()), abs=near)
     assert one.low < 0.2 < one.high
     assert one.high - one.low < 0.1
-    assert effects_of(fitted, replicates=50, seed=3) == effects_of(fitted, replicates=50, seed=3)
+    assert estimate_effects(fitted, replicates=50, seed=3) == estimate_effects(fitted, replicates=50, seed=3)
     with pytest.raises(rmab.errors.ModelError, match="replicates must be at least 40"):
-        effects_of(fitted, replicates=3)
+        estimate_effects(fitted, replicates=3)
 
 
 def test_an_estimate_lies_well_within_its_interval_in_small_groups_too() -> None:
@@ -164,7 +164,7 @@ def test_an_estimate_lies_well_within_its_interval_in_small_groups_too() -> None
     places = [
         (one.value - one.low) / (one.high - one.low)
         for seed in range(6)
-        for one in effects_of(mothers(200, 25, seed=seed), replicates=200)
+        for one in estimate_effects(mothers(200, 25, seed=seed), replicates=200)
         if np.isfinite(one.value)
     ]
     assert len(places) > 60
@@ -176,7 +176,7 @@ def test_a_group_in_which_no_action_was_seen_has_no_effect_of_its_own() -> None:
     rows = [(f"n{n}", week, f"s{(n + week) % 3 % 2}", int(n < 10 and week % 3 == 0), "a" if n < 10 else "b")
             for n in range(20) for week in range(12)]  # fmt: skip
     fitted = rmab.data.fit(read(table(*rows, names=f"{HEADER},group"), groups=["group"]), reward={"s1": 1})
-    a, b = effects_of(fitted, replicates=40)
+    a, b = estimate_effects(fitted, replicates=40)
     assert np.isfinite([a.value, a.low, a.high, a.model, b.model]).all()
     assert np.isnan([b.value, b.low, b.high]).all()
     assert (a.seen, b.seen) == (fitted.counts[0, :, 1].sum(), 0)
@@ -194,13 +194,13 @@ def test_arms_that_hang_together_make_intervals_wider() -> None:
     """Half of the arms never respond: records of one arm are alike, and plain counts would not know."""
     apart = played(lambda w, n, b, s, a: 0.3 + (0.5 * a if n % 2 else 0.0), often, arms=60)
     alike = played(lambda w, n, b, s, a: 0.3 + 0.25 * a, often, arms=60)
-    widths = [one.high - one.low for fitted in (apart, alike) for one in effects_of(fitted, replicates=200)]
+    widths = [one.high - one.low for fitted in (apart, alike) for one in estimate_effects(fitted, replicates=200)]
     assert widths[0] > 1.2 * widths[1]
 
 
 def test_few_arms_are_told_and_their_intervals_are_those_of_their_records() -> None:
     fitted = played(plain, often, arms=1, weeks=300)
-    one = effects_of(fitted, replicates=400)[0]
+    one = estimate_effects(fitted, replicates=400)[0]
     visits = fitted.counts[0].sum(axis=2)
     share = fitted.counts[0, :, :, 1] / visits
     error = np.sqrt(((visits.sum(axis=1) / visits.sum())[:, np.newaxis] ** 2 * share * (1 - share) / visits).sum())

@@ -5,8 +5,7 @@ import pytest
 
 import rmab
 from logs import mothers, read, table
-from rmab.estimation.clusters import best_mixture, mixture
-from rmab.estimation.counting import by_arm
+from rmab.estimation.clusters import best_mixture, count_by_arm, mixture
 
 
 def separable(arms: int, weeks: int, rng: np.random.Generator) -> tuple[rmab.data.Log, np.ndarray]:
@@ -33,22 +32,22 @@ def adjusted_rand(one: np.ndarray, other: np.ndarray) -> float:
 def test_clusters_are_recovered_counted_by_bic_and_stable_by_seed() -> None:
     log, kind = separable(150, 60, np.random.default_rng(0))
     fitted = rmab.data.fit(log, reward={"s1": 1}, clusters="auto", seed=4)
-    assert len(fitted.cells) == 3
-    assert adjusted_rand(fitted.cell_of, kind) > 0.9
-    assert np.array_equal(rmab.data.fit(log, reward={"s1": 1}, clusters="auto", seed=4).cell_of, fitted.cell_of)
+    assert len(fitted.groups) == 3
+    assert adjusted_rand(fitted.group_of, kind) > 0.9
+    assert np.array_equal(rmab.data.fit(log, reward={"s1": 1}, clusters="auto", seed=4).group_of, fitted.group_of)
     other = rmab.data.fit(log, reward={"s1": 1}, clusters="auto", seed=5)
-    assert adjusted_rand(other.cell_of, fitted.cell_of) == 1.0
-    assert np.array_equal(other.cell_of, fitted.cell_of)  # named by size, not by luck
+    assert adjusted_rand(other.group_of, fitted.group_of) == 1.0
+    assert np.array_equal(other.group_of, fitted.group_of)  # named by size, not by luck
 
 
 def test_arms_alike_are_one_cluster() -> None:
-    counts = by_arm(mothers(200, 30, groups=()).log).astype(float)
+    counts = count_by_arm(mothers(200, 30, groups=()).log)
     assert best_mixture(counts, 0).count == 1
 
 
 def test_em_never_lowers_the_likelihood_of_more_clusters() -> None:
     log, _ = separable(60, 30, np.random.default_rng(1))
-    counts = by_arm(log).astype(float)
+    counts = count_by_arm(log)
     values = [mixture(counts, k, 0).likelihood for k in (1, 2, 3)]
     assert values == sorted(values)
     with pytest.raises(rmab.errors.ModelError, match="clusters must be"):

@@ -8,9 +8,9 @@ import pytest
 import rmab
 from logs import HEADER, mothers, read, table
 from rmab.data import Evaluation, Fit, evaluate
-from rmab.estimation.modelfree import Halves, halved, model_free, rule_of
+from rmab.estimation.modelfree import Halves, model_free, rule_of, split_halves
 from rmab.estimation.resampling import Resampler
-from rmab.estimation.shrinkage import shrunk
+from rmab.estimation.shrinkage import shrink
 from rmab.estimation.values import World
 
 
@@ -57,7 +57,7 @@ def test_rotation_takes_everybody_in_turn_who_has_waited_longest_first(fitted: F
     turn = World.of(fitted, 25, 12).turn
     assert (turn.sum(axis=1) == 25).all()
     assert (turn.sum(axis=0) == 1).all()
-    waited = fitted.standing.acted_before
+    waited = fitted.situation.acted_before
     assert waited[turn[0] == 1].min() >= waited[turn[1] == 1].max()
 
 
@@ -68,7 +68,7 @@ def test_an_evaluation_has_everything_and_the_same_again(fitted: Fit, found: Eva
         assert one.value == pytest.approx(found.plan.value - found.baselines[name].value)
     assert found.benefits["nothing"].low > 0
     assert found.knowledge >= 0
-    assert found.luck > 0
+    assert found.noise > 0
     again = evaluate(fitted, 25, horizon=12, replicates=40)
     assert again.fields() == found.fields()
     assert evaluate(fitted, 25, horizon=12, replicates=40, seed=1).fields() != found.fields()
@@ -101,7 +101,7 @@ def test_wrong_arguments_are_refused(fitted: Fit, wrong: dict[str, object]) -> N
 def test_draws_scatter_around_the_fit_and_are_distributions(fitted: Fit) -> None:
     resampler, rng = Resampler(fitted), np.random.default_rng(0)
     assert np.allclose(resampler.counts(np.ones(300)), fitted.counts)
-    draws = np.stack([resampler.drawn(rng) for _ in range(200)])
+    draws = np.stack([resampler.draw(rng) for _ in range(200)])
     assert np.allclose(draws.sum(axis=4), 1)
     visits = fitted.counts.sum(axis=3)
     large = visits > 200
@@ -135,21 +135,21 @@ def test_the_check_without_a_model_agrees_with_it_where_the_log_allows_it() -> N
 def test_its_weights_are_one_over_what_the_log_did_and_its_plans_are_those_of_the_other_half() -> None:
     """Record by record, and half by half: a plan is never checked in the records that it was made from."""
     fitted = mothers(300, 30, groups=("age",))
-    half, moves = halved(fitted.cell_of, 0), fitted.log.transitions
+    half, moves = split_halves(fitted.group_of, 0), fitted.log.transitions
     free = model_free(fitted, 25, 26)
     total = weight_sum = said = 0.0
     for h in (0, 1):
         counts, theirs = np.zeros(fitted.counts.shape), half[moves.arm] != h
         np.add.at(
-            counts, tuple(one[theirs] for one in (fitted.cell_of[moves.arm], moves.state, moves.action, moves.after)), 1
+            counts, tuple(one[theirs] for one in (fitted.group_of[moves.arm], moves.state, moves.action, moves.after)), 1
         )
-        other = shrunk(counts, fitted.tree)
+        other = shrink(counts, fitted.tree)
         rule = rule_of(replace(fitted, rows=other), 25, 26)
         mine = half[moves.arm] == h
-        cell = fitted.cell_of[moves.arm]
+        group = fitted.group_of[moves.arm]
         for n, s, a, y in np.column_stack([moves.arm, moves.state, moves.action, moves.after])[mine]:
-            g = fitted.cell_of[n]
-            chance = moves.action[mine & (cell == g) & (moves.state == s)].mean()
+            g = fitted.group_of[n]
+            chance = moves.action[mine & (group == g) & (moves.state == s)].mean()
             weight = rule[g, s] / chance if a else (1 - rule[g, s]) / (1 - chance)
             total, weight_sum = total + weight * (y == 2), weight_sum + weight
             said += (1 - rule[g, s]) * other.kernels[g, s, 0, 2] + rule[g, s] * other.kernels[g, s, 1, 2]
@@ -158,12 +158,12 @@ def test_its_weights_are_one_over_what_the_log_did_and_its_plans_are_those_of_th
 
 
 def test_halves_are_halves_of_every_group() -> None:
-    cell_of = np.repeat([0, 1, 2, 3], [1, 7, 40, 3])
-    half = halved(cell_of, 3)
+    group_of = np.repeat([0, 1, 2, 3], [1, 7, 40, 3])
+    half = split_halves(group_of, 3)
     for g, size in enumerate((1, 7, 40, 3)):
-        assert size // 2 <= half[cell_of == g].sum() <= -(-size // 2)
-    assert (half == halved(cell_of, 3)).all()
-    assert (half != halved(cell_of, 4)).any()
+        assert size // 2 <= half[group_of == g].sum() <= -(-size // 2)
+    assert (half == split_halves(group_of, 3)).all()
+    assert (half != split_halves(group_of, 4)).any()
 
 
 def spotty(rate: float) -> Fit:

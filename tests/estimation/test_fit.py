@@ -8,7 +8,7 @@ from scipy.special import gammaln
 import rmab
 from logs import HEADER, mothers, read, table
 from rmab.data import Fit
-from rmab.estimation.shrinkage import Tree, drawn_strengths, pooled_rows, shrunk, strengths
+from rmab.estimation.shrinkage import Tree, draw_strengths, pool_rows, shrink, strengths
 
 
 def truth_of(fitted: Fit, **options: object) -> np.ndarray:
@@ -27,9 +27,9 @@ def test_counts_equal_a_groupby_of_pandas() -> None:
     both = both[both.called != ""]
     expected = both.groupby(["age", "district", "state", "called", "state_after"]).size()
     assert expected.sum() == fitted.counts.sum()
-    names = fitted.log.state_names
+    names = fitted.state_names
     for g, s, a, y in np.ndindex(fitted.counts.shape):
-        age, district = fitted.cells[g].split(", ")
+        age, district = fitted.groups[g].split(", ")
         key = (age, district, names[s], "yes" if a else "no", names[y])
         assert fitted.counts[g, s, a, y] == expected.get(key, 0), key
 
@@ -39,8 +39,8 @@ def test_kernels_are_recovered_at_the_expected_rate() -> None:
     errors, expected = [], []
     for arms in (500, 2000, 8000):
         fitted = mothers(arms, 40, seed=5)
-        gap = (fitted.kernels[fitted.cell_of] - truth_of(fitted, arms=arms, seed=5))[:, :, 0]
-        weight = fitted.counts.sum(axis=3)[fitted.cell_of][:, :, 0, np.newaxis]
+        gap = (fitted.kernels[fitted.group_of] - truth_of(fitted, arms=arms, seed=5))[:, :, 0]
+        weight = fitted.counts.sum(axis=3)[fitted.group_of][:, :, 0, np.newaxis]
         errors.append(float(np.sqrt((weight * gap**2).sum() / weight.sum() / 3)))
         real = truth_of(fitted, arms=arms, seed=5)[:, :, 0]
         visits = np.maximum(weight, 1)
@@ -82,7 +82,7 @@ def test_strengths_are_found_where_a_prior_is_all_but_impossible() -> None:
         centre = np.broadcast_to([1.0 - tiny, tiny], counts.shape).copy()
         centre[..., 1, :] = 0.5
         assert np.isfinite(strengths(counts, centre)).all()
-        assert np.isfinite(drawn_strengths(counts, centre, np.random.default_rng(0))).all()
+        assert np.isfinite(draw_strengths(counts, centre, np.random.default_rng(0))).all()
 
 
 def test_groups_that_do_not_differ_are_pooled_and_others_are_not() -> None:
@@ -90,10 +90,10 @@ def test_groups_that_do_not_differ_are_pooled_and_others_are_not() -> None:
     tree = Tree.of(np.arange(30)[:, np.newaxis])[0]
     row = np.array([0.7, 0.3])
     same = rng.multinomial(200, row, size=(30, 2, 2)).astype(float)
-    assert np.abs(shrunk(same, tree).kernels - shrunk(same, tree).pooled).max() < 0.03
+    assert np.abs(shrink(same, tree).kernels - shrink(same, tree).pooled).max() < 0.03
     apart = np.stack([rng.multinomial(2000, [p, 1 - p], size=(2, 2)) for p in np.linspace(0.05, 0.95, 30)]).astype(float)
     own = apart / apart.sum(axis=3, keepdims=True)
-    assert np.abs(shrunk(apart, tree).kernels - own).max() < 0.01
+    assert np.abs(shrink(apart, tree).kernels - own).max() < 0.01
 
 
 def test_shrinkage_beats_both_extremes_on_held_out_weeks_of_groups_of_mixed_sizes() -> None:
@@ -105,7 +105,7 @@ def test_shrinkage_beats_both_extremes_on_held_out_weeks_of_groups_of_mixed_size
         draw = [[[rng.multinomial(n, kernels[g, s, a]) for a in (0, 1)] for s in range(3)] for g, n in enumerate(sizes)]
         counts = np.array(draw, dtype=float)
         tree = Tree.of(np.arange(sizes.size)[:, np.newaxis])[0]
-        found = shrunk(counts, tree)
+        found = shrink(counts, tree)
         own = (counts + 1 / 3) / (counts.sum(axis=3, keepdims=True) + 1)  # no pooling, but no zeros either
         scores = [
             float((kernels * np.log(one)).sum(axis=3).mean()) for one in (found.kernels, own, found.pooled[np.newaxis])
@@ -124,18 +124,18 @@ def test_factors_are_nested_and_empty_cells_take_their_parent_s_row() -> None:
         for week in range(20):
             rows.append((f"n{n}", week, f"s{state}", 0, age, district))
             state = state if rng.random() < stay else 1 - state
-    rows += [("new", 19, "s0", 0, "young", "d")]  # a cell without any transition
+    rows += [("new", 19, "s0", 0, "young", "d")]  # a group without any transition
     fitted = rmab.data.fit(read(table(*rows, names=HEADER + ",age,district"), groups=["age", "district"]), reward={"s1": 1})
-    cell = fitted.cells.index("young, d")
-    young = [k for k, name in enumerate(fitted.cells) if name.startswith("young") and k != cell]
-    assert abs(fitted.kernels[cell, 0, 0, 0] - 0.2) < 0.05
-    assert abs(fitted.kernels[cell, 0, 0, 0] - fitted.kernels[young, 0, 0, 0].mean()) < 0.03
+    group = fitted.groups.index("young, d")
+    young = [k for k, name in enumerate(fitted.groups) if name.startswith("young") and k != group]
+    assert abs(fitted.kernels[group, 0, 0, 0] - 0.2) < 0.05
+    assert abs(fitted.kernels[group, 0, 0, 0] - fitted.kernels[young, 0, 0, 0].mean()) < 0.03
     assert fitted.rows.strength.shape == (2, 2, 2)
 
 
 def test_one_group_is_its_counts_with_one_visit_of_evenness() -> None:
     fitted = mothers(100, 20, groups=())
-    assert fitted.cells == ("everybody",)
+    assert fitted.groups == ("everybody",)
     counts = fitted.counts[0]
     assert np.allclose(fitted.kernels[0], (counts + 1 / 3) / (counts.sum(axis=2, keepdims=True) + 1))
 
@@ -146,7 +146,7 @@ def test_what_was_never_seen_is_said_and_no_effect_is_invented() -> None:
     assert np.array_equal(fitted.kernels[:, :, 0], fitted.kernels[:, :, 1])
     told = [str(one) for one in fitted.notes]
     assert "no call was ever seen in 'x': nothing is known here; it is taken to change nothing" in told
-    calls = rmab.data.weekly_list(fitted, 3)
+    calls = rmab.data.decide(fitted, 3)
     assert not calls.active.any()
     assert calls.notes == (
         "0 of 3 places are used: a call is not known to help anybody else",
@@ -165,7 +165,7 @@ def test_rows_of_pooled_kernels_are_distributions_whatever_was_seen() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
         counts = rng.integers(0, 3, (3, 2, 3)) * (rng.random((3, 2, 1)) < 0.6)
-        rows, unseen = pooled_rows(counts.astype(float))
+        rows, unseen = pool_rows(counts.astype(float))
         assert np.allclose(rows.sum(axis=2), 1)
         assert np.array_equal(unseen, counts.sum(axis=2) == 0)
 
@@ -210,7 +210,7 @@ def test_learned_rewards_are_means_shrunk_by_groups() -> None:
 def test_the_start_is_the_last_state_where_the_last_week_has_no_actions_yet() -> None:
     rows = [("a", 1, "x", 0), ("a", 2, "y", 1), ("a", 3, "y", None), ("b", 1, "y", 0), ("b", 2, "x", 0), ("b", 3, "x", None)]
     fitted = rmab.data.fit(read(table(*rows)), reward={"y": 1})
-    now = fitted.standing
+    now = fitted.situation
     assert (now.label, now.period) == ("3", 2)
     assert fitted.start.tolist() == [1, 0]
     assert now.streak.tolist() == [2, 2]
@@ -221,13 +221,13 @@ def test_the_start_is_the_last_state_where_the_last_week_has_no_actions_yet() ->
 def test_where_actions_are_recorded_the_next_period_is_planned_from_a_belief() -> None:
     rows = [("a", 1, "x", 0), ("a", 2, "y", 1), ("a", 3, "y", 1), ("b", 1, "y", 0), ("b", 2, "x", 0), ("b", 3, "x", 0)]
     fitted = rmab.data.fit(read(table(*rows)), reward={"y": 1})
-    assert fitted.standing.label == "4"
+    assert fitted.situation.label == "4"
     assert np.allclose(fitted.start, [fitted.kernels[0, 1, 1], fitted.kernels[0, 0, 0]])
 
 
 def test_a_missing_state_is_a_belief_carried_by_the_kernels() -> None:
     fitted = mothers(400, 30, seed=2)
-    now, log = fitted.standing, fitted.log
+    now, log = fitted.situation, fitted.log
     seen = now.seen_before == 0
     assert (now.belief[seen].max(axis=1) == 1).all()
     assert np.array_equal(now.belief[seen].argmax(axis=1), now.state[seen])
@@ -235,7 +235,7 @@ def test_a_missing_state_is_a_belief_carried_by_the_kernels() -> None:
     row = np.flatnonzero((log.arm_of == n) & (log.state >= 0))[-1]
     known = (log.state >= 0) & (log.action >= 0)
     rate = np.array([log.action[known & (log.state == s)].mean() for s in range(3)])[:, np.newaxis]
-    kernel = fitted.kernels[fitted.cell_of[n]]
+    kernel = fitted.kernels[fitted.group_of[n]]
     drift = (1 - rate) * kernel[:, 0] + rate * kernel[:, 1]
     assert np.allclose(now.belief[n], kernel[log.state[row], log.action[row]] @ drift)
 
@@ -268,14 +268,14 @@ def test_a_model_is_kept_in_a_file(tmp_path, suffix: str) -> None:
         path = tmp_path / f"model{suffix}"
         fitted.save(path)
         again = Fit.load(path)
-        assert again.cells == fitted.cells
+        assert again.groups == fitted.groups
         assert again.ids == fitted.ids
         assert [str(one) for one in again.notes] == [str(one) for one in fitted.notes]
-        for name in ("kernels", "counts", "cell_of", "start", "reward"):
+        for name in ("kernels", "counts", "group_of", "start", "reward"):
             assert np.array_equal(getattr(again, name), getattr(fitted, name)), name
-        assert rmab.data.weekly_list(again, 5).rows(3) == rmab.data.weekly_list(fitted, 5).rows(3)
+        assert rmab.data.decide(again, 5).rows(3) == rmab.data.decide(fitted, 5).rows(3)
         for name in ("state", "streak", "acted_before"):
-            assert np.array_equal(getattr(again.standing, name), getattr(fitted.standing, name)), name
+            assert np.array_equal(getattr(again.situation, name), getattr(fitted.situation, name)), name
 
 
 def test_files_that_are_no_models_are_refused(tmp_path) -> None:
@@ -284,8 +284,8 @@ def test_files_that_are_no_models_are_refused(tmp_path) -> None:
         Fit.load(tmp_path / "problem.npz")
     mothers(40, 8).save(tmp_path / "model.json")
     text = (tmp_path / "model.json").read_text()
-    (tmp_path / "model.json").write_text(text.replace('"version": 1', '"version": 99'))
-    with pytest.raises(rmab.errors.FileError, match="written by another version"):
+    (tmp_path / "model.json").write_text(text.replace('"format": 2', '"format": 99'))
+    with pytest.raises(rmab.errors.FileError, match="written by a newer rmab"):
         Fit.load(tmp_path / "model.json")
 
 

@@ -222,6 +222,6 @@ def test_an_answering_adversary_sees_what_was_played() -> None:
         states = env.step([1, 0, 0, 0])[0]["states"]
     env.reset()
     expected = env.unwrapped.task.reward(1, visits)
-    assert np.array_equal(env.unwrapped._rounds._rewards[0], expected)
+    assert np.array_equal(env.unwrapped._rounds.game.rewards[0], expected)
     assert env.reset(seed=0)[1]["episode_number"] == 0
-    assert np.array_equal(env.unwrapped._rounds._rewards[0], env.unwrapped.task.reward(0)), "a new game forgets"
+    assert np.array_equal(env.unwrapped._rounds.game.rewards[0], env.unwrapped.task.reward(0)), "a new game forgets"

@@ -15,7 +15,7 @@ import pytest
 import rmab
 import rmab.gym
 from environments import SMALL, assert_alike, steps
-from rmab.gym.rounds import Rounds
+from rmab.gym.rounds import TaskRounds
 
 
 def test_too_many_requests_draw_lots_that_are_fair() -> None:
@@ -65,6 +65,18 @@ def test_scores_activate_the_highest() -> None:
         env.step(np.zeros(3))
     ties = Counter(np.flatnonzero(env.env.unwrapped.top([1, 0, 0, 0]))[1] for _ in range(300))
     assert set(ties) == {1, 2, 3}
+
+
+def test_a_single_vectorised_round_has_arrays_too() -> None:
+    envs = gymnasium.make_vec("rmab/cpap-v0", num_envs=1, **SMALL)
+    assert envs.reset(seed=0)[1]["budget"].tolist() == [2]
+    last = steps(envs, np.random.default_rng(0), 6)[-1][-1]
+    assert last["budget"].tolist() == [0]
+    assert {name: last[name].shape for name in ("active", "dropped", "bound")} == {
+        "active": (1, 4),
+        "dropped": (1,),
+        "bound": (1,),
+    }
 
 
 def test_vectorised_scores() -> None:
@@ -135,7 +147,7 @@ def test_calls_out_of_order_are_said() -> None:
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step([0, 0, 0, 0])
     env.reset(seed=0)
-    with pytest.raises(rmab.errors.ModelError, match="told when it is over: 0 of 6 steps"):
+    with pytest.raises(rmab.errors.ModelError, match="there when the episode is over: 0 of 6 steps"):
         env.feedback()
     steps(env, np.random.default_rng(0), 6)
     with pytest.raises(gymnasium.error.ResetNeeded):
@@ -155,7 +167,7 @@ def test_calls_out_of_order_are_said() -> None:
     with pytest.raises(rmab.errors.ModelError, match="uc-o-reps needs full feedback"):
         rmab.gym.play(env, "uc-o-reps")
     with pytest.raises(rmab.errors.ModelError, match="rounds must be at least 1"):
-        Rounds(rmab.make_task("cpap", **SMALL), 0)
+        TaskRounds(rmab.make_task("cpap", **SMALL), 0)
     with pytest.raises(rmab.errors.ModelError, match="environment of rmab, got CartPoleEnv"):
         rmab.gym.play(gymnasium.make("CartPole-v1"), "random")
 

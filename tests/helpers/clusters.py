@@ -5,8 +5,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -66,9 +66,3 @@ class Cluster:
         self.stack.callback(process.wait)
         self.stack.callback(process.kill)
         return process, lines
-
-
-@contextmanager
-def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
-    with ExitStack() as stack:
-        yield Cluster(folder, stack, workers)

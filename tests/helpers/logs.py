@@ -27,12 +27,12 @@ def csv(folder: Path, *lines: str, header: str = HEADER, name: str = "log.csv") 
     return path
 
 
-def faults(function: Any, *arguments: Any, **options: Any) -> list[str]:
+def problems(function: Any, *arguments: Any, **options: Any) -> list[str]:
     """Return what is wrong, line by line."""
     try:
         function(*arguments, **options)
     except rmab.errors.LogError as error:
-        return [str(one) for one in error.faults]
+        return [str(one) for one in error.problems]
     raise AssertionError("nothing was wrong")
 
 

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-BOUND = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)>=(?P<version>[0-9.]+)")
+BOUND = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)>=(?P<version>[0-9.]+)(,<[0-9.]+)?")
 
 
 def lowest() -> Iterator[str]:
@@ -19,7 +19,7 @@ def lowest() -> Iterator[str]:
             continue
         found = BOUND.fullmatch(one)
         if found is None:
-            sys.exit(f"{one}: a requirement needs a lower bound, and no other")
+            sys.exit(f"{one}: a requirement needs a lower bound, and at most an upper bound besides")
         yield f"{found['name']}=={found['version']}"
 
 

@@ -1,6 +1,6 @@
 """Text notebooks of docs/ (MyST): their cells, and a run of them from the first to the last.
 
-`python tests/notebooks.py FILE` runs a notebook in the current folder, and fails unless its last cell draws.
+`python tests/helpers/notebooks.py FILE` runs a notebook in the current folder, and fails unless its last cell draws.
 """
 
 import re

@@ -10,7 +10,7 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from rmab.common.kernels import InnerFunction, Kernel
+from rmab.common.dispatcher import Dispatcher, InnerFunction
 
 SHORT = ["--episodes", "2"]  # of the usual size: small problems are solved without compiled code
 FIRST = [
@@ -47,9 +47,9 @@ def test_a_first_run_compiles_what_it_uses_once_and_nothing_else(tmp_path: Path)
     assert max(made.values()) == 1, "compiled for arrays of several kinds: see rmab.common.arrays.sealed"
 
 
-def kernel(function: Callable[..., float]) -> Kernel:
+def kernel(function: Callable[..., float]) -> Dispatcher:
     """Compile without a store: what it keeps goes by name, and these may change."""
-    return Kernel(function, targetoptions=numba.njit(function).targetoptions)
+    return Dispatcher(function, targetoptions=numba.njit(function).targetoptions)
 
 
 def test_what_compiled_code_calls_has_no_machine_code_until_python_calls_it_too() -> None:

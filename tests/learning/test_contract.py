@@ -22,6 +22,7 @@ DRAWING = [
     ("thompson", {}),
     ("rmab-ucrl", {"version": "generator", "optimism": 0.1}),
     ("round-robin", {}),
+    ("planner", {"planner": "round-robin"}),
 ]
 DESCENDING = ["uc-o-reps", "shifted-uc-o-reps", "uob-reps", "dilated-po", "ucpd", "pdgd-ops"]
 CASES = [

@@ -255,7 +255,7 @@ class TestBrokenLearners:
             (Overspends(), "budget: episode 2: step 0: the policy activates 4 arms, the budget is 3"),
             (Dithers(), "situations: two plans for the same one differ"),
             (Stays(), "situations: it plans anywhere, but refuses one (counting plans for the start, budget and horizon"),
-            (Credulous(), "bad feedback: a missing step is taken for good"),
+            (Credulous(), "bad feedback: a missing step is accepted"),
             (Crashes(), "bad feedback: a missing step raises KeyError, not FeedbackError"),
             (Hasty(), "bad feedback: a missing step is refused, but has changed the state"),
             (Resentful(), "bad feedback: it is refused, but changes what is learned afterwards"),
@@ -264,7 +264,7 @@ class TestBrokenLearners:
             (WritesByForce(), "read-only: learning has changed the feedback"),
             (MovesTheStart(), "read-only: planning has changed the view or the state"),
             (WritesIntoItsState(), "read-only: learning has changed the view or the state"),
-            (TakesAnyState(), "own states: `plan` takes the state of another learner"),
+            (TakesAnyState(), "own states: `plan` with the state of another learner is accepted"),
             (Boasts(), "privileged: a learner that says that it is must have `informed`"),
         ],
         ids=lambda value: type(value).__name__ if isinstance(value, rmab.Learner) else "",
@@ -299,7 +299,7 @@ class TestBrokenLearners:
 
         monkeypatch.setattr(sys.modules[__name__], "Overlooks", Overlooks, raising=False)
         Overlooks.__qualname__ = "Overlooks"
-        with pytest.raises(AssertionError, match=r"^bad feedback: .* is taken for good$"):
+        with pytest.raises(AssertionError, match=r"^bad feedback: .* is accepted$"):
             check_learner(Overlooks())
 
     def test_an_error_of_its_own_is_passed_on(self):

@@ -10,7 +10,7 @@ import pytest
 
 import rmab
 from golden_runs import LEARNERS
-from rmab.errors import FileError, ModelError
+from rmab.errors import ModelError
 from rmab.learning import Learner, State
 
 SMALL = {"arms": 2, "budget": 1, "horizon": 3, "episodes": 4}
@@ -55,8 +55,6 @@ def test_every_array_that_is_declared_is_checked(place: int, tmp_path: Path) -> 
             with pytest.raises(ModelError, match=f"^state: {name} is missing$"):
                 learner.plan(replace(state, arrays=rest))
         for array in wrong(state.arrays[name], wanted.low, wanted.high):
-            if wanted.shape is None and array.ndim != state.arrays[name].ndim:
-                continue
             with pytest.raises(ModelError, match=rf"^state: {name}"):
                 learner.plan(replace(state, arrays={**rest, name: array}))
 
@@ -82,7 +80,7 @@ def test_an_edited_file_is_refused_with_what_is_wrong(field: str, value: Any, li
     with np.load(path) as archive:
         content = {name: archive[name] for name in archive.files}
     np.savez(path, **{**content, field: value})
-    with pytest.raises(FileError) as caught:
+    with pytest.raises(ModelError) as caught:
         State.load(path)
     assert str(caught.value).startswith(f"{path}: {line}")
 

@@ -1,4 +1,4 @@
-"""Periods, states, rewards and groups of a log: what is understood, what is refused, and in which words."""
+"""Periods, states, rewards and groups of a log: what is parse_moment, what is refused, and in which words."""
 
 from datetime import date, datetime
 from pathlib import Path
@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import rmab
-from logs import HEADER, csv, faults, read, table
-from rmab.logs.periods import Periods, understood
+from logs import HEADER, csv, problems, read, table
+from rmab.logs.periods import Periods, parse_moment
 
 # --- periods
 
@@ -68,11 +68,11 @@ def test_dates_and_times_of_frames() -> None:
     ],
 )
 def test_periods_that_are_not(weeks: list[str], words: str) -> None:
-    assert any(words in one for one in faults(read, table(*(("a", week, "x", 0) for week in weeks))))
+    assert any(words in one for one in problems(read, table(*(("a", week, "x", 0) for week in weeks))))
 
 
 def test_weeks_that_begin_again_every_year_are_explained() -> None:
-    told = faults(read, table(*(("a", k % 52 + 1, "x", 0) for k in range(60))))
+    told = problems(read, table(*(("a", k % 52 + 1, "x", 0) for k in range(60))))
     assert any("write the year, too: 2024-W11" in one for one in told)
 
 
@@ -80,7 +80,7 @@ def test_labels_are_read_back_as_what_they_are() -> None:
     for kind, first in (("week", 105_570), ("month", 24_288), ("date", 738_000), ("number", 5)):
         periods = Periods(kind, first, 1, 10, "week")
         for k in range(10):
-            moment = understood(periods.label(k))
+            moment = parse_moment(periods.label(k))
             assert (moment.kind, moment.at) == (kind, first + k)
 
 
@@ -119,7 +119,7 @@ def test_readings_are_cut_into_states(tmp_path: Path) -> None:
     log = read(path, states={"ok": 3.5, "low": 0})
     assert log.state_names == ("low", "ok")
     assert log.state.tolist() == [0, 0, 1, -1, 1]
-    told = faults(read, csv(tmp_path, "A,1,-1,1", "A,2,high,0"), states={"low": 0, "ok": 3.5})
+    told = problems(read, csv(tmp_path, "A,1,-1,1", "A,2,high,0"), states={"low": 0, "ok": 3.5})
     assert sorted(told) == [
         "line 2: reading below 0, where the lowest state 'low' begins",
         "line 3: 'high' in column 'state' is not a number",
@@ -128,12 +128,12 @@ def test_readings_are_cut_into_states(tmp_path: Path) -> None:
 
 def test_decimal_commas_are_explained_and_read(tmp_path: Path) -> None:
     path = csv(tmp_path, "A;1;3,5;1", header="id;week;state;called")
-    assert "say decimal=','" in faults(read, path, states={"low": 0, "ok": 3.5})[0]
+    assert "say decimal=','" in problems(read, path, states={"low": 0, "ok": 3.5})[0]
     assert read(path, states={"low": 0, "ok": 3.5}, decimal=",").state.tolist() == [1]
 
 
 def test_many_readings_are_not_taken_for_states() -> None:
-    told = faults(read, table(*(("a", k, str(k / 7), 0) for k in range(100))))
+    told = problems(read, table(*(("a", k, str(k / 7), 0) for k in range(100))))
     assert "cut numbers into states" in told[0]
 
 
@@ -144,7 +144,7 @@ def test_numbers_are_states_in_their_order() -> None:
 
 
 def test_states_that_differ_in_capitals_are_refused_and_rare_ones_noted(tmp_path: Path) -> None:
-    assert "differ only in capitals" in faults(read, csv(tmp_path, "A,1,Ok,1", "A,2,ok,1", "A,3,ok,1"))[0]
+    assert "differ only in capitals" in problems(read, csv(tmp_path, "A,1,Ok,1", "A,2,ok,1", "A,3,ok,1"))[0]
     log = read(csv(tmp_path, "A,1,lapsed,1", "A,2,lapsed,1", "A,3,laped,1"))
     assert any(str(one) == "line 4: the state 'laped' was seen only once; is it 'lapsed'?" for one in log.notes)
 
@@ -160,38 +160,38 @@ def test_rewards_are_numbers_or_missing(tmp_path: Path) -> None:
     assert np.array_equal(read(path, reward="pay").reward, [2.5, np.nan], equal_nan=True)
     assert (
         "'lots' in column 'pay' is not a number"
-        in faults(read, csv(tmp_path, "A,1,x,1,lots", header=HEADER + ",pay"), reward="pay")[0]
+        in problems(read, csv(tmp_path, "A,1,x,1,lots", header=HEADER + ",pay"), reward="pay")[0]
     )
     assert (
         "'inf' in column 'pay' is not a number"
-        in faults(read, csv(tmp_path, "A,1,x,1,inf", header=HEADER + ",pay"), reward="pay")[0]
+        in problems(read, csv(tmp_path, "A,1,x,1,inf", header=HEADER + ",pay"), reward="pay")[0]
     )
-    assert "infinite" in faults(read, table(("a", 1, "x", 0, np.inf), names=HEADER + ",pay"), reward="pay")[0]
+    assert "infinite" in problems(read, table(("a", 1, "x", 0, np.inf), names=HEADER + ",pay"), reward="pay")[0]
 
 
 def test_groups_are_kept_filled_in_and_labelled() -> None:
     rows = [("a", 1, "x", 0, "north", 30), ("a", 2, "x", 0, None, 30), ("b", 1, "x", 0, None, 7)]
     log = read(table(*rows, names=HEADER + ",district,age"), groups=["district", "age"])
-    assert log.labels == ("north, 30", "(unknown), 7")
+    assert log.roster.labels == ("north, 30", "(unknown), 7")
     assert any("1 of 2 arms have no 'district'" in str(one) for one in log.notes)
 
 
 def test_a_date_that_is_far_off_is_a_slip_and_told_by_line(tmp_path: Path) -> None:
     weeks = [f"A,{week},x,0" for week in range(1, 40)]
-    assert faults(read, csv(tmp_path, *weeks, "B,20240312,x,0")) == [
+    assert problems(read, csv(tmp_path, *weeks, "B,20240312,x,0")) == [
         "line 41: 39 and 20240312 are 20,240,273 weeks apart, with no record between; if that is a slip, correct it here"
     ]
-    assert faults(read, csv(tmp_path, "B,-9000000,x,0", *weeks))[0].startswith("line 2: -9000000 and 1 are")
+    assert problems(read, csv(tmp_path, "B,-9000000,x,0", *weeks))[0].startswith("line 2: -9000000 and 1 are")
     minutes = pd.date_range("2024-01-01", periods=200_000, freq="min")
     frame = pd.DataFrame({"id": "a", "week": minutes, "state": "x", "called": 0})
     assert read(frame).periods.count == 200_000  # long, and no slip
 
 
 def test_accepted_periods_and_what_to_do_are_told_once() -> None:
-    told = faults(read, table(("a", "soon", "x", 0), ("a", "later", "x", 0)))
+    told = problems(read, table(("a", "soon", "x", 0), ("a", "later", "x", 0)))
     assert ["accepted are whole numbers" in one for one in told] == [True, False]
     days = ["2024-01-01", "2024-01-08", "2024-01-15", "2024-01-23", "2024-01-31"]
-    told = faults(read, table(*(("a", day, "x", 0) for day in days)))
+    told = problems(read, table(*(("a", day, "x", 0) for day in days)))
     assert ["write the week (2024-W11)" in one for one in told] == [True, False]
 
 
@@ -206,7 +206,7 @@ def test_an_ordered_categorical_keeps_its_order() -> None:
 
 def test_infinite_states_and_ids_of_a_frame_do_not_break_it() -> None:
     assert read(table(("a", 1, np.inf, 0), ("a", 2, 1.0, 0))).state_names == ("1", "inf")
-    assert faults(read, table((np.inf, 1, "x", 0))) == ["row 0: an id cannot be 'inf'"]
+    assert problems(read, table((np.inf, 1, "x", 0))) == ["row 0: an id cannot be 'inf'"]
 
 
 def test_rewards_as_categories_and_views_are_numbers_too() -> None:
@@ -218,4 +218,4 @@ def test_rewards_as_categories_and_views_are_numbers_too() -> None:
 
 def test_a_group_that_is_not_known_is_filled_in_or_its_own() -> None:
     rows = [("a", 1, "x", 0, "NA"), ("a", 2, "x", 0, "north"), ("b", 1, "x", 0, "n/a")]
-    assert read(table(*rows, names=HEADER + ",district"), groups=["district"]).labels == ("north", "(unknown)")
+    assert read(table(*rows, names=HEADER + ",district"), groups=["district"]).roster.labels == ("north", "(unknown)")

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rmab
-from logs import COLUMNS, csv, faults, read, table
+from logs import COLUMNS, csv, problems, read, table
 
 GOOD = ("007,1,ok,yes", "007,2,low,no", "7,1,low,0", "7,2,ok,1")
 
@@ -44,7 +44,7 @@ def test_marks_of_encodings_are_no_part_of_the_header(tmp_path: Path, encoding: 
 def test_other_encodings_are_told_by_line_and_read_when_named(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_bytes("id,week,state,called\nA,1,ok,no\nZoë,1,ok,no\n".encode("cp1252"))
-    assert faults(read, path)[0].startswith("line 3: not in UTF-8")
+    assert problems(read, path)[0].startswith("line 3: not in UTF-8")
     assert read(path, encoding="cp1252").arms == ("A", "Zoë")
     with pytest.raises(rmab.errors.ModelError, match="there is none called 'klingon'"):
         read(path, encoding="klingon")
@@ -53,14 +53,14 @@ def test_other_encodings_are_told_by_line_and_read_when_named(tmp_path: Path) ->
 def test_ragged_lines_of_another_encoding_are_told_without_noise(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "log.csv"
     path.write_bytes("id,week,state,called\nA,1,ok,no\nZoë,1,ok,no,more\n".encode("cp1252"))
-    assert faults(read, path)[0].startswith("line 3: not in UTF-8")
-    assert faults(read, path, encoding="cp1252") == ["line 3: 5 fields, the header has 4"]
+    assert problems(read, path)[0].startswith("line 3: not in UTF-8")
+    assert problems(read, path, encoding="cp1252") == ["line 3: 5 fields, the header has 4"]
     assert capfd.readouterr() == ("", "")
 
 
 def test_quoted_fields_may_hold_delimiters_and_lines(tmp_path: Path) -> None:
     path = csv(tmp_path, '"a, b",1,"o""k",yes,"two\nlines"', '"a, b",2,x,perhaps,""', header="id,week,state,called,note")
-    assert faults(read, path) == [
+    assert problems(read, path) == [
         "line 4: action 'perhaps' in column 'called' is neither yes nor no (yes/no, true/false, 1/0)"
     ]
     fine = csv(tmp_path, '"a, b",1,"o""k",yes,"two\nlines"', header="id,week,state,called,note")
@@ -112,7 +112,7 @@ def test_everything_wrong_is_told_at_once_with_lines(tmp_path: Path) -> None:
         "D,12/03/2024,ok,no,south",
         header="id,week,state,called,district",
     )
-    told = faults(read, path, states=["low", "ok"], groups=["district"])
+    told = problems(read, path, states=["low", "ok"], groups=["district"])
     assert [one.partition(":")[0] for one in told] == [
         "lines 2, 3", "line 4", "line 5", "line 6", "line 7", "line 8", "line 9", "line 10",
     ]  # fmt: skip
@@ -129,11 +129,11 @@ def test_everything_wrong_is_told_at_once_with_lines(tmp_path: Path) -> None:
 
 def test_rows_of_tables_are_counted_from_0() -> None:
     frame = pd.DataFrame({"id": ["a", "b"], "week": [1, 1], "state": ["x", "x"], "called": ["yes", "hm"]})
-    assert faults(read, frame) == ["row 1: action 'hm' in column 'called' is neither yes nor no (yes/no, true/false, 1/0)"]
+    assert problems(read, frame) == ["row 1: action 'hm' in column 'called' is neither yes nor no (yes/no, true/false, 1/0)"]
 
 
 def test_missing_and_doubled_columns_are_told_with_those_that_there_are(tmp_path: Path) -> None:
-    told = faults(read, csv(tmp_path, "A,1,ok,yes,2", header="id,Week,state,called,called"))
+    told = problems(read, csv(tmp_path, "A,1,ok,yes,2", header="id,Week,state,called,called"))
     assert told == [
         "there is no column 'week' (did you mean 'Week'?)",
         "2 columns are called 'called'; keep one, or rename the others",
@@ -146,23 +146,23 @@ def test_unused_columns_may_stand_twice_or_have_no_name(tmp_path: Path) -> None:
 
 
 def test_wide_tables_are_explained(tmp_path: Path) -> None:
-    told = faults(read, csv(tmp_path, "A,x,x,x", header="id,week1,week2,week3"))
+    told = problems(read, csv(tmp_path, "A,x,x,x", header="id,week1,week2,week3"))
     assert any("look like one column per period" in one and "melt" in one for one in told)
 
 
 def test_ragged_lines_are_told(tmp_path: Path) -> None:
-    told = faults(read, csv(tmp_path, "A,1,ok,yes", "A,2,ok", "A,3,ok,no", "A,4,ok,no,extra", "A,5,ok"))
+    told = problems(read, csv(tmp_path, "A,1,ok,yes", "A,2,ok", "A,3,ok,no", "A,4,ok,no,extra", "A,5,ok"))
     assert sorted(told) == ["line 5: 5 fields, the header has 4", "lines 3, 6: 3 fields, the header has 4"]
 
 
 def test_an_open_quotation_mark_is_told(tmp_path: Path) -> None:
-    told = faults(read, csv(tmp_path, "A,1,ok,yes", 'A,2,"ok,no', "A,3,ok,no"))
+    told = problems(read, csv(tmp_path, "A,1,ok,yes", 'A,2,"ok,no', "A,3,ok,no"))
     assert told[0].startswith("line 3: ")
     assert "there is a quotation mark too many, or one too few" in told
 
 
 def test_lines_are_right_below_blank_lines(tmp_path: Path) -> None:
-    told = faults(read, csv(tmp_path, "A,1,ok,yes", "", "A,2,ok,what", ",,,", "A,3,ok,hm"))
+    told = problems(read, csv(tmp_path, "A,1,ok,yes", "", "A,2,ok,what", ",,,", "A,3,ok,hm"))
     assert [one.partition(":")[0] for one in told] == ["line 4", "line 6"]
 
 
@@ -203,7 +203,7 @@ def test_no_file_and_no_log_are_refused(tmp_path: Path) -> None:
 
 def test_mixed_types_of_a_frame_are_told_by_row() -> None:
     frame = pd.DataFrame({"id": ["a", 7, "b"], "week": [1, 1, 1], "state": ["x"] * 3, "called": [0, 0, 1]})
-    assert faults(read, frame) == ["row 1: column 'id' mixes types: str in most rows, int here"]
+    assert problems(read, frame) == ["row 1: column 'id' mixes types: str in most rows, int here"]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_mixed_types_of_a_frame_are_told_by_row() -> None:
 )
 def test_values_of_a_frame_that_no_column_can_hold_are_told_by_row(ids: list[object], said: str) -> None:
     frame = pd.DataFrame({"id": pd.Series(ids, dtype=object), "week": 1, "state": "x", "called": [0, 0, 1]})
-    assert faults(read, frame) == [said]
+    assert problems(read, frame) == [said]
 
 
 def test_sparse_columns_of_a_frame_are_read() -> None:
@@ -231,8 +231,8 @@ def test_sparse_columns_of_a_frame_are_read() -> None:
 def test_ids_of_numbers_and_what_cannot_be_an_id() -> None:
     assert read(table((7, 1, "x", 0))).arms == ("7",)
     assert read(table((7.0, 1, "x", 0))).arms == ("7",)
-    assert "an id cannot be '7.5'" in faults(read, table((7.5, 1, "x", 0)))[0]
-    assert "an id cannot be 'True'" in faults(read, table((True, 1, "x", 0)))[0]
+    assert "an id cannot be '7.5'" in problems(read, table((7.5, 1, "x", 0)))[0]
+    assert "an id cannot be 'True'" in problems(read, table((True, 1, "x", 0)))[0]
 
 
 def test_roles_are_checked() -> None:
@@ -247,7 +247,7 @@ def test_roles_are_checked() -> None:
 
 def test_a_broken_file_with_very_many_faults_is_told_quickly() -> None:
     rows = [(f"a{k}", 1, "x", f"no idea {k}") for k in range(3000)]
-    told = faults(read, table(*rows))
+    told = problems(read, table(*rows))
     assert len(told) == 6
     assert "2,995 more values of this kind" in told[-1]
 
@@ -270,13 +270,13 @@ def test_the_usual_columns_are_those_of_the_example() -> None:
 
 def test_a_line_that_names_the_delimiter_is_no_header(tmp_path: Path) -> None:
     path = csv(tmp_path, "id;week;state;called", "A,1;1;ok;yes", "A,1;2;ok;perhaps", header="sep=;")
-    assert faults(read, path)[0].startswith("line 4: action 'perhaps'")
+    assert problems(read, path)[0].startswith("line 4: action 'perhaps'")
     assert read(csv(tmp_path, "id;week;state;called", "A,1;1;ok;yes", header="sep=;")).arms == ("A,1",)
 
 
 def test_columns_of_lists_and_columns_in_the_index_are_told() -> None:
     lists = pa.table({"id": [["a"]], "week": [1], "state": ["x"], "called": [0]})
     told = "column 'id' holds list<item: string>, not single values"
-    assert faults(read, lists) == faults(read, lists.to_pandas()) == [told]
+    assert problems(read, lists) == problems(read, lists.to_pandas()) == [told]
     frame = table(*(("a", week, "x", 0) for week in (1, 2))).to_pandas().set_index("id")
-    assert faults(read, frame)[-1] == "'id' is in the index: pass frame.reset_index()"
+    assert problems(read, frame)[-1] == "'id' is in the index: pass frame.reset_index()"

@@ -189,8 +189,8 @@ class WrongCopies(Good):
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        (BeyondTheEnd, "episodes: there is a reward for episode -1, beyond 0..5"),
-        (WrongError, "episodes: there is a reward for episode -1, beyond 0..5"),
+        (BeyondTheEnd, "episodes: episode -1 of 6 is accepted"),
+        (WrongError, "episodes: episode -1 of 6 is accepted"),
         (NoSuchKey, r"episodes: episode -1 of 6 raises KeyError, not ModelError \(-1\)"),
         (Raises, "episodes: episode 0 raises KeyError: 0"),
         (

@@ -12,8 +12,8 @@ from rmab.cli import main
 from rmab.model.adversary import Adversary
 from rmab.model.factors import alternating, late, lock, mixed
 from rmab.model.registry import ADVERSARIES, FORESEES
-from rmab.runs.luck import REHEARSAL
-from rmab.runs.visits import REHEARSALS, rehearsed
+from rmab.runs.game import REHEARSALS, rehearse_visits
+from rmab.runs.randomness import REHEARSAL
 from rmab.study import TaskSpec
 from rmab.testing import check_adversary
 from small import Always
@@ -134,7 +134,7 @@ class TestPlanAware:
         state = learner.begin(view, 5)
         for t in range(4):
             plan, own = learner.plan(state), np.random.SeedSequence(5, spawn_key=(REHEARSAL, t))
-            reward = task.reward(t, rehearsed(task.problem, plan.policy, np.random.default_rng(own)))
+            reward = task.reward(t, rehearse_visits(task.problem, plan.policy, np.random.default_rng(own)))
             np.testing.assert_array_equal(reward, run.rewards[t])
             luck = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(100, t)))
             episode = rmab.simulate(task.problem, plan.policy, reward, luck)
@@ -145,7 +145,7 @@ class TestPlanAware:
         np.testing.assert_array_equal(plain.visited, aware.visited)  # the same luck, whoever looks
         assert rmab.run(task, learner, seed=5).reward.tobytes() == run.reward.tobytes()
 
-    def test_any_policy_can_be_rehearsed(self) -> None:
+    def test_any_policy_can_be_rehearse_visits(self) -> None:
         class Stubborn:
             """Keeps to the arm that it began with, which only a memory can."""
 
@@ -163,7 +163,7 @@ class TestPlanAware:
                 return np.arange(states.size) == self.arm
 
         problem, _ = timed_problem(0, 3, 2, 2, 4, budget=1)
-        visits = rehearsed(problem, Stubborn(), rng())
+        visits = rehearse_visits(problem, Stubborn(), rng())
         assert visits.shape == (3, 2, 2, 2)
         assert visits.sum() == REHEARSALS * 3 * 4
         assert (visits[..., 1].sum(axis=(1, 2)) % 4 == 0).all()  # whole episodes

@@ -76,7 +76,7 @@ def test_tolerances_are_positive_numbers(wrong) -> None:
         lambda: rmab.solvers.solve_fluid(PROBLEM, REWARD, tolerance=wrong),
         lambda: rmab.solvers.project(reference, KERNELS, KERNELS, PROBLEM.start, 1, tolerance=wrong),
     ):
-        with pytest.raises(rmab.errors.ModelError, match="^tolerance must be a positive number, got "):
+        with pytest.raises(rmab.errors.ModelError, match=r"^tolerance must be a positive number, got "):
             call()
     with pytest.raises(rmab.errors.ModelError, match=r"^tolerance must be a positive number, got "):
         rmab.solvers.solve_optimistic_fluid(KERNELS, KERNELS, REWARD, PROBLEM.start, 1, 4, tolerance=wrong)

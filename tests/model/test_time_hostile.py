@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.errors import FeedbackError, FileError, ModelError, PolicyError
+from rmab.errors import FeedbackError, ModelError, PolicyError
 from rmab.learning import Kl, Ucmd
 from rmab.learning.components import PaperEstimator
 from rmab.learning.index_learner import IndexLearner, Known
@@ -109,7 +109,7 @@ def test_a_state_whose_number_of_phases_is_a_list_is_refused(tmp_path: Path) -> 
     with np.load(tmp_path / "s.npz") as archive:
         kept = {name: archive[name] for name in archive.files}
     np.savez(tmp_path / "list.npz", **{**kept, "view_phases": np.array([1, 1])})
-    with pytest.raises(FileError, match="phases must be a whole number"):
+    with pytest.raises(ModelError, match="phases must be a whole number"):
         rmab.State.load(tmp_path / "list.npz")
     del kept["view_phases"]  # as files were before there were phases
     np.savez(tmp_path / "old.npz", **kept)

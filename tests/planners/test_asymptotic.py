@@ -37,7 +37,7 @@ def index_loss(name: str, rho: int, rounding: str = "top") -> Loss:
     problem, reward = grown(name, rho)
     plan = rmab.solvers.solve_fluid(problem, reward, method="highs")
     rule = "fill" if rounding == "top" else "at-most"
-    policy = rmab.planners.occupancy_index(problem, reward, plan=plan, rule=rule, rounding=rounding)
+    policy = rmab.planners.occupancy_index(problem, reward, fluid=plan, rule=rule, rounding=rounding)
     return loss(problem, reward, policy, plan.bound, seed=rho)
 
 
@@ -81,7 +81,7 @@ def test_a_defect_of_the_theorem_that_top_b_does_not_split_as_the_plan_does(rho:
     kind = np.repeat([0, 1, 2], [10 * rho, 10 * rho, 4 * rho])
     shares = plan.share[plan.blocks.block_of][:, 0, 0]
     np.testing.assert_allclose(shares[kind < 2], np.where(kind[kind < 2] == 0, 0.6, 0.4), atol=1e-9)
-    policy = rmab.planners.occupancy_index(problem, reward, plan=plan)
+    policy = rmab.planners.occupancy_index(problem, reward, fluid=plan)
     batch = rmab.simulate_many(problem, policy, reward, np.random.default_rng(0), 400)
     assert (batch.rewards <= 14 * rho).all()
     # At step 1 all 10 of A and 4 of C have index 1: of each, 10/14 are activated, and pay 1 and 2.

@@ -60,8 +60,8 @@ def test_prices_and_indices_are_in_rewards_of_their_own_step() -> None:
     one, two = (rmab.solvers.solve_fluid(p, r, method="highs") for p, r in ((problem, reward), (other, gains)))
     np.testing.assert_allclose(one.prices * problem.discounts, two.prices, atol=1e-8)
     mine, theirs = (
-        rmab.planners.lagrangian_index(problem, reward, plan=one),
-        rmab.planners.lagrangian_index(other, gains, plan=two),
+        rmab.planners.lagrangian_index(problem, reward, fluid=one),
+        rmab.planners.lagrangian_index(other, gains, fluid=two),
     )
     np.testing.assert_allclose(mine.table * problem.discounts[:, np.newaxis], theirs.table, atol=1e-8)
     worth = problem.discounts[:, np.newaxis] * rmab.planners.myopic_index(problem, reward).table
@@ -144,7 +144,7 @@ def test_files_keep_it(tmp_path: Path) -> None:
         assert rmab.Problem.load(tmp_path / name) == problem != plain
         rmab.Task.from_rewards(problem, reward[np.newaxis]).save(tmp_path / f"task-{name}")
         assert rmab.Task.load(tmp_path / f"task-{name}").problem == problem
-    assert "discount" not in json.loads(_saved(plain, tmp_path))
+    assert json.loads(_saved(plain, tmp_path)).get("discount", 1.0) == 1.0
     assert problem.from_step(1, 0).discount == 0.9
     assert rmab.Task.from_rewards(problem, reward[np.newaxis]).repeated(2).problem.discount == 0.9
     assert repr(problem).endswith(", discount 0.9)")

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import rmab
 from rmab.errors import ModelError, PolicyError
-from rmab.planners.endless import Following, _in_turn
+from rmab.planners.endless import FtvaEpisode, _in_turn
 from rmab.tasks.published import kernel_of
 from strategies import problems, random_problem, rewards
 
@@ -46,7 +46,7 @@ def test_the_budget_is_never_broken_and_the_same_seed_gives_the_same_episode(dat
     reward = data.draw(rewards(problem))
     plan = rmab.solvers.solve_average_fluid(problem, reward)
     for make in MAKERS:
-        policy = make(problem, reward, plan=plan)
+        policy = make(problem, reward, average=plan)
         first, again = (rmab.simulate(problem, policy, reward, rng(3)) for _ in range(2))
         assert (first.actions.sum(axis=1) <= problem.budget).all()
         np.testing.assert_array_equal(first.actions, again.actions)
@@ -65,7 +65,7 @@ def test_nobody_beats_the_bound(make):
     for seed in range(3):
         problem, reward = random_problem(seed, count=10, states=4, horizon=1, budget=3)
         problem, plan = in_the_long_run(problem, reward, 400)
-        batch = rmab.simulate_many(problem, make(problem, reward, plan=plan), reward, rng(seed), 8)
+        batch = rmab.simulate_many(problem, make(problem, reward, average=plan), reward, rng(seed), 8)
         assert batch.mean / 400 <= plan.bound + 4 * batch.stderr / 400
         assert batch.mean / 400 >= 0.85 * plan.bound  # it is no test of a policy that does nothing
 
@@ -77,7 +77,7 @@ def test_with_a_budget_for_all_the_plan_is_followed(make, count, steps, rounds):
     arms = rmab.Arms.identical(kernel_of("gast-2"), count)
     reward = np.broadcast_to([[0.2, 0.5], [0.0, 0.4], [0.3, 0.1]], (count, 3, 2))
     problem, plan = in_the_long_run(rmab.Problem(arms, 0, count, 1), reward, steps)
-    batch = rmab.simulate_many(problem, make(problem, reward, plan=plan), reward, rng(1), rounds)
+    batch = rmab.simulate_many(problem, make(problem, reward, average=plan), reward, rng(1), rounds)
     assert plan.price == 0
     first = 2.0 * count / steps if make is rmab.planners.Ftva else 0.0  # what is lost until they meet
     assert -4.5 * batch.stderr - first * steps <= batch.mean - steps * plan.bound <= 4.5 * batch.stderr
@@ -94,14 +94,14 @@ def test_arms_out_of_step_share_one_activation():
     assert rmab.simulate(problem, rmab.planners.IdPolicy(problem, reward), reward, rng()).reward == 100 * 2.0
 
 
-class TestFollowing:
+class TestFtvaEpisode:
     def test_twins_live_by_the_plan_whatever_the_arms_do(self):
         """At every step, each state has its mass of twins; arms start elsewhere, and the budget is short of their wishes."""
         arms = rmab.Arms.identical(kernel_of("gast-2"), 2000)
         reward = np.broadcast_to(rmab.make_task("gast-2", arms=1).base_reward, (2000, 3, 2))
         problem = rmab.Problem(arms, 2, 800, 12)
         plan, luck, states = rmab.solvers.solve_average_fluid(problem, reward), rng(5), np.full(2000, 2)
-        player = rmab.planners.Ftva(problem, reward, plan=plan).begin(states, luck)
+        player = rmab.planners.Ftva(problem, reward, average=plan).begin(states, luck)
         law = plan.mass[0].sum(axis=1)
         met = []
         for h in range(12):
@@ -118,9 +118,10 @@ class TestFollowing:
         """Three arms want the one activation; only arm 1 is where its twin is. It alone moves together with it."""
         problem = rmab.Problem(rmab.Arms.identical(np.full((3, 2, 3), 1 / 3), 3), 0, 1, 9)
         plan = rmab.solvers.solve_average_fluid(problem, np.zeros((3, 3, 2)))
+        policy = rmab.planners.Ftva(problem, np.zeros((3, 3, 2)), average=replace(plan, share=np.ones((1, 3))))
         apart = 0
         for seed in range(40):
-            player = Following(replace(plan, share=np.ones((1, 3))), np.array([1, 0, 2]))
+            player = FtvaEpisode(policy, np.array([1, 0, 2]))
             np.testing.assert_array_equal(player.act(0, np.zeros(3, dtype=int), rng(seed)), [False, True, False])
             player.act(1, np.full(3, 2), rng(seed))
             assert player.virtual[1] == 2
@@ -133,7 +134,8 @@ class TestFollowing:
         kernel[:, 0, 0] = kernel[:, 1, 1] = 1.0
         problem = rmab.Problem(rmab.Arms.identical(kernel, 2), 0, 1, 9)
         plan = rmab.solvers.solve_average_fluid(problem, np.zeros((2, 2, 2)))
-        player = Following(replace(plan, share=np.ones((1, 2))), np.zeros(2, dtype=int))
+        policy = rmab.planners.Ftva(problem, np.zeros((2, 2, 2)), average=replace(plan, share=np.ones((1, 2))))
+        player = FtvaEpisode(policy, np.zeros(2, dtype=int))
         active = player.act(0, np.zeros(2, dtype=int), rng(1))
         assert active.sum() == 1
         player.act(1, active.astype(int), rng(2))
@@ -219,7 +221,7 @@ class TestTypes:
         problem = rmab.Problem(arms, 0, 2, 5)
         reward = np.broadcast_to([[0.0, 1.0]], (5, 1, 2))
         policy = rmab.planners.IdPolicy(problem, reward)
-        assert policy.plan.share == pytest.approx(np.full((1, 1), 0.4))
+        assert policy.share == pytest.approx(np.full((1, 1), 0.4))
         draws = np.array([policy.act(9, np.zeros(5, dtype=int), rng(k)) for k in range(1500)])
         often = draws.mean(axis=0)  # the third gets it unless both before do; the others, ever less
         expected = [0.4, 0.4, 0.4 * (1 - 0.16)]
@@ -233,7 +235,7 @@ class TestManyArms:
     def lost(self, name, count, make, steps=500, **options):
         task = rmab.make_task(name, arms=count, horizon=steps)
         plan = rmab.solvers.solve_average_fluid(task.problem, task.base_reward)
-        policy = make(task.problem, task.base_reward, plan=plan, **options)
+        policy = make(task.problem, task.base_reward, average=plan, **options)
         mean, error = late(task.problem, policy, task.base_reward)
         return 1 - mean / plan.bound, error / plan.bound
 

@@ -10,7 +10,7 @@ import pytest
 import rmab
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError, PolicyError
-from rmab.planners.plan import CANDIDATES
+from rmab.planners.registry import CANDIDATES
 from rmab.play.rounding import systematic
 from timed import by_step, optimum, timed_problem
 
@@ -26,37 +26,37 @@ def small(seed: int = 0) -> tuple[rmab.Problem, FloatArray]:
 
 def test_the_best_is_told_apart_and_stands_first() -> None:
     problem, reward = small()
-    best = rmab.plan(problem, reward, rounds=40)
+    best = rmab.plan(problem, reward, episodes=40)
     assert next(one.name for one in best.candidates if not one.why) == best.name
     assert {one.name for one in best.candidates} == set(CANDIDATES)
     played = [one for one in best.candidates if not one.why]
-    assert all(one.rounds >= 10 and one.behind >= -3 * one.behind_stderr for one in played)
+    assert all(one.episodes >= 10 and one.behind >= -3 * one.behind_stderr for one in played)
     assert played[0].behind == 0.0
-    assert max(one.rounds for one in played) <= 40
+    assert max(one.episodes for one in played) <= 40
     assert best.value <= best.bound + 4 * best.stderr
     assert best.short == pytest.approx((best.bound - best.value) / best.bound)
 
 
 def test_the_same_seed_leads_to_the_same_answer() -> None:
     problem, reward = small(1)
-    one, two = (rmab.plan(problem, reward, rounds=20, seed=3) for _ in range(2))
+    one, two = (rmab.plan(problem, reward, episodes=20, seed=3) for _ in range(2))
     assert (one.name, one.value) == (two.name, two.value)
     assert [c.mean for c in one.candidates if not c.why] == [c.mean for c in two.candidates if not c.why]
-    assert rmab.plan(problem, reward, rounds=20, seed=4).value != one.value
+    assert rmab.plan(problem, reward, episodes=20, seed=4).value != one.value
 
 
-def test_a_poor_candidate_drops_out_early(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_poor_candidate_drops_out_early() -> None:
     arms = rmab.Arms.identical([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]], 10)
     problem, reward = rmab.Problem(arms, 0, 4, 8), np.tile([[0.0, 0.0], [1.0, 1.0]], (10, 1, 1))
-    monkeypatch.setitem(CANDIDATES, "idle", lambda *_: rmab.IndexPolicy(np.zeros((10, 2)), 4, rule="at-most"))
-    best = rmab.plan(problem, reward, candidates=["idle", "lagrangian"], rounds=100)
+    idle = ("idle", lambda *_: rmab.IndexPolicy(np.zeros((10, 2)), 4, rule="at-most"))
+    best = rmab.plan(problem, reward, candidates=[idle, "lagrangian"], episodes=100)
     assert best.name == "lagrangian"
-    assert {one.name: one.rounds for one in best.candidates} == {"lagrangian": 10, "idle": 10}
+    assert {one.name: one.episodes for one in best.candidates} == {"lagrangian": 10, "idle": 10}
 
 
 def test_what_does_not_apply_says_why() -> None:
     problem, reward = timed_problem(0, 3, 2, 2, 4)
-    why = {one.name: one.why for one in rmab.plan(problem, reward, rounds=4).candidates}
+    why = {one.name: one.why for one in rmab.plan(problem, reward, episodes=4).candidates}
     assert "2 phases" in why["whittle"]
     assert "2 phases" in why["ftva"]
     assert not why["rolling"]
@@ -69,7 +69,7 @@ def test_no_candidate_beats_the_joint_optimum(seed: int) -> None:
     """Two arms, planned jointly by brute force: the exact best. The winner is close to it."""
     problem, reward = timed_problem(seed, 2, 2, 2, 4)
     exact = optimum(problem, reward)
-    best = rmab.plan(problem, reward, rounds=400)
+    best = rmab.plan(problem, reward, episodes=400)
     assert best.value - 4 * best.stderr <= exact <= best.bound + 1e-6
     for one in best.candidates:
         assert one.why or one.mean - 5 * one.stderr <= exact
@@ -85,7 +85,7 @@ def test_episodes_that_are_all_alike_prove_nothing_where_a_rare_one_pays_much() 
     reward[0, 0, 0], reward[0, 1] = 0.01, 100.0
     problem = rmab.Problem(rmab.Arms(kernel), 0, 1, 2)
     for seed in range(4):
-        assert rmab.plan(problem, reward, rounds=1500, seed=seed).name in (
+        assert rmab.plan(problem, reward, episodes=1500, seed=seed).name in (
             "lagrangian",
             "whittle-finite",
             "occupancy",
@@ -95,16 +95,16 @@ def test_episodes_that_are_all_alike_prove_nothing_where_a_rare_one_pays_much() 
 
 def test_a_candidate_alone_plays_too_and_one_that_fails_is_out() -> None:
     problem, reward = small()
-    (lone,) = rmab.plan(problem, reward, candidates=["lagrangian"], rounds=10).candidates
-    assert (lone.rounds, lone.behind) == (10, 0.0)
-    tiny = rmab.plan(problem, reward * 1e-300, rounds=4)
+    (lone,) = rmab.plan(problem, reward, candidates=["lagrangian"], episodes=10).candidates
+    assert (lone.episodes, lone.behind) == (10, 0.0)
+    tiny = rmab.plan(problem, reward * 1e-300, episodes=4)
     assert [one.name for one in tiny.candidates if "failed in an episode" in one.why] == ["rolling"]
 
 
 def test_a_bound_of_zero_has_no_relative_distance() -> None:
     stay = [[[1, 0], [1, 0]], [[0, 1], [0, 1]]]
     problem = rmab.Problem(rmab.Arms([stay] * 2), [[0.5, 0.5]] * 2, 1, 1)
-    best = rmab.plan(problem, np.array([[[0, -1], [-1, 0.0]]] * 2), rounds=10, candidates=["lagrangian"])
+    best = rmab.plan(problem, np.array([[[0, -1], [-1, 0.0]]] * 2), episodes=10, candidates=["lagrangian"])
     assert best.bound == 0.0
     assert np.isnan(best.short)
 
@@ -112,7 +112,7 @@ def test_a_bound_of_zero_has_no_relative_distance() -> None:
 def test_lines_tell_what_is_going_on() -> None:
     problem, reward = small()
     lines: list[str] = []
-    rmab.plan(problem, reward, candidates=["lagrangian", "occupancy"], rounds=10, told=lines.append)
+    rmab.plan(problem, reward, candidates=["lagrangian", "occupancy"], episodes=10, progress=lines.append)
     assert lines[0] == "solving the fluid plan"
     assert "planning lagrangian" in lines
     assert lines[-1].startswith("measuring ")
@@ -121,15 +121,15 @@ def test_lines_tell_what_is_going_on() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"candidates": "lagrangian"}, "candidates must be a list of names"),
-        ({"candidates": ["best"]}, "unknown candidate 'best'; there are lagrangian, "),
+        ({"candidates": "lagrangian"}, "candidates must be a list of names and planners"),
+        ({"candidates": ["best"]}, "unknown planner 'best'"),
         ({"candidates": []}, "at least one is needed"),
-        ({"rounds": 1}, "rounds must be at least 2, got 1"),
-        ({"rounds": 2.5}, "rounds"),
+        ({"episodes": 1}, "episodes must be at least 2, got 1"),
+        ({"episodes": 2.5}, "episodes"),
         ({"seed": -1}, "seed must be 0 or more, got -1"),
-        ({"candidates": [["a"]]}, "unknown candidate"),
-        ({"candidates": 3}, "candidates must be a list of names"),
-        ({"told": 3}, "told must be a function of a line, got int"),
+        ({"candidates": [["a"]]}, r"a candidate is the name of a planner, a planner, or \(name, planner\), got \['a'\]"),
+        ({"candidates": 3}, "candidates must be a list of names and planners"),
+        ({"progress": 3}, "progress must be a function of a line, got int"),
     ],
 )
 def test_wrong_arguments(given: dict[str, Any], message: str) -> None:
@@ -162,7 +162,7 @@ def test_many_arms_bring_the_rolling_plan_to_the_bound() -> None:
         reward = np.tile(pay, (arms, 1, 1))
         plan = rmab.solvers.solve_fluid(problem, reward)
         batch = rmab.simulate_many(
-            problem, rmab.planners.Rolling(problem, reward, plan=plan), reward, np.random.default_rng(0), 20
+            problem, rmab.planners.Rolling(problem, reward, fluid=plan), reward, np.random.default_rng(0), 20
         )
         short.append((plan.bound - batch.mean) / plan.bound)
     assert short[1] < 0.01
@@ -194,7 +194,7 @@ def test_a_window_has_at_least_one_step(window: Any) -> None:
 def test_a_rolling_plan_refuses_the_plan_of_another_problem_and_a_wrong_place() -> None:
     problem, reward = small()
     with pytest.raises(ModelError, match="made for another problem"):
-        rmab.planners.Rolling(problem, reward, plan=rmab.solvers.solve_fluid(problem, reward + np.arange(2.0)))
+        rmab.planners.Rolling(problem, reward, fluid=rmab.solvers.solve_fluid(problem, reward + np.arange(2.0)))
     with pytest.raises(PolicyError, match="step must be in"):
         rmab.planners.Rolling(problem, reward).act(8, np.zeros(10, dtype=int), np.random.default_rng(0))
 
@@ -224,8 +224,8 @@ def test_a_budget_that_must_be_used_up_is_planned_for() -> None:
         assert (batch.activations == 20 * 150).all()
         earned[rule] = batch.mean
     assert earned["exactly"] > 1.5 * earned["fill"]
-    with pytest.raises(ModelError, match="rule 'exactly' makes a plan of its own"):
-        rmab.planners.lagrangian_index(problem, reward, plan=rmab.solvers.solve_fluid(problem, reward), rule="exactly")
+    with pytest.raises(ModelError, match="rule 'exactly' solves another plan"):
+        rmab.planners.lagrangian_index(problem, reward, fluid=rmab.solvers.solve_fluid(problem, reward), rule="exactly")
 
 
 @pytest.mark.parametrize("seed", range(3))

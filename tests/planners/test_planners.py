@@ -20,13 +20,13 @@ from strategies import ROUNDINGS, RULES, problems, random_problem, rewards
 def planned(problem: Problem, reward: FloatArray) -> dict[str, Policy]:
     plan = rmab.solvers.solve_fluid(problem, reward)
     return {
-        "occupancy": rmab.planners.occupancy_index(problem, reward, plan=plan),
-        "occupancy, at most": rmab.planners.occupancy_index(problem, reward, plan=plan, rule="at-most"),
+        "occupancy": rmab.planners.occupancy_index(problem, reward, fluid=plan),
+        "occupancy, at most": rmab.planners.occupancy_index(problem, reward, fluid=plan, rule="at-most"),
         "occupancy, dependent": rmab.planners.occupancy_index(
-            problem, reward, plan=plan, rounding="dependent", rule="at-most"
+            problem, reward, fluid=plan, rounding="dependent", rule="at-most"
         ),
-        "lagrangian": rmab.planners.lagrangian_index(problem, reward, plan=plan),
-        "lagrangian, at most": rmab.planners.lagrangian_index(problem, reward, plan=plan, rule="at-most"),
+        "lagrangian": rmab.planners.lagrangian_index(problem, reward, fluid=plan),
+        "lagrangian, at most": rmab.planners.lagrangian_index(problem, reward, fluid=plan, rule="at-most"),
         "myopic": rmab.planners.myopic_index(problem, reward),
         "round robin": rmab.planners.round_robin(problem),
         "random": rmab.planners.random_policy(problem),
@@ -92,9 +92,9 @@ def test_the_plan_of_another_problem_or_reward_is_refused(planner: Callable[...,
         rmab.solvers.solve_fluid(problem, reward + 0.01)
     ]
     for plan in plans:
-        with pytest.raises(ModelError, match="plan: it was made for another problem or reward"):
-            planner(problem, reward, plan=plan)
-    same = planner(problem, reward, plan=rmab.solvers.solve_fluid(Problem(arms, start, 1, 4), reward))
+        with pytest.raises(ModelError, match="fluid: it was made for another problem or reward"):
+            planner(problem, reward, fluid=plan)
+    same = planner(problem, reward, fluid=rmab.solvers.solve_fluid(Problem(arms, start, 1, 4), reward))
     np.testing.assert_array_equal(same.table, planner(problem, reward).table)
 
 
@@ -102,7 +102,7 @@ def test_the_plan_of_another_problem_or_reward_is_refused(planner: Callable[...,
 def test_lagrangian_index_comes_close_to_the_bound_under_any_rule(rule: Rule) -> None:
     task = rmab.make_task("cpap")
     plan = rmab.solvers.solve_fluid(task.problem, task.base_reward)
-    policy = rmab.planners.lagrangian_index(task.problem, task.base_reward, plan=plan, rule=rule)
+    policy = rmab.planners.lagrangian_index(task.problem, task.base_reward, fluid=plan, rule=rule)
     batch = rmab.simulate_many(task.problem, policy, task.base_reward, np.random.default_rng(0), 100)
     assert batch.mean >= 0.99 * plan.bound
 
@@ -110,7 +110,7 @@ def test_lagrangian_index_comes_close_to_the_bound_under_any_rule(rule: Rule) ->
 def test_lagrangian_index_is_the_advantage_of_plain_dynamic_programming() -> None:
     problem, reward = random_problem(9, count=3, states=3, horizon=4, budget=1)
     plan = rmab.solvers.solve_fluid(problem, reward)
-    table = rmab.planners.lagrangian_index(problem, reward, plan=plan).table
+    table = rmab.planners.lagrangian_index(problem, reward, fluid=plan).table
     for n in range(3):
         priced = reward[n] - plan.prices[:, np.newaxis, np.newaxis] * np.array([0.0, 1.0])
         _, quality = reference.backward(problem.arms.kernels[n], priced, 4)
@@ -121,7 +121,7 @@ def test_occupancy_index_is_the_paper_s_ratio_and_zero_without_mass() -> None:
     problem, reward = random_problem(10, count=4, states=3, horizon=5, budget=1)
     plan = rmab.solvers.solve_fluid(problem, reward)
     mass = plan.occupancy.sum(axis=3)
-    table = rmab.planners.occupancy_index(problem, reward, plan=plan).table
+    table = rmab.planners.occupancy_index(problem, reward, fluid=plan).table
     np.testing.assert_allclose(table * mass, plan.occupancy[..., 1], atol=1e-12)
     assert (table[mass == 0] == 0).all()
     assert (mass[:, 0] == 0).any()  # the start pins the first step, so the case above does occur
@@ -175,10 +175,9 @@ def test_a_task_in_place_of_a_problem_is_refused_with_the_right_call(name: str) 
 
 @pytest.mark.parametrize("name", ["round_robin", "random_policy"])
 def test_what_is_no_problem_is_refused(name: str) -> None:
-    with pytest.raises(
-        ModelError, match=rf"^{name} wants a problem, not list; for a task, call rmab\.{name}\(task\.problem\)$"
-    ):
-        getattr(rmab, name)([1, 2])
+    line = rf"^{name} wants a problem, not list; for a task, call rmab\.planners\.{name}\(task\.problem\)$"
+    with pytest.raises(ModelError, match=line):
+        getattr(rmab.planners, name)([1, 2])
 
 
 def test_results_are_shown_in_one_short_line() -> None:
@@ -190,12 +189,12 @@ def test_results_are_shown_in_one_short_line() -> None:
         "Projection(3 arms, 5 steps, 3 states, ": rmab.solvers.project(
             np.ones((3, 5, 3, 2, 3)), kernels, kernels, problem.start, 1
         ),
-        "Whittle(3 arms, 3 states, ": rmab.planners.whittle_index(problem, reward),
+        "WhittleResult(3 arms, 3 states, ": rmab.planners.whittle_index(problem, reward),
         "LpUpdate(Problem(": rmab.planners.LpUpdate(problem, reward),
         "AverageFluid(value ": rmab.solvers.solve_average_fluid(problem, reward),
         "IdPolicy(Problem(": rmab.planners.IdPolicy(problem, reward),
         "Ftva(Problem(": rmab.planners.Ftva(problem, reward),
-        "Following(Problem(": rmab.planners.Ftva(problem, reward).begin(problem.start, np.random.default_rng(0)),
+        "FtvaEpisode(Problem(": rmab.planners.Ftva(problem, reward).begin(problem.start, np.random.default_rng(0)),
     }
     for begin, result in shown.items():
         assert repr(result).startswith(begin)
@@ -237,6 +236,6 @@ class TestAsLearners:
             state = learner.learn(state, rmab.Feedback.reveal(game.view(), t, episode, game.reward(t)))
         assert rmab.run(game, "round-robin").activations.tolist() == [8, 8, 8]
 
-    def test_one_that_was_not_told_says_so(self) -> None:
-        with pytest.raises(rmab.errors.ModelError, match="whittle must be told the problem first"):
+    def test_one_that_was_not_informed_is_refused(self) -> None:
+        with pytest.raises(rmab.errors.ModelError, match="whittle must be informed of the problem first"):
             rmab.make_learner("whittle").begin(rmab.make_task("cpap").view())

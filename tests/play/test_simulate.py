@@ -173,10 +173,10 @@ class TestObjectPolicy:
     @pytest.mark.parametrize(
         ("action", "message"),
         [
-            ([0, 1], r"step 2: the policy returned shape \(2,\), not \(3,\)"),
-            ([[0, 1, 0]], r"step 2: the policy returned shape \(1, 3\), not \(3,\)"),
-            (1, r"step 2: the policy returned shape \(\), not \(3,\)"),
-            (None, r"step 2: the policy returned shape \(\), not \(3,\)"),
+            ([0, 1], r"step 2: the action must have shape \(3,\), got \(2,\)"),
+            ([[0, 1, 0]], r"step 2: the action must have shape \(3,\), got \(1, 3\)"),
+            (1, r"step 2: the action must have shape \(3,\), got \(\)"),
+            (None, r"step 2: the action must have shape \(3,\), got \(\)"),
             ([0, 2, 0], "step 2: the action of arm 1 must be 0 or 1, got 2"),
             ([0, 0, -1], "step 2: the action of arm 2 must be 0 or 1, got -1"),
             ([0.5, 0, 0], "step 2: the action of arm 0 must be 0 or 1, got 0.5"),

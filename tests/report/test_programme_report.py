@@ -1,16 +1,15 @@
 """The report for a manager: true numbers in plain words, opened in Chromium on a desk, on a phone and in the dark."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from browser import Browser, browser
+from browser import Tab
 from logs import mothers
-from rmab.data import Effect, checks_of, effects_of, evaluate, weekly_list
-from rmab.decisions.reach import reach_of
+from rmab.data import Effect, decide, estimate_effects, evaluate, run_checks
+from rmab.estimation.reach import estimate_reach
 from rmab.report import programme_figures
 from rmab.report.programme import render_programme, write_programme_report
 
@@ -20,15 +19,9 @@ NASTY = '<script>alert("x")</script> & $x$'
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     fitted = mothers(300, 30)
-    calls, found = weekly_list(fitted, 30), evaluate(fitted, 30, horizon=12, replicates=40)
+    calls, found = decide(fitted, 30), evaluate(fitted, 30, horizon=12, replicates=40)
     folder = tmp_path_factory.mktemp("report")
-    return write_programme_report(fitted, calls, found, checks_of(fitted, replicates=40), folder / "plan.html")
-
-
-@pytest.fixture(scope="module")
-def tab() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
+    return write_programme_report(fitted, calls, found, run_checks(fitted, replicates=40), folder / "plan.html")
 
 
 def test_it_comes_with_its_figures_as_png(written: tuple[Path, ...]) -> None:
@@ -62,20 +55,20 @@ def test_nothing_in_a_figure_lies_outside_of_it() -> None:
 
 def test_groups_that_are_not_shown_are_counted() -> None:
     fitted = mothers(120, 20, groups=("age",))
-    calls, found = weekly_list(fitted, 12), evaluate(fitted, 12, horizon=4, replicates=40)
-    effects, reached = effects_of(fitted, replicates=40), reach_of(calls)
+    calls, found = decide(fitted, 12), evaluate(fitted, 12, horizon=4, replicates=40)
+    effects, reached = estimate_effects(fitted, replicates=40), estimate_reach(fitted, 12, 4, calls.active)
     several = (
         [replace(reached[0], group=f"group {k}") for k in range(50)],
         [replace(effects[0], group=f"group {k}") for k in range(50)],
     )
-    page = render_programme(fitted, calls, found, checks_of(fitted, replicates=40), several[1], several[0])
+    page = render_programme(fitted, calls, found, run_checks(fitted, replicates=40), several[1], several[0])
     assert "The first 40 of 50 groups, by calls that each gets." in page
     assert "The first 40 of 50 groups, by their effect." in page
 
 
 def test_reach_adds_up_to_the_budget() -> None:
-    calls = weekly_list(mothers(300, 30), 30)
-    reached = reach_of(calls)
+    fitted = mothers(300, 30)
+    reached = estimate_reach(fitted, 30, 26, decide(fitted, 30).active)
     assert sum(one.arms for one in reached) == 300
     assert sum(one.now for one in reached) == 30
     assert sum(one.each * one.arms for one in reached) == pytest.approx(30 * 26, rel=0.05)
@@ -83,10 +76,15 @@ def test_reach_adds_up_to_the_budget() -> None:
 
 def test_names_from_the_log_cannot_become_code() -> None:
     fitted = mothers(60, 15, groups=("age",))
-    nasty = replace(fitted, cells=(NASTY, *fitted.cells[1:]), log=replace(fitted.log, arms=(NASTY, *fitted.log.arms[1:])))
-    calls, found = weekly_list(nasty, 60), evaluate(nasty, 10, horizon=4, replicates=40)
+    nasty = replace(fitted, groups=(NASTY, *fitted.groups[1:]), roster=replace(fitted.roster, ids=(NASTY, *fitted.ids[1:])))
+    calls, found = decide(nasty, 60), evaluate(nasty, 10, horizon=4, replicates=40)
     page = render_programme(
-        nasty, calls, found, checks_of(nasty, replicates=40), effects_of(nasty, replicates=40), reach_of(calls)
+        nasty,
+        calls,
+        found,
+        run_checks(nasty, replicates=40),
+        estimate_effects(nasty, replicates=40),
+        estimate_reach(nasty, 60, 4, calls.active),
     )
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
@@ -95,22 +93,22 @@ def test_names_from_the_log_cannot_become_code() -> None:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_it_opens_without_errors_without_the_network_and_without_scrolling_sideways(
-    tab: Browser, written: tuple[Path, ...], width: int, dark: bool
+    tab: Tab, written: tuple[Path, ...], width: int, dark: bool
 ) -> None:
     tab.open(written[0], width, 900, dark=dark)
     tab.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    assert tab.complaints() == []
-    assert tab.requests() == [written[0].as_uri()]
+    assert tab.complaints == []
+    assert tab.requests == [written[0].as_uri()]
     assert tab.value("document.documentElement.scrollWidth") <= width
     back = (
         "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) / 3"
     )
     assert (tab.value(back) < 60) == dark
-    tab.click("#theme")
+    tab.page.click("#theme")
     assert (tab.value(back) < 60) != dark
 
 
-def test_bars_lie_where_their_numbers_say(tab: Browser, written: tuple[Path, ...]) -> None:
+def test_bars_lie_where_their_numbers_say(tab: Tab, written: tuple[Path, ...]) -> None:
     tab.open(written[0], 1280, 900)
     look = """[...document.querySelectorAll('#benefits .track')].map((one) => {
       const b = (x) => one.querySelector(x).getBoundingClientRect();

@@ -332,5 +332,5 @@ def test_a_missing_library_is_named_with_what_to_do(results: Results, folder: Pa
 
 def test_a_folder_that_cannot_be_made_is_one_clear_line(results: Results, folder: Path) -> None:
     (folder / "a file").write_text("")
-    with pytest.raises(FileError, match="a file: cannot be written"):
+    with pytest.raises(FileError, match="a file/figures: cannot be written"):
         write_report(results, folder / "a file")

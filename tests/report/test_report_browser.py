@@ -4,27 +4,19 @@ import base64
 import csv
 import io
 import json
-import time
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import report_data
-from browser import REQUIRED, Browser, browser, executable
+from browser import REQUIRED, Tab, executable
 from rmab.report.page import render
 from rmab.report.summary import COLUMNS, summarise
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[Browser]:
-    with browser() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory, tab: Browser) -> dict[str, Path]:  # no tab, no runs
+def reports(tmp_path_factory: pytest.TempPathFactory, tab: Tab) -> dict[str, Path]:  # no tab, no runs
     folder = tmp_path_factory.mktemp("pages")
     studies = {"learning": report_data.learning(), "growth": report_data.growth()}
     pages = {}
@@ -56,7 +48,7 @@ SHOWN = "report.charts.map(({ u, owners }) => u.series.filter((one, k) => owners
 FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
-def ink(tab: Browser, chart: str, colour: str) -> int:
+def ink(tab: Tab, chart: str, colour: str) -> int:
     """Return how many pixels of a chart have this colour, or nearly."""
     wanted = bytes.fromhex(colour[1:])
     found = tab.value(f"({INK})({json.dumps(chart)})")
@@ -68,23 +60,23 @@ def ink(tab: Browser, chart: str, colour: str) -> int:
 @pytest.mark.parametrize("name", ["learning", "growth"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_it_opens_without_errors_and_asks_for_nothing_but_itself(
-    tab: Browser, reports: dict[str, Path], name: str, dark: bool
+    tab: Tab, reports: dict[str, Path], name: str, dark: bool
 ) -> None:
     tab.open(reports[name], dark=dark)
     tab.value(FRAMES)
-    assert tab.complaints() == []
-    assert tab.requests() == [reports[name].as_uri()]
+    assert tab.complaints == []
+    assert tab.requests == [reports[name].as_uri()]
 
 
-def test_requests_would_be_refused_and_seen(tab: Browser, reports: dict[str, Path]) -> None:
+def test_requests_would_be_refused_and_seen(tab: Tab, reports: dict[str, Path]) -> None:
     """The two checks above can fail: a page that tries to load something is stopped, and says so."""
     tab.open(reports["learning"])
     refused = tab.value("fetch('http://127.0.0.1:9/').then(() => 'loaded', () => 'refused')")
     assert refused == "refused"
-    assert any("Content Security Policy" in json.dumps(one) for one in tab.complaints())
+    assert any("Content Security Policy" in one for one in tab.complaints)
 
 
-def test_every_learner_s_curve_is_drawn(tab: Browser, reports: dict[str, Path]) -> None:
+def test_every_learner_s_curve_is_drawn(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"])
     for chart in ("reward", "regret"):
         for colour in tab.value(COLOURS):
@@ -92,37 +84,37 @@ def test_every_learner_s_curve_is_drawn(tab: Browser, reports: dict[str, Path]) 
     assert tab.value("document.querySelectorAll('#terms rect').length") == 4 * 3
 
 
-def test_switching_a_learner_off_hides_it_everywhere(tab: Browser, reports: dict[str, Path]) -> None:
+def test_switching_a_learner_off_hides_it_everywhere(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"])
     colour = tab.value(COLOURS)[0]
     assert all(all(one) and len(one) == 3 for one in tab.value(SHOWN))  # mean and both edges of the band
-    tab.click("#learners input[value='0']")
+    tab.page.click("#learners input[value='0']")
     tab.value(FRAMES)
     assert len(tab.value(SHOWN)) == 3
     assert not any(any(one) for one in tab.value(SHOWN))
     for chart in ("reward", "regret", "theory"):
         assert ink(tab, chart, colour) == 0
     assert tab.value("document.querySelectorAll('#terms rect').length") == 4 * 2
-    tab.click("#learners input[value='0']")
+    tab.page.click("#learners input[value='0']")
     tab.value(FRAMES)
     assert all(all(one) for one in tab.value(SHOWN))
     assert ink(tab, "reward", colour) > 100
-    assert tab.complaints() == []
+    assert tab.complaints == []
 
 
-def test_pointing_shows_the_values_in_all_charts(tab: Browser, reports: dict[str, Path]) -> None:
+def test_pointing_shows_the_values_in_all_charts(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"])
-    tab.hover("#reward .u-over")
-    tab.wait("!document.querySelector('#reward .tip').hidden")
+    tab.page.hover("#reward .u-over")
+    tab.page.wait_for_function("!document.querySelector('#reward .tip').hidden")
     text = tab.value("document.querySelector('#reward .tip').innerText")
     assert text.startswith("episode ")
     assert all(name in text for name in ("ucmd-armab: ", "random: ", "oracle: "))
     assert "±" in text
-    tab.wait("!document.querySelector('#regret .tip').hidden")
+    tab.page.wait_for_function("!document.querySelector('#regret .tip').hidden")
     assert tab.value("document.querySelector('#regret .tip b').innerText") == text.splitlines()[0]
 
 
-def test_another_task_and_another_comparator_change_what_is_shown(tab: Browser, reports: dict[str, Path]) -> None:
+def test_another_task_and_another_comparator_change_what_is_shown(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"])
     curve = "report.charts[1].u.data[report.charts[1].u.series.findIndex((one) => one.label === 'ucmd-armab')].at(-1)"
     first = tab.value(curve)
@@ -133,31 +125,31 @@ def test_another_task_and_another_comparator_change_what_is_shown(tab: Browser, 
     assert tab.value(curve) == pytest.approx(tab.value("report.data.tasks[1].learners[0].O1[0].at(-1)"))
     assert tab.value("[...document.querySelectorAll('section.page')].map((one) => one.hidden)") == [True, False]
     assert tab.value("document.getElementById('task-name').textContent") == "cpap@switching"
-    tab.click(".choice label:nth-child(2)")
+    tab.page.click(".choice label:nth-child(2)")
     assert tab.value(curve) == pytest.approx(tab.value("report.data.tasks[1].learners[0].O2[0].at(-1)"))
-    assert tab.complaints() == []
+    assert tab.complaints == []
 
 
 @pytest.mark.parametrize("name", ["learning", "growth"])
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
-def test_no_width_scrolls_sideways(tab: Browser, reports: dict[str, Path], name: str, width: int) -> None:
+def test_no_width_scrolls_sideways(tab: Tab, reports: dict[str, Path], name: str, width: int) -> None:
     tab.open(reports[name], width, 800)
     tab.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert tab.value("document.documentElement.scrollWidth") <= width
     assert tab.value("document.querySelector('#reward canvas').getBoundingClientRect().right") <= width
-    assert tab.complaints() == []
+    assert tab.complaints == []
 
 
-def test_charts_follow_the_window(tab: Browser, reports: dict[str, Path]) -> None:
+def test_charts_follow_the_window(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"], 1280, 900)
     wide = tab.value("report.charts[0].u.width")
-    tab.resize(500, 900)
-    tab.wait(f"report.charts[0].u.width !== {wide}")
-    tab.wait("report.charts.every(({ u, element }) => u.width === element.clientWidth)")
+    tab.page.set_viewport_size({"width": 500, "height": 900})
+    tab.page.wait_for_function(f"report.charts[0].u.width !== {wide}")
+    tab.page.wait_for_function("report.charts.every(({ u, element }) => u.width === element.clientWidth)")
     assert tab.value("report.charts[0].u.width") < wide
 
 
-def test_dark_is_dark_and_the_button_switches(tab: Browser, reports: dict[str, Path]) -> None:
+def test_dark_is_dark_and_the_button_switches(tab: Tab, reports: dict[str, Path]) -> None:
     back = (
         "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) / 3"
     )
@@ -165,17 +157,17 @@ def test_dark_is_dark_and_the_button_switches(tab: Browser, reports: dict[str, P
     dark = tab.value(COLOURS)
     assert tab.value(back) < 60
     assert ink(tab, "reward", dark[1]) > 100
-    tab.click("#theme")
+    tab.page.click("#theme")
     light = tab.value(COLOURS)
     assert tab.value(back) > 200
     assert light != dark
     tab.value(FRAMES)
     assert ink(tab, "reward", light[1]) > 100
-    tab.click("#theme")
+    tab.page.click("#theme")
     assert tab.value(back) < 60
 
 
-def test_lines_are_labelled_at_their_ends_apart_from_each_other(tab: Browser, reports: dict[str, Path]) -> None:
+def test_lines_are_labelled_at_their_ends_apart_from_each_other(tab: Tab, reports: dict[str, Path]) -> None:
     """What the charts write beside their axes is recorded as it is drawn; a learner that is switched off has no label."""
     spy = """
         window.written = [];
@@ -202,10 +194,10 @@ def test_lines_are_labelled_at_their_ends_apart_from_each_other(tab: Browser, re
         tab.value("window.written = []; document.querySelector(`#learners input[value='0']`).click()")
         tab.value(FRAMES)
         assert "ucmd-armab" not in {one[0] for one in tab.value("window.written")}
-        assert tab.complaints() == []
+        assert tab.complaints == []
 
 
-def test_all_tasks_at_a_glance(tab: Browser, reports: dict[str, Path]) -> None:
+def test_all_tasks_at_a_glance(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"])
     assert tab.value("document.querySelectorAll('#overview-chart circle').length") == 2 * 5
     first = "document.querySelector('#overview-chart g title').textContent"
@@ -213,27 +205,27 @@ def test_all_tasks_at_a_glance(tab: Browser, reports: dict[str, Path]) -> None:
     expected = tab.value("report.data.overview[0].dots[0][1]")
     shown = tab.value("document.querySelector('table.overview tbody td').innerText").split("%")[0]
     assert float(shown) == pytest.approx(expected, abs=0.06)
-    tab.click("#learners input[value='0']")
+    tab.page.click("#learners input[value='0']")
     assert tab.value("document.querySelectorAll('#overview-chart circle').length") == 2 * 4
 
 
-def test_tables_are_sorted_by_a_click_on_a_head(tab: Browser, reports: dict[str, Path]) -> None:
+def test_tables_are_sorted_by_a_click_on_a_head(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"])
     column = "[...document.querySelectorAll('#task-0 table')[0].tBodies[0].rows].map((row) => row.cells[2].innerText)"
     before = tab.value(column)
     for order in ("ascending", "descending"):
-        tab.click("#task-0 thead th:nth-child(3) button")
+        tab.page.click("#task-0 thead th:nth-child(3) button")
         numbers = [float(one.split(" ")[0].replace(",", "")) for one in tab.value(column)]
         assert numbers == sorted(numbers, reverse=order == "descending")
         head = "document.querySelector('#task-0 thead th:nth-child(3)').getAttribute('aria-sort')"
         assert tab.value(head) == order
     assert sorted(tab.value(column)) == sorted(before)
     names = "[...document.querySelectorAll('#task-0 table')[0].tBodies[0].rows].map((row) => row.cells[0].innerText.trim())"
-    tab.click("#task-0 thead th:nth-child(1) button")
+    tab.page.click("#task-0 thead th:nth-child(1) button")
     assert [one.split("\n")[0].split()[0] for one in tab.value(names)] == ["oracle", "random", "ucmd", "ucmd-armab", "ucmd,"]
 
 
-def test_tables_are_saved_as_csv_and_charts_as_png(tab: Browser, reports: dict[str, Path], tmp_path: Path) -> None:
+def test_tables_are_saved_as_csv_and_charts_as_png(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"])
     text = tab.value("report.csv(document.querySelectorAll('#task-0 table')[0])")
     rows = list(csv.reader(io.StringIO(text)))
@@ -252,52 +244,50 @@ def test_tables_are_saved_as_csv_and_charts_as_png(tab: Browser, reports: dict[s
         picture = base64.b64decode(tab.value(f"report.png({find}).then((blob) => {read})").partition(",")[2])
         assert picture[:8] == b"\x89PNG\r\n\x1a\n"
         assert len(picture) > 5000
-    tab.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    for selector, name in (("#task-0 caption .save", "csv"), ("#reward", "png")):
-        tab.click(selector if name == "csv" else "figure:has(#reward) .save")
-        end = time.monotonic() + 20
-        while not list(tmp_path.glob(f"*.{name}")) and time.monotonic() < end:
-            time.sleep(0.05)
-    saved = {one.name for one in tmp_path.iterdir()}
+    saved = set()
+    for selector in ("#task-0 caption .save", "figure:has(#reward) .save"):
+        with tab.page.expect_download() as download:
+            tab.page.click(selector)
+        saved.add(download.value.suggested_filename)
     assert "Five-learners-on-two-tasks-Learners-on-cpap-noisy-mean-95-interval.csv" in saved
     assert "Five-learners-on-two-tasks-cpap-noisy-Accumulated-reward.png" in saved
-    assert tab.complaints() == []
-    assert tab.requests()[0] == reports["learning"].as_uri()
-    assert all(one.startswith(("file:", "blob:", "data:")) for one in tab.requests())
+    assert tab.complaints == []
+    assert tab.requests[0] == reports["learning"].as_uri()
+    assert all(one.startswith(("file:", "blob:", "data:")) for one in tab.requests)
 
 
-def test_labels_that_a_spreadsheet_would_run_are_saved_as_text(tab: Browser, reports: dict[str, Path]) -> None:
+def test_labels_that_a_spreadsheet_would_run_are_saved_as_text(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"])
     cell = "document.querySelector('#task-0 tbody th')"
     text = tab.value(f"{cell}.textContent = '=1+1, \"x\"', report.csv(document.querySelectorAll('#task-0 table')[0])")
     assert list(csv.reader(io.StringIO(text)))[1][0] == '\'=1+1, "x"'
 
 
-def test_contents_stand_on_the_left_and_lead_to_tasks(tab: Browser, reports: dict[str, Path]) -> None:
+def test_contents_stand_on_the_left_and_lead_to_tasks(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"])
     nav, main = (tab.value(f"document.querySelector('{one}').getBoundingClientRect().toJSON()") for one in ("nav", "main"))
     assert nav["right"] <= main["left"]
     targets = tab.value("[...document.querySelectorAll('nav a')].map((one) => one.getAttribute('href'))")
     assert targets == ["#shows", "#read", "#overview", "#curves", "#task-0", "#task-1", "#made"]
     assert tab.value(f"{json.dumps(targets)}.every((one) => document.querySelector(one))")
-    tab.click("nav a[data-task='1']")
+    tab.page.click("nav a[data-task='1']")
     assert tab.value("[...document.querySelectorAll('section.page')].map((one) => one.hidden)") == [True, False]
     assert tab.value("document.getElementById('task').value") == "1"
     tab.open(reports["learning"], 390, 800)
     assert not tab.value("document.getElementById('contents').open")
 
 
-def test_the_legend_folds_on_a_phone_and_has_room_for_a_finger(tab: Browser, reports: dict[str, Path]) -> None:
+def test_the_legend_folds_on_a_phone_and_has_room_for_a_finger(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"], 390, 800)
     assert not tab.value("document.getElementById('legend').open")
-    tab.click("#legend summary")
+    tab.page.click("#legend summary")
     boxes = tab.value("[...document.querySelectorAll('#learners label')].map((one) => one.getBoundingClientRect().toJSON())")
     assert all(one["height"] >= 40 and one["left"] >= 0 and one["right"] <= 390 for one in boxes)
-    tab.click("#learners label:nth-of-type(2)")
+    tab.page.click("#learners label:nth-of-type(2)")
     assert tab.value("document.getElementById('shown').textContent") == "(4 of 5 shown)"
 
 
-def test_growth_has_its_charts_on_logarithmic_axes(tab: Browser, reports: dict[str, Path]) -> None:
+def test_growth_has_its_charts_on_logarithmic_axes(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["growth"])
     assert tab.value("document.querySelectorAll('#scaling-charts canvas').length") == 2
     scaling = "report.charts.filter((one) => one.element.closest('#scaling-charts'))"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from report_data import cell, page, summary
-from rmab.model.adversary import FORESEES
+from rmab.model.registry import FORESEES
 from rmab.report.figures import _Slugs, draw
 from rmab.report.headlines import headline
 from rmab.report.page import render

@@ -1,14 +1,14 @@
 """Every learner does what it did when its runs were recorded, on every processor.
 
-Where the processor and the libraries are recorded ones, a run must be equal to the byte, with all of its plans and its state.
+Where the processor and the libraries are recorded ones, a run must be equal to the byte, with all its plans and its state.
 
 Elsewhere, reward, planned and believed value of every episode must be equal to 1e-6 of the largest: that is far above what
 rounding does (1e-9 between all the processors that were tried) and far below what a change of an algorithm does.
 
-Some runs fork: rounding decides a tie between arms, and from there on the run is another one, as with another seed. These are
-known from runs for five processors (Intel and AMD, with and without fused multiplication and vectors), which differ there. They
-have a statistical tolerance instead: the sum over episodes of each number lies within five standard deviations of its mean over
-20 seeds, both recorded.
+Some runs fork: rounding decides a tie between arms, and from there on the run is another one, as with another seed. They are
+known from runs for five processors (Intel and AMD, with and without fused multiplication and vectors), which differ there.
+They have a statistical tolerance instead: the sum over episodes of each number lies within five standard deviations of its
+mean over 20 seeds, both recorded.
 """
 
 import json

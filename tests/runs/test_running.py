@@ -270,7 +270,7 @@ class TestErrors:
             rmab.make_learner("lucky:nothing")
 
     def test_the_oracle_must_be_told(self):
-        with pytest.raises(rmab.errors.ModelError, match="must be told the problem first"):
+        with pytest.raises(rmab.errors.ModelError, match="oracle must be informed of the problem first"):
             rmab.make_learner("oracle").begin(small_task().view())
 
     def test_states_are_not_exchanged(self):

@@ -1,6 +1,7 @@
 """The fluid bound of an endless horizon: against an LP in SciPy, closed forms, every policy of one arm, and joint optima."""
 
 import pickle
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 from scipy.optimize import linprog
 
 import rmab
-from rmab.errors import ModelError
+from rmab.common.arrays import FloatArray
+from rmab.errors import ModelError, SolverError
 from rmab.tasks.published import kernel_of
 from strategies import random_problem
 
@@ -206,7 +208,7 @@ class TestInvariance:
         one, two = rmab.solvers.solve_average_fluid(problem, reward), rmab.solvers.solve_average_fluid(other, reward)
         np.testing.assert_array_equal(one.share, two.share)
         assert one.bound == two.bound
-        assert rmab.planners.stationary_index(other, reward, plan=one).table.shape == (4, 3)
+        assert rmab.planners.stationary_index(other, reward, average=one).table.shape == (4, 3)
 
     def test_constants_and_units_of_the_rewards(self):
         problem, reward = random_problem(6, count=4, states=3, horizon=2, budget=1)
@@ -256,12 +258,62 @@ class TestErrors:
         plan = rmab.solvers.solve_average_fluid(problem, reward)
         more = rmab.Problem(problem.arms, 0, 2, 4)
         for other, pays in ((more, reward), (problem, reward + 1.0), random_problem(2, 3, 2, 4, 1)):
-            with pytest.raises(ModelError, match=r"^plan: it was made for another problem or reward$"):
-                make(other, pays, plan=plan)
-        with pytest.raises(ModelError, match=r"plan must be an? AverageFluid, got Fluid"):
-            make(problem, reward, plan=rmab.solvers.solve_fluid(problem, reward))
-        assert make(problem, reward, plan=plan) is not None
+            with pytest.raises(ModelError, match=r"^average: it was made for another problem or reward$"):
+                make(other, pays, average=plan)
+        with pytest.raises(ModelError, match=r"average must be an? AverageFluid, got Fluid"):
+            make(problem, reward, average=rmab.solvers.solve_fluid(problem, reward))
+        assert make(problem, reward, average=plan) is not None
 
     def test_the_tolerance(self):
         with pytest.raises(ModelError, match=r"^tolerance must be a positive number, got"):
             rmab.solvers.solve_average_fluid(*random_problem(1, count=3, states=2, horizon=4, budget=1), tolerance=0.0)
+
+
+def _exact_gain(kernel: FloatArray, reward: FloatArray) -> float:
+    """Return the best average reward of one arm, over all its deterministic policies and their closed classes, exactly."""
+    states, best = len(reward), Fraction(-(10**9))
+    exact = [[[Fraction(float(p)) for p in row] for row in pair] for pair in kernel]
+    for policy in product((0, 1), repeat=states):
+        rows = [[p / sum(exact[s][a]) for p in exact[s][a]] for s, a in enumerate(policy)]
+        reach = [{s} for s in range(states)]
+        for _ in range(states):
+            reach = [set().union(one, *({y for y in range(states) if rows[s][y]} for s in one)) for one in reach]
+        for members in {tuple(sorted(one)) for one in reach}:
+            if all(reach[s] == set(members) for s in members):
+                law = _law([[rows[s][y] for y in members] for s in members])
+                best = max(best, sum(m * Fraction(float(reward[s, policy[s]])) for m, s in zip(law, members, strict=True)))
+    return float(best)
+
+
+def _law(rows: list[list[Fraction]]) -> list[Fraction]:
+    """Return the stationary law of an irreducible chain, by elimination in exact arithmetic."""
+    size = len(rows)
+    work = [list(row) for row in rows]
+    for k in range(size - 1, 0, -1):
+        leaving = sum(work[k][:k])
+        for i in range(k):
+            for y in range(k):
+                work[i][y] += work[i][k] * work[k][y] / leaving
+    law = [Fraction(1)]
+    for k in range(1, size):
+        law.append(sum(law[y] * work[y][k] for y in range(k)) / sum(work[k][:k]))
+    return [one / sum(law) for one in law]
+
+
+def test_rare_transitions_are_certified_or_refused() -> None:
+    """Probabilities down to 1e-20 decide where an arm is in the long run: the value is right, or there is none."""
+    rng, answers, count = np.random.default_rng(29), 0, 150
+    for _ in range(count):
+        states = int(rng.integers(2, 4))
+        kernel = 10.0 ** -rng.choice([0, 0, 1, 3, 8, 11, 13, 14, 16, 20, 400], size=(states, 2, states))
+        kernel += np.eye(states)[:, np.newaxis] * (kernel.sum(axis=2, keepdims=True) < 1e-3)
+        kernel /= kernel.sum(axis=2, keepdims=True)
+        reward = rng.integers(0, 4, size=(states, 2)).astype(float)
+        problem = rmab.Problem(rmab.Arms(kernel[np.newaxis]), 0, 1, 4)
+        try:
+            found = rmab.solvers.solve_average_fluid(problem, reward[np.newaxis])
+        except SolverError:
+            continue
+        answers += 1
+        assert found.value == pytest.approx(_exact_gain(kernel, reward), abs=1e-6)
+    assert answers > count / 4

@@ -220,7 +220,7 @@ def test_mass_that_the_solver_only_left_behind_is_no_plan() -> None:
     occupancy[0, :, 2] = [0.0, 1e-11]
     plan = certified(problem, blocks, occupancy, np.zeros(2), np.inf, "highs")
     np.testing.assert_allclose(plan.share, [[[0.75, 0, 1]] * 2])
-    table = rmab.planners.occupancy_index(problem, reward, plan=plan).table
+    table = rmab.planners.occupancy_index(problem, reward, fluid=plan).table
     np.testing.assert_allclose(table, [[[0.75, 0, 1]] * 2])
 
 

@@ -245,7 +245,7 @@ def test_wrong_shapes_of_blocks_are_named() -> None:
         soften_blocks(kernels, np.zeros((2, 2)), start, budget, 1.0)
     with pytest.raises(ModelError, match="shapes do not fit"):
         soften_blocks(kernels, np.zeros((2, 2, 2)), np.ones((3, 2)), budget, 1.0)
-    with pytest.raises(ModelError, match="shapes do not fit"):
+    with pytest.raises(ModelError, match=r"phase_of must be whole numbers in 0..0"):
         soften_blocks(kernels, np.zeros((2, 2, 2)), start, budget, 1.0, phase_of=np.array([0, 1, 2]))
 
 
@@ -254,3 +254,43 @@ def test_a_gap_that_cannot_be_had_is_an_error() -> None:
     with pytest.raises(SolverError, match=r"priced step: .*, not proven to the tolerance 1\.00e-15") as error:
         rmab.solvers.soften(problem, reward, 1e6, tolerance=1e-15)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("wrong", [[-1], [1], [2**62], [0.0], [0.5]])
+def test_indices_of_blocks_are_checked_before_compiled_code_uses_them(wrong) -> None:
+    kernels, start, budget = np.full((1, 2, 2, 2), 0.5), np.ones((1, 2)), np.ones(3)
+    for given in ({"kernel_of": np.array(wrong)}, {"phase_of": np.array(wrong * 3)}):
+        with pytest.raises(ModelError, match=f"^soften_blocks: {next(iter(given))} must be whole numbers in 0..0, got"):
+            soften_blocks(kernels, np.zeros((1, 2, 2)), start, budget, 1.0, **given)
+
+
+def worthless_end(scale: float) -> tuple[rmab.Problem, np.ndarray]:
+    """Return four arms that pay in state 0 until they end in state 1, where nothing is at stake."""
+    kernel = [[[0.5, 0.5], [0.9, 0.1]], [[0.0, 1.0], [0.0, 1.0]]]
+    return rmab.Problem(rmab.Arms.identical(kernel, 4), 0, 2, 6), np.broadcast_to([[scale] * 2, [0.0] * 2], (4, 2, 2))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1.0, 1e12])
+def test_rolling_plans_where_nothing_is_at_stake_any_more(scale: float) -> None:
+    problem, reward = worthless_end(scale)
+    policy = rmab.planners.Rolling(problem, reward)
+    assert policy.act(3, np.ones(4, dtype=int), np.random.default_rng(0)).sum() == 2
+    earned = rmab.simulate_many(problem, policy, reward, np.random.default_rng(0), 20).rewards / scale
+    reference = rmab.simulate_many(*_with_unit(problem), np.random.default_rng(0), 20).rewards
+    np.testing.assert_allclose(earned, reference)
+
+
+def _with_unit(problem: rmab.Problem) -> tuple[rmab.Problem, rmab.Policy, np.ndarray]:
+    reward = worthless_end(1.0)[1]
+    return problem, rmab.planners.Rolling(problem, reward), reward
+
+
+def test_the_limits_of_beta_are_those_of_the_whole_problem_not_of_the_states_at_hand() -> None:
+    problem, _ = worthless_end(1.0)
+    late = rmab.Problem(problem.arms, 1, 2, 6)
+    reward = np.broadcast_to([[1.0, 1.0], [0.0, 1e-150]], (4, 2, 2))
+    plan = rmab.solvers.soften(late, reward, beta=1e-200)
+    np.testing.assert_allclose(plan.value, 6 * 2 * 1e-150)
+    np.testing.assert_allclose(plan.share[0, :, 1], 0.5)
+    with pytest.raises(ModelError, match="too flat to compute with; the limit is 1e-200"):
+        rmab.solvers.soften(late, reward, beta=1e-201)

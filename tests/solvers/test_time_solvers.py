@@ -40,8 +40,8 @@ def test_no_policy_beats_the_bound_and_the_optimum_lies_below_it(seed: int) -> N
     best, plan = optimum(problem, reward), rmab.solvers.solve_fluid(problem, reward)
     assert best <= plan.bound + 1e-9
     for policy in (
-        rmab.planners.lagrangian_index(problem, reward, plan=plan),
-        rmab.planners.occupancy_index(problem, reward, plan=plan),
+        rmab.planners.lagrangian_index(problem, reward, fluid=plan),
+        rmab.planners.occupancy_index(problem, reward, fluid=plan),
     ):
         batch = rmab.simulate_many(problem, policy, reward, np.random.default_rng(seed), 4000)
         assert batch.mean - 4 * batch.stderr <= best
@@ -121,7 +121,7 @@ def test_the_lagrangian_index_is_the_advantage_at_the_plan_s_prices(seed: int) -
     problem, reward = timed_problem(seed, 3, 2, 3, 4)
     plan = rmab.solvers.solve_fluid(problem, reward)
     kernels, gains = by_step(problem, reward)
-    table, value = rmab.planners.lagrangian_index(problem, reward, plan=plan).table, np.zeros((3, 3))
+    table, value = rmab.planners.lagrangian_index(problem, reward, fluid=plan).table, np.zeros((3, 3))
     for h in reversed(range(4)):
         worth = gains[:, h] + np.einsum("nsay,ny->nsa", kernels[:, h], value)
         np.testing.assert_allclose(table[:, h], worth[..., 1] - worth[..., 0], atol=1e-9)

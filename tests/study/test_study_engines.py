@@ -5,12 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import rmab
-from clusters import ENVIRONMENT, cluster, gone, until
+from clusters import ENVIRONMENT, Cluster, gone, until
 from rmab.study import DaskEngine, Failure, LocalEngine, Results, Status, run_study
 from rmab.study.engines import dask
 from rmab.study.single_run import attempt
@@ -161,30 +162,32 @@ class TestTheWholeProcess:
 
 
 class TestDask:
-    def test_a_killed_worker_loses_nothing(self, tmp_path: Path, truth: bytes) -> None:
-        with cluster(tmp_path) as running:
+    def test_a_killed_worker_loses_nothing(
+        self, tmp_path: Path, truth: bytes, start_cluster: Callable[[int], Cluster]
+    ) -> None:
+        running = start_cluster(2)
 
-            def kill_one(finished: int, total: int) -> None:
-                if finished == 2:
-                    running.workers[0].kill()
+        def kill_one(finished: int, total: int) -> None:
+            if finished == 2:
+                running.workers[0].kill()
 
-            status = run_study(STUDY, tmp_path / "out", engine=DaskEngine(running.address), on_progress=kill_one)
-            assert status == Status(12, 12, 0, 0)
-            assert running.workers[0].wait() == -signal.SIGKILL
-            assert data(tmp_path / "out") == truth
-            assert {one["engine"] for one in Results.open(tmp_path / "out").provenance()} == {"dask"}
+        status = run_study(STUDY, tmp_path / "out", engine=DaskEngine(running.address), on_progress=kill_one)
+        assert status == Status(12, 12, 0, 0)
+        assert running.workers[0].wait() == -signal.SIGKILL
+        assert data(tmp_path / "out") == truth
+        assert {one["engine"] for one in Results.open(tmp_path / "out").provenance()} == {"dask"}
 
-            failing = small_study(1, ("studies:Failing", "random"))
-            status = run_study(failing, tmp_path / "failing", engine=DaskEngine(running.address))
-            assert status.failures == (Failure(failing.jobs()[0].id, "RuntimeError: no answer at all"),)
-            assert status.finished == 1
+        failing = small_study(1, ("studies:Failing", "random"))
+        status = run_study(failing, tmp_path / "failing", engine=DaskEngine(running.address))
+        assert status.failures == (Failure(failing.jobs()[0].id, "RuntimeError: no answer at all"),)
+        assert status.finished == 1
 
-            def kill_all(finished: int, total: int) -> None:
-                if finished == 2:
-                    running.scheduler.kill()
+        def kill_all(finished: int, total: int) -> None:
+            if finished == 2:
+                running.scheduler.kill()
 
-            with pytest.raises(rmab.errors.StudyError, match=r"the Dask scheduler at tcp://.* is lost"):
-                run_study(STUDY, tmp_path / "lost", engine=DaskEngine(running.address), on_progress=kill_all)
+        with pytest.raises(rmab.errors.StudyError, match=r"the Dask scheduler at tcp://.* is lost"):
+            run_study(STUDY, tmp_path / "lost", engine=DaskEngine(running.address), on_progress=kill_all)
         assert Results.open(tmp_path / "lost").status().finished >= 2
         assert run_study(STUDY, tmp_path / "lost", engine=Inline()).complete
         assert data(tmp_path / "lost") == truth

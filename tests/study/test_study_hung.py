@@ -23,10 +23,10 @@ def test_a_hung_run_is_stopped_recorded_and_the_others_go_on(tmp_path: Path) -> 
     study = small_study(2, learners=[{**HUNG, "options": {"note": str(note)}}, {"name": "random"}])
     run_study(small_study(1, ("random",)), tmp_path / "warm", engine=LocalEngine(1))  # compiled before the clock runs
     begin = time.monotonic()
-    status = run_study(study, out, engine=LocalEngine(1, time_limit=15))
+    status = run_study(study, out, engine=LocalEngine(1, time_limit=8))
     assert time.monotonic() - begin < 200
     assert (status.total, status.finished, status.missing) == (4, 2, 2)
-    said = "stopped: it took longer than the time limit of 15 seconds"
+    said = "stopped: it took longer than the time limit of 8 seconds"
     assert {one.message for one in status.failures} == {said}
     assert Results.open(out).status() == status
     assert gone(int(note.read_text()))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import clusters
 import rmab
 from clusters import SOURCE, Cluster
 from rmab.report import write_report
@@ -100,11 +101,12 @@ def test_a_report_reads_every_shard_once(tmp_path: Path, monkeypatch: pytest.Mon
 class TestSentToWorkers:
     """The workers' path has the library only."""
 
-    @pytest.fixture
-    def running(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
-        monkeypatch.setattr("test_study_engines.ENVIRONMENT", {**os.environ, "PYTHONPATH": SOURCE})
-        with ExitStack() as stack:
-            yield Cluster(tmp_path, stack, 1)
+    @pytest.fixture(scope="class")
+    @classmethod
+    def running(cls, tmp_path_factory: pytest.TempPathFactory) -> object:
+        with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(clusters, "ENVIRONMENT", {**os.environ, "PYTHONPATH": SOURCE})
+            yield Cluster(tmp_path_factory.mktemp("cluster"), stack, 1)
 
     def test_modules_and_packages(self, running: Cluster, module: Path, tmp_path: Path) -> None:
         package = module.parent / "own_package"

@@ -3,19 +3,33 @@
 import json
 import re
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import rmab
+from rmab.report import write_report
+from rmab.report.numbers import number
 from rmab.study import Failure, LocalEngine, Results, Status, Study, run_study
 from rmab.study.failures import forget, keep, kept
 from rmab.study.origin import revision_of, short
-from rmab.study.shards import SCHEMA, encoded, read_shard, shard_path, sweep
+from rmab.study.shards import (
+    FORMAT,
+    SCHEMA,
+    encoded,
+    provenance_of,
+    read_shard,
+    shard_path,
+    sweep,
+    with_provenance,
+    write_shard,
+)
 from studies import HERE, Inline, data, small_study
 
 SOURCE = str(Path(rmab.__file__).parents[1])
@@ -47,20 +61,22 @@ class TestResume:
         assert run_study(small_study(2), finished, engine=Inline(0)) == Status(4, 4, 0, 0)
         assert Results.open(finished).status() == Status(10, 10, 0, 0)
 
-    def test_another_study_is_refused_unless_told(self, finished: Path) -> None:
+    def test_another_study_is_refused(self, finished: Path) -> None:
         other = small_study(names=("random", "oracle"), name="other")
         before = sorted(path.read_bytes() for path in finished.rglob("*.*"))
-        message = (
-            r"study: belongs to study 'small' \(\w+\), not to 'other' \(\w+\): take another folder, or adopt it \(--adopt\)$"
-        )
+        message = r"study: belongs to study 'small' \(\w+\), not to 'other' \(\w+\): use another folder \(copy runs/"
         with pytest.raises(rmab.errors.FileError, match=message):
             run_study(other, finished, engine=Inline())
         assert sorted(path.read_bytes() for path in finished.rglob("*.*")) == before
-        engine = Inline()
-        assert run_study(other, finished, engine=engine, adopt=True).complete
+
+    def test_runs_that_were_copied_from_another_study_count(self, finished: Path, tmp_path: Path) -> None:
+        other, engine = small_study(names=("random", "oracle"), name="other"), Inline()
+        shutil.copytree(finished / "runs", tmp_path / "other" / "runs")
+        assert run_study(other, tmp_path / "other", engine=engine).complete
         assert len(engine.played) == 3  # the runs of `random` are those of the first study
         assert all("oracle" in one for one in engine.played)
-        assert Results.open(finished).status() == run_study(other, finished, engine=Inline(0)) == Status(6, 6, 0, 0)
+        assert Results.open(tmp_path / "other").status() == Status(6, 6, 0, 0)
+        assert all((tmp_path / "other" / "runs" / path.name).exists() for path in (finished / "runs").iterdir())
 
     def test_a_folder_made_under_another_hash_keeps_its_runs(self, finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """As after a version that gives a study one more field."""
@@ -70,19 +86,6 @@ class TestResume:
         assert run_study(small_study(4), finished, engine=Inline(2)) == Status(8, 8, 0, 0)
         assert Results.open(finished).status() == Status(8, 8, 0, 0)
         assert all(path.read_bytes() == content for path, content in before.items())
-
-    def test_a_finished_run_of_another_study_is_never_overwritten(self, finished: Path) -> None:
-        (finished / "study.json").unlink()
-        before = {path: path.read_bytes() for path in (finished / "runs").iterdir()}
-        other = small_study(names=("random",), title="other")
-        path = shard_path(finished, other.jobs()[0].id)
-        with pytest.raises(rmab.errors.FileError, match=rf"^{re.escape(str(path))}: a finished run of another study"):
-            run_study(other, finished, engine=Inline())
-        assert {path: path.read_bytes() for path in (finished / "runs").iterdir()} == before
-        assert not (finished / "study.json").exists()
-        path.write_bytes(before[path][:100])  # one that is damaged has nothing to lose
-        with pytest.raises(rmab.errors.FileError, match=re.escape(other.jobs()[1].id)):
-            run_study(other, finished, engine=Inline())
 
     def test_only_one_process_at_a_time(self, finished: Path) -> None:
         def second(*_: object) -> None:
@@ -95,7 +98,7 @@ class TestResume:
         assert said
 
     def test_what_killed_writers_left_is_removed(self, finished: Path) -> None:
-        (finished / "runs" / ".half.parquet.x1y2").write_bytes(b"PAR1")
+        (finished / "runs" / ".rmab.0123456789abcdef").write_bytes(b"PAR1")
         run_study(small_study(), finished, engine=Inline(0))
         assert len(list((finished / "runs").iterdir())) == 6
 
@@ -138,12 +141,12 @@ class TestDamage:
     def test_no_changed_byte_changes_the_data_unseen(self, finished: Path, tmp_path: Path) -> None:
         job = small_study().jobs()[1]
         content, path = shard_path(finished, job.id).read_bytes(), tmp_path / "changed.parquet"
-        truth, messages = encoded(read_shard(path, job.id, (job.study_hash,), content)), list[str]()
+        truth, messages = encoded(read_shard(path, job.id, content)), list[str]()
         for place in range(0, len(content), 5):
             changed = bytearray(content)
             changed[place] ^= 1 << place % 8
             try:
-                table = read_shard(path, job.id, (job.study_hash,), bytes(changed))
+                table = read_shard(path, job.id, bytes(changed))
             except rmab.errors.FileError as error:
                 messages.append(str(error))
             else:
@@ -158,6 +161,86 @@ class TestDamage:
         (finished / "study.json").unlink()
         with pytest.raises(rmab.errors.FileError, match=r"study.json: cannot be read \(No such file or directory\)"):
             Results.open(finished)
+
+
+OLD = Path(__file__).parent / "format-1"  # written before the columns `chance` and `adaptive`, and before versions
+ADDED = ["chance", "adaptive"]
+
+
+class TestFormats:
+    @pytest.fixture
+    def old(self, tmp_path: Path) -> Path:
+        return Path(shutil.copytree(OLD, tmp_path / "old"))
+
+    def test_an_older_run_counts_and_new_columns_are_null(self, old: Path) -> None:
+        results = Results.open(old)
+        assert results.status() == Status(2, 2, 0, 0)
+        table = results.table()
+        assert table.schema == SCHEMA
+        assert {name: table[name].null_count for name in SCHEMA.names if table[name].null_count} == dict.fromkeys(ADDED, 6)
+        assert [one["format"] for one in results.provenance()] == [1, 1]
+        assert np.isnan(results.to_xarray()["chance"]).all()
+        for job in results.study.jobs():
+            mine = table.filter(np.asarray(table["id"]) == job.id).drop_columns(ADDED)
+            assert repr(mine.to_pydict()) == repr(pq.read_table(shard_path(old, job.id)).to_pydict())  # NaN is NaN
+
+    def test_an_older_folder_is_extended_and_its_runs_stay(self, old: Path) -> None:
+        before = {path: path.read_bytes() for path in (old / "runs").iterdir()}
+        study, engine = Results.open(old).study.with_rounds(2), Inline()
+        assert run_study(study, old, engine=engine) == Status(4, 4, 0, 0)
+        assert len(engine.played) == 2
+        assert all(path.read_bytes() == content for path, content in before.items())
+        assert Results.open(old).table(ADDED)["chance"].null_count == 6
+        assert json.loads((old / "study.json").read_text())["format"] == FORMAT
+
+    def test_older_runs_are_reported(self, old: Path, tmp_path: Path) -> None:
+        page = write_report(Results.open(old), tmp_path / "report").html.read_text()
+        rewards = Results.open(old).table(["reward"])["reward"].to_numpy().reshape(2, 3).sum(axis=1)
+        assert all(f"<td>{number(total)}</td>" in page for total in rewards)
+
+    def test_an_older_run_that_is_damaged_is_recomputed(self, old: Path) -> None:
+        path = min((old / "runs").iterdir())
+        path.write_bytes(path.read_bytes()[:-20])
+        assert Results.open(old).status() == Status(2, 1, 0, 1)
+        assert run_study(Results.open(old).study, old, engine=Inline()).complete
+
+    def test_a_newer_run_is_refused_and_not_overwritten(self, finished: Path) -> None:
+        path = shard_path(finished, small_study().jobs()[3].id)
+        table = pq.read_table(path)
+        newer = {**provenance_of(table.schema), "format": FORMAT + 1}
+        table = table.append_column("unheard_of", pa.nulls(table.num_rows, pa.float64()))
+        write_shard(finished, newer["id"], encoded(with_provenance(table, newer)))
+        before = path.read_bytes()
+        said = rf"^{re.escape(str(path))}: written by a newer rmab \(format {FORMAT + 1}, .*\): update rmab"
+        results = Results.open(finished)
+        for use in (results.status, results.table, results.provenance):
+            with pytest.raises(rmab.errors.FileError, match=said):
+                use()
+        with pytest.raises(rmab.errors.FileError, match=said):
+            run_study(small_study(4), finished, engine=Inline())
+        assert path.read_bytes() == before
+        assert Results.open(finished).study.rounds == 3
+
+    def test_a_newer_folder_is_refused_and_not_overwritten(self, finished: Path) -> None:
+        path = finished / "study.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "format": FORMAT + 1}))
+        before = path.read_bytes()
+        with pytest.raises(rmab.errors.FileError, match=r"study.json: written by a newer rmab"):
+            run_study(small_study(4), finished, engine=Inline())
+        assert path.read_bytes() == before
+
+    @pytest.mark.parametrize("version", [0, -1, True, "2", 1.5, None])
+    def test_a_version_that_is_none(self, finished: Path, version: object) -> None:
+        path = finished / "study.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "format": version}))
+        with pytest.raises(rmab.errors.FileError, match=r"study.json: does not describe a study \(its format version is"):
+            Results.open(finished)
+
+    def test_a_run_of_this_format_without_a_column_is_damaged(self, finished: Path) -> None:
+        path = shard_path(finished, small_study().jobs()[0].id)
+        table = pq.read_table(path)
+        write_shard(finished, small_study().jobs()[0].id, encoded(table.drop_columns(["chance"])))
+        assert Results.open(finished).status() == Status(6, 5, 0, 1)
 
 
 class TestReading:
@@ -320,7 +403,7 @@ def test_what_is_kept_of_failures(tmp_path: Path) -> None:
     forget(tmp_path, "a")
     forget(tmp_path, "a")
     assert [one.id for one in kept(tmp_path, ["a", "b"])] == ["b"]
-    (tmp_path / "failures" / ".b.json.tmp").touch()  # of a writer that was killed
+    (tmp_path / "failures" / ".rmab.0123456789abcdef").touch()  # of a writer that was killed
     sweep(tmp_path)
     assert [one.name for one in (tmp_path / "failures").iterdir()] == ["b.json"]
     (tmp_path / "failures" / "b.json").write_text("{")

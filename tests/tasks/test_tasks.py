@@ -179,9 +179,9 @@ class TestDeadline:
         assert plan.value == pytest.approx(-1330.506, abs=1e-3)
         # Means of two independent sets of 30 runs each, standard error about 28.
         expected = {
-            rmab.planners.lagrangian_index(problem, reward, plan=plan): [-1383],
+            rmab.planners.lagrangian_index(problem, reward, fluid=plan): [-1383],
             least_laxity_first(problem): [-1364, -1417],
-            rmab.planners.occupancy_index(problem, reward, plan=plan): [-1429, -1498],
+            rmab.planners.occupancy_index(problem, reward, fluid=plan): [-1429, -1498],
             earliest_deadline_first(problem): [-2459],
             rmab.planners.myopic_index(problem, reward, lookahead=False): [-2658],
             rmab.planners.random_policy(problem): [-3804, -3867],

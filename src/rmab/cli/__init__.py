@@ -18,14 +18,15 @@ __all__ = ["main"]
 COMMANDS = {  # loaded on use
     "tasks": "catalog:tasks",
     "learners": "catalog:learners",
+    "planners": "catalog:planners",
     "run": "run:run",
     "plan": "plan:plan",
+    "bound": "bound:bound",
     "fit": "fit:fit",
     "list": "list:weekly",
     "evaluate": "evaluate:evaluate",
     "example-log": "fit:example_log",
     "study": "study:study",
-    "bench": "bench:bench",
     "warm": "warm:warm",
     "doctor": "doctor:doctor",
 }
@@ -48,7 +49,7 @@ class Commands(Program):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=examples(
         ("rmab run cpap@switching ucmd", "let a learner play a case study"),
-        ("rmab plan mine.json", "bound, prices and indices of a custom model"),
+        ("rmab plan mine.json", "the best policy for a custom model"),
         ("rmab fit log.csv --arm id --period week --state state --action called", "a model of a programme's log"),
         ("rmab list model.npz --budget 100 --csv next-week.csv", "whom to act on next, and why"),
         ("rmab study run paper-cpap --rounds 20 --out results", "the paper's figures, with fewer rounds"),

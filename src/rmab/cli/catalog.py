@@ -1,4 +1,4 @@
-"""`rmab tasks` and `rmab learners`: lists of both, and their options."""
+"""`rmab tasks`, `rmab learners` and `rmab planners`: lists, and options."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -77,6 +77,24 @@ def learners(name: str | None, machine: bool) -> None:
     notes = [f"{one.name} is privileged: it {one.privileged}." for one in entries if one.privileged]
     notes.append("Show the options of one: rmab learners NAME")
     print_table("Learners", ("learner", "feedback", "what it is", "paper"), rows, left=4, notes=notes)
+
+
+@click.command(epilog=examples(("rmab planners", "all planners"), ("rmab planners rolling", "the options of one")))
+@click.argument("name", required=False)
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
+def planners(name: str | None, machine: bool) -> None:
+    """List the planners; with a NAME, show its options. A custom one is module:planner."""
+    from rmab.planners.registry import PLANNERS
+
+    if name is not None:
+        _show_options(PLANNERS, name, machine, 'rmab run cpap planner -o \'planner={{"name": "{name}"}}\'')
+        return
+    rows = [(one.name, one.summary, one.paper) for one in PLANNERS.entries()]
+    if machine:
+        print_json([dict(zip(("planner", "summary", "paper"), row, strict=True)) for row in rows])
+        return
+    notes = ["Show the options of one: rmab planners NAME"]
+    print_table("Planners", ("planner", "what it is", "paper"), rows, left=3, notes=notes)
 
 
 def _properties(registry: Registry[Any], name: str) -> dict[str, Any]:

@@ -1,10 +1,8 @@
-"""`rmab doctor`: what is installed here, what is missing, and whether compiled code works and is kept."""
+"""`rmab doctor`: what is installed, what is missing, and whether compiled code works and is cached."""
 
-import math
 import os
 import platform
 import sys
-import time
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,50 +11,54 @@ import click
 
 from rmab import __version__
 from rmab.cli.program import Failure, examples
-from rmab.cli.screen import print_json, print_table, say
-from rmab.common.words import many
+from rmab.cli.screen import print_json, say
 
 BASE = ("numpy", "numba", "llvmlite", "highspy", "pydantic", "click", "rich")
 
 
 @click.command(
     epilog=examples(
-        ("rmab doctor", "what to look at first when something is odd"),
-        ("rmab doctor --json", "to go with a report of a fault"),
+        ("rmab doctor", "what to look at first when something does not work"),
+        ("rmab doctor --json", "to attach to a bug report"),
     )
 )
-@click.option("--json", "machine", is_flag=True, help="Print as JSON.")
+@click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def doctor(machine: bool) -> None:
-    """Say what is installed: versions, cores, memory, the cache of machine code, and extras that are missing.
+    """Show what is installed: versions, cores, memory, the cache of machine code, and missing extras.
 
-    The exit code is 0 if all that planning, learning and simulating need is there and works, otherwise 1.
+    The exit code is 0 if planning, learning and simulation work, otherwise 1.
     """
-    found = examined()
+    from rmab.common.cores import cores
+    from rmab.common.extras import EXTRAS
+    from rmab.common.memory import available
+
+    packages = {name: _version(name) for name in (*BASE, *(name for _, names in EXTRAS.values() for name in names))}
+    faults = [f"{name} is not installed: pip install rmab" for name in BASE if packages[name] is None]
+    code = "not tried" if faults else _try_compiled_code(faults)
+    missing = {extra: [name for name in names if packages[name] is None] for extra, (_, names) in EXTRAS.items()}
+    found: dict[str, Any] = {
+        "rmab": __version__,
+        "place": str(Path(__file__).parents[1]),
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
+        "cores": f"{cores()} of {os.cpu_count()} (OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS', '')})",
+        "memory": f"{available() / 1e9:.1f} GB available",
+        "packages": {name: version for name, version in packages.items() if version is not None},
+        "compiled code": code,
+        "missing": {extra: names for extra, names in missing.items() if names},
+        "faults": faults,
+    }
     if machine:
         print_json(found)
     else:
-        _print(found)
-    if found["faults"]:
-        raise Failure("; ".join(found["faults"]))
-
-
-def examined() -> dict[str, Any]:
-    """Return what there is, as plain values; `faults` lists what keeps the library from working."""
-    packages = {name: _version(name) for name in BASE}
-    faults = [f"{name} is not installed: pip install rmab" for name, found in packages.items() if found is None]
-    code = {"works": False} if faults else _compiled(faults)
-    return {
-        "rmab": __version__,
-        "place": str(Path(__file__).parents[1]),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
-        "cores": _cores(),
-        "memory": _memory(),
-        "packages": packages,
-        "code": code,
-        "extras": _extras(),
-        "faults": faults,
-    }
+        say(f"rmab {__version__} in {found['place']}")
+        for name in ("python", "system", "cores", "memory", "compiled code"):
+            say(f"{name}: {found[name]}")
+        say("packages: " + ", ".join(f"{name} {version}" for name, version in found["packages"].items()))
+        for extra, names in found["missing"].items():
+            say(f"{EXTRAS[extra][0]}: missing {', '.join(names)}: pip install 'rmab[{extra}]'")
+    if faults:
+        raise Failure("; ".join(faults))
 
 
 def _version(package: str) -> str | None:
@@ -66,88 +68,24 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _cores() -> dict[str, Any]:
-    from rmab.common.cores import cores
-
-    return {"usable": cores(), "all": os.cpu_count(), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}
-
-
-def _memory() -> float | None:
-    from rmab.common.memory import available
-
-    found = available()
-    return round(found / 1e9, 1) if math.isfinite(found) else None
-
-
-def _compiled(faults: list[str]) -> dict[str, Any]:
-    """Run a compiled function, and look at what is kept of them; what is wrong is added to the faults."""
-    begin = time.perf_counter()
+def _try_compiled_code(faults: list[str]) -> str:
+    """Run a compiled function and describe the cache; what does not work is added to the faults."""
     try:
         import numba
         import numpy as np
 
         from rmab.common import compile as compiling
-        from rmab.common.machine_code import home
         from rmab.play.compiled.randomness import uniform
 
-        works = 0.0 <= uniform(np.arange(1, 5, dtype=np.uint64)) < 1.0
-    except Exception as error:  # noqa: BLE001  (whatever it is, it is what the reader wants to know)
+        if not 0.0 <= uniform(np.arange(1, 5, dtype=np.uint64)) < 1.0:
+            faults.append("compiled code gives wrong numbers")
+    except Exception as error:  # noqa: BLE001  (whatever it is, the reader wants to know)
         faults.append(f"compiled code does not run ({type(error).__name__}: {error})")
-        return {"works": False}
-    if not works:
-        faults.append("compiled code gives wrong numbers")
-    folder, jit = compiling._FOLDER, not numba.config.DISABLE_JIT
-    try:
-        place: str | None = str(home())
-    except RuntimeError:
-        place = None
-    sizes = [] if folder is None else [one.stat().st_size for one in folder.glob("*.code")]
-    seconds = round(time.perf_counter() - begin, 2)
-    return {
-        "works": bool(works),
-        "seconds": seconds,
-        "compiling": jit,
-        "folder": place,
-        "usable": folder is not None,
-        "functions": len(sizes),
-        "megabytes": round(sum(sizes) / 1e6, 1),
-    }
-
-
-def _extras() -> dict[str, Any]:
-    from rmab.common.extras import EXTRAS
-
-    return {
-        extra: {"for": what, "packages": {name: _version(name) for name in packages}}
-        for extra, (what, packages) in EXTRAS.items()
-    }
-
-
-def _print(found: dict[str, Any]) -> None:
-    cores, code = found["cores"], found["code"]
-    limited = f" (OMP_NUM_THREADS={cores['OMP_NUM_THREADS']})" if cores["OMP_NUM_THREADS"] else ""
-    say(f"rmab {found['rmab']} in {found['place']}")
-    say(f"Python {found['python']} ({sys.executable}), {found['system']}")
-    memory = "" if found["memory"] is None else f", {found['memory']:g} GB of memory available"
-    say(f"{cores['usable']} of {cores['all']} cores usable{limited}{memory}")
-    say(", ".join(f"{name} {version or 'MISSING'}" for name, version in found["packages"].items()))
-    say(_code_words(code))
-    rows = []
-    for extra, entry in found["extras"].items():
-        missing = [name for name, version in entry["packages"].items() if version is None]
-        there = ", ".join(f"{name} {version}" for name, version in entry["packages"].items() if version is not None)
-        how = f"missing {', '.join(missing)}: pip install 'rmab[{extra}]'" if missing else there
-        rows.append([extra, entry["for"], how])
-    print_table("Extras", ["extra", "for", "installed"], rows, left=3)
-
-
-def _code_words(code: dict[str, Any]) -> str:
-    if not code["works"]:
-        return "compiled code: does not run"
-    if not code["compiling"]:
-        return "compiled code: switched off (NUMBA_DISABLE_JIT), so everything is slow"
-    if not code["usable"]:
-        return f"compiled code: works, but cannot be kept in {code['folder']}: every process compiles (see rmab warm --help)"
-    held = f"{many(code['functions'], 'function')} of this version kept in {code['folder']}, {code['megabytes']:g} MB"
-    hint = "" if code["functions"] > 100 else "; the first runs compile, or rmab warm does it now"
-    return f"compiled code: works; {held}{hint}"
+        return "does not run"
+    if numba.config.DISABLE_JIT:
+        return "switched off (NUMBA_DISABLE_JIT), so everything is slow"
+    folder = compiling._FOLDER
+    if folder is None:
+        return "works, but cannot be cached: every process compiles (see rmab warm --help)"
+    sizes = [one.stat().st_size for one in folder.glob("*.code")]
+    return f"works; {len(sizes)} functions cached in {folder}, {sum(sizes) / 1e6:.1f} MB"

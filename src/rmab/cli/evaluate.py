@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--budget", type=whole_number(min=1), help="How many can be acted on; default: as many as in the log.")
 @click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to look ahead.")
 @click.option("--replicates", type=whole_number(min=40), default=200, show_default=True, help="Draws behind the intervals.")
-@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Of draws and simulations.")
+@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of draws and simulations.")
 @click.option("--report", type=click.Path(path_type=Path), callback=checked_file(".html"), help="Write a report.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def evaluate(
@@ -33,7 +33,7 @@ def evaluate(
 ) -> None:
     """Say what the plan of a MODEL would bring, against doing nothing, rotation, chance, and what was done in the log.
 
-    Intervals hold the error of estimation: the log is drawn again, arm by arm, and the model is fitted to it anew. Where
+    Intervals hold the error of estimation: the log is drawn again, arm by arm, and the model is fitted to it again. Where
     the log allows it, the model is also checked against what really came after the plan's choices.
     """
     from rmab.estimation.fit import Fit
@@ -68,14 +68,14 @@ def reported(
     quiet: bool = False,
 ) -> None:
     """Write the report of a fit to a path, and its figures beside it; say where they are, unless quiet."""
-    from rmab.decisions.weekly import weekly_list
-    from rmab.estimation.checks import checks_of
+    from rmab.data import decide
+    from rmab.estimation.checks import run_checks
     from rmab.report.programme import write_programme_report
 
     with alone_on_stdout(quiet):
         outcome = found or evaluated(fitted, budget, seed=seed)
-        known = checks or checks_of(fitted, seed=seed)
-        calls = weekly_list(fitted, outcome.budget, horizon=outcome.horizon, seed=seed)
+        known = checks or run_checks(fitted, seed=seed)
+        calls = decide(fitted, outcome.budget, horizon=outcome.horizon, seed=seed)
         written = write_programme_report(fitted, calls, outcome, known, path)
     if not quiet:
         say(f"The report is in {written[0]}, its figures are in {written[-1].parent}.")
@@ -84,9 +84,11 @@ def reported(
 def _print_evaluation(found: "Evaluation") -> None:
     unit, per = found.unit, found.period_word
     title = f"{found.budget} {found.word}s a {per} for {found.horizon} {per}s: {unit}, with 95% intervals"
-    rows = [("the plan", found.said(found.plan), "", f"{found.budget:,}")]
+    rows = [("the plan", found.describe(found.plan), "", f"{found.budget:,}")]
     for name, value in found.baselines.items():
-        rows.append((name, found.said(value), found.said(found.benefits[name], signed=True), f"{found.used[name]:,.0f}"))
+        rows.append(
+            (name, found.describe(value), found.describe(found.benefits[name], signed=True), f"{found.used[name]:,.0f}")
+        )
     print_table(title, ("policy", unit, "the plan brings more by", f"{found.word}s a {per}"), rows)
     for sentence in found.sentences():
         say(f"- {sentence}")

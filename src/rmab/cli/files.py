@@ -1,4 +1,4 @@
-"""Options that name files, and options of the form name=number: checked before any work."""
+"""Options that name files, and options of the form name=number: checked before any work starts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ import click
 
 
 def checked_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
-    """Return a callback that refuses, before any work, a file that could not be written after it."""
+    """Return a callback that refuses a file that could not be written, before any work starts."""
 
     def checked(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
         if value is None or ctx.resilient_parsing:
@@ -16,8 +16,12 @@ def checked_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Pa
             raise click.BadParameter(f"{value}: the name must end in {' or '.join(suffixes)}", ctx, param)
         if not value.parent.is_dir():
             raise click.BadParameter(f"{value}: there is no folder {value.parent}", ctx, param)
+        from rmab.common.extras import require
         from rmab.common.files import check_writable
         from rmab.errors import FileError
+
+        if ".parquet" in suffixes:
+            require("study", param.get_error_hint(ctx).strip("'"))
 
         try:
             check_writable(value)

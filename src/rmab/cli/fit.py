@@ -45,7 +45,7 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
         (
             "rmab fit log.csv --arm id --period week --state state --action called --group age,district "
             "--reward engaged=1 --out model.npz --report fit.html",
-            "by groups, kept in a file, with a report for the manager",
+            "by groups, stored in a file, with a report for the manager",
         ),
         (
             "rmab fit meters.csv --arm meter --period date --state reading --action visited --states low=0,ok=3.5",
@@ -59,7 +59,7 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option("--state", required=True, metavar="COLUMN", help="Column of the states, or of readings (see --states).")
 @click.option("--action", required=True, metavar="COLUMN", help="Column that says who was acted on, yes or no.")
 @click.option(
-    "--group", "groups", multiple=True, metavar="COLUMNS", callback=_names, help="Columns that part the arms: age,district."
+    "--group", "groups", multiple=True, metavar="COLUMNS", callback=_names, help="Columns that define groups: age,district."
 )
 @click.option("--reward-column", metavar="COLUMN", help="Column with what was earned.")
 @click.option(
@@ -67,7 +67,7 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     multiple=True,
     metavar="STATE=VALUE",
     callback=pairs,
-    help="What a period in a state is worth; may be repeated. Default: 1 in the best state, and it is said which.",
+    help="What a period in a state is worth; may be repeated. Default: 1 in the best state; the output shows which.",
 )
 @click.option(
     "--states",
@@ -75,11 +75,13 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     callback=_states,
     help="The states, the best last: lapsed,engaged; of readings low=0,ok=3.5.",
 )
-@click.option("--clusters", metavar="N|auto", callback=_clusters, help="Part the arms by how they behave, not by groups.")
+@click.option("--clusters", metavar="N|auto", callback=_clusters, help="Group the arms by how they behave, not by columns.")
 @click.option("--gone-after", type=whole_number(min=1), help="Arms without a record in the last N periods have left.")
 @click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Decimal sign.")
-@click.option("--encoding", help="Of a CSV file that is not UTF-8, for instance cp1252.")
-@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Of clusters and intervals.")
+@click.option("--encoding", help="Encoding of the CSV file, for example cp1252.")
+@click.option(
+    "--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of clusters and intervals."
+)
 @click.option(
     "--out", type=click.Path(path_type=Path), callback=checked_file(".npz", ".json"), help="Keep the model in FILE.npz."
 )
@@ -107,16 +109,16 @@ def fit(
     Everything that is wrong with the file is listed at once, with line numbers. Gaps are kept, not bridged. What comes out
     is what acting changes in every group, and whether the log can be trusted to show it. `rmab list` says whom to act on.
     """
-    from rmab.estimation.checks import checks_of
+    from rmab.estimation.checks import run_checks
     from rmab.estimation.fit import fit as fitted_to
     from rmab.logs.reading import read_log
 
-    with alone_on_stdout(machine), waiting(f"reading {log}") as told:
+    with alone_on_stdout(machine), waiting(f"reading {log}") as report_step:
         read = read_log(log, groups=groups, reward=reward_column, **columns)
-        told("fitting")
+        report_step("fitting")
         model = fitted_to(read, reward=reward or None, clusters=clusters, gone_after=gone_after, seed=seed)
-        told("checking")
-        checks = checks_of(model, seed=seed)
+        report_step("checking")
+        checks = run_checks(model, seed=seed)
         if out is not None:
             model.save(out)
     if machine:
@@ -135,9 +137,9 @@ def fit(
 def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
     return {
         "arms": model.present.size,
-        "states": model.log.state_names,
-        "groups": model.cells,
-        "plan_for": model.standing.label,
+        "states": model.state_names,
+        "groups": model.groups,
+        "plan_for": model.situation.label,
         "unit": model.pay.unit,
         "kernels": model.kernels,
         "visits": model.counts.sum(axis=3),
@@ -149,23 +151,23 @@ def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
 def _print_fit(path: Path, model: "Fit") -> None:
     from rmab.common.words import many
 
-    log = model.log
+    log = model.require_log()
     span = f"{log.periods.label(0)} to {log.periods.label(log.periods.count - 1)}, {log.periods.every}"
-    say(f"{path}: {log.arm_of.size:,} records of {many(len(log.arms), 'arm')}, {span}. Next list: {model.standing.label}.")
+    say(f"{path}: {log.arm_of.size:,} records of {many(len(log.arms), 'arm')}, {span}. Next list: {model.situation.label}.")
     for note in model.notes:
         say(f"- {note}")
     visits = model.counts.sum(axis=3)
     rows = []
-    for g, name in enumerate(model.cells):
+    for g, name in enumerate(model.groups):
         for s, state in enumerate(log.state_names):
             chances = [f"{100 * model.kernels[g, s, a, model.pay.goal]:.1f}%" for a in (0, 1)]
             seen = [f"{visits[g, s, a]:,}" for a in (0, 1)]
             rows.append((name if s == 0 else "", state, seen[0], chances[0], seen[1], chances[1]))
-    goal, word = log.state_names[model.pay.goal], log.word
+    goal, word = log.state_names[model.pay.goal], log.words.action
     heads = ("group", "state", "seen without", f"{goal} next", f"seen with {word}", f"{goal} next with {word}")
     notes = [f"{len(rows) - SHOWN} more rows: --json prints all."] if len(rows) > SHOWN else []
     print_table(
-        f"What {log.a_word} changes: the chance of '{goal}' in the next {log.periods.unit}",
+        f"What {log.words.an_action} changes: the chance of '{goal}' in the next {log.words.period}",
         heads,
         rows[:SHOWN],
         left=2,
@@ -189,9 +191,9 @@ def example_log(out: Path, arms: int, weeks: int, seed: int) -> None:
 
     Columns are id, week, state, called, age and district.
     """
-    from rmab.logs.example import example_log as made
-    from rmab.logs.tables import write_table
+    from rmab.common.tables import write_table
+    from rmab.logs.example import example_log as draw_log
 
-    table = made("mothers", arms=arms, weeks=weeks, seed=seed)
+    table = draw_log("mothers", arms=arms, weeks=weeks, seed=seed)
     write_table(table, out)
     say(f"{table.num_rows:,} records of {arms:,} arms are in {out}.")

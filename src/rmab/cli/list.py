@@ -1,4 +1,4 @@
-"""`rmab list`: whom to act on next, why, and who would be next."""
+"""`rmab list`: who gets an intervention next, why, and who would be next."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
 if TYPE_CHECKING:
-    from rmab.data import WeeklyList
+    from rmab.data import Decision
 
 SHOWN = 20  # rows on the screen
 
@@ -45,7 +45,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
         ("rmab list model.npz --budget 100", "whom to call, and why"),
         ("rmab list model.npz --budget 100 --csv next-week.csv", "the list as a spreadsheet"),
         ("rmab list model.npz --floor 26 --cap district=north=20", "nobody waits half a year; at most 20 in the north"),
-        ("rmab list model.npz --must 0042,0107 --must-not @away.txt --random-share 0.1", "by name, and some by lot"),
+        ("rmab list model.npz --must 0042,0107 --must-not @away.txt --random-share 0.1", "by name, and some at random"),
     ),
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -57,41 +57,42 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @click.option(
     "--cap", "caps", multiple=True, metavar="GROUP=N", callback=_caps, help="The most that a group gets: district=north=20."
 )
-@click.option("--random-share", type=click.FloatRange(0, 1), default=0.0, help="Part of the places that is drawn at random.")
-@click.option("--next", "upcoming", type=whole_number(min=0), default=10, show_default=True, help="How many would be next.")
-@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Of ties and lots.")
+@click.option("--random-share", type=click.FloatRange(0, 1), default=0.0, help="Part of the places to draw at random.")
+@click.option(
+    "--next", "upcoming", type=whole_number(min=0), default=10, show_default=True, help="Number of runners-up to show."
+)
+@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of ties and draws.")
 @click.option(
     "--csv", "out", type=click.Path(path_type=Path), callback=checked_file(".csv", ".parquet"), help="Write all of it there."
 )
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def weekly(model: Path, upcoming: int, out: Path | None, machine: bool, **wishes: Any) -> None:
-    """Say whom to act on next by a MODEL that `rmab fit --out` wrote: the best first, each with a reason.
+def weekly(model: Path, upcoming: int, out: Path | None, machine: bool, **rules: Any) -> None:
+    """List who gets an intervention next, by a MODEL that `rmab fit --out` wrote: the best first, each with a reason.
 
-    Rules that cannot be kept together are refused. Where one group takes nearly all, the list says what a fairer one would
+    Rules that cannot be met together are refused. Where one group takes nearly all, the list says what a fairer one would
     cost.
     """
-    from rmab.decisions.weekly import weekly_list
-    from rmab.estimation.fit import Fit
+    from rmab.data import Fit, decide
 
     with alone_on_stdout(machine), waiting(f"planning {model}"):
-        found = weekly_list(Fit.load(model), **wishes)
+        found = decide(Fit.load(model), **rules)
         if out is not None:
             found.save(out, upcoming)
     if machine:
         rows = [vars(one) for one in found.rows(upcoming)]
-        print_json({"for": found.label, "unit": found.fit.pay.unit, "notes": found.notes, "rows": rows})
+        print_json({"for": found.period, "unit": found.words.unit, "notes": found.notes, "rows": rows})
         return
     _print_list(found, upcoming)
     if out is not None:
         say(f"The list is in {out}.")
 
 
-def _print_list(found: "WeeklyList", upcoming: int) -> None:
+def _print_list(found: "Decision", upcoming: int) -> None:
     size = int(found.active.sum())
     rows = found.rows(min(upcoming, max(3, SHOWN - size)), first=SHOWN)
     lines = [(str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", one.reason) for one in rows]
-    title = f"{found.label}: {size:,} of {found.fit.present.size:,}; the index is in {found.fit.pay.unit}"
+    title = f"{found.period}: {size:,} of {len(found.arms):,}; the index is in {found.words.unit}"
     notes = [f"{size - SHOWN:,} more: --csv FILE writes them all."] if size > SHOWN else []
-    print_table(title, ("rank", "id", "state", found.fit.log.word, "index", "why"), lines, left=6, notes=notes)
+    print_table(title, ("rank", "id", "state", found.words.action, "index", "why"), lines, left=6, notes=notes)
     for note in found.notes:
         say(f"- {note}.")

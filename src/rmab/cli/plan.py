@@ -1,241 +1,92 @@
-"""`rmab plan`: bound, prices and indices of a problem with known kernels."""
+"""`rmab plan`: the best policy for a problem with known kernels, by simulation"""
 
-import math
+from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from rmab.cli.names import MODEL_FILES, TASK, chosen_task, key_values, whole_number
+from rmab.cli.files import checked_file
+from rmab.cli.models import Model, model_arguments
+from rmab.cli.names import MODEL_FILES, whole_number
 from rmab.cli.program import BadInput, examples
-from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, screen_width
-from rmab.common.parsing import parsed_json
+from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, waiting
 
 if TYPE_CHECKING:
-    from rmab.common.arrays import FloatArray
-    from rmab.model.problem import Problem
-    from rmab.play.policy import IndexPolicy
-    from rmab.solvers.fluid.fluid import Fluid
+    from rmab.planners.plan import PlanResult
 
-SHOWN_STEPS, FEWER_STEPS, SHOWN_ROWS = 7, 5, 60
-NARROW = 100  # columns below which fewer steps are shown
-ROUNDING = 1e-6  # relative to the largest index: closer than this, an index equals a price
-MOST = 12  # decimals; smaller numbers are written as 1.234e-15
-DIGITS = 4  # of the largest number in a table; the others have the same number of decimals
+DIGITS = 5  # of the best reward; all numbers of the table have the same number of decimals
 
 
 @click.command(
     epilog=examples(
-        ("rmab plan cpap-adherence", "a case study with its typical reward"),
-        ("rmab plan cpap --arm 0 --arm 19", "the indices of two arms only"),
-        ("rmab plan deadline -t arrival=0.5", "a case study with an option of its own"),
-        ("rmab plan mine.json", "a task file, for the mean of its rewards"),
-        ("rmab plan problem.json --reward reward.json", "a problem file and its rewards"),
-        ("rmab plan cpap --compare", "which policy earns most, by simulation"),
-        ("rmab plan cpap --json", "all arms and steps, for a program"),
+        ("rmab plan cpap", "the best policy for a case study with its typical reward"),
+        ("rmab plan cpap --candidates rolling,lagrangian", "only these planners; `rmab planners` lists them"),
+        ("rmab plan cpap --candidates rolling,mine:greedy", "a custom planner, too"),
+        ("rmab plan mine.json --save policy.npz", "a task file; store the best policy"),
+        ("rmab plan problem.json --reward reward.json --json", "a problem file and its rewards, for a program"),
     )
 )
-@click.argument("problem", type=TASK)
+@model_arguments
+@click.option("--candidates", multiple=True, metavar="NAMES", help="Planners to try, with commas between; may be repeated.")
 @click.option(
-    "--reward",
+    "--episodes", type=whole_number(min=2), default=100, show_default=True, help="Most episodes that a candidate plays."
+)
+@click.option(
+    "--save",
     type=click.Path(path_type=Path),
-    help="File with the rewards, .json or .npy: an array (N, S, 2), (N, K, S, 2) with phases, or (S, 2) for all arms.",
+    callback=checked_file(*MODEL_FILES),
+    help="File for the best policy, .npz or .json.",
 )
-@click.option(
-    "--index",
-    type=click.Choice(["lagrangian", "occupancy"]),
-    default="lagrangian",
-    show_default=True,
-    help="lagrangian: what activating is worth; occupancy: how often the plan activates an arm in this state.",
-)
-@click.option("--arm", "arms", type=whole_number(min=0), multiple=True, help="Show this arm only (from 0); may be repeated.")
-@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Seed of a task given by name.")
-@click.option(
-    "-t",
-    "--task-option",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=key_values,
-    help="Option of a task given by name; may be repeated.",
-)
-@click.option("--compare", is_flag=True, help="Only say which policy is best, by simulation.")
-@click.option("--rounds", type=whole_number(min=2), default=100, show_default=True, help="Most episodes of --compare.")
-@click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def plan(
-    problem: str,
-    reward: Path | None,
-    index: str,
-    arms: tuple[int, ...],
-    seed: int,
-    task_option: dict[str, Any],
-    compare: bool,
-    rounds: int,
-    machine: bool,
-) -> None:
-    """Plan a PROBLEM with known kernels: bound, prices, indices.
+def plan(model: Model, candidates: tuple[str, ...], episodes: int, save: Path | None, machine: bool) -> None:
+    """Find the best policy for a PROBLEM with known kernels, by simulation.
 
-    The bound is what no policy can beat, the prices are what one more activation is worth at each step, and the index of
-    an arm is what activating it is worth in a state at a step: activate the highest, up to the budget.
+    Planners that do not apply to the problem are reported with the reason. The bound is what no policy can beat; `rmab
+    bound` shows it with prices and indices.
 
     PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem; docs/cli.md shows one.
     """
-    from rmab.planners.indices import lagrangian_index, occupancy_index
-    from rmab.solvers.fluid.fluid import solve_fluid
+    from rmab.common.storage import Stored
+    from rmab.planners.plan import plan as find_best
 
-    with alone_on_stdout(machine):
-        model, pays = _model(problem, reward, seed, task_option)
-    for n in arms:
-        if n >= model.arms.count:
-            raise click.BadParameter(f"there are arms 0..{model.arms.count - 1}, got {n}", param_hint="'--arm'")
-    if compare:
-        from rmab.cli.compare import compare_policies
-
-        compare_policies(problem, model, pays, rounds=rounds, seed=seed, machine=machine)
-        return
-    solved = solve_fluid(model, pays)
-    make = lagrangian_index if index == "lagrangian" else occupancy_index
-    policy = make(model, pays, plan=solved)
-    if machine:
-        print_json(_fields(solved, policy, index, arms))
-        return
-    _print_plan(problem, solved)
-    _print_indices(solved, policy, index, arms)
-
-
-def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -> "tuple[Problem, Any]":
-    """Return the problem and the reward (N, S, 2), or (N, K, S, 2), to plan for."""
-    import numpy as np
-
-    from rmab.common.files import kind_of
-    from rmab.model.problem import Problem
-    from rmab.model.time import shape_of
-
-    from_file = Path(name).suffix in MODEL_FILES
-    if from_file and kind_of(name) == "rmab problem":
-        if reward is None:
-            raise BadInput(f"{name}: a problem file has no rewards; give them with --reward FILE")
-        if options:
-            raise BadInput(f"{name}: a problem file takes no options")
-        model = Problem.load(name)
-    else:
-        game = chosen_task(name, seed, options)
-        if reward is None:
-            return game.problem, game.base_reward
-        model = game.problem
-    given, shape = _read_array(reward), (model.arms.count, model.arms.states, 2)
-    timed = shape_of(model.phases, *shape)
-    if given.shape not in (timed, shape, shape[1:]):
-        phased = f"(N, K, S, 2) = {timed}, " if model.phases > 1 else ""
-        raise BadInput(f"{reward}: the reward must have shape {phased}(N, S, 2) = {shape} or (S, 2), got {given.shape}")
-    return model, given if given.shape == timed else np.broadcast_to(given, shape)
-
-
-def _read_array(path: Path) -> Any:
-    import numpy as np
-
-    from rmab.common.checks import as_floats
-    from rmab.errors import FileError
-
-    try:
-        values = (
-            np.load(path, allow_pickle=False) if path.suffix == ".npy" else parsed_json(path.read_text(encoding="utf-8"))
+    names = [name.strip() for one in candidates for name in one.split(",")] or None
+    with alone_on_stdout(machine), waiting("planning") as progress:
+        best = find_best(
+            model.problem, model.reward, candidates=names, episodes=episodes, seed=model.seed, progress=progress
         )
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (ValueError, EOFError) as error:
-        raise FileError(f"{path}: neither a .npy array nor JSON ({error})") from error
-    return as_floats(values, str(path))
+    if save is not None:
+        if not isinstance(best.policy, Stored):
+            raise BadInput(f"{save}: the policy of {best.name} cannot be stored: {type(best.policy).__name__} has no `save`")
+        best.policy.save(save)
+    if machine:
+        numbers = {"value": best.value, "stderr": best.stderr, "bound": best.bound, "short": best.short}
+        print_json({"best": best.name, **numbers, "candidates": [asdict(one) for one in best.candidates]})
+        return
+    _print_standing(model.name, best)
+    if save is not None:
+        say(f"The policy is in {save}: rmab.planners.load_policy reads it.")
 
 
-def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int, ...]) -> dict[str, Any]:
-    model = solved.problem
-    sizes = {"arms": model.arms.count, "states": model.arms.states, "budget": model.budget, "horizon": model.horizon}
-    sizes |= {"phases": model.phases}
-    blocks = [{"arms": members, "index": policy.table[members[0]]} for members in _alike(solved, arms)]
-    return {
-        **sizes,
-        "discount": model.discount,
-        "state_names": model.arms.state_names,
-        "bound": solved.bound,
-        "value": solved.value,
-        "gap": solved.gap,
-        "method": solved.method,
-        "prices": solved.prices,
-        "index": index,
-        "axes": ["step", "state"],
-        "blocks": blocks,
-    }
+def _print_standing(name: str, best: "PlanResult") -> None:
+    whole = len(f"{abs(best.bound):.0f}")
+    form = f",.{max(DIGITS - whole, 0)}f"
+    earns = f"{number(best.value, form)} ± {number(best.stderr, form)} an episode"
+    say(f"{name}: {best.name} earns {earns}.")
+    say(f"No policy earns more than {number(best.bound, form)} on average{_distance(best.short)}.")
+    rows = []
+    for one in best.candidates:
+        if one.episodes:
+            behind = f"{number(one.behind, form)} ± {number(one.behind_stderr, form)}" if one.name != best.name else ""
+            numbers = (number(one.mean, form), number(one.stderr, form), behind, str(one.episodes), f"{one.seconds:.3f}")
+            rows.append((one.name, *numbers))
+    notes = [f"{one.name}: {one.why}" for one in best.candidates if one.why]
+    heads = ("policy", "reward", "s.e.", "behind the best", "episodes", "seconds an episode")
+    print_table("Candidates in the same episodes; one that is clearly behind drops out", heads, rows, notes=notes)
 
 
-def _print_plan(name: str, solved: "Fluid") -> None:
-    from rmab.model.time import said
-
-    model = solved.problem
-    size = f"{model.arms.count} arms of {model.arms.states} states, budget {said(model.budget)}, {model.horizon} steps"
-    size += f" of {model.phases} phases" if model.phases > 1 else ""
-    size += f", discount {model.discount:g}" if model.discount < 1 else ""
-    active = solved.occupancy[..., 1].sum(axis=(0, 2))
-    steps = _steps(model.horizon)
-    say(f"{name}: {size}")
-    bound = number(solved.bound, ",.4f")
-    gap = f"{max(solved.gap, 1e-15):.0e}"
-    say(f"No policy earns more than {bound} an episode; certified gap: {gap}.")
-    form = _form(solved.prices)
-    rows = [
-        ("price of one more activation", *(number(solved.prices[h], form) for h in steps)),
-        ("arms that the plan activates", *(number(active[h], ".2f") for h in steps)),
-    ]
-    print_table("The budget", ("step", *map(str, steps)), rows)
-
-
-def _print_indices(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int, ...]) -> None:
-    model, rows = solved.problem, []
-    names = model.arms.state_names or [f"state {s}" for s in range(model.arms.states)]
-    steps, table, form = _steps(model.horizon), policy.table, _form(policy.table)
-    slack = ROUNDING * float(abs(table).max())
-    for members in _alike(solved, arms):
-        n = members[0]
-        for s in range(int(model.arms.real_states[n])):
-            worth = [index == "lagrangian" and table[n, h, s] > solved.prices[h] + slack for h in steps]
-            cells = [f"{table[n, h, s]:{form}}{'*' if star else ' '}" for h, star in zip(steps, worth, strict=True)]
-            rows.append((_listed(members) if s == 0 else "", names[s], *cells))
-    notes = ["* worth more than the price of this step"] if index == "lagrangian" else []
-    if len(rows) > SHOWN_ROWS:
-        notes.append(f"{len(rows) - SHOWN_ROWS} more rows: choose arms with --arm, or print all with --json.")
-    what = "what activating is worth" if index == "lagrangian" else "how often the plan activates an arm in this state"
-    title = f"The {index} index, step by step: {what}"
-    print_table(title, ("arms", "state", *(f"{h} " for h in steps)), rows[:SHOWN_ROWS], left=2, notes=notes)
-
-
-def _form(values: "FloatArray") -> str:
-    """Return one format for all numbers of a table, with DIGITS digits for the largest."""
-    largest = float(abs(values).max())
-    whole = math.floor(math.log10(largest)) + 1 if largest > 0 else 1
-    places = max(DIGITS - whole, 0)
-    return f"z,.{places}f" if places <= MOST else f".{DIGITS - 1}e"
-
-
-def _steps(horizon: int) -> list[int]:
-    """Return a few steps, evenly spread, including the first and the last."""
-    count = min(horizon, SHOWN_STEPS if screen_width() >= NARROW else FEWER_STEPS)
-    return sorted({round(k * (horizon - 1) / max(count - 1, 1)) for k in range(count)})
-
-
-def _alike(solved: "Fluid", arms: tuple[int, ...]) -> list[list[int]]:
-    """Return the chosen arms (none chosen: all), those with the same plan together."""
-    blocks: dict[int, list[int]] = {}
-    for n, block in enumerate(solved.blocks.block_of.tolist()):
-        if not arms or n in arms:
-            blocks.setdefault(block, []).append(n)
-    return list(blocks.values())
-
-
-def _listed(members: list[int]) -> str:
-    """Return numbers in ascending order as ranges: 0-3, 7."""
-    ranges: list[list[int]] = []
-    for n in members:
-        if ranges and ranges[-1][1] == n - 1:
-            ranges[-1][1] = n
-        else:
-            ranges.append([n, n])
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+def _distance(short: float) -> str:
+    """Return how far the value lies below the bound, or by chance above it."""
+    if not isfinite(short):
+        return ""
+    return f": {short:.2%} of that are missing" if short >= 0 else f"; these episodes happened to earn {-short:.2%} more"

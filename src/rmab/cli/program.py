@@ -13,7 +13,7 @@ from rmab.errors import FileError, LogError, ModelError, RmabError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # not the user's mistake, but the disk's
-MOST = 100  # faults of a log that are printed
+MOST = 100  # problems of a log that are printed
 NARROW = 76  # columns for examples in a terminal of 80
 
 
@@ -76,10 +76,10 @@ def examples(*lines: tuple[str, str]) -> str:
 
 def _failure(error: Exception | SystemExit) -> Failure:
     if isinstance(error, SystemExit):  # nothing of ours ends the program from inside
-        return Failure(f"code of your own ended the program: sys.exit({error.code!r}) (rmab --debug shows where)")
+        return Failure(f"your code called sys.exit({error.code!r}) (rmab --debug shows where)")
     cause = error.__cause__
     full = isinstance(cause, OSError) and cause.errno in DISK
-    if isinstance(error, LogError) and len(error.faults) > 1:
+    if isinstance(error, LogError) and len(error.problems) > 1:
         return BadInput(_listed(error))
     if isinstance(error, ModelError | FileError) and not full:
         return BadInput(str(error))
@@ -92,9 +92,9 @@ def _failure(error: Exception | SystemExit) -> Failure:
 
 
 def _listed(error: LogError) -> str:
-    """Return all faults of a log, a line for each."""
-    rest = len(error.faults) - MOST
-    lines = [f"{error.name}: {len(error.faults)} things are wrong; nothing was read", *map(str, error.faults[:MOST])]
+    """Return all problems of a log, a line for each."""
+    rest = len(error.problems) - MOST
+    lines = [f"{error.name}: {len(error.problems)} things are wrong; nothing was read", *map(str, error.problems[:MOST])]
     return "\n  ".join([*lines, f"and {rest:,} more"] if rest > 0 else lines)
 
 

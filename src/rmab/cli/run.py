@@ -1,12 +1,12 @@
 """`rmab run`: one learner plays one task."""
 
-import io
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rmab.cli.files import checked_file
 from rmab.cli.names import LEARNER, TASK, chosen_task, key_values, whole_number
 from rmab.cli.program import Failure, examples
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, progress
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rmab.model.view import FeedbackMode
     from rmab.runs.record import RunResult
 
-TABLES = (".parquet", ".csv")
 SOURCES = {
     "Term0": "over-estimation",
     "Term1": "mirror descent",
@@ -28,25 +27,6 @@ COMPARATORS = {
     "O2": "the best fixed policy that can be executed",
     "O3": "the fluid bound of every episode by itself",
 }
-
-
-def _checked_file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-    """Refuse, before any work, a file that could not be written after it."""
-    if value is not None and value.suffix not in TABLES:
-        raise click.BadParameter(f"{value}: the name must end in {' or '.join(TABLES)}", ctx, param)
-    if value is not None and not value.parent.is_dir():
-        raise click.BadParameter(f"{value}: there is no folder {value.parent}", ctx, param)
-    if value is not None and not ctx.resilient_parsing:
-        from rmab.common.extras import require
-        from rmab.common.files import check_writable
-        from rmab.errors import FileError
-
-        require("study", "--save")
-        try:
-            check_writable(value)
-        except FileError as error:
-            raise click.BadParameter(str(error), ctx, param) from error
-    return value
 
 
 @click.command(
@@ -91,7 +71,7 @@ def _checked_file(ctx: click.Context, param: click.Parameter, value: Path | None
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
-    callback=_checked_file,
+    callback=checked_file(".parquet", ".csv"),
     help="Write one row per episode to FILE.parquet or FILE.csv.",
 )
 @click.option("--json", "machine", is_flag=True, help="Print the summary as JSON.")
@@ -123,7 +103,7 @@ def run(
         with progress(f"{learner} on {game.name}") as done:
             played = play(game, player, seed, feedback=feedback, progress=done)
             summary = played.summary()  # under the bar, too: it solves for the comparators
-    fault = None if save is None else _saved(played, summary, save)
+    fault = None if save is None else _save(played, summary, save)
     kept = None if fault else save
     if machine:
         print_json({**summary, "saved": None if kept is None else str(kept)})
@@ -174,27 +154,19 @@ def _both(value: float, episodes: int, size: float) -> tuple[str, str]:
     return number(value, of=size), number(value / episodes, of=size / episodes)
 
 
-def _saved(played: "RunResult", summary: dict[str, Any], path: Path) -> Exception | None:
-    """Save the run, and return what went wrong, if something did: the result is printed all the same."""
+def _save(played: "RunResult", summary: dict[str, Any], path: Path) -> Exception | None:
+    """Write one row per episode; return what went wrong, if something did: the result is printed all the same.
+
+    Task, learner and seed are in every row, so that files can be put together.
+    """
     try:
-        _save(played, summary, path)
+        import numpy as np
+        import pyarrow as pa
+
+        from rmab.common.tables import write_table
+
+        same = {name: np.full(summary["episodes"], summary[name]) for name in ("task", "learner", "seed")}
+        write_table(pa.table({**same, **played.to_table()}), path)
     except Exception as error:  # noqa: BLE001  (whatever it is, it must not take the result with it)
         return error
     return None
-
-
-def _save(played: "RunResult", summary: dict[str, Any], path: Path) -> None:
-    """Write one row per episode, with task, learner and seed in every row so that files can be put together."""
-    import numpy as np
-    import pyarrow as pa
-    from pyarrow import csv, parquet
-
-    from rmab.common.files import write_atomically
-
-    same = {name: np.full(summary["episodes"], summary[name]) for name in ("task", "learner", "seed")}
-    table, stream = pa.table({**same, **played.to_table()}), io.BytesIO()
-    if path.suffix == ".csv":
-        csv.write_csv(table, stream)
-    else:
-        parquet.write_table(table, stream)
-    write_atomically(path, stream.getvalue())

@@ -14,7 +14,7 @@ from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rmab.study import Changes, Engine, Failure as RunFailure, Results, Status, Study
+    from rmab.study import Changes, Engine, Failure as RunFailure, Status, Study
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
@@ -60,8 +60,7 @@ def study() -> None:
     help="Stop a run that takes longer, compiling included; it counts as failed. Local engine; no limit by default.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, for instance tcp://127.0.0.1:8786.")
-@click.option("--adopt", is_flag=True, help="Take over a folder that holds another study.")
-@click.option("--again", is_flag=True, help="Play those finished runs anew whose own task or learner has changed.")
+@click.option("--again", is_flag=True, help="Re-run finished runs whose custom code has changed.")
 @click.option("--json", "machine", is_flag=True, help="Print the state of the folder as JSON.")
 @click.pass_context
 def run(
@@ -73,7 +72,6 @@ def run(
     workers: int | None,
     time_limit: float | None,
     scheduler: str | None,
-    adopt: bool,
     again: bool,
     machine: bool,
 ) -> None:
@@ -81,7 +79,7 @@ def run(
 
     Ctrl-C stops; the same command continues. Results do not depend on the engine or on the number of workers.
     """
-    from rmab.study import Study
+    from rmab.study import Results, Study
 
     runner = _engine(engine, workers, scheduler, time_limit)
     with alone_on_stdout(machine):
@@ -92,12 +90,15 @@ def run(
         changes = _warn_of_changes(plan, folder, again, debug)
     try:
         with alone_on_stdout(machine):
-            status = _played(plan, folder, runner, adopt, changes.ids if again else (), debug)
+            status = _played(plan, folder, runner, changes.ids if again else (), debug)
     except KeyboardInterrupt:
         say(f"\nWhat is finished is kept in {folder}; continue with:\n  {_same_command(ctx)}", err=True)
         raise
     _print_status(folder, status, machine, changes)
-    _say_if_fewer_rounds(plan, folder)
+    there = Results.open(folder).study.rounds
+    if plan.rounds < there:
+        words = f"{folder} has {there:,} rounds, and only the first {plan.rounds:,} were asked for"
+        say(f"{words}; `study status` and `study report` cover all {there:,}", err=True)
     if not status.complete:
         say(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
         ctx.exit(FAILED)
@@ -141,7 +142,9 @@ def show(name: str) -> None:
 @click.pass_context
 def status(ctx: click.Context, folder: Path, machine: bool) -> None:
     """Say how much of the study in FOLDER is finished, missing or damaged, and why runs failed."""
-    found = _opened(folder).status()
+    from rmab.study import Results
+
+    found = Results.open(folder).status()
     _print_status(folder, found, machine)
     for one in () if machine else found.failures:
         _print_failure(one, ctx.find_root().params["debug"])
@@ -158,9 +161,10 @@ def status(ctx: click.Context, folder: Path, machine: bool) -> None:
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def report(folder: Path, out: Path | None, machine: bool) -> None:
     """Write the report of the study in FOLDER: one HTML file that works offline, figures as PNG and PDF."""
-    results = _opened(folder)
     from rmab.report import write_report
+    from rmab.study import Results
 
+    results = Results.open(folder)
     say("writing the report ...", err=True)
     written = write_report(results, folder / "report" if out is None else out)
     if machine:
@@ -173,7 +177,7 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
     say(f"report: {written.html}")
 
 
-def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, again: "Collection[str]", debug: bool) -> "Status":
+def _played(plan: "Study", folder: Path, engine: "Engine", again: "Collection[str]", debug: bool) -> "Status":
     """Run what is missing. Once runs are on their way, a file that cannot be written is no longer wrong input."""
     from rmab.errors import FileError, StudyError
     from rmab.study import run_study
@@ -189,7 +193,7 @@ def _played(plan: "Study", folder: Path, engine: "Engine", adopt: bool, again: "
             _print_failure(failure, debug)
 
         try:
-            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=failed, adopt=adopt, again=again)
+            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=failed, again=again)
         except (FileError, StudyError) as error:
             if not begun:
                 raise
@@ -214,12 +218,6 @@ def _engine(name: str, workers: int | None, scheduler: str | None, time_limit: f
     return LocalEngine(workers, time_limit)
 
 
-def _opened(folder: Path) -> "Results":
-    from rmab.study import Results
-
-    return Results.open(folder)
-
-
 def _warn_of_changes(plan: "Study", folder: Path, again: bool, debug: bool) -> "Changes":
     """Say which finished runs are of another library, or of another source of one's own task or learner."""
     from rmab.study import changes_since
@@ -236,13 +234,6 @@ def _warn_of_changes(plan: "Study", folder: Path, again: bool, debug: bool) -> "
     if again and not changes.ids:
         say(f"{folder}: no finished run is of another source of your own code: --again has nothing to do", err=True)
     return changes
-
-
-def _say_if_fewer_rounds(plan: "Study", folder: Path) -> None:
-    there = _opened(folder).study.rounds
-    if plan.rounds < there:
-        words = f"{folder} is for {there:,} rounds, of which only the first {plan.rounds:,} were asked for"
-        say(f"{words}; `study status` and `study report` speak of all {there:,}", err=True)
 
 
 def _print_failure(failure: "RunFailure", debug: bool) -> None:
@@ -272,5 +263,5 @@ def _same_command(ctx: click.Context) -> str:
         value = ctx.params["folder" if option == "--out" else option[2:].replace("-", "_")]
         if value is not None and (option, value) != ("--engine", "local"):
             words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
-    words += [flag for flag, name in (("--adopt", "adopt"), ("--again", "again"), ("--json", "machine")) if ctx.params[name]]
+    words += [flag for flag, name in (("--again", "again"), ("--json", "machine")) if ctx.params[name]]
     return f"{ctx.command_path} {shlex.join(words)}"

@@ -56,11 +56,11 @@ def _plan(game: Task) -> None:
 
 
 def _step(game: Task) -> None:
-    from rmab.gym.rounds import Rounds  # of an extra
+    from rmab.gym.rounds import TaskRounds  # of an extra
 
-    rounds = Rounds(game)
+    rounds = TaskRounds(game)
     rounds.reset([0])
-    rounds.advance(rounds.top(np.zeros(rounds.states.shape)))
+    rounds.play(rounds.top(np.zeros(rounds.states.shape)))
 
 
 def _play(games: list[Task], name: str, options: dict[str, str]) -> None:

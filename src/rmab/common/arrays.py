@@ -25,6 +25,11 @@ def sealed(array: NDArray[Element]) -> NDArray[Element]:
 class ReadOnly:
     """Base of frozen dataclasses: makes arrays read-only again after unpickling, because NumPy does not."""
 
+    def _set(self, **fields: object) -> None:
+        """Set fields while the object is built."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import TypeGuard
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -25,16 +28,17 @@ def as_floats(values: ArrayLike, name: str) -> FloatArray:
     except ModelError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
-        raise ModelError(f"{name}: not an array of numbers ({error})") from error
+        raise ModelError(f"{name}: not an array of numbers ({error})", code="not-numbers", field=name) from error
     except MemoryError as error:
         size = 8 * int(np.size(values)) / 1e9
-        raise ModelError(f"{name}: {size:,.1f} GB are needed, more than there are") from error
+        raise ModelError(f"{name}: {size:,.1f} GB are needed, more than there are", code="no-memory", field=name) from error
 
 
 def expect(value: object, kind: type, name: str, hint: str = "") -> None:
     """Raise ModelError, with a hint, unless the value is of this kind."""
     if not isinstance(value, kind):
-        raise ModelError(f"{name} must be {_with_article(kind.__name__)}, got {type(value).__name__}{hint}")
+        wanted = _with_article(kind.__name__)
+        raise ModelError(f"{name} must be {wanted}, got {type(value).__name__}{hint}", code="wrong-type", field=name)
 
 
 def _with_article(name: str) -> str:
@@ -47,43 +51,53 @@ def check_rng(rng: object) -> None:
         raise ModelError(f"rng must be a numpy.random.Generator, for instance default_rng(0), got {type(rng).__name__}")
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether this is one number: not text, and neither True nor False."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_builtin(thing: object) -> bool:
+    """Return whether the class of something is of this library, and not custom."""
+    return type(thing).__module__.startswith("rmab.")
+
+
 def as_share(value: object, name: str) -> float:
     """Return `value` as a float; ModelError unless it is a number from 0 to 1."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0.0 <= value <= 1.0:  # type: ignore[operator]
-        raise ModelError(f"{name} must be in [0, 1], got {value!r:.40}")
-    return float(value)  # type: ignore[arg-type]
+    if not is_number(value) or not 0.0 <= value <= 1.0:
+        raise ModelError(f"{name} must be in [0, 1], got {value!r:.40}", field=name)
+    return float(value)
 
 
 def check_unmasked(values: object, name: str) -> None:
     """Raise ModelError for masked arrays, also in a list: what they hide would be used as data."""
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(one, np.ma.MaskedArray) for one in parts):
-        raise ModelError(f"{name}: masked arrays are not taken; put numbers where they are masked, with .filled(...)")
+        raise ModelError(
+            f"{name}: masked arrays are not taken; put numbers where they are masked, with .filled(...)", field=name
+        )
 
 
 def as_integer(value: object, name: str) -> int:
     """Return `value` as an int; ModelError unless it is a whole number below 2^53 (2.0 is; 2.5, True and '2' are not)."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not -(2**53) < value < 2**53 or value != int(value):  # type: ignore[operator,call-overload]
-        limit = " below 2^53" if number and abs(value) >= 2**53 else ""  # type: ignore[arg-type]
-        raise ModelError(f"{name} must be a whole number{limit}, got {value!r:.40}")
-    return int(value)  # type: ignore[call-overload,no-any-return]
+    if not is_number(value) or not -(2**53) < value < 2**53 or value != int(value):
+        limit = " below 2^53" if is_number(value) and abs(value) >= 2**53 else ""
+        raise ModelError(f"{name} must be a whole number{limit}, got {value!r:.40}", field=name)
+    return int(value)
 
 
 def check_magnitude(values: FloatArray, name: str, times: float = 1.0, what: str = "", limit: float = LARGEST) -> None:
     """Raise ModelError if the largest of the finite values, `times` over, is so large that arithmetic may overflow."""
     largest = float(np.abs(values).max(initial=0.0))
     if not largest <= limit / max(times, 1.0):
-        raise ModelError(f"{name}: {largest:.3g}{what} is too large to compute with; the limit is {limit:.0e}")
+        wrong = f"{largest:.3g}{what} is too large to compute with; the limit is {limit:.0e}"
+        raise ModelError(f"{name}: {wrong}", code="too-large", field=name)
 
 
 def as_tolerance(value: object, name: str) -> float:
     """Return `value` as a float; ModelError unless it is a positive number, 1e300 at most."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0.0 < value <= SUMMED:  # type: ignore[operator]
-        raise ModelError(f"{name} must be a positive number, got {value!r:.40}")
-    return float(value)  # type: ignore[arg-type]
+    if not is_number(value) or not 0.0 < value <= SUMMED:
+        raise ModelError(f"{name} must be a positive number, got {value!r:.40}", field=name)
+    return float(value)
 
 
 def as_states(start: ArrayLike, sizes: IntArray, *, one_for_all: bool = False) -> IntArray:
@@ -96,14 +110,37 @@ def as_states(start: ArrayLike, sizes: IntArray, *, one_for_all: bool = False) -
         given = np.full(sizes.size, given)
     if given.shape != sizes.shape:
         wanted = "be one state or have" if one_for_all else "have"
-        raise ModelError(f"start must {wanted} shape ({sizes.size},), got {given.shape}")
+        raise ModelError(f"start must {wanted} shape ({sizes.size},), got {given.shape}", code="bad-shape", field="start")
     for n in np.flatnonzero(~((given >= 0) & (given < sizes) & (given == np.floor(given))))[:1]:
-        raise ModelError(f"start[{n}] must be in 0..{sizes[n] - 1} (the states of arm {n}), got {given[n]:g}")
+        wrong = f"start[{n}] must be in 0..{sizes[n] - 1} (the states of arm {n}), got {given[n]:g}"
+        raise ModelError(wrong, field="start", arm=n)
+    return frozen(given.astype(np.int64))
+
+
+def as_table(
+    values: ArrayLike, name: str, shape: tuple[int, ...], low: float = -LARGEST, high: float = LARGEST
+) -> FloatArray:
+    """Copy `values` into a read-only float64 array; ModelError unless they have this shape and are in [low, high]."""
+    given = as_floats(values, name)
+    given = given.reshape(shape) if given.size == 0 == math.prod(shape) else given
+    if given.shape != shape:
+        raise ModelError(f"{name} must have shape {shape}, got {given.shape}")
+    for at in np.argwhere(~((given >= low) & (given <= high)))[:1]:
+        place = ", ".join(map(str, at))
+        raise ModelError(f"{name}[{place}] must be in {low:g}..{high:g}, got {given[tuple(at)]:g}")
+    return frozen(given)
+
+
+def as_indices(values: ArrayLike, name: str, shape: tuple[int, ...], stop: int, start: int = 0) -> IntArray:
+    """Copy `values` into a read-only int64 array; ModelError unless they have this shape and are in start..stop-1."""
+    given = as_table(values, name, shape, start, stop - 1)
+    for at in np.argwhere(given != np.floor(given))[:1]:
+        raise ModelError(f"{name}[{', '.join(map(str, at))}] must be a whole number, got {given[tuple(at)]:g}")
     return frozen(given.astype(np.int64))
 
 
 def checked_text(text: str, name: str) -> str:
     """Return a text without NUL characters, which files cannot keep, or raise ModelError."""
     if "\0" in text:
-        raise ModelError(f"{name} has a NUL character in it: {text!r:.60}")
+        raise ModelError(f"{name} has a NUL character in it: {text!r:.60}", field=name)
     return text

@@ -15,8 +15,8 @@ from typing import TypeVar, cast
 import llvmlite
 import numba
 
-from rmab.common import kernels
-from rmab.common.kernels import Kernel
+from rmab.common import dispatcher
+from rmab.common.dispatcher import Dispatcher
 from rmab.common.machine_code import Store, opened
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -26,7 +26,7 @@ def _folder() -> Path | None:
     version = f"{numba.__version__} {llvmlite.__version__} {sys.version} {numba.config.BOUNDSCHECK}"
     digest = hashlib.sha256(version.encode())
     package = Path(__file__).parents[1]
-    for source in sorted([Path(__file__), Path(kernels.__file__), *package.glob("**/compiled/*.py")]):
+    for source in sorted([Path(__file__), Path(dispatcher.__file__), *package.glob("**/compiled/*.py")]):
         digest.update(source.read_bytes())
     return opened(digest.hexdigest()[:16])
 
@@ -38,10 +38,10 @@ def _jit(function: Function, **options: object) -> Function:
     if numba.config.DISABLE_JIT:
         return function
     plain = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
-    dispatcher = Kernel(function, targetoptions=plain.targetoptions)
+    made = Dispatcher(function, targetoptions=plain.targetoptions)
     if _FOLDER is not None:
-        dispatcher._cache = Store(function, _FOLDER)
-    return cast(Function, dispatcher)
+        made._cache = Store(function, _FOLDER)
+    return cast(Function, made)
 
 
 def compiled(function: Function) -> Function:

@@ -7,9 +7,11 @@ this user's and nobody else can write there; and every file begins with a checks
 import hashlib
 import os
 import pickle
+import shutil
 import stat
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,26 +68,14 @@ def opened(digest: str) -> Path | None:
 
 def cleared() -> tuple[int, int]:
     """Remove the machine code of all versions, where it is this user's; return how many files, and their bytes."""
-    files = size = 0
     if not home().is_dir() or fault(home()):
         return 0, 0
+    sizes: list[int] = []
     for folder in home().glob("compiled-*"):
-        if folder.is_symlink() or not folder.is_dir():
-            continue
-        for file in folder.glob("**/*"):
-            if file.is_file() and not file.is_symlink():
-                files, size = files + 1, size + file.lstat().st_size
-        _remove(folder)
-    return files, size
-
-
-def _remove(folder: Path) -> None:
-    for one in folder.iterdir():
-        if one.is_dir() and not one.is_symlink():
-            _remove(one)
-        else:
-            one.unlink(missing_ok=True)
-    folder.rmdir()
+        if folder.is_dir() and not folder.is_symlink():
+            sizes += [one.lstat().st_size for one in folder.rglob("*") if one.is_file() and not one.is_symlink()]
+            shutil.rmtree(folder)
+    return len(sizes), sum(sizes)
 
 
 class Store(_Cache):  # type: ignore[misc]
@@ -137,10 +127,8 @@ class Store(_Cache):  # type: ignore[misc]
             draft.replace(file)  # at once: other processes see all of it, or nothing
         except OSError as error:
             say_once(self.folder, error.strerror or str(error))
-            try:
+            with suppress(OSError):
                 draft.unlink(missing_ok=True)
-            except OSError:
-                return
 
     def enable(self) -> None:
         """Do nothing: a store is in use from the start."""

@@ -5,16 +5,16 @@ They go to standard error unless a program has set up its logging otherwise.
 
 import logging
 
-_said: set[str] = set()
+_topics: set[str] = set()
 
 
 def notify(message: str) -> None:
-    """Tell the log."""
+    """Write a line to the log."""
     logging.getLogger("rmab").warning("rmab: %s", message)
 
 
 def notify_once(topic: str, message: str) -> None:
-    """Tell the log, unless something of this topic was said in this process before."""
-    if topic not in _said:
-        _said.add(topic)
+    """Write a line to the log, unless this process wrote one of this topic before."""
+    if topic not in _topics:
+        _topics.add(topic)
         notify(message)

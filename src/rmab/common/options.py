@@ -238,14 +238,17 @@ def path_of(place: tuple[int | str, ...]) -> str:
     return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place).lstrip(".")
 
 
-def checked(what: str, model: type[BaseModel], options: Mapping[str, object], hint: str = "") -> dict[str, Any]:
+def checked(
+    what: str, model: type[BaseModel], options: Mapping[str, object], hint: str = "", **location: str
+) -> dict[str, Any]:
     """Return the options that were given, as they were declared; ModelError with all that is wrong with them."""
     try:
         valid = model.model_validate(dict(options))
     except ValidationError as error:
         unknown = any(one["type"] == "extra_forbidden" for one in error.errors())
         more = f"; {hint} lists the options" if hint and unknown else ""
-        raise ModelError(f"{what}: {in_line(problems_of(error, model))}{more}") from error
+        found, code = problems_of(error, model), "unknown-option" if unknown else "bad-option"
+        raise ModelError(f"{what}: {in_line(found)}{more}", code=code, **location, option=found[0][0]) from error
     return {key: getattr(valid, key) for key in options}
 
 

@@ -1,45 +1,48 @@
-"""JSON and TOML as they come from anybody: a key given twice, or absurd depth, is an error, not a guess or a crash."""
+"""JSON and TOML from anybody: a key given twice, or absurd depth, is an error, not a guess or a crash."""
 
 import json
 import re
 import tomllib
-from itertools import accumulate
+from collections.abc import Callable
 from typing import Any
 
 DEEPEST = 64  # levels of nesting; no file of ours has ten
-_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_TOML_TEXT = re.compile(r'"""(?:[^\\]|\\.)*?"""|"(?:[^"\\\n]|\\.)*"' r"|'''.*?'''|'[^'\n]*'|#[^\n]*", re.DOTALL)
-_NO_BRACKET = re.compile(r"[^][}{]+")
-_NO_KEY = re.compile(r"[],=[{}\n]")
+# tomllib takes quadratic time for a key of many parts, and does not count them as nesting.
+_LONG_KEY = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*){1000}""")
 
 
 def parsed_json(text: str) -> Any:
     """Return what a JSON text says; ValueError with one line where it is none, has a key twice or is nested too deep."""
-    _check_depth(_JSON_TEXT.sub("", text))
-    return json.loads(text, object_pairs_hook=_once)
+    return _shallow(lambda: json.loads(text, object_pairs_hook=_once))
 
 
 def parsed_toml(text: str) -> dict[str, Any]:
     """Return what a TOML text says; ValueError with one line where it is none, has a key twice or is nested too deep."""
-    bare = _TOML_TEXT.sub(lambda found: "" if found[0].startswith("#") else "x", text)
-    _check_depth(bare)
-    words = re.sub(r"[ \t]+", "", bare)
-    if (dots := max(one.count(".") for one in _NO_KEY.split(words))) >= DEEPEST:
-        raise ValueError(f"a key of {dots + 1} parts; {DEEPEST} are the most")
-    return tomllib.loads(text)
+    if _LONG_KEY.search(text):
+        raise ValueError(f"nested too deep: a key of over 1000 parts; {DEEPEST} are the most")
+    fields: dict[str, Any] = _shallow(lambda: tomllib.loads(text))
+    return fields
 
 
-def _check_depth(bare: str) -> None:
-    """Raise ValueError where brackets, in a text without strings, are nested too deep."""
-    steps = (1 if one in "[{" else -1 for one in _NO_BRACKET.sub("", bare))
-    if (deepest := max(accumulate(steps), default=0)) > DEEPEST:
-        raise ValueError(f"nested {deepest} levels deep; {DEEPEST} are the most")
+def _shallow(parse: Callable[[], Any]) -> Any:
+    """Return what `parse` returns; ValueError where it is nested too deep, for the parser or for what reads it later."""
+    try:
+        whole = parse()
+    except RecursionError as error:
+        raise ValueError(f"nested too deep; {DEEPEST} levels are the most") from error
+    level = [whole]
+    for _ in range(DEEPEST + 1):
+        nested = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [inner for values in nested for inner in values]
+    if level:
+        raise ValueError(f"nested too deep; {DEEPEST} levels are the most")
+    return whole
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in fields:
-            raise ValueError(f"the key {key!r} is given twice; keep one")
-        fields[key] = value
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [key for key, _ in pairs]
+        twice = next(key for key in names if names.count(key) > 1)
+        raise ValueError(f"the key {twice!r} is given twice; keep one")
     return fields

@@ -109,7 +109,7 @@ class Registry(Generic[AnyEntry]):
     def __getitem__(self, name: str) -> AnyEntry:
         """Return the entry of a name, or raise ModelError with the nearest one and the command that lists them."""
         if name not in self._entries:
-            raise ModelError(self.unknown(name))
+            raise ModelError(self.unknown(name), code="unknown-name", **{self.kind: name})
         return self._entries[name]
 
     def entries(self) -> tuple[AnyEntry, ...]:
@@ -184,7 +184,8 @@ class Registry(Generic[AnyEntry]):
         """
         from rmab.common.options import checked
 
-        return checked(f"{self.kind} {name}", self.schema(name), options, f"`{self.listed_by} {name}`")
+        hint = f"`{self.listed_by} {name}`"
+        return checked(f"{self.kind} {name}", self.schema(name), options, hint, **{self.kind: name})
 
 
 def imported(target: str) -> Any:

@@ -7,13 +7,15 @@ place was worth more than the place that took its stead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.decisions.selection import LOT, NOT, Cap, Choice, Wish, chosen
-from rmab.estimation.fit import Fit
+from rmab.common.arrays import FloatArray
+from rmab.decisions.candidates import Candidates
+from rmab.decisions.caps import Cap
+from rmab.decisions.rules import LOT, Choice, Rules, fill_places
+from rmab.logs.words import Words
 
 NEARLY_ALL, TIMES = 0.8, 1.25  # part of the places that is nearly all, if it is so many times the part of the arms
 LEAST = 5  # places below which nobody would wonder
@@ -51,52 +53,41 @@ class Fairness:
     price: float
 
 
-def fairness_of(fit: Fit, index: FloatArray, order: IntArray, choice: Choice, wish: Wish) -> tuple[Fairness, ...]:
-    """Return the groups that take nearly all places of a list, one per factor at most."""
-    found = []
-    active = choice.why != NOT
-    used = int(active.sum())
-    for f, (name, values) in enumerate(fit.log.factors.items()):
-        level = fit.log.factor_of[fit.present, f]
-        places, sizes = np.bincount(level[active], minlength=len(values)), np.bincount(level, minlength=len(values))
+def find_unfairness(candidates: Candidates, choice: Choice, rules: Rules, draws: FloatArray) -> tuple[Fairness, ...]:
+    """Return the groups that take nearly all places of a list, one per column at most; draws (N,) as in `fill_places`."""
+    found, roster, index = [], candidates.roster, candidates.index
+    used = int(choice.listed.sum())
+    for f, (name, values) in enumerate(roster.factors.items()):
+        level = roster.factor_of[:, f]
+        places, sizes = (np.bincount(one, minlength=len(values)) for one in (level[choice.listed], level))
         top = int(places.argmax())
         part = float(sizes[top] / level.size)
         if used < LEAST or (sizes > 0).sum() < 2 or places[top] < NEARLY_ALL * used or places[top] < TIMES * part * used:
             continue
         caps = tuple(
-            Cap(f"{name}={value}", level == k, int(np.ceil(wish.budget * sizes[k] / level.size)))
+            Cap(f"{name}={value}", level == k, int(np.ceil(rules.budget * sizes[k] / level.size)))
             for k, value in enumerate(values)
         )
-        fairer = _fairer(index, order, active, wish, caps)
-        if fairer is None:
-            continue
-        total, fair = (float(index[one].sum()) for one in (active & (choice.why != LOT), fairer.why != NOT))
+        if any((rules.must & cap.members).sum() > cap.most for cap in caps):
+            continue  # arms by name do not fit fair shares
+        budget = max(used - rules.random, int(rules.must.sum()))
+        fairer = fill_places(candidates, Rules(budget, rules.must, rules.must_not, caps=caps), draws)
+        total, fair = (float(index[one].sum()) for one in (choice.listed & (choice.rule != LOT), fairer.listed))
         label = f"{name}={values[top]}"
-        fair_places = int((fairer.why != NOT)[level == top].sum())
-        price = fairer.prices[label]
-        found.append(Fairness(label, int(places[top]), used, part, fair_places, max(total - fair, 0.0), total, price))
+        counts = (int(places[top]), used, part, int(fairer.listed[level == top].sum()))
+        found.append(Fairness(label, *counts, max(total - fair, 0.0), total, fairer.prices[label]))
     return tuple(found)
 
 
-def _fairer(index: FloatArray, order: IntArray, active: BoolArray, wish: Wish, caps: tuple[Cap, ...]) -> Choice | None:
-    """Choose again with the caps of fair shares in place of others; None where arms by name do not fit them."""
-    if any((wish.must & cap.members).sum() > cap.most for cap in caps):
-        return None
-    places = int(active.sum()) - wish.lots
-    again = replace(wish, caps=caps, every=0, lots=0, budget=max(places, int(wish.must.sum())))
-    still = np.zeros(index.size)
-    return chosen(index, order, still.astype(np.int64), still, again)
-
-
-def warnings_of(fit: Fit, found: tuple[Fairness, ...]) -> tuple[str, ...]:
+def write_warnings(words: Words, found: tuple[Fairness, ...]) -> tuple[str, ...]:
     """Return one sentence for each group that takes nearly all."""
-    word, unit = fit.log.word, fit.pay.unit
-    told = []
+    warnings = []
     for one in found:
         share = 100 * one.cost / one.total if one.total > 0 else 0.0
-        told.append(
-            f"{one.group} takes {one.places} of {one.of} {word}s and has {one.part:.0%} of the programme. By its part it "
-            f"would have {one.fair}, and the list would bring {one.cost:.3g} fewer {unit} ({share:.0f}% less). The price of "
-            f"that fairness: the last {word} that moves to others costs {one.price:.3g} {unit}"
+        moved = f"the last {words.action} that moves to others costs {one.price:.3g} {words.unit}"
+        warnings.append(
+            f"{one.group} takes {one.places} of {one.of} {words.action}s and has {one.part:.0%} of the programme. By its "
+            f"part it would have {one.fair}, and the list would bring {one.cost:.3g} fewer {words.unit} ({share:.0f}% "
+            f"less). The price of that fairness: {moved}"
         )
-    return tuple(told)
+    return tuple(warnings)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from rmab.common.arrays import IntArray
-from rmab.decisions.selection import FLOOR, LOT, MUST
-from rmab.estimation.fit import Fit
-
-FEW = 10  # actions seen in the arm's own group and state, below which what is known comes from other groups
-LITTLE = 0.005  # a change that is rounded away
+from rmab.decisions.candidates import Candidates
+from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Choice
+from rmab.logs.findings import quote
 
 
 def ordinal(number: int) -> str:
@@ -24,77 +20,22 @@ def ordinal(number: int) -> str:
     return f"{number:,}{ending}"
 
 
-class Reasons:
-    """Sentences on the arms of a fit: `place` is a place in `fit.ids`."""
-
-    def __init__(self, fitted: Fit, why: IntArray, rank: IntArray) -> None:
-        self.fit, self.why, self.rank = fitted, why, rank
-        self.visits = fitted.counts.sum(axis=3)  # (G, S, 2)
-
-    def of(self, place: int) -> str:
-        """Return the sentence on one arm."""
-        n = int(self.fit.present[place])
-        parts = [self._state(n), self._effect(n), f"{ordinal(int(self.rank[place]) + 1)} of {self.fit.present.size:,}"]
-        head = self._head(n, int(self.why[place]))
-        return "; ".join([head, *parts] if head else parts)
-
-    def _head(self, n: int, why: int) -> str:
-        now, word, unit = self.fit.standing, self.fit.log.word, self.fit.log.periods.unit
-        if why == MUST:
-            return "on the list by name"
-        if why == FLOOR:
-            waited = int(now.acted_before[n])
-            never = f"no {word} yet" if now.never[n] else f"no {word} for {waited} {unit}{'' if waited == 1 else 's'}"
-            return f"{never}: due by the floor"
-        return "drawn at random" if why == LOT else ""
-
-    def _state(self, n: int) -> str:
-        now, log = self.fit.standing, self.fit.log
-        unit = log.periods.unit
-        if now.state[n] < 0:
-            return "never seen in any state"
-        name, streak, before = log.state_names[now.state[n]], int(now.streak[n]), int(now.seen_before[n])
-        if before > 1:
-            return f"{name} when last seen {before} {unit}s ago"
-        if before == 1:
-            return f"{name} for {streak} {unit}s until last {unit}" if streak > 1 else f"{name} last {unit}"
-        return f"{name} for {streak} {unit}s" if streak > 1 else f"{name} since this {unit}" if self._new(n) else name
-
-    def _new(self, n: int) -> bool:
-        """Return whether the record before shows another state."""
-        log = self.fit.log
-        row = int(np.searchsorted(log.arm_of, n, side="right")) - 1
-        return (
-            row > 0 and log.arm_of[row - 1] == n and log.period[row] - log.period[row - 1] == 1 and log.state[row - 1] >= 0
-        )
-
-    def _effect(self, n: int) -> str:
-        fitted, log = self.fit, self.fit.log
-        cell, belief, unit = int(fitted.cell_of[n]), fitted.standing.belief[n], log.periods.unit
-        likeliest = int(belief.argmax())
-        if fitted.rows.unseen[likeliest, 1]:
-            return f"nothing is known of {log.a_word} in this state"
-        ahead = belief @ fitted.kernels[cell].reshape(belief.size, -1)
-        ahead = ahead.reshape(2, -1)  # the chance of every state in the next period, by action
-        own = self.visits[cell, likeliest, 1]
-        source = "" if own >= FEW or len(fitted.cells) == 1 else " (known mostly from other groups)"
-        if fitted.pay.unit.startswith(f"{unit}s "):
-            goal = log.state_names[fitted.pay.goal]
-            low, high = (float(one) for one in ahead[:, fitted.pay.goal])
-            return f"{log.a_word} {_changes(low, high)} {goal} next {unit} {_percent(low, high)}{source}"
-        worth = fitted.pay.table[cell, :, 0]
-        low, high = (float(one @ worth) for one in ahead)
-        verb = "raises" if high > low else "lowers"
-        return f"{log.a_word} {verb} what next {unit} is expected to bring from {low:.3g} to {high:.3g}{source}"
+def write_reasons(candidates: Candidates, choice: Choice, rank: IntArray) -> tuple[str, ...]:
+    """(N,) why each arm has a place, or what its rank is where it has none; rank (N,) is 0 for the best."""
+    of = f"of {rank.size:,}"
+    found = []
+    for n, (rule, detail, place) in enumerate(zip(choice.rule.tolist(), candidates.details, rank.tolist(), strict=True)):
+        parts = (_head(candidates, n, rule), detail, f"{ordinal(place + 1)} {of}")
+        found.append("; ".join(one for one in parts if one))
+    return tuple(found)
 
 
-def _changes(low: float, high: float) -> str:
-    if abs(high - low) < LITTLE:
-        return "hardly changes the chance of being"
-    return "raises the chance of being" if high > low else "lowers the chance of being"
-
-
-def _percent(low: float, high: float) -> str:
-    digits = 0 if abs(high - low) >= 0.02 else 1
-    a, b = (f"{100 * one:.{digits}f}%" for one in (low, high))
-    return f"from {a} to {b}" if abs(high - low) >= LITTLE else f"({a})"
+def _head(candidates: Candidates, n: int, rule: str) -> str:
+    """Return how the arm came onto the list, where it was not by its index."""
+    if rule in ("", INDEX):
+        return ""
+    if rule == FLOOR:
+        waited, words = int(candidates.waited[n]), candidates.words
+        since = "yet" if candidates.never[n] else f"for {waited} {words.period}{'' if waited == 1 else 's'}"
+        return f"no {words.action} {since}: due by the floor"
+    return {NAME: "on the list by name", LOT: "drawn at random"}.get(rule, f"by the rule {quote(rule)}")

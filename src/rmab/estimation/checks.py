@@ -9,13 +9,13 @@ import numpy as np
 from rmab.common.arrays import IntArray
 from rmab.common.checks import as_integer, expect
 from rmab.common.words import many
-from rmab.estimation.counting import counted
-from rmab.estimation.effects import Effect, effects_of
+from rmab.estimation.effects import Effect, estimate_effects
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import FEW_ARMS, Resampler
-from rmab.estimation.shrinkage import shrunk
-from rmab.estimation.significance import FEW, FINE, PROBLEM, SURE, WATCH, Test, by_lot, calibration_error, homogeneity
-from rmab.logs.faults import listed
+from rmab.estimation.shrinkage import shrink
+from rmab.estimation.significance import FEW, FINE, PROBLEM, SURE, WATCH, Test, calibration_error, homogeneity, permute
+from rmab.estimation.statistics import Statistics
+from rmab.logs.findings import list_some
 from rmab.logs.log import Log, Transitions
 
 HELD_OUT = 0.2  # of the periods, for calibration
@@ -45,7 +45,7 @@ class Check:
     words: str
 
 
-def checks_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
+def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
     """Ask a fit all questions.
 
     Parameters
@@ -67,84 +67,91 @@ def checks_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
     >>> import rmab
     >>> table = rmab.data.example_log("mothers", arms=300, weeks=30)
     >>> log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", groups=["age"])
-    >>> [one.verdict for one in rmab.data.checks_of(rmab.data.fit(log), replicates=50)][:4]
+    >>> [one.verdict for one in rmab.data.run_checks(rmab.data.fit(log), replicates=50)][:4]
     ['watch', 'fine', 'fine', 'fine']
     """
     expect(fit, Fit, "fit")
-    found = [_visits(fit), _missing(fit.log), _order(fit), _change(fit), _why(fit), _calibration(fit, seed)]
-    return [*found, _effects(fit, effects_of(fit, replicates=as_integer(replicates, "replicates"), seed=seed))]
+    log = fit.require_log()
+    found = [
+        _visits(fit, log),
+        _missing(log),
+        _order(fit, log),
+        _change(fit, log),
+        _why(fit, log),
+        _calibration(fit, log, seed),
+    ]
+    return [*found, _effects(fit, estimate_effects(fit, replicates=as_integer(replicates, "replicates"), seed=seed))]
 
 
-def _visits(fit: Fit) -> Check:
-    visits, log = fit.counts.sum(axis=3), fit.log
+def _visits(fit: Fit, log: Log) -> Check:
+    visits = fit.counts.sum(axis=3)
     name = "what is known"
-    words = (f"without {log.a_word}", f"with {log.a_word}")
+    words = (f"without {log.words.an_action}", f"with {log.words.an_action}")
     never = [f"'{log.state_names[s]}' {words[a]}" for s, a in np.argwhere(fit.rows.unseen)]
     if never:
-        return Check(name, float(visits.min()), PROBLEM, f"nothing is known of {listed(never)}: never seen in any group")
+        return Check(name, float(visits.min()), PROBLEM, f"nothing is known of {list_some(never)}: never seen in any group")
     arms = int(np.unique(log.transitions.arm).size)
     if arms < FEW_ARMS:
-        said = f"only {many(arms, 'arm')} of which anything is known: how arms differ cannot be told; intervals leave it out"
-        return Check(name, float(arms), PROBLEM, said)
+        text = f"only {many(arms, 'arm')} of which anything is known: how arms differ cannot be told; intervals leave it out"
+        return Check(name, float(arms), PROBLEM, text)
     little = [
-        f"{fit.cells[g]} in '{log.state_names[s]}' {words[a]} ({visits[g, s, a]})" for g, s, a in np.argwhere(visits < FEW)
+        f"{fit.groups[g]} in '{log.state_names[s]}' {words[a]} ({visits[g, s, a]})" for g, s, a in np.argwhere(visits < FEW)
     ]
     least = f"the least seen has {visits.min():,} records"
     if little:
         share = len(little) / visits.size
-        said = f"{len(little)} of {visits.size} combinations of group, state and action have fewer than {FEW} records, and "
-        said += f"lean on larger groups: {listed(little, 4)}"
-        return Check(name, float(visits.min()), PROBLEM if share > 0.5 else WATCH, said)
+        text = f"{len(little)} of {visits.size} combinations of group, state and action have fewer than {FEW} records, and "
+        text += f"lean on larger groups: {list_some(little, 4)}"
+        return Check(name, float(visits.min()), PROBLEM if share > 0.5 else WATCH, text)
     return Check(name, float(visits.min()), FINE, f"every group, state and action was seen; {least}")
 
 
 def _row(fit: Fit, moves: Transitions) -> IntArray:
-    return np.asarray((fit.cell_of[moves.arm] * len(fit.log.state_names) + moves.state) * 2 + moves.action)
+    return np.asarray((fit.group_of[moves.arm] * len(fit.state_names) + moves.state) * 2 + moves.action)
 
 
-def _order(fit: Fit) -> Check:
-    moves = fit.log.transitions.where(fit.log.transitions.before >= 0)
+def _order(fit: Fit, log: Log) -> Check:
+    moves = log.transitions.where(log.transitions.before >= 0)
     test = homogeneity(_row(fit, moves), moves.before, moves.after)
-    name, unit = "memory", fit.log.periods.unit
+    name, unit = "memory", fit.words.period
     if test.freedom == 0:
         return Check(name, np.nan, WATCH, f"cannot be told: too few stretches of three {unit}s without a gap")
     if test.verdict == FINE:
         return Check(
             name, test.effect, FINE, f"where arms go depends on their state now, hardly on the one before ({test.numbers})"
         )
-    said = f"where arms go also depends on the state of the {unit} before ({test.numbers}): arms of a group differ, or the "
-    return Check(name, test.effect, test.verdict, said + "past matters; finer groups or clusters may help")
+    text = f"where arms go also depends on the state of the {unit} before ({test.numbers}): arms of a group differ, or the "
+    return Check(name, test.effect, test.verdict, text + "past matters; finer groups or clusters may help")
 
 
-def _change(fit: Fit) -> Check:
-    moves = fit.log.transitions
-    half = fit.log.periods.count // 2
+def _change(fit: Fit, log: Log) -> Check:
+    moves, half = log.transitions, log.periods.count // 2
     test = homogeneity(_row(fit, moves), (moves.period >= half).astype(np.int64), moves.after)
     name = "change over time"
     if test.freedom == 0:
         return Check(name, np.nan, WATCH, "cannot be told: too few records in one of the halves")
-    said = f"first half against second half of the log ({test.numbers})"
+    text = f"first half against second half of the log ({test.numbers})"
     if test.verdict == FINE:
-        return Check(name, test.effect, FINE, f"arms behave alike in both: {said}")
-    return Check(name, test.effect, test.verdict, f"arms behave differently: {said}; consider fitting recent records only")
+        return Check(name, test.effect, FINE, f"arms behave alike in both: {text}")
+    return Check(name, test.effect, test.verdict, f"arms behave differently: {text}; consider fitting recent records only")
 
 
-def _why(fit: Fit) -> Check:
+def _why(fit: Fit, log: Log) -> Check:
     """Ask whether actions depended on more than group and state: then their effect may be that of something else."""
-    moves, log = fit.log.transitions, fit.log
-    name, word = "who was acted on", log.word
-    row = fit.cell_of[moves.arm] * len(log.state_names) + moves.state
+    moves = log.transitions
+    name, word = "who was acted on", log.words.action
+    row = fit.group_of[moves.arm] * len(log.state_names) + moves.state
     rates = np.array(
         [moves.action[moves.state == s].mean() if (moves.state == s).any() else np.nan for s in range(len(log.state_names))]
     )
-    by_state = listed([f"{100 * one:.0f}% in '{s}'" for s, one in zip(log.state_names, rates, strict=True) if one == one])  # noqa: PLR0124
+    by_state = list_some([f"{100 * one:.0f}% in '{s}'" for s, one in zip(log.state_names, rates, strict=True) if one == one])  # noqa: PLR0124
     sometimes = (rates > 0) & (rates < 1)
     if not sometimes.any():
         return Check(
             name,
             np.nan,
             PROBLEM,
-            f"{log.a_word} was always or never made in every state ({by_state}): its effect cannot be seen",
+            f"{log.words.an_action} was always or never made in every state ({by_state}): its effect cannot be seen",
         )
     tests = {
         "the half of the log": homogeneity(row, (moves.period >= log.periods.count // 2).astype(np.int64), moves.action),
@@ -155,10 +162,10 @@ def _why(fit: Fit) -> Check:
     test = tests[worst]
     if test.verdict == FINE:
         return Check(name, test.effect, FINE, f"{word}s: {by_state}; nothing but group and state shows in who was chosen")
-    said = (
+    text = (
         f"{word}s: {by_state}; within group and state they also depended on {worst} ({test.numbers}): what looks like their "
     )
-    return Check(name, test.effect, test.verdict, said + "effect may partly be that of who was chosen")
+    return Check(name, test.effect, test.verdict, text + "effect may partly be that of who was chosen")
 
 
 def _by_arm(row: IntArray, moves: Transitions) -> Test:
@@ -174,12 +181,12 @@ def _by_arm(row: IntArray, moves: Transitions) -> Test:
         return float((excess[sure] ** 2 / chance[sure]).sum())
 
     test = Test(statistic(moves.action), int(sure.sum()), max(int((rate * (1 - rate))[row].sum()), 1))
-    return by_lot(test, statistic, row, np.asarray(moves.action))
+    return permute(test, statistic, row, np.asarray(moves.action))
 
 
 def _missing(log: Log) -> Check:
     """Ask whether the next record is missing more often after some states or actions: then those seen are not like all."""
-    name, unit = "missing records", log.periods.unit
+    name, unit = "missing records", log.words.period
     known = (log.state >= 0) & (log.action >= 0)
     follows = np.zeros(log.arm_of.size, dtype=bool)
     follows[:-1] = (np.diff(log.arm_of) == 0) & (np.diff(log.period) == 1) & (log.state[1:] >= 0)
@@ -190,63 +197,63 @@ def _missing(log: Log) -> Check:
     share = float(lost.mean())
     test = homogeneity(np.zeros(rows.size, dtype=np.int64), 2 * log.state[rows] + log.action[rows], lost.astype(np.int64))
     rates = [float(lost[log.state[rows] == s].mean()) for s in np.unique(log.state[rows])]
-    said = f"after {share:.1%} of the records the next {unit} was not seen"
+    text = f"after {share:.1%} of the records the next {unit} was not seen"
     if test.p < SURE and max(rates) - min(rates) > 0.02:
-        said += (
+        text += (
             f": {min(rates):.0%} to {max(rates):.0%}, depending on the state; those who are seen again may not be like all"
         )
-        return Check(name, share, PROBLEM if max(rates) - min(rates) > 0.1 else WATCH, said)
+        return Check(name, share, PROBLEM if max(rates) - min(rates) > 0.1 else WATCH, text)
     verdict = WATCH if share > 0.3 else FINE
-    return Check(name, share, verdict, f"{said}, whatever the state")
+    return Check(name, share, verdict, f"{text}, whatever the state")
 
 
-def _calibration(fit: Fit, seed: int) -> Check:
+def _calibration(fit: Fit, log: Log, seed: int) -> Check:
     """Fit the first periods, predict the last: what was said to happen in p of the cases should happen in p of them."""
-    name, log = "predictions", fit.log
+    name = "predictions"
     cut = int(np.floor((1 - HELD_OUT) * log.periods.count))
     moves = log.transitions
     early, late = moves.period + 1 < cut, moves.period >= cut
     if early.sum() < FEW or late.sum() < FEW:
         return Check(name, np.nan, WATCH, "cannot be told: the log is too short to hold periods out")
-    counts = counted(log.until(cut), fit.cell_of, len(fit.cells))
-    before = replace(fit, log=log.until(cut), counts=counts, rows=shrunk(counts.astype(np.float64), fit.tree))
+    statistics = Statistics.from_log(log.until(cut), fit.group_of, len(fit.groups))
+    before = replace(fit, log=log.until(cut), statistics=statistics, rows=shrink(statistics.counts, fit.tree))
     held, rng, resampler = moves.where(late), np.random.default_rng((seed, 7)), Resampler(before)
-    place = (fit.cell_of[held.arm], held.state, held.action, fit.pay.goal)
-    others = np.stack([resampler.drawn(rng)[place] for _ in range(REDRAWN)])
+    place = (fit.group_of[held.arm], held.state, held.action, fit.pay.goal)
+    others = np.stack([resampler.draw(rng)[place] for _ in range(REDRAWN)])
     came = (held.after == fit.pay.goal).astype(np.float64)
     error, noise, p = calibration_error(np.asarray(before.kernels[place]), came, others)
     beyond = float(np.sqrt(max(error**2 - noise**2, 0.0)))
     verdict = FINE if beyond < OFF or p >= SURE else WATCH if beyond < FAR_OFF else PROBLEM
-    last = many(log.periods.count - cut, log.periods.unit)
+    last = many(log.periods.count - cut, log.words.period)
     off = "chances were right, but for luck" if p >= SURE else f"chances were off by {100 * beyond:.1f} points beyond luck"
     words = f"of the last {last}, from those before: {off} (p = {p:.2g})"
     return Check(name, beyond, verdict, f"{words} ({late.sum():,} records)")
 
 
 def _effects(fit: Fit, found: list[Effect]) -> Check:
-    word = fit.log.word
+    word = fit.words.action
     known = [one for one in found if np.isfinite(one.value)]
-    name = f"effect of {fit.log.a_word}"
+    name = f"effect of {fit.words.an_action}"
     if not known:
         return Check(name, np.nan, PROBLEM, "cannot be told in any group")
     sure, harm = [one for one in known if one.low > 0], [one for one in known if one.high < 0]
     weight = np.array([one.arms for one in known], dtype=np.float64)
     mean = float(weight @ np.array([one.value for one in known]) / weight.sum())
     best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
-    said = f"{known[0].what} {'rises' if mean >= 0 else 'falls'} by {_points(abs(mean), known[0])} on average"
+    text = f"{known[0].what} {'rises' if mean >= 0 else 'falls'} by {_points(abs(mean), known[0])} on average"
     if len(known) > 1:
-        said += f"; most in {best.group} ({_range(best)}), least in {least.group} ({_range(least)})"
+        text += f"; most in {best.group} ({_range(best)}), least in {least.group} ({_range(least)})"
     else:
-        said += f" ({_points(best.low, best)} to {_points(best.high, best)})"
+        text += f" ({_points(best.low, best)} to {_points(best.high, best)})"
     unsure, blind = len(known) - len(sure) - len(harm), len(found) - len(known)
     if unsure:
-        said += f"; in {unsure} of {len(known)} groups it may be nothing" if len(known) > 1 else "; it may be nothing"
+        text += f"; in {unsure} of {len(known)} groups it may be nothing" if len(known) > 1 else "; it may be nothing"
     if harm:
-        said += f"; it seems to harm in {listed([one.group for one in harm])}"
-        said += " (of 40 such groups, one by chance alone)" if len(known) > 1 else ""
+        text += f"; it seems to harm in {list_some([one.group for one in harm])}"
+        text += " (of 40 such groups, one by chance alone)" if len(known) > 1 else ""
     if blind:
-        said += f"; in {many(blind, 'more group')} no {word} was seen beside its absence"
-    return Check(name, mean, FINE if len(sure) == len(found) else PROBLEM if not sure else WATCH, said)
+        text += f"; in {many(blind, 'more group')} no {word} was seen beside its absence"
+    return Check(name, mean, FINE if len(sure) == len(found) else PROBLEM if not sure else WATCH, text)
 
 
 def _points(value: float, one: Effect) -> str:

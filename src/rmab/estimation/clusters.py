@@ -8,15 +8,15 @@ a state has no zeros.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.checks import as_integer
 from rmab.errors import ModelError
-from rmab.estimation.counting import by_arm
-from rmab.estimation.shrinkage import pooled_rows
+from rmab.estimation.shrinkage import pool_rows
+from rmab.estimation.statistics import Statistics
 from rmab.logs.log import Log
 
 MOST = 12  # clusters that are tried
@@ -41,9 +41,15 @@ class Mixture:
         return self.weights.size
 
 
-def clustered(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple[str, ...], str]:
+def count_by_arm(log: Log) -> FloatArray:
+    """(N, S, 2, S) the transitions of every arm."""
+    counts = Statistics.from_log(replace(log, reward=None), np.arange(len(log.arms)), len(log.arms)).counts
+    return counts.astype(np.float64)
+
+
+def cluster_arms(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple[str, ...], str]:
     """Return the cluster of every arm, the largest first, their names, and a sentence on them."""
-    counts = by_arm(log).astype(np.float64)
+    counts = count_by_arm(log)
     if clusters == "auto":
         found = best_mixture(counts, seed)
     else:
@@ -58,11 +64,9 @@ def clustered(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple
     rank[order] = np.arange(len(order))
     sure = float(found.share.max(axis=1).mean())
     most = f"as many as BIC says, of {MOST} at most" if found.count == MOST else "as many as BIC says"
-    chosen = most if clusters == "auto" else "as asked"
-    said = (
-        f"{len(order)} clusters of arms by their behaviour, {chosen}; an arm belongs to its own with {sure:.0%} on average"
-    )
-    return np.asarray(rank[choice]), tuple(f"cluster {k + 1}" for k in range(len(order))), said
+    why = most if clusters == "auto" else "as asked"
+    text = f"{len(order)} clusters of arms by their behaviour, {why}; an arm belongs to its own with {sure:.0%} on average"
+    return np.asarray(rank[choice]), tuple(f"cluster {k + 1}" for k in range(len(order))), text
 
 
 def best_mixture(counts: FloatArray, seed: int) -> Mixture:
@@ -84,19 +88,19 @@ def mixture(counts: FloatArray, number: int, seed: int) -> Mixture:
 
     Many short climbs, of which the best go on, find higher summits than a few long ones (Biernacki, Celeux & Govaert 2003).
     """
-    flat, centre = counts.reshape(len(counts), -1), pooled_rows(counts.sum(axis=0))[0]
+    flat, centre = counts.reshape(len(counts), -1), pool_rows(counts.sum(axis=0))[0]
     rngs = [np.random.default_rng((seed, number, k)) for k in range(STARTS if number > 1 else 1)]
-    dealt = (_dealt(flat, centre.reshape(-1), counts.shape[1:], number, rng) for rng in rngs)
-    begun = sorted((_climbed(flat, centre, one, SHORT) for one in dealt), key=lambda one: -one.likelihood)
-    return max((_climbed(flat, centre, one.share, PASSES) for one in begun[:KEPT]), key=lambda one: one.likelihood)
+    starts = (_deal(flat, centre.reshape(-1), counts.shape[1:], number, rng) for rng in rngs)
+    short = sorted((_climb(flat, centre, one, SHORT) for one in starts), key=lambda one: -one.likelihood)
+    return max((_climb(flat, centre, one.share, PASSES) for one in short[:KEPT]), key=lambda one: one.likelihood)
 
 
-def _climbed(flat: FloatArray, centre: FloatArray, share: FloatArray, passes: int) -> Mixture:
+def _climb(flat: FloatArray, centre: FloatArray, share: FloatArray, passes: int) -> Mixture:
     """Climb by EM from the shares (N, K) of the arms, of which flat (N, S * 2 * S) are the counts."""
     last = -np.inf
     for _ in range(passes):
-        weights, kernels = _estimated(flat, share, centre)
-        share, likelihood = _expected(flat, weights, kernels)
+        weights, kernels = _estimate(flat, share, centre)
+        share, likelihood = _expect(flat, weights, kernels)
         if likelihood - last < SETTLED * abs(likelihood):
             break
         last = likelihood
@@ -106,9 +110,7 @@ def _climbed(flat: FloatArray, centre: FloatArray, share: FloatArray, passes: in
     return Mixture(weights, kernels, share, likelihood, bic)
 
 
-def _dealt(
-    flat: FloatArray, centre: FloatArray, shape: tuple[int, ...], number: int, rng: np.random.Generator
-) -> FloatArray:
+def _deal(flat: FloatArray, centre: FloatArray, shape: tuple[int, ...], number: int, rng: np.random.Generator) -> FloatArray:
     """(N, K) first shares: arms drawn one by one, those that fit the earlier ones least the likeliest (as in k-means++)."""
     size = shape[-1]
 
@@ -116,12 +118,12 @@ def _dealt(
         table = flat[n].reshape(-1, size) + PRIOR * centre.reshape(-1, size)
         return np.asarray(np.log(np.maximum(table / table.sum(axis=1, keepdims=True), 1e-300)).reshape(-1))
 
-    chosen = [rows(int(rng.choice(len(flat), p=_odds(flat.sum(axis=1)))))]
+    seeds = [rows(int(rng.choice(len(flat), p=_weights(flat.sum(axis=1)))))]
     for _ in range(number - 1):
-        fit = np.stack([flat @ one for one in chosen], axis=1).max(axis=1)
+        fit = np.stack([flat @ one for one in seeds], axis=1).max(axis=1)
         most = np.where(flat > 0, flat * np.log(np.maximum(_own(flat, size), 1e-300)), 0.0).sum(axis=1)
-        chosen.append(rows(int(rng.choice(len(flat), p=_odds(np.maximum(most - fit, 0.0))))))
-    score = np.stack([flat @ one for one in chosen], axis=1)
+        seeds.append(rows(int(rng.choice(len(flat), p=_weights(np.maximum(most - fit, 0.0))))))
+    score = np.stack([flat @ one for one in seeds], axis=1)
     return np.asarray(np.exp(score - _logsum(score)[:, np.newaxis]))
 
 
@@ -132,7 +134,7 @@ def _own(flat: FloatArray, size: int) -> FloatArray:
     return np.asarray(np.divide(table, total, out=np.zeros_like(table), where=total > 0).reshape(flat.shape))
 
 
-def _odds(weight: FloatArray) -> FloatArray:
+def _weights(weight: FloatArray) -> FloatArray:
     total = weight.sum()
     return np.asarray(weight / total if total > 0 else np.full(weight.size, 1 / weight.size))
 
@@ -142,13 +144,13 @@ def _logsum(score: FloatArray) -> FloatArray:
     return np.asarray(top + np.log(np.exp(score - top[:, np.newaxis]).sum(axis=1)))
 
 
-def _estimated(flat: FloatArray, share: FloatArray, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _estimate(flat: FloatArray, share: FloatArray, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return weights and kernels, given the shares."""
     own = (share.T @ flat).reshape(share.shape[1], *centre.shape) + PRIOR * centre
     return share.mean(axis=0), own / own.sum(axis=3, keepdims=True)
 
 
-def _expected(flat: FloatArray, weights: FloatArray, kernels: FloatArray) -> tuple[FloatArray, float]:
+def _expect(flat: FloatArray, weights: FloatArray, kernels: FloatArray) -> tuple[FloatArray, float]:
     """Return shares and log-likelihood, given weights and kernels."""
     score = flat @ np.log(np.maximum(kernels, 1e-300)).reshape(len(kernels), -1).T + np.log(np.maximum(weights, 1e-300))
     whole = _logsum(score)

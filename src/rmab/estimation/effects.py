@@ -46,7 +46,7 @@ class Effect:
     in_points: bool
 
 
-def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect]:
+def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect]:
     """Return the effect of an action in every group.
 
     Parameters
@@ -61,7 +61,7 @@ def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect
     Returns
     -------
     list of Effect
-        One for each of `fit.cells`.
+        One for each of `fit.groups`.
     """
     number = as_integer(replicates, "replicates")
     if number < LEAST_DRAWS:
@@ -73,8 +73,8 @@ def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect
     weight = np.where(weight.sum(axis=1, keepdims=True) > 0, weight, whole)
     total = weight.sum(axis=1, keepdims=True)
     weight = np.divide(weight, total, out=np.full_like(weight, np.nan), where=total > 0)
-    points = fit.pay.unit.startswith(f"{fit.log.periods.unit}s ")
-    worth = np.eye(len(fit.log.state_names))[fit.pay.goal][np.newaxis] if points else fit.pay.table[:, :, 0]
+    points = fit.pay.counts_periods
+    worth = np.eye(len(fit.state_names))[fit.pay.goal][np.newaxis] if points else fit.pay.table[:, :, 0]
     worth = np.broadcast_to(worth, visits.shape[:2])
     resampler, rng = Resampler(fit), np.random.default_rng((as_integer(seed, "seed"), 2))
     draws = np.stack([_change(resampler.alone(rng), weight, worth) for _ in range(number)])
@@ -82,24 +82,13 @@ def effects_of(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect
     value, model = (_change(one, weight, worth) for one in (resampler.alone(), fit.kernels))
     seen = visits.sum(axis=1)  # (G, 2)
     value, low, high = (np.where((seen > 0).all(axis=1), one, np.nan) for one in (value, low, high))
-    goal, unit = fit.log.state_names[fit.pay.goal], fit.log.periods.unit
+    goal, unit = fit.state_names[fit.pay.goal], fit.words.period
     what = f"the chance of being {goal} next {unit}" if points else f"what next {unit} brings"
-    arms = np.bincount(fit.cell_of, minlength=len(fit.cells))
+    sizes = np.bincount(fit.group_of, minlength=len(fit.groups))
     low, high = np.minimum(low, value), np.maximum(high, value)
-    return [
-        Effect(
-            group=name,
-            arms=int(arms[g]),
-            seen=int(seen[g, 1]),
-            value=float(value[g]),
-            low=float(low[g]),
-            high=float(high[g]),
-            model=float(model[g]),
-            what=what,
-            in_points=points,
-        )
-        for g, name in enumerate(fit.cells)
-    ]
+    numbers = zip(fit.groups, sizes.tolist(), seen[:, 1].astype(np.int64).tolist(), strict=True)
+    values = zip(value.tolist(), low.tolist(), high.tolist(), model.tolist(), strict=True)
+    return [Effect(*one, *four, what, points) for one, four in zip(numbers, values, strict=True)]
 
 
 def _change(kernels: FloatArray, weight: FloatArray, worth: FloatArray) -> FloatArray:

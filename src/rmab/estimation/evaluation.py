@@ -8,7 +8,7 @@ How far the differences lie from their mean, the middle 95% of them, is the inte
 The estimate may err in two ways that nearly cancel: a plan looks better in the model that it was made for than it is, and
 groups that are shrunk look more alike than they are. Corrections that were tried did not help (studies/log_optimism.py).
 
-In each world a plan is made anew as well. What it earns more than ours is what better knowledge would be worth.
+In each world another plan is made as well. What it earns more than ours is what better knowledge would be worth.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Evaluation:
         Actions a period of each.
     knowledge : float
         What a plan that knew the truth would bring more, on average over what the truth may be.
-    luck : float
+    noise : float
         The standard deviation of what single runs of the plan bring: chance that no estimate can remove.
     model_free : ModelFree
         A check without a model, or why there can be none.
@@ -84,11 +84,11 @@ class Evaluation:
     benefits: dict[str, Estimate]
     used: dict[str, float]
     knowledge: float
-    luck: float
+    noise: float
     model_free: ModelFree
     replicates: int
 
-    def said(self, one: Estimate, *, signed: bool = False) -> str:
+    def describe(self, one: Estimate, *, signed: bool = False) -> str:
         """Return '1,573 (1,310 to 1,840)'."""
         return "{} ({} to {})".format(*self._three(one, "+" if signed else ""))
 
@@ -115,29 +115,36 @@ class Evaluation:
             "random": "to drawing names at random",
             "as logged": f"to {logged}",
         }
-        told = []
+        found = []
         for name in ("rotation", "nothing", "random", "as logged"):
             one = self.benefits[name]
             value, low, high = (x.lstrip("-") for x in self._three(one))
             if one.low > 0:
-                told.append(f"{value} more {self.unit} ({low} to {high}) {words[name]}.")
+                found.append(f"{value} more {self.unit} ({low} to {high}) {words[name]}.")
             elif one.high < 0:
-                told.append(f"{value} fewer {self.unit} ({high} to {low} fewer) {words[name]}.")
+                found.append(f"{value} fewer {self.unit} ({high} to {low} fewer) {words[name]}.")
             else:
-                told.append(f"No sure difference in {self.unit} {versus[name]}: {self.said(one, signed=True)}.")
+                found.append(f"No sure difference in {self.unit} {versus[name]}: {self.describe(one, signed=True)}.")
         more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.2g}"
-        told.append(f"Knowing the groups for sure would bring {more} more {self.unit} on top, on average.")
-        return [*told, self.model_free.words]
+        found.append(f"Knowing the groups for sure would bring {more} more {self.unit} on top, on average.")
+        return [*found, self.model_free.words]
 
     def fields(self) -> dict[str, Any]:
         """Return everything as plain numbers and text by name."""
         own = {"budget": self.budget, "horizon": self.horizon, "unit": self.unit, "replicates": self.replicates}
         values = {"plan": vars(self.plan), "baselines": {k: vars(v) for k, v in self.baselines.items()}}
         more = {"benefits": {k: vars(v) for k, v in self.benefits.items()}, "actions_per_period": self.used}
-        return {**own, **values, **more, "knowledge": self.knowledge, "luck": self.luck, "model_free": vars(self.model_free)}
+        return {
+            **own,
+            **values,
+            **more,
+            "knowledge": self.knowledge,
+            "noise": self.noise,
+            "model_free": vars(self.model_free),
+        }
 
     def __repr__(self) -> str:
-        over = self.said(self.benefits["rotation"], signed=True)
+        over = self.describe(self.benefits["rotation"], signed=True)
         return f"Evaluation({over} {self.unit} over rotation, {self.replicates} replicates)"
 
 
@@ -195,29 +202,29 @@ def evaluate(
         raise ModelError(f"replicates must be at least {LEAST_DRAWS} and seed at least 0, got {number} and {key}")
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(
-            f"what {fit.log.a_word} brings cannot be told: the log has no state that was seen both with and without one; "
-            "a random share in the lists to come (random_share) would show it"
+            f"what {fit.words.an_action} brings cannot be told: the log has no state that was seen both with and without "
+            "one; a random share in the lists to come (random_share) would show it"
         )
-    world, cells = World.of(fit, places, steps), np.unique(fit.cell_of[fit.present])
-    kernels = np.asarray(fit.kernels[cells])
+    world, groups = World.of(fit, places, steps), np.unique(fit.group_of[fit.present])
+    kernels = np.asarray(fit.kernels[groups])
     policy = world.policy(kernels)
-    value, luck = world.earned(policy, kernels, (key, 0))
+    value, noise = world.earned(policy, kernels, (key, 0))
     base = np.array(list(world.baselines(kernels).values()))
-    draws, better = _replicates(fit, world, cells, policy, number, key, progress)
+    draws, better = _replicates(fit, world, groups, policy, number, key, progress)
     used = {"nothing": 0.0, "rotation": float(places), "random": float(places), "as logged": _rate(world)}
     return Evaluation(
         budget=places,
         horizon=steps,
         unit=fit.pay.unit,
-        word=fit.log.word,
-        period_word=fit.log.periods.unit,
+        word=fit.words.action,
+        period_word=fit.words.period,
         arms=fit.present.size,
         plan=_around(value, draws[:, 0]),
         baselines={name: _around(base[k], draws[:, k + 1]) for k, name in enumerate(BASELINES)},
         benefits={name: _around(value - base[k], draws[:, 0] - draws[:, k + 1]) for k, name in enumerate(BASELINES)},
         used=used,
         knowledge=max(float(better.mean()), 0.0),
-        luck=luck,
+        noise=noise,
         model_free=model_free(fit, places, steps, seed=key),
         replicates=number,
     )
@@ -235,13 +242,13 @@ def _around(value: float, drawn: FloatArray) -> Estimate:
 
 
 def _replicates(
-    fit: Fit, world: World, cells: IntArray, policy: IndexPolicy, number: int, key: int, progress: Progress | None
+    fit: Fit, world: World, groups: IntArray, policy: IndexPolicy, number: int, key: int, progress: Progress | None
 ) -> tuple[FloatArray, FloatArray]:
     """(R, 5) what the plan and its rivals bring in each world, and (R,) what a plan that knew it would bring more."""
     resampler = Resampler(fit)
 
     def one(r: int) -> tuple[int, list[float], float]:
-        drawn = resampler.drawn(np.random.default_rng((key, 1, r)))[cells]
+        drawn = resampler.draw(np.random.default_rng((key, 1, r)))[groups]
         earned = world.earned(policy, drawn, (key, 2, r), WORK)[0]
         knowing = world.earned(world.policy(drawn), drawn, (key, 2, r), WORK)[0] if REPLAN else earned
         return r, [earned, *world.baselines(drawn).values()], knowing - earned

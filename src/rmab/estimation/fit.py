@@ -1,58 +1,68 @@
-"""A model fitted to a log: kernels of groups, rewards, and where everybody is now."""
+"""A model fitted to a log, or to statistics: kernels of groups, rewards, and where everybody is now."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_integer, expect
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly
+from rmab.common.checks import as_floats, as_indices, as_integer, expect
 from rmab.common.forks import cached_property
+from rmab.common.packing import pack, unpack
+from rmab.common.storage import Fields, Format, Stored
 from rmab.common.words import many
 from rmab.errors import ModelError
-from rmab.estimation.clusters import clustered
-from rmab.estimation.counting import counted
-from rmab.estimation.rewards import Pay, pay_of
-from rmab.estimation.shrinkage import Shrunk, Tree, shrunk
-from rmab.estimation.standing import Standing, standing_of
-from rmab.logs.faults import Fault
+from rmab.estimation.clusters import cluster_arms
+from rmab.estimation.rewards import Pay, make_pay
+from rmab.estimation.shrinkage import Shrinkage, Tree, shrink
+from rmab.estimation.situation import Situation, find_situation
+from rmab.estimation.statistics import Statistics
+from rmab.logs.findings import Note
 from rmab.logs.log import Log
+from rmab.logs.roster import Roster
+from rmab.logs.words import PLAIN_WORDS, Words
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 
 DEFAULT_HORIZON = 26
+SILENT = 8  # periods without a record after which an arm may have left
 
 
 @dataclass(frozen=True, eq=False)
-class Fit(ReadOnly):
-    """A model of a programme, as `rmab.data.fit` returns it.
+class Fit(ReadOnly, Stored):
+    """A model of a programme, as `rmab.data.fit` and `rmab.data.fit_statistics` return it; checked on construction.
 
     Attributes
     ----------
-    log : Log
-        What it was fitted to.
-    cells : tuple of str
+    roster : Roster
+        All N arms: ids, and columns of groups.
+    state_names : tuple of str
+        The S states.
+    words : Words
+        What an action, a period and a unit of reward are called.
+    groups : tuple of str
         The G groups in words; one, 'everybody', where there are none.
-    cell_of : (N,) int array
+    group_of : (N,) int array
         The group of every arm.
     tree : Tree
         How groups are nested.
-    counts : (G, S, 2, S) int array
-        The transitions that were seen.
-    rows : Shrunk
+    statistics : Statistics
+        What was seen: transitions `counts` (G, S, 2, S), and rewards.
+    rows : Shrinkage
         Kernels (G, S, 2, S) shrunk towards those of larger groups, how strongly, and what was never seen.
     pay : Pay
         Rewards (G, S, 2), and what they mean in words.
-    standing : Standing
+    situation : Situation
         Where everybody is now.
     present : (N',) int array
         The arms that are still there: all, unless some count as gone.
-    notes : tuple of Fault
+    notes : tuple of Note
         What is worth knowing: of the log, and what had to be assumed.
+    log : Log or None
+        The single records, which checks, effects and evaluations need; None for a model of statistics alone.
 
     Examples
     --------
@@ -66,16 +76,44 @@ class Fit(ReadOnly):
     Problem(Arms(200 arms, 3 states, 3 groups), budget 10, horizon 12)
     """
 
-    log: Log
-    cells: tuple[str, ...]
-    cell_of: IntArray
+    FORMAT = Format("rmab fit", 2, {"roster.ids", "groups", "group_of"}, prefix="", remedy="fit the log again")
+
+    roster: Roster
+    state_names: tuple[str, ...]
+    words: Words
+    groups: tuple[str, ...]
+    group_of: IntArray
     tree: Tree
-    counts: IntArray
-    rows: Shrunk
+    statistics: Statistics
+    rows: Shrinkage
     pay: Pay
-    standing: Standing
+    situation: Situation
     present: IntArray
-    notes: tuple[Fault, ...]
+    notes: tuple[Note, ...]
+    log: Log | None = None
+
+    def __post_init__(self) -> None:
+        arms, groups, states = len(self.roster.ids), len(self.groups), len(self.state_names)
+        object.__setattr__(self, "group_of", as_indices(self.group_of, "group_of", (arms,), groups))
+        object.__setattr__(self, "present", as_indices(self.present, "present", (np.size(self.present),), arms))
+        sizes = {
+            "statistics": (self.counts.shape, (groups, states, 2, states)),
+            "kernels": (self.kernels.shape, (groups, states, 2, states)),
+            "rewards": (self.pay.table.shape, (groups, states, 2)),
+            "belief": (self.situation.belief.shape, (arms, states)),
+            "tree": (self.tree.nodes.shape, (len(self.rows.strength), groups)),
+            "log": ((arms, states) if self.log is None else (len(self.log.arms), len(self.log.state_names)), (arms, states)),
+        }
+        for name, (found, wanted) in sizes.items():
+            if found != wanted:
+                raise ModelError(
+                    f"{name} must have shape {wanted} in a model of {arms} arms and {groups} groups, got {found}"
+                )
+
+    @property
+    def counts(self) -> IntArray:
+        """(G, S, 2, S) the transitions that were seen."""
+        return self.statistics.counts
 
     @property
     def kernels(self) -> FloatArray:
@@ -85,24 +123,25 @@ class Fit(ReadOnly):
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """(N',) the ids of the arms that are still there."""
-        return tuple(self.log.arms[n] for n in self.present)
+        return tuple(self.roster.ids[n] for n in self.present)
 
     @property
     def start(self) -> IntArray | FloatArray:
         """(N',) the state of every arm now; (N', S) probabilities, where some were not seen."""
-        belief = self.standing.belief[self.present]
+        belief = self.situation.belief[self.present]
         return np.asarray(belief.argmax(axis=1)) if (belief.max(axis=1) == 1.0).all() else belief
 
     @property
     def reward(self) -> FloatArray:
         """(N', S, 2) the reward of every arm."""
-        return np.asarray(self.pay.table[self.cell_of[self.present]])
+        return np.asarray(self.pay.table[self.group_of[self.present]])
 
     @cached_property
     def usual_budget(self) -> int:
         """How many arms were acted on in a period of the log, on average; at least 1."""
-        done = np.bincount(self.log.period, weights=self.log.action == 1, minlength=self.log.periods.count)
-        known = np.bincount(self.log.period, weights=self.log.action >= 0, minlength=self.log.periods.count) > 0
+        log = self.require_log()
+        done = np.bincount(log.period, weights=log.action == 1, minlength=log.periods.count)
+        known = np.bincount(log.period, weights=log.action >= 0, minlength=log.periods.count) > 0
         usual = max(1, round(float(done[known].mean()))) if known.any() else 1
         return min(usual, self.present.size)
 
@@ -121,27 +160,31 @@ class Fit(ReadOnly):
         Problem
             Plan it with `rmab.plan(problem, fit.reward)`, for instance.
         """
-        cells, group_of = np.unique(self.cell_of[self.present], return_inverse=True)
-        arms = Arms.of_groups(self.kernels[cells], group_of.reshape(-1), state_names=self.log.state_names)
+        groups, group_of = np.unique(self.group_of[self.present], return_inverse=True)
+        arms = Arms.of_groups(self.kernels[groups], group_of.reshape(-1), state_names=self.state_names)
         return Problem(arms, self.start, as_integer(budget, "budget"), as_integer(horizon, "horizon"))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model, with the records behind it, to one file `.npz` or `.json`; FileError if it cannot be written."""
-        from rmab.estimation.storing import save_fit  # noqa: PLC0415  (it builds fits)
+    def require_log(self) -> Log:
+        """Return the log; ModelError where the model was made from statistics alone."""
+        if self.log is None:
+            raise ModelError(
+                "this needs single records, and the model was made from statistics: fit a log with rmab.data.fit"
+            )
+        return self.log
 
-        save_fit(self, path)
+    def to_fields(self) -> Fields:
+        """Return the model, with the records behind it, as plain arrays and text by name."""
+        return pack(self)
 
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> Fit:
-        """Read a model that `save` wrote; FileError if the file is none."""
-        from rmab.estimation.storing import load_fit  # noqa: PLC0415
-
-        return load_fit(path)
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Fit:
+        """Return the model of such fields, checked as on construction; ModelError where they do not form one."""
+        return unpack(cls, fields)
 
     def __repr__(self) -> str:
-        groups = f" in {many(len(self.cells), 'group')}" if len(self.cells) > 1 else ""
-        states = many(len(self.log.state_names), "state")
-        return f"Fit({many(self.present.size, 'arm')}{groups}, {states}, for {self.standing.label})"
+        groups = f" in {many(len(self.groups), 'group')}" if len(self.groups) > 1 else ""
+        states = many(len(self.state_names), "state")
+        return f"Fit({many(self.present.size, 'arm')}{groups}, {states}, for {self.situation.label})"
 
 
 def fit(
@@ -163,11 +206,11 @@ def fit(
         log's rewards. Where there are none, the best state is worth 1: the last one, where their order means something, or
         else the one that actions make more likely; `notes` says which.
     clusters : int or 'auto', optional
-        Part the arms by how they behave, into so many clusters, or as many as BIC says, instead of by their groups.
+        Group the arms by how they behave, into so many clusters, or as many as BIC says, instead of by their columns.
     gone_after : int, optional
         Arms without a record in the last so many periods have left, and are not planned for. By default nobody has.
     seed : int
-        Of the clusters.
+        Random seed of the clusters.
 
     Returns
     -------
@@ -194,22 +237,104 @@ def fit(
         known = (log.action >= 0).any()
         what = "known states in two periods that follow each other, with the action between them" if known else ""
         raise ModelError(f"the log shows no change: no arm has {what or 'a known action'}")
-    notes: list[Fault] = []
+    notes: list[Note] = []
     if clusters is None:
-        tree, cell_of, levels = Tree.of(log.factor_of)
-        cells = _labels(log, levels)
+        tree, group_of, levels = Tree.of(log.factor_of)
+        groups = _labels(log, levels)
     else:
-        cell_of, cells, told = clustered(log, clusters, as_integer(seed, "seed"))
-        tree = Tree((np.arange(len(cells)),), (np.zeros(len(cells), dtype=np.int64),))
-        notes.append(Fault(told))
-    counts = counted(log, cell_of, len(cells))
-    rows = shrunk(counts.astype(np.float64), tree)
-    pay = pay_of(log, reward, cell_of, counts)
-    standing = standing_of(log, rows.kernels, cell_of)
-    present = _present(log, standing, gone_after, notes)
-    notes += [Fault(one) for one in (*pay.notes, *_unseen(log, rows.unseen))]
-    everything = (frozen(cell_of), tree, frozen(counts), rows, pay, standing, frozen(present))
-    return Fit(log, cells, *everything, (*log.notes, *notes))
+        group_of, groups, sentence = cluster_arms(log, clusters, as_integer(seed, "seed"))
+        tree = Tree(np.arange(len(groups))[np.newaxis])
+        notes.append(Note(sentence))
+    statistics = Statistics.from_log(log, group_of, len(groups))
+    if reward is None and log.reward is not None and not len(statistics.numbers):
+        raise ModelError("reward: no record has a reward, a state and an action")
+    rows = shrink(statistics.counts, tree)
+    pay = make_pay(statistics, log.state_names, log.words, reward, ordered=log.ordered)
+    situation = find_situation(log, rows.kernels, group_of)
+    present = _present(log, situation, gone_after, notes)
+    notes += [Note(one) for one in (*pay.notes, *_unseen(log.state_names, log.words, rows.unseen))]
+    words = replace(log.words, unit=pay.unit)
+    model = (groups, group_of, tree, statistics, rows, pay, situation, present, (*log.notes, *notes))
+    return Fit(log.roster, log.state_names, words, *model, log)
+
+
+def fit_statistics(
+    statistics: Statistics,
+    *,
+    group_of: ArrayLike,
+    states: ArrayLike,
+    ids: Sequence[object] | None = None,
+    groups: Mapping[str, Sequence[object]] | None = None,
+    state_names: Sequence[str] | None = None,
+    reward: Mapping[str, float] | None = None,
+    waited: ArrayLike | None = None,
+    words: Words = PLAIN_WORDS,
+    period: str = "now",
+) -> Fit:
+    """Fit a model to statistics, without a log: of a live programme, for instance, or of runs.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of G groups and S states.
+    group_of : array_like of int, shape (N,)
+        The group of every arm, as in the statistics. Each is shrunk towards all of them.
+    states : array_like, shape (N,) or (N, S)
+        Where the arms are now: states, or probabilities of states.
+    ids : sequence, optional
+        The ids of the arms; by default '0', '1', ...
+    groups : dict of str to sequence of str, optional
+        Columns of groups in words, each (N,): caps and fairness use them.
+    state_names : sequence of str, optional
+        The states; by default '0', '1', ...
+    reward : dict of str to float, optional
+        As in `fit`.
+    waited : array_like of int, shape (N,), optional
+        For how many periods every arm has waited; by default 0.
+    words : Words
+        What an action and a period are called.
+    period : str
+        The period that is planned, in words.
+
+    Returns
+    -------
+    Fit
+        To plan and decide with. What needs single records (checks, effects, evaluations) is refused in one line.
+
+    Examples
+    --------
+    >>> import numpy as np, rmab
+    >>> counts = np.array([[[[8, 2], [4, 6]], [[3, 7], [1, 9]]]])
+    >>> seen = rmab.data.Statistics.from_counts(counts)
+    >>> found = rmab.data.fit_statistics(seen, group_of=[0, 0], states=[0, 1], reward={"1": 1})
+    >>> rmab.data.decide(found, budget=1).ids
+    ('0',)
+    """
+    expect(statistics, Statistics, "statistics")
+    size, count = statistics.counts.shape[1], len(statistics.counts)
+    given = as_floats(states, "states")
+    arms = len(given) if given.ndim else 0
+    belief = given if given.ndim == 2 else np.eye(size)[as_indices(given, "states", (arms,), size)]
+    names = tuple(str(one) for one in (range(size) if state_names is None else state_names))
+    tree = Tree(np.arange(count)[np.newaxis][: count > 1])
+    rows = shrink(statistics.counts, tree)
+    pay = make_pay(statistics, names, words, reward, ordered=False)
+    notes = tuple(Note(one) for one in (*pay.notes, *_unseen(names, words, rows.unseen)))
+    labels = tuple(f"group {k + 1}" for k in range(count)) if count > 1 else ("everybody",)
+    return Fit(
+        roster=Roster.of(range(arms) if ids is None else ids, groups),
+        state_names=names,
+        words=replace(words, unit=pay.unit),
+        groups=labels,
+        group_of=as_indices(group_of, "group_of", (arms,), count),
+        tree=tree,
+        statistics=statistics,
+        rows=rows,
+        pay=pay,
+        situation=Situation.of_belief(period, belief, waited),
+        present=np.arange(arms),
+        notes=notes,
+    )
 
 
 def _labels(log: Log, levels: IntArray) -> tuple[str, ...]:
@@ -219,44 +344,38 @@ def _labels(log: Log, levels: IntArray) -> tuple[str, ...]:
     return tuple(", ".join(values[f][k] for f, k in enumerate(row)) for row in levels)
 
 
-def _present(log: Log, standing: Standing, gone_after: int | None, notes: list[Fault]) -> IntArray:
+def _present(log: Log, situation: Situation, gone_after: int | None, notes: list[Note]) -> IntArray:
     """Return the arms that are still there, and note who may not be."""
     everyone = np.arange(len(log.arms))
     unit = log.periods.unit
     if gone_after is None:
-        silent = int((standing.unseen_for > SILENT).sum())
+        silent = int((situation.unseen_for > SILENT).sum())
         if silent:
-            said = f"{many(silent, 'arm')} of {len(log.arms):,} {'has' if silent == 1 else 'have'} no record in the last"
-            notes.append(Fault(f"{said} {SILENT} {unit}s; if they have left, gone_after={SILENT} leaves them out"))
+            who = f"{many(silent, 'arm')} of {len(log.arms):,} {'has' if silent == 1 else 'have'} no record in the last"
+            notes.append(Note(f"{who} {SILENT} {unit}s; if they have left, gone_after={SILENT} leaves them out"))
         return everyone
     limit = as_integer(gone_after, "gone_after")
     if limit < 1:
         raise ModelError(f"gone_after must be at least 1, got {limit}")
-    there = everyone[standing.unseen_for <= limit]
+    there = everyone[situation.unseen_for <= limit]
     if there.size == 0:
         raise ModelError(f"gone_after={limit}: no arm has a record in the last {many(limit, unit)}")
     if there.size < everyone.size:
         gone = everyone.size - there.size
-        notes.append(Fault(f"{many(gone, 'arm')} without a record in the last {many(limit, unit)} are taken to have left"))
+        notes.append(Note(f"{many(gone, 'arm')} without a record in the last {many(limit, unit)} are taken to have left"))
     return there
 
 
-SILENT = 8  # periods without a record after which an arm may have left
-
-
-def _unseen(log: Log, unseen: BoolArray) -> list[str]:
-    """Say which actions were never seen in which states, and what is assumed."""
-    told = []
-    for s, name in enumerate(log.state_names):
+def _unseen(names: Sequence[str], words: Words, unseen: BoolArray) -> list[str]:
+    """Return sentences on actions that were never seen in a state, and what is assumed."""
+    found = []
+    for s, name in enumerate(names):
         if unseen[s].all():
-            told.append(f"nobody was ever seen leaving '{name}': nothing is known here; arms in it are taken to stay")
+            found.append(f"nobody was ever seen leaving '{name}': nothing is known here; arms in it are taken to stay")
         elif unseen[s, 1]:
-            told.append(f"no {log.word} was ever seen in '{name}': nothing is known here; it is taken to change nothing")
+            found.append(
+                f"no {words.action} was ever seen in '{name}': nothing is known here; it is taken to change nothing"
+            )
         elif unseen[s, 0]:
-            told.append(f"'{name}' was never seen without {log.a_word}: its effect is not known, and taken to be none")
-    return told
-
-
-def fields_of(one: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass by name."""
-    return {name: getattr(one, name) for name in one.__dataclass_fields__}
+            found.append(f"'{name}' was never seen without {words.an_action}: its effect is not known, and taken to be none")
+    return found

@@ -7,9 +7,9 @@ frequency. Records in which the log did what the plan would have done are weight
 rule, whatever the kernels are. One period ahead, no further: over several the weights multiply, and nothing is left to
 average.
 
-A plan looks good in the very records that it was made from. So arms are parted into two halves, within groups: the plan
+A plan looks good in the very records that it was made from. So arms are split into two halves, within groups: the plan
 made from one half is checked in the records of the other, and so is the model of that half (cross-fitting). The interval is
-for the records that there are: weights are drawn for arms (Rubin 1981), and frequencies estimated anew, but how often every
+for the records that there are: weights are drawn for arms (Rubin 1981), and frequencies estimated again, but how often every
 group and state appears stays as it was.
 """
 
@@ -21,8 +21,8 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.estimation.fit import Fit
-from rmab.estimation.resampling import ALONE, Resampler, drawn_rows, interval
-from rmab.estimation.shrinkage import posterior, shrunk
+from rmab.estimation.resampling import ALONE, Resampler, draw_rows, interval
+from rmab.estimation.shrinkage import posterior, shrink
 from rmab.solvers.fluid.fluid import solve_fluid
 
 LEAST = 0.01  # propensities below this mean that the log shows nothing of the plan's choices
@@ -82,18 +82,18 @@ class ModelFree:
 def model_free(fit: Fit, budget: int, horizon: int, *, seed: int = 0) -> ModelFree:
     """Check the plan of a fit without its model, or say why that cannot be done."""
     halves = Halves(fit, budget, horizon, seed)
-    refusal = halves.refusal(fit.log.word)
+    refusal = halves.refusal(fit.words.action)
     if refusal:
         return _refused(refusal, halves)
     value, model = halves.values()
     rng = np.random.default_rng((seed, 4))
-    draws = np.array([halves.drawn(rng) for _ in range(REPLICATES)])
+    draws = np.array([halves.draw(rng) for _ in range(REPLICATES)])
     low, high = (value + float(one) for one in interval(draws[:, 0] - draws[:, 0].mean()))
     gap = draws[:, 0] - draws[:, 1]
     gap_low, gap_high = (value - model + float(one) for one in interval(gap - gap.mean()))
     numbers = (value, low, high, halves.logged, model, gap_low, gap_high, halves.overlap, halves.least, halves.effective)
     found = ModelFree("", *numbers, records=int(halves.size.sum()), words="")
-    return replace(found, words=_said(fit, found))
+    return replace(found, words=_describe(fit, found))
 
 
 class Halves:
@@ -105,17 +105,17 @@ class Halves:
         The part of a stratum on which the plan of the other half acts.
     size : (2, G, S) float array
         Records in it.
-    told : (2, G, S) bool array
+    covered : (2, G, S) bool array
         Whether the log shows what comes after the choices that are wanted there.
     overlap, least, effective, logged : float
         As in `ModelFree`.
     """
 
     def __init__(self, fit: Fit, budget: int, horizon: int, seed: int) -> None:
-        self.fit, self.half, self.resampler = fit, halved(fit.cell_of, seed), Resampler(fit)
+        self.fit, self.half, self.resampler = fit, split_halves(fit.group_of, seed), Resampler(fit)
         self.pays = np.asarray(fit.pay.table[:, :, 0])
-        self.counts = counts = self._counts(np.ones(len(fit.log.arms)))
-        self.fits = [shrunk(one, fit.tree) for one in counts]
+        self.counts = counts = self._counts(np.ones(len(fit.roster.ids)))
+        self.fits = [shrink(one, fit.tree) for one in counts]
         self.wanted = np.stack([rule_of(replace(fit, rows=one), budget, horizon) for one in reversed(self.fits)])
         self.visits = visits = counts.sum(axis=4)
         self.centre = np.stack([posterior(one, ALONE * np.asarray(fit.kernels), fit.kernels) for one in counts])
@@ -123,13 +123,13 @@ class Halves:
         chance = np.divide(visits[..., 1], self.size, out=np.zeros(self.size.shape), where=self.size > 0)
         acts = self.size * self.wanted
         blind, always = (self.wanted > 0) & (chance < LEAST), (self.wanted < 1) & (chance > 1 - LEAST)
-        self.told = (self.size > 0) & ~blind & ~always
+        self.covered = (self.size > 0) & ~blind & ~always
         self.acts, self.always = float(acts.sum()), float(self.size[always].sum() / self.size.sum())
         self.overlap = 1.0 - float(acts[blind].sum()) / self.acts if self.acts > 0 else 1.0
-        self.least = float(chance[self.told & (self.wanted > 0)].min(initial=1.0))
+        self.least = float(chance[self.covered & (self.wanted > 0)].min(initial=1.0))
         self.effective = self._effective(visits)
-        paid = np.einsum("hgsay,gy->hgs", counts, self.pays)[self.told].sum()
-        self.logged = float(paid / max(float(self.size[self.told].sum()), 1.0))
+        paid = np.einsum("hgsay,gy->hgs", counts, self.pays)[self.covered].sum()
+        self.logged = float(paid / max(float(self.size[self.covered].sum()), 1.0))
 
     def _counts(self, weights: FloatArray) -> FloatArray:
         """(2, G, S, 2, S) the transitions of both halves, arms (N,) weighted."""
@@ -139,7 +139,7 @@ class Halves:
         """Return (sum of weights)^2 / (sum of their squares): a record of a choice weighs what is wanted over its share."""
         share = np.stack([1.0 - self.wanted, self.wanted], axis=3)
         weight = np.divide(share * self.size[..., np.newaxis], visits, out=np.zeros(visits.shape), where=visits > 0)
-        weight *= self.told[..., np.newaxis]
+        weight *= self.covered[..., np.newaxis]
         return float((visits * weight).sum() ** 2 / max(float((visits * weight**2).sum()), 1e-300))
 
     def refusal(self, word: str) -> str:
@@ -163,7 +163,7 @@ class Halves:
         seen = np.divide(paid, self.visits, out=np.zeros(paid.shape), where=self.visits > 0)
         return self.under_plan(seen), self.model([one.kernels for one in self.fits])
 
-    def drawn(self, rng: np.random.Generator) -> tuple[float, float]:
+    def draw(self, rng: np.random.Generator) -> tuple[float, float]:
         """Return both as they may be: arms weighted at random, priors drawn, strata of the sizes that they have.
 
         A choice that was seen once or twice would look sure if its outcomes were only weighted: a prior of next to nothing
@@ -174,7 +174,7 @@ class Halves:
         alone = np.stack([posterior(one, rng.gamma(ALONE * centre), centre) for one in counts]) - self.centre
         alone *= np.sqrt((self.visits + 1.0 + ALONE) / np.maximum(self.visits, 1.0))[..., np.newaxis]
         several = zip(counts, self.fits, strict=True)
-        rows = [drawn_rows(one, list(fit.strength), self.fit.tree, rng) for one, fit in several]
+        rows = [draw_rows(one, list(fit.strength), self.fit.tree, rng) for one, fit in several]
         return self.under_plan(np.einsum("hgsay,gy->hgsa", alone, self.pays)), self.model(rows)
 
     def model(self, kernels: list[FloatArray]) -> float:
@@ -184,29 +184,29 @@ class Halves:
     def under_plan(self, ahead: FloatArray) -> float:
         """Return the mean of what comes next (2, G, S, 2) over the records, under the choices that are wanted."""
         mean = (1.0 - self.wanted) * ahead[..., 0] + self.wanted * ahead[..., 1]
-        return float(np.average(mean[self.told], weights=self.size[self.told]))
+        return float(np.average(mean[self.covered], weights=self.size[self.covered]))
 
 
-def halved(cell_of: IntArray, seed: int) -> IntArray:
-    """(N,) 0 or 1: every group in two halves, by lot; of an odd one, lot says which is larger."""
+def split_halves(group_of: IntArray, seed: int) -> IntArray:
+    """(N,) 0 or 1: every group in two halves, at random; of an odd one, which half is larger is random, too."""
     rng = np.random.default_rng((seed, 6))
-    order = np.lexsort((rng.random(cell_of.size), cell_of))
-    half = np.empty(cell_of.size, dtype=np.int64)
-    half[order] = (np.arange(cell_of.size) + rng.integers(2)) % 2
+    order = np.lexsort((rng.random(group_of.size), group_of))
+    half = np.empty(group_of.size, dtype=np.int64)
+    half[order] = (np.arange(group_of.size) + rng.integers(2)) % 2
     return half
 
 
 def rule_of(fit: Fit, budget: int, horizon: int) -> FloatArray:
     """(G, S) the part of a group in a state that the plan acts on now; where the plan has no arms, by its prices."""
     plan = solve_fluid(fit.problem(budget, horizon), fit.reward)
-    cells = np.unique(fit.cell_of[fit.present])
-    found = np.zeros((len(fit.cells), len(fit.log.state_names)))
-    block = np.zeros(cells.size, dtype=np.int64)
-    block[np.searchsorted(cells, fit.cell_of[fit.present])] = plan.blocks.block_of
+    groups = np.unique(fit.group_of[fit.present])
+    found = np.zeros((len(fit.groups), len(fit.state_names)))
+    block = np.zeros(groups.size, dtype=np.int64)
+    block[np.searchsorted(groups, fit.group_of[fit.present])] = plan.blocks.block_of
     advantage, price = plan.advantage[:, 0], float(plan.prices[0])
     scale = max(float(np.abs(advantage).max()), 1e-12)
     share = np.where(plan.blocks.start > 0, plan.share[:, 0], (advantage > price + 1e-6 * scale).astype(np.float64))
-    found[cells] = share[block]
+    found[groups] = share[block]
     return found
 
 
@@ -216,10 +216,10 @@ def _refused(why: str, halves: Halves) -> ModelFree:
     return ModelFree(why, *(nan,) * 7, halves.overlap, halves.least, halves.effective, int(halves.size.sum()), words)
 
 
-def _said(fit: Fit, found: ModelFree) -> str:
+def _describe(fit: Fit, found: ModelFree) -> str:
     """Return the check in a sentence."""
-    per = fit.log.periods.unit
-    unit = fit.pay.unit.split(" ", 1)[-1] if fit.pay.unit.startswith(f"{per}s ") else ""
+    per = fit.words.period
+    unit = fit.pay.unit.split(" ", 1)[-1] if fit.pay.counts_periods else ""
 
     def form(number: float) -> str:
         return f"{100 * number:.1f}%" if unit else f"{number:.3g}"
@@ -231,6 +231,6 @@ def _said(fit: Fit, found: ModelFree) -> str:
         f"Without the model: where the log happened to do what the plan would have done, {form(found.value)} "
         f"({form(found.low)} to {form(found.high)}) {what}; the model says {form(found.model)}, {verdict}. In the log it "
         f"was {form(found.logged)}. (These records are worth {found.effective:,.0f} of {found.records:,}; the rarest of the "
-        f"plan's choices was made in {least} of its cases; {found.overlap:.0%} of the plan's {fit.log.word}s are where the "
-        "log shows some.)"
+        f"plan's choices was made in {least} of its cases; {found.overlap:.0%} of the plan's {fit.words.action}s are where "
+        "the log shows some.)"
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.estimation.fit import Fit
-from rmab.estimation.shrinkage import Tree, drawn_strengths, pooled_rows, posterior, told_by
+from rmab.estimation.shrinkage import Tree, collect_evidence, draw_strengths, pool_rows, posterior
 
 ALONE = 2.0  # visits that a prior is worth where a group stands on its own records
 LEVEL = 0.95  # of all intervals
@@ -38,15 +38,15 @@ class Resampler:
     """The transitions of a fit, arm by arm, ready to be counted with weights."""
 
     def __init__(self, fitted: Fit) -> None:
-        moves, states = fitted.log.transitions, len(fitted.log.state_names)
-        self.tree, self.arms, self.shape = fitted.tree, len(fitted.log.arms), fitted.counts.shape
+        moves, states = fitted.require_log().transitions, len(fitted.state_names)
+        self.tree, self.arms, self.shape = fitted.tree, len(fitted.roster.ids), fitted.counts.shape
         self.strength, self.fitted = list(fitted.rows.strength), fitted.kernels
-        self.told = told_by(fitted.counts.astype(np.float64), self.strength, self.tree)
+        self.evidence = collect_evidence(fitted.counts.astype(np.float64), self.strength, self.tree)
         kind = (moves.state * 2 + moves.action) * states + moves.after
         size = 2 * states * states
         both, self.times = np.unique(moves.arm * size + kind, return_counts=True)
         self.known = int(np.unique(both // size).size)
-        self.arm, self.place = both // size, fitted.cell_of[both // size] * size + both % size
+        self.arm, self.place = both // size, fitted.group_of[both // size] * size + both % size
 
     def counts(self, weights: FloatArray) -> FloatArray:
         """(G, S, 2, S) the transitions, every arm (N,) weighted."""
@@ -58,7 +58,7 @@ class Resampler:
         """Whether arms are too few to tell how much they differ."""
         return self.known < FEW_ARMS
 
-    def weighted(self, rng: np.random.Generator) -> FloatArray:
+    def reweight(self, rng: np.random.Generator) -> FloatArray:
         """(G, S, 2, S) the transitions, every arm weighted at random; where arms are few, every transition."""
         if not self.few:
             return self.counts(rng.exponential(size=self.arms))
@@ -72,15 +72,15 @@ class Resampler:
         """
         if rng is None:
             return posterior(self.counts(np.ones(self.arms)), ALONE * self.fitted, self.fitted)
-        counts = self.weighted(rng)
+        counts = self.reweight(rng)
         return posterior(counts, rng.gamma(ALONE * self.fitted), self.fitted)
 
-    def drawn(self, rng: np.random.Generator) -> FloatArray:
+    def draw(self, rng: np.random.Generator) -> FloatArray:
         """(G, S, 2, S) what the kernels may be."""
-        return drawn_rows(self.weighted(rng), self.strength, self.tree, rng, self.told)
+        return draw_rows(self.reweight(rng), self.strength, self.tree, rng, self.evidence)
 
 
-def drawn_rows(
+def draw_rows(
     counts: FloatArray,
     strength: list[FloatArray],
     tree: Tree,
@@ -91,13 +91,13 @@ def drawn_rows(
 
     Their strengths are drawn, too, where what was seen of every level, not weighted, is given; else they are as they are.
     """
-    told = told_by(counts, strength, tree)
-    pooled, unseen = pooled_rows(told[0])
-    whole = told[0] + rng.gamma(np.full(pooled.shape, 1.0 / counts.shape[1]))
+    evidence = collect_evidence(counts, strength, tree)
+    pooled, unseen = pool_rows(evidence[0])
+    whole = evidence[0] + rng.gamma(np.full(pooled.shape, 1.0 / counts.shape[1]))
     rows = np.where(unseen[..., np.newaxis], pooled, whole / whole.sum(axis=2, keepdims=True))[np.newaxis]
-    for level, (own, parent, m) in enumerate(zip(told[1:], tree.parents, strength, strict=True)):
+    for level, (own, parent, m) in enumerate(zip(evidence[1:], tree.parents, strength, strict=True)):
         centre = rows[parent]
         if seen is not None and parent.size > 1:
-            m = drawn_strengths(seen[level + 1], centre, rng)  # noqa: PLW2901
+            m = draw_strengths(seen[level + 1], centre, rng)  # noqa: PLW2901
         rows = posterior(own, rng.gamma(m[..., np.newaxis] * centre), centre)
-    return rows[tree.nodes[-1]] if tree.nodes else rows
+    return rows

@@ -1,4 +1,4 @@
-"""What a period in a state is worth: declared, learned from the log, or assumed and said so."""
+"""What a period in a state is worth: declared, learned from rewards, or assumed, with a note that says so."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.arrays import FloatArray, ReadOnly
+from rmab.common.checks import as_indices, as_table
 from rmab.errors import ModelError
-from rmab.logs.faults import listed, quoted
-from rmab.logs.log import Log
+from rmab.estimation.statistics import Statistics
+from rmab.logs.findings import list_some, quote
+from rmab.logs.words import Words
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,8 @@ class Pay(ReadOnly):
         The state that is worth most without an action.
     kind : str
         'declared', 'learned' or 'assumed'.
+    counts_periods : bool
+        Whether a period in the goal is worth 1, and any other 0: then probabilities of the goal say everything.
     notes : tuple of str
         What was assumed.
     """
@@ -35,94 +39,93 @@ class Pay(ReadOnly):
     unit: str
     goal: int
     kind: str
+    counts_periods: bool = False
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        shape = np.shape(self.table)
+        if len(shape) != 3 or shape[2] != 2:
+            raise ModelError(f"rewards must have shape (G, S, 2), got {shape}")
+        object.__setattr__(self, "table", as_table(self.table, "rewards", shape))
+        as_indices(self.goal, "goal", (), shape[1])
 
-def pay_of(log: Log, reward: Mapping[str, float] | None, cell_of: IntArray, counts: IntArray) -> Pay:
-    """Return the rewards of a log, by the first of: declared, learned, assumed."""
+
+def make_pay(
+    statistics: Statistics, names: tuple[str, ...], words: Words, reward: Mapping[str, float] | None, *, ordered: bool
+) -> Pay:
+    """Return the rewards of groups, by the first of: declared, learned, assumed. ordered: the last state is the best."""
     if reward is not None:
-        return _declared(log, reward, len(counts))
-    if log.reward is not None:
-        return _learned(log, cell_of, len(counts))
-    return _assumed(log, counts)
+        return _declare(names, words, reward, len(statistics.counts))
+    if len(statistics.numbers):
+        return _learn(statistics, names)
+    return _assume(statistics, names, words, ordered=ordered)
 
 
-def _declared(log: Log, reward: Mapping[str, float], cells: int) -> Pay:
+def _declare(names: tuple[str, ...], words: Words, reward: Mapping[str, float], groups: int) -> Pay:
     if not isinstance(reward, Mapping) or not reward:
         raise ModelError(f"reward must name states and what they are worth, {{'engaged': 1}}, got {reward!r:.60}")
-    worth = np.zeros(len(log.state_names))
+    worth = np.zeros(len(names))
     for name, value in reward.items():
-        if name not in log.state_names:
-            raise ModelError(f"reward: there is no state {quoted(name)}; the states are {listed(log.state_names, 20)}")
+        if name not in names:
+            raise ModelError(f"reward: there is no state {quote(name)}; the states are {list_some(names, 20)}")
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not abs(value) <= 1e12:
-            raise ModelError(f"reward: {quoted(name)} must be worth a number, got {value!r:.40}")
-        worth[log.state_names.index(name)] = value
+            raise ModelError(f"reward: {quote(name)} must be worth a number, got {value!r:.40}")
+        worth[names.index(name)] = value
     if np.ptp(worth) == 0:
         raise ModelError("reward: all states are worth the same, so nothing can be gained")
-    ones = [name for name, value in zip(log.state_names, worth, strict=True) if value]
-    counts_periods = len(ones) == 1 and worth.max() == 1
-    unit = f"{log.periods.unit}s {ones[0]}" if counts_periods else "points"
-    return Pay(_spread(worth, cells), unit, int(worth.argmax()), "declared")
+    counts_periods = np.count_nonzero(worth) == 1 and worth.max() == 1
+    unit = f"{words.period}s {names[int(worth.argmax())]}" if counts_periods else "points"
+    return Pay(_spread(worth, groups), unit, int(worth.argmax()), "declared", bool(counts_periods))
 
 
-def _spread(worth: FloatArray, cells: int) -> FloatArray:
-    return frozen(np.broadcast_to(worth[np.newaxis, :, np.newaxis], (cells, worth.size, 2)).copy())
+def _spread(worth: FloatArray, groups: int) -> FloatArray:
+    return np.broadcast_to(worth[np.newaxis, :, np.newaxis], (groups, worth.size, 2))
 
 
-def _assumed(log: Log, counts: IntArray) -> Pay:
+def _assume(statistics: Statistics, names: tuple[str, ...], words: Words, *, ordered: bool) -> Pay:
     """Let the best state be worth 1: the last of an order, or the one that actions make more likely."""
-    if log.ordered:
-        goal, why = len(log.state_names) - 1, "it is the last of the states"
+    if ordered:
+        goal, why = len(names) - 1, "it is the last of the states"
     else:
-        pooled = counts.sum(axis=0)
+        pooled = statistics.counts.sum(axis=0)
         visits = pooled.sum(axis=2)
         both = (visits > 0).all(axis=1)
         if not both.any():
             raise ModelError(
-                f"which state is good? say it with reward={{'{log.state_names[-1]}': 1}}; the log does not show it: there "
-                f"is no state that was seen both with and without {log.a_word}"
+                f"which state is good? say it with reward={{'{names[-1]}': 1}}; the log does not show it: there "
+                f"is no state that was seen both with and without {words.an_action}"
             )
         rows = pooled[both] / visits[both][..., np.newaxis]
         rise = (visits[both].sum(axis=1) @ (rows[:, 1] - rows[:, 0])) / visits[both].sum()
-        goal, why = int(rise.argmax()), f"{log.a_word} makes it more likely"
-    name = log.state_names[goal]
-    worth = np.eye(len(log.state_names))[goal]
-    told = f"no reward was given: a {log.periods.unit} in '{name}' is taken to be worth 1, because {why}; other states 0"
-    return Pay(_spread(worth, len(counts)), f"{log.periods.unit}s {name}", goal, "assumed", (told,))
+        goal, why = int(rise.argmax()), f"{words.an_action} makes it more likely"
+    note = f"no reward was given: a {words.period} in '{names[goal]}' is taken to be worth 1, because {why}; other states 0"
+    worth = _spread(np.eye(len(names))[goal], len(statistics.counts))
+    return Pay(worth, f"{words.period}s {names[goal]}", goal, "assumed", True, (note,))
 
 
-def _learned(log: Log, cell_of: IntArray, cells: int) -> Pay:
-    """Average the log's rewards by state and action, those of a group shrunk towards those of all.
+def _learn(statistics: Statistics, names: tuple[str, ...]) -> Pay:
+    """Average the rewards by state and action, those of a group shrunk towards those of all.
 
     The mean of a group has the weight n / (n + v / t), where v is the variance of one reward within groups and t that of
     the groups' means beyond chance (moments; Morris 1983).
     """
-    assert log.reward is not None
-    states = len(log.state_names)
-    known = (log.state >= 0) & (log.action >= 0) & ~np.isnan(log.reward)
-    if not known.any():
-        raise ModelError("reward: no record has a reward, a state and an action")
-    value, pair = log.reward[known], 2 * log.state[known] + log.action[known]
-    n, mean = _means(value, pair, 2 * states)
-    everywhere = float(value.mean())
-    by_state = _means(value, pair // 2, states)
-    fallback = np.repeat(np.where(by_state[0] > 0, by_state[1], everywhere), 2)
-    pooled = np.where(n > 0, mean, fallback)
-    place = cell_of[log.arm_of[known]] * 2 * states + pair
-    number, own = _means(value, place, cells * 2 * states)
-    within = float(((value - own[place]) ** 2).sum() / max(value.size - (number > 0).sum(), 1))
-    number, own = number.reshape(cells, -1), own.reshape(cells, -1)
-    gaps = np.where(number > 0, number * (own - pooled) ** 2, 0.0).sum(axis=0)
+    number, total, squares = statistics.pooled_rewards  # (G, S, 2)
+    own = _divide(total, number)
+    n, mean = number.sum(axis=0), _divide(total.sum(axis=0), number.sum(axis=0))
+    by_state = _divide(total.sum(axis=(0, 2)), n.sum(axis=1))
+    fallback = np.where(n.sum(axis=1) > 0, by_state, total.sum() / number.sum())
+    pooled = np.where(n > 0, mean, fallback[:, np.newaxis])
+    excess = np.maximum(squares - number * own**2, 0.0).sum()
+    within = float(excess / max(number.sum() - (number > 0).sum(), 1))
+    gaps = (number * (own - pooled) ** 2).sum(axis=0)
     freedom = np.maximum((number > 0).sum(axis=0) - 1, 0)
     between = np.maximum(gaps - within * freedom, 0.0) / np.maximum(n - (number**2).sum(axis=0) / np.maximum(n, 1), 1e-12)
     weight = np.divide(number * between, number * between + within, out=np.zeros_like(own), where=number * between > 0)
-    table = (pooled + weight * (np.where(number > 0, own, pooled) - pooled)).reshape(cells, states, 2)
-    lacking = [log.state_names[k // 2] for k in np.flatnonzero(n == 0)]
-    notes = (f"rewards in {listed(sorted(set(lacking)))} were not seen with both actions; they are taken to be equal",)
-    return Pay(frozen(table), "reward", int(table[:, :, 0].mean(axis=0).argmax()), "learned", notes if lacking else ())
+    table = pooled + weight * (np.where(number > 0, own, pooled) - pooled)
+    lacking = sorted({names[s] for s, _ in np.argwhere(n == 0)})
+    notes = (f"rewards in {list_some(lacking)} were not seen with both actions; they are taken to be equal",)
+    return Pay(table, "reward", int(table[:, :, 0].mean(axis=0).argmax()), "learned", notes=notes if lacking else ())
 
 
-def _means(value: FloatArray, place: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
-    number = np.bincount(place, minlength=size).astype(np.float64)
-    total = np.bincount(place, weights=value, minlength=size)
-    return number, np.divide(total, number, out=np.zeros(size), where=number > 0)
+def _divide(total: FloatArray, number: FloatArray) -> FloatArray:
+    return np.divide(total, number, out=np.zeros_like(total), where=number > 0)

@@ -16,46 +16,68 @@ and they are pooled.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import gammaln
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.checks import as_indices, as_table
+from rmab.common.forks import cached_property
+from rmab.errors import ModelError
 
 WEAKEST, STRONGEST, RUNGS = -4.0, 20.0, 25  # of the strengths that are tried: powers of 2
+NEARLY = 1e-9  # how far the sum of probabilities may be from 1
 FAINT = 1e-100  # of a prior: ln G of what is much smaller is infinite
 ROUNDS, SETTLED = 25, 0.05  # of strengths and centres in turn at most, and when they have settled
 
 
 @dataclass(frozen=True, eq=False)
 class Tree(ReadOnly):
-    """Groups of groups. nodes[l] (G,) is the node of every cell on level l, the last level are the cells themselves;
-    parents[l] (nodes of level l,) the node above on level l - 1, where level -1 is everybody.
+    """Groups of groups, checked on construction.
+
+    nodes (L, G): the node of every group on each level, the groups themselves on the last one. `parents` has, for each
+    level, the node above (nodes of the level,) on the level before, where everybody is above the first.
     """
 
-    nodes: tuple[IntArray, ...]
-    parents: tuple[IntArray, ...]
+    nodes: IntArray
+
+    def __post_init__(self) -> None:
+        groups = np.shape(self.nodes)[1] if np.size(self.nodes) else 1
+        nodes = as_indices(self.nodes, "tree", (len(self.nodes), groups), groups)
+        above = np.zeros(groups, dtype=np.int64)
+        for node in nodes:
+            first = np.unique(node, return_index=True)[1]
+            if first.size <= node.max() or (above[first][node] != above).any():
+                raise ModelError("tree: nodes must be numbered from 0, and nested")
+            above = node
+        if (above != np.arange(groups)).any():
+            raise ModelError("tree: the nodes of the last level must be the groups")
+        object.__setattr__(self, "nodes", nodes)
 
     @classmethod
     def of(cls, factors: IntArray) -> tuple[Tree, IntArray, IntArray]:
-        """Return the tree of factors (N, F), the cell of every arm (N,), and the factors of every cell (G, F)."""
-        count, depth = factors.shape
+        """Return the tree of factors (N, F), the group of every arm (N,), and the factors of every group (G, F)."""
+        depth = factors.shape[1]
         if depth == 0:
-            return cls((), ()), np.zeros(count, dtype=np.int64), np.zeros((1, 0), dtype=np.int64)
-        cells, cell_of = np.unique(factors, axis=0, return_inverse=True)
-        nodes, parents = [], []
-        above = np.zeros(len(cells), dtype=np.int64)
-        for level in range(1, depth + 1):
-            _, first, node = np.unique(cells[:, :level], axis=0, return_index=True, return_inverse=True)
-            node = node.reshape(-1)
-            nodes.append(frozen(node))
-            parents.append(frozen(above[first]))
-            above = node
-        return cls(tuple(nodes), tuple(parents)), np.asarray(cell_of.reshape(-1)), cells
+            return (
+                cls(np.zeros((0, 1), dtype=np.int64)),
+                np.zeros(len(factors), dtype=np.int64),
+                np.zeros((1, 0), dtype=np.int64),
+            )
+        groups, group_of = np.unique(factors, axis=0, return_inverse=True)
+        levels = [np.unique(groups[:, : k + 1], axis=0, return_inverse=True)[1].reshape(-1) for k in range(depth)]
+        return cls(np.stack(levels)), np.asarray(group_of.reshape(-1)), groups
+
+    @cached_property
+    def parents(self) -> tuple[IntArray, ...]:
+        """For each level, the node above (nodes of the level,)."""
+        levels = [np.zeros(self.nodes.shape[1], dtype=np.int64), *self.nodes]
+        return tuple(above[np.unique(node, return_index=True)[1]] for above, node in pairwise(levels))
 
 
 @dataclass(frozen=True, eq=False)
-class Shrunk(ReadOnly):
+class Shrinkage(ReadOnly):
     """Kernels (G, S, 2, S), those of everybody (S, 2, S), strengths by level (L, S, 2), and rows never seen (S, 2)."""
 
     kernels: FloatArray
@@ -63,8 +85,21 @@ class Shrunk(ReadOnly):
     strength: FloatArray
     unseen: BoolArray
 
+    def __post_init__(self) -> None:
+        shape = np.shape(self.kernels)
+        if len(shape) != 4 or shape[1:] != (shape[3], 2, shape[3]):
+            raise ModelError(f"kernels must have shape (G, S, 2, S), got {shape}")
+        for name, size in (("kernels", shape), ("pooled", shape[1:])):
+            rows = as_table(getattr(self, name), name, size, 0.0, 1.0)
+            if (abs(rows.sum(axis=-1) - 1.0) > NEARLY).any():
+                raise ModelError(f"{name}: not every row sums to 1")
+            object.__setattr__(self, name, rows)
+        levels = (len(self.strength), *shape[1:3])
+        object.__setattr__(self, "strength", as_table(self.strength, "strength", levels, 0.0))
+        object.__setattr__(self, "unseen", frozen(as_indices(self.unseen, "unseen", shape[1:3], 2) == 1))
 
-def pooled_rows(counts: FloatArray) -> tuple[FloatArray, BoolArray]:
+
+def pool_rows(counts: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Return the kernel (S, 2, S) of counts (S, 2, S), and the rows that were never seen (S, 2).
 
     One visit's worth of evenness is added, so that what was not seen yet is not impossible. Of a row that was never seen
@@ -105,13 +140,13 @@ def _ladder(counts: FloatArray, centre: FloatArray) -> FloatArray:
     return np.stack([_likelihood(counts, centre, np.full(counts.shape[1:3], m)) for m in tried])
 
 
-def drawn_strengths(counts: FloatArray, centre: FloatArray, rng: np.random.Generator) -> FloatArray:
+def draw_strengths(counts: FloatArray, centre: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Return strengths (S, 2) drawn from their likelihood, with a prior that is uniform in 1 / sqrt(m)."""
     tried = np.linspace(WEAKEST, STRONGEST, RUNGS)
     likely = _ladder(counts, centre) - 0.5 * np.log(2.0) * tried[:, np.newaxis, np.newaxis]
-    odds = np.exp(likely - likely.max(axis=0))
-    odds = np.cumsum(odds, axis=0) / odds.sum(axis=0)
-    rung = np.minimum((odds < rng.random(counts.shape[1:3])).sum(axis=0), RUNGS - 1)
+    mass = np.exp(likely - likely.max(axis=0))
+    below = np.cumsum(mass, axis=0) / mass.sum(axis=0)
+    rung = np.minimum((below < rng.random(counts.shape[1:3])).sum(axis=0), RUNGS - 1)
     return np.asarray(np.exp2(tried[rung]))
 
 
@@ -119,47 +154,46 @@ def _likelihood(counts: FloatArray, centre: FloatArray, m: FloatArray) -> FloatA
     """Return L(m) of every state and action, (S, 2), at strengths m (S, 2)."""
     known, visits = centre > 0, counts.sum(axis=3)
     prior = np.maximum(m[..., np.newaxis] * centre, FAINT)
-    cells = gammaln(np.where(known, prior + counts, 1.0)) - gammaln(np.where(known, prior, 1.0))
-    rows = gammaln(m) - gammaln(m + visits) + cells.sum(axis=3)
+    terms = gammaln(np.where(known, prior + counts, 1.0)) - gammaln(np.where(known, prior, 1.0))
+    rows = gammaln(m) - gammaln(m + visits) + terms.sum(axis=3)
     return np.asarray(np.where(visits > 0, rows, 0.0).sum(axis=0))
 
 
-def shrunk(counts: FloatArray, tree: Tree) -> Shrunk:
-    """Return the kernels of cells with counts (G, S, 2, S), which need not be whole."""
-    strength, told = solved(counts, tree)
-    pooled, unseen = pooled_rows(told[0])
+def shrink(counts: FloatArray | IntArray, tree: Tree) -> Shrinkage:
+    """Return the kernels of groups with counts (G, S, 2, S), which need not be whole."""
+    counts = np.asarray(counts, dtype=np.float64)
+    strength, evidence = solve_strengths(counts, tree)
+    pooled, unseen = pool_rows(evidence[0])
     rows = pooled[np.newaxis]
-    for own, parent, m in zip(told[1:], tree.parents, strength, strict=True):
+    for own, parent, m in zip(evidence[1:], tree.parents, strength, strict=True):
         rows = posterior(own, m[..., np.newaxis] * rows[parent], rows[parent])
-    if tree.nodes:
-        rows = rows[tree.nodes[-1]]
-    table = np.stack(strength) if strength else np.zeros((0, *pooled.shape[:2]))
-    return Shrunk(frozen(rows / rows.sum(axis=3, keepdims=True)), frozen(pooled), frozen(table), frozen(unseen))
+    rows = rows / rows.sum(axis=3, keepdims=True)
+    return Shrinkage(rows, pooled, np.reshape(strength, (-1, *pooled.shape[:2])), unseen)
 
 
-def solved(counts: FloatArray, tree: Tree) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Return the strength (S, 2) of every level, and what its nodes tell (nodes, S, 2, S); first, of everybody (S, 2, S).
+def solve_strengths(counts: FloatArray, tree: Tree) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Return the strength (S, 2) of every level, and the evidence of its nodes (nodes, S, 2, S), everybody (S, 2, S) first.
 
     Strengths need centres, and centres need strengths: a few rounds settle both.
     """
     strength: list[FloatArray] = [np.full(counts.shape[1:3], np.inf) for _ in tree.nodes]
     for _ in range(ROUNDS):
-        told, before = told_by(counts, strength, tree), strength
-        rows, strength = pooled_rows(told[0])[0][np.newaxis], []
-        for own, parent in zip(told[1:], tree.parents, strict=True):
+        evidence, before = collect_evidence(counts, strength, tree), strength
+        rows, strength = pool_rows(evidence[0])[0][np.newaxis], []
+        for own, parent in zip(evidence[1:], tree.parents, strict=True):
             near = before[len(strength)] if np.isfinite(before[len(strength)]).all() else None
             m = strengths(own, rows[parent], near) if parent.size > 1 else np.zeros(own.shape[1:3])
             rows = posterior(own, m[..., np.newaxis] * rows[parent], rows[parent])
             strength.append(m)
         if all(np.allclose(np.log1p(a), np.log1p(b), rtol=0, atol=SETTLED) for a, b in zip(strength, before, strict=True)):
             break
-    return strength, told_by(counts, strength, tree)
+    return strength, collect_evidence(counts, strength, tree)
 
 
-def told_by(counts: FloatArray, strength: list[FloatArray], tree: Tree) -> list[FloatArray]:
-    """Return what the nodes of every level tell (nodes, S, 2, S), everybody (S, 2, S) first and the cells' counts last.
+def collect_evidence(counts: FloatArray, strength: list[FloatArray], tree: Tree) -> list[FloatArray]:
+    """Return the visits that count on every level (nodes, S, 2, S), everybody (S, 2, S) first and the groups' counts last.
 
-    n visits of a group tell n m / (n + m) of its parent: at most m, because the group is a draw around it.
+    n visits of a group count as n m / (n + m) for its parent: at most m, because the group is a draw around it.
     """
     levels = [counts]
     for level in reversed(range(len(tree.nodes))):
@@ -170,8 +204,8 @@ def told_by(counts: FloatArray, strength: list[FloatArray], tree: Tree) -> list[
         whole = np.zeros((int(parent.max()) + 1, *counts.shape[1:]))
         np.add.at(whole, parent, own * part[..., np.newaxis])
         levels.append(whole)
-    everybody = levels.pop()[0] if tree.nodes else counts.sum(axis=0)
-    return [everybody, *(levels[::-1] if tree.nodes else [])]
+    everybody = levels.pop()[0] if len(tree.nodes) else counts.sum(axis=0)
+    return [everybody, *(levels[::-1] if len(tree.nodes) else [])]
 
 
 def posterior(own: FloatArray, prior: FloatArray, centre: FloatArray) -> FloatArray:

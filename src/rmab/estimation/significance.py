@@ -20,14 +20,14 @@ FINE, WATCH, PROBLEM = "fine", "watch", "problem"
 SURE, MATTERS, MUCH = 0.01, 0.1, 0.25  # p below which a difference is real; effects that matter, and that matter much
 FEW = 20  # records below which little is known
 BINS = 10  # of forecasts
-SPARSE, MAYBE, LOTS = 10_000, 0.1, 299  # records up to which a p below this is found by so many permutations
+SPARSE, MAYBE, PERMUTATIONS = 10_000, 0.1, 299  # records up to which a p below this is found by so many permutations
 
 
 @dataclass(frozen=True)
 class Test:
     """A test: its statistic, which is about chi-square with this freedom if nothing differs, and the records behind it.
 
-    Where records are few it is not chi-square: then `usual` and `chance` are the mean of the statistic and the p by lot.
+    Where records are few it is not chi-square: then `usual` and `chance` are its mean and p by permutation.
     """
 
     statistic: float
@@ -68,33 +68,33 @@ def homogeneity(row: IntArray, part: IntArray, outcome: IntArray, least: int = 1
     if row.size == 0:
         return Test(0.0, 0, 0)
     both, where, sizes = np.unique(np.column_stack([row, part]), axis=0, return_inverse=True, return_counts=True)
-    kept = (sizes >= least)[where.reshape(-1)]
-    if not kept.any():
+    large = (sizes >= least)[where.reshape(-1)]
+    if not large.any():
         return Test(0.0, 0, 0)
-    where = np.unique(where.reshape(-1)[kept], return_inverse=True)[1].reshape(-1)
+    where = np.unique(where.reshape(-1)[large], return_inverse=True)[1].reshape(-1)
     row_of = np.unique(both[sizes >= least, 0], return_inverse=True)[1].reshape(-1)
-    outcome, wide = outcome[kept], int(outcome.max()) + 1
+    outcome, wide = outcome[large], int(outcome.max()) + 1
 
-    def counted(outcome: IntArray) -> tuple[FloatArray, FloatArray]:
+    def tabulate(outcome: IntArray) -> tuple[FloatArray, FloatArray]:
         table = np.bincount(where * wide + outcome, minlength=row_of.size * wide).reshape(-1, wide).astype(np.float64)
         whole = np.zeros((int(row_of.max()) + 1, wide))
         np.add.at(whole, row_of, table)
         return table, whole
 
     def statistic(outcome: IntArray) -> float:
-        table, whole = counted(outcome)
+        table, whole = tabulate(outcome)
         expected = table.sum(axis=1, keepdims=True) * (whole / whole.sum(axis=1, keepdims=True))[row_of]
         seen = table > 0
         return 2.0 * float((table[seen] * np.log(table[seen] / expected[seen])).sum())
 
-    table, whole = counted(outcome)
+    table, whole = tabulate(outcome)
     parts = np.bincount(row_of)
     freedom = int(((parts - 1) * ((whole > 0).sum(axis=1) - 1)).sum())
     test = Test(statistic(outcome), freedom, int(table[parts[row_of] > 1].sum()))
-    return by_lot(test, statistic, row_of[where], outcome)
+    return permute(test, statistic, row_of[where], outcome)
 
 
-def by_lot(test: Test, statistic: Callable[[IntArray], float], row: IntArray, outcome: IntArray) -> Test:
+def permute(test: Test, statistic: Callable[[IntArray], float], row: IntArray, outcome: IntArray) -> Test:
     """Return a test with its p by permutation of the outcomes (M,) within rows (M,), where records are few and it matters.
 
     G of sparse tables is not chi-square, and often larger (Agresti 2013, Section 3.2.3); permutations are exact.
@@ -102,26 +102,30 @@ def by_lot(test: Test, statistic: Callable[[IntArray], float], row: IntArray, ou
     if test.freedom == 0 or test.p > MAYBE or row.size > SPARSE:
         return test
     rng, order = np.random.default_rng(0), np.argsort(row, kind="stable")
-    lots, mixed = np.empty(LOTS), np.empty_like(outcome)
-    for k in range(LOTS):
+    draws, mixed = np.empty(PERMUTATIONS), np.empty_like(outcome)
+    for k in range(PERMUTATIONS):
         mixed[order] = outcome[np.lexsort((rng.random(row.size), row))]
-        lots[k] = statistic(mixed)
-    return replace(test, usual=float(lots.mean()), chance=float((1 + (lots >= test.statistic - 1e-9).sum()) / (1 + LOTS)))
+        draws[k] = statistic(mixed)
+    return replace(
+        test, usual=float(draws.mean()), chance=float((1 + (draws >= test.statistic - 1e-9).sum()) / (1 + PERMUTATIONS))
+    )
 
 
-def calibration_error(said: FloatArray, came: FloatArray, others: FloatArray | None = None) -> tuple[float, float, float]:
-    """Return how far forecasts are from frequencies, bin by bin, what luck alone makes of that, and the chance of so much.
+def calibration_error(
+    forecast: FloatArray, outcome: FloatArray, others: FloatArray | None = None
+) -> tuple[float, float, float]:
+    """Return how far forecasts are from frequencies, bin by bin, what chance alone makes of that, and the chance of so much.
 
-    Luck is that of what came (M,) and, where others (R, M) are given, forecasts that are as likely as those said (M,), of
-    the estimate. The first two are root mean squares over bins of like forecasts; the third is the p of their chi-square
+    Chance is that of the outcomes (M,) and, where others (R, M) are given, forecasts as likely as the given ones (M,), that
+    of the estimate. The first two are root mean squares over bins of like forecasts; the third is the p of their chi-square
     test.
     """
-    order = np.argsort(said, kind="stable")
-    bins = np.array_split(order, int(np.clip(said.size // FEW, 1, BINS)))
-    gaps = np.array([said[one].mean() - came[one].mean() for one in bins])
-    luck = np.diag([max(float((said[one] * (1 - said[one])).sum()), 1e-9) / one.size**2 for one in bins])
+    order = np.argsort(forecast, kind="stable")
+    bins = np.array_split(order, int(np.clip(forecast.size // FEW, 1, BINS)))
+    gaps = np.array([forecast[one].mean() - outcome[one].mean() for one in bins])
+    noise = np.diag([max(float((forecast[one] * (1 - forecast[one])).sum()), 1e-9) / one.size**2 for one in bins])
     if others is not None:  # errors of the estimate are common to several bins
         means = np.stack([others[:, one].mean(axis=1) for one in bins])
-        luck = luck + np.atleast_2d(np.cov(means))
-    statistic = float(gaps @ np.linalg.solve(luck, gaps))
-    return float(np.sqrt((gaps**2).mean())), float(np.sqrt(np.diag(luck).mean())), float(chi2.sf(statistic, len(bins)))
+        noise = noise + np.atleast_2d(np.cov(means))
+    statistic = float(gaps @ np.linalg.solve(noise, gaps))
+    return float(np.sqrt((gaps**2).mean())), float(np.sqrt(np.diag(noise).mean())), float(chi2.sf(statistic, len(bins)))

@@ -39,21 +39,21 @@ class World(ReadOnly):
     def of(cls, fitted: Fit, budget: int, horizon: int) -> World:
         """Return the world of a fit."""
         present = fitted.present
-        cells, group = np.unique(fitted.cell_of[present], return_inverse=True)
+        groups, group = np.unique(fitted.group_of[present], return_inverse=True)
         count = present.size
-        line = np.argsort(-fitted.standing.acted_before[present], kind="stable")
+        line = np.argsort(-fitted.situation.acted_before[present], kind="stable")
         place = np.empty(count, dtype=np.int64)
         place[line] = np.arange(count)
         first = (budget * np.arange(horizon)) % count
         turn = ((place - first[:, np.newaxis]) % count < budget).astype(np.float64)
-        visits = fitted.counts.sum(axis=3)[cells].astype(np.float64)
+        visits = fitted.counts.sum(axis=3)[groups].astype(np.float64)
         everywhere = fitted.counts.sum(axis=(0, 3)).astype(np.float64)
         usual = everywhere[:, 1] / np.maximum(everywhere.sum(axis=1), 1.0)
         rate = (visits[..., 1] + usual) / (visits.sum(axis=2) + 1.0)
-        belief = np.asarray(fitted.standing.belief[present])
-        reward = np.asarray(fitted.pay.table[cells])
+        belief = np.asarray(fitted.situation.belief[present])
+        reward = np.asarray(fitted.pay.table[groups])
         fields = (frozen(belief), frozen(group.reshape(-1)), frozen(reward), budget, horizon, frozen(turn), frozen(rate))
-        return cls(fitted.log.state_names, *fields)
+        return cls(fitted.state_names, *fields)
 
     @property
     def pays(self) -> FloatArray:
@@ -110,7 +110,7 @@ class World(ReadOnly):
             turn = self.turn[h].astype(bool)
             total += float((belief[turn] * pays[turn, :, 1]).sum() + (belief[~turn] * pays[~turn, :, 0]).sum())
             after = np.empty_like(belief)
-            for action, chosen in ((1, turn), (0, ~turn)):
-                after[chosen] = np.einsum("ns,nsy->ny", belief[chosen], kernels[self.group[chosen], :, action])
+            for action, arms in ((1, turn), (0, ~turn)):
+                after[arms] = np.einsum("ns,nsy->ny", belief[arms], kernels[self.group[arms], :, action])
             belief = after
         return total

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray
 from rmab.errors import ModelError
-from rmab.gym.rounds import OverBudget, Rounds
+from rmab.gym.rounds import OverBudget, TaskRounds
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.tasks.definition import Task
@@ -38,11 +38,6 @@ def spaces_of(task: Task) -> tuple[spaces.Dict, spaces.MultiBinary]:
     return spaces.Dict(seen), spaces.MultiBinary(arms.count)
 
 
-def told_bound(task: Task, bound: bool | None) -> bool:
-    """Return whether the bound is told at the end of an episode; by default where one solution per episode number does."""
-    return not task.adversary.adaptive if bound is None else bool(bound)
-
-
 class RmabEnv(gymnasium.Env[Observation, Action]):
     """A task, an episode at a time: decide at every step which arms to activate.
 
@@ -57,9 +52,9 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
     `rmab.run`: the same decisions earn the same.
 
     **Information**, at a reset: `episode_number` and `game`, the adversary's time; `budget`, of the step to come. At a
-    step: the new `budget` (0 at the end); `active` (N,), who was active; `dropped`, how many requests a lot turned down;
-    `paid` (N,), what each arm paid, NaN where the task's feedback hides it. Nothing is told of pairs that were not visited,
-    but for one number at the end of an episode: `bound`, what no policy can beat on average with the rewards that it had.
+    step: the new `budget` (0 at the end); `active` (N,), who was active; `dropped`, how many requests were dropped; `paid`
+    (N,), what each arm paid, NaN where the task's feedback hides it. Nothing is revealed of pairs that were not visited, but
+    one number at the end of an episode: `bound`, what no policy can beat on average with the rewards that it had.
     That is for keeping score: an agent that learns from it is privileged.
 
     Parameters
@@ -69,11 +64,11 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
     adversary : str, optional
         The same as `task@adversary`.
     over_budget : {'draw', 'error'}, default 'draw'
-        What happens to a request for more arms than the budget. 'draw': a lot decides who of them is active, all sets
-        being equally likely, and `dropped` says how many are not. 'error': BudgetExceeded, and the step is not played.
+        What happens to a request for more arms than the budget. 'draw': a random set of them is active, all sets being
+        equally likely, and `dropped` says how many are not. 'error': BudgetExceeded, and the step is not played.
     bound : bool, optional
-        Whether to tell the bound. It takes a solution of the fluid program for every episode number, and for every episode
-        against an adversary that answers; so by default it is told unless the adversary does.
+        Whether to report the bound. It takes a solution of the fluid program for every episode number, and for every episode
+        against an adversary that answers; so by default it is reported unless the adversary does.
     render_mode : {'ansi'}, optional
         `render()` returns a line of text.
     **options
@@ -109,8 +104,7 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
         **options: Any,
     ) -> None:
         made = made_task(task, adversary, options)
-        self._rounds = Rounds(made, 1, over_budget)
-        self._tells_bound, self._earned = told_bound(made, bound), 0.0
+        self._rounds, self._earned = TaskRounds(made, 1, over_budget, bound), 0.0
         self.observation_space, self.action_space = spaces_of(made)
         if render_mode not in (None, "ansi"):
             raise ModelError(f"render_mode must be 'ansi' or None, got {render_mode!r:.40}")
@@ -132,38 +126,38 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
         Parameters
         ----------
         seed : int, optional
-            0 or more. Without one, the first reset draws it, and `np_random_seed` tells it.
+            0 or more. Without one, the first reset draws it, and `np_random_seed` has it.
         options : dict, optional
             `episode_number`: the number of the episode. `policy`: what will be played, which an adversary that foresees it
             must see.
         """
         super().reset(seed=seed)
-        fresh = seed is not None or not self._rounds.seeds
-        self._rounds.reset([self._seed()] if fresh else None, options)
+        fresh = seed is not None or self._rounds.game is None
+        info = self._rounds.reset([self._seed()] if fresh else None, options)
         self._earned = 0.0
-        time = {"episode_number": self._rounds.episode, "game": self._rounds.game}
-        return self._observed(), {**time, "budget": self._rounds.budget}
+        return self._observe(), info
 
     def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Activate arms and let all arms move; PolicyError if the action is not N zeros and ones."""
         self._check_playing()
-        earned, told = self._rounds.advance(np.asarray(action)[np.newaxis])
-        reward, over = float(earned[0]), self._rounds.over
+        earned, info = self._rounds.play(np.asarray(action)[np.newaxis])
+        reward = float(earned[0])
         self._earned += reward
-        info = {"budget": self._rounds.budget, "active": told["active"][0], "dropped": int(told["dropped"][0])}
-        info["paid"] = told["paid"][0]
-        if over and self._tells_bound:
-            info["bound"] = self._rounds.bound()
-        return self._observed(), reward, over, False, info
+        single = {name: value[0] if np.ndim(value) else value for name, value in info.items()}
+        return self._observe(), reward, self._rounds.over, False, single
 
     def top(self, scores: ArrayLike) -> BoolArray:
-        """(N,) the arms of the highest scores (N,), as many as the budget of the step; a lot breaks ties."""
+        """(N,) the arms of the highest scores (N,), as many as the budget of the step; ties are broken at random."""
         self._check_playing()
         return np.asarray(self._rounds.top(np.asarray(scores)[np.newaxis])[0])
 
     def feedback(self) -> Feedback:
-        """Return what a learner is told of the episode, once it is over."""
+        """Return what a learner sees of the episode, once it is over."""
         return self._rounds.feedback()
+
+    def policy_stream(self) -> NDArray[np.uint64]:
+        """(4,) the random stream that `rmab.run` gives the policy of this episode."""
+        return np.array(self._rounds.streams[0, 1])
 
     def bound(self) -> float:
         """Return what no policy can beat on average in the episode at hand: for keeping score, not for agents."""
@@ -184,9 +178,9 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
         known = self.np_random_seed
         return int(self.np_random.integers(2**63)) if known is None or known < 0 else int(known)
 
-    def _observed(self) -> Observation:
+    def _observe(self) -> Observation:
         return {"states": self._rounds.states[0].copy(), "step": np.int64(self._rounds.step)}
 
     def _check_playing(self) -> None:
-        if not self._rounds.seeds or self._rounds.over:
+        if self._rounds.game is None or self._rounds.over:
             raise gymnasium.error.ResetNeeded("the episode is over, or none has begun: call reset() first")

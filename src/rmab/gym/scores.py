@@ -19,7 +19,7 @@ Scores = NDArray[np.floating[Any]]
 
 
 class ScoreAction(gymnasium.ActionWrapper[Observation, Scores, Action], gymnasium.utils.RecordConstructorArgs):
-    """Take a score for every arm, (N,), and activate the highest: always as many as the budget, ties by lot.
+    """Take a score for every arm, (N,), and activate the highest: always as many as the budget, ties at random.
 
     The space is a box from -1 to 1, as agents like it; but only the order of the scores counts, so any numbers will do.
 

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.errors import ModelError
-from rmab.gym.env import Action, Observation, made_task, spaces_of, told_bound
-from rmab.gym.rounds import OverBudget, Rounds
+from rmab.gym.env import Action, Observation, made_task, spaces_of
+from rmab.gym.rounds import OverBudget, TaskRounds
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.tasks.definition import Task
@@ -59,8 +59,8 @@ class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         **options: Any,
     ) -> None:
         made = made_task(task, adversary, options)
-        self._rounds = Rounds(made, num_envs, over_budget)
-        self.num_envs, self._tells_bound = self._rounds.rounds, told_bound(made, bound)
+        self._rounds = TaskRounds(made, num_envs, over_budget, bound)
+        self.num_envs = len(self._rounds.states)
         self.single_observation_space, self.single_action_space = spaces_of(made)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -87,37 +87,30 @@ class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         options : dict, optional
             As in `RmabEnv`, for all rounds.
         """
-        seeds = self._seeds(seed)
-        self._rounds.reset(seeds, options)
-        return self._begun()
+        info = self._rounds.reset(self._seeds(seed), options)
+        return self._observe(), self._for_all(info)
 
     def step(self, actions: ArrayLike) -> tuple[Observation, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Play a step of every round, actions (R, N); after the last one, begin the next episode instead."""
-        if not self._rounds.seeds:
+        if self._rounds.game is None:
             raise gymnasium.error.ResetNeeded("no episode has begun: call reset() first")
         nobody = np.zeros(self.num_envs, dtype=bool)
         if self._rounds.over:
-            self._rounds.reset()
-            observation, info = self._begun()
-            return observation, np.zeros(self.num_envs), nobody, nobody.copy(), info
-        earned, told = self._rounds.advance(actions)
-        over = self._rounds.over
-        info = {"budget": self._rounds.budget, **told}
-        if over and self._tells_bound:
-            adaptive = self.task.adversary.adaptive
-            info["bound"] = [self._rounds.bound(r) for r in range(self.num_envs)] if adaptive else self._rounds.bound()
-        return self._observed(), earned, np.full(self.num_envs, over), nobody, self._for_all(info)
+            begun: dict[str, Any] = self._rounds.reset()
+            return self._observe(), np.zeros(self.num_envs), nobody, nobody.copy(), self._for_all(begun)
+        earned, info = self._rounds.play(actions)
+        return self._observe(), earned, np.full(self.num_envs, self._rounds.over), nobody, self._for_all(info)
 
     def top(self, scores: ArrayLike) -> BoolArray:
-        """(R, N) the arms of the highest scores (R, N) in every round, as many as the budget; a lot breaks ties."""
+        """(R, N) the arms of the highest scores (R, N) in every round, as many as the budget; ties are broken at random."""
         return self._rounds.top(scores)
 
     def feedback(self, r: int) -> Feedback:
-        """Return what a learner is told of the episode of round r, once it is over."""
+        """Return what a learner sees of the episode of round r, once it is over."""
         return self._rounds.feedback(r)
 
     def _seeds(self, seed: int | Sequence[int] | None) -> list[int] | None:
-        if seed is None and self._rounds.seeds:
+        if seed is None and self._rounds.game is not None:
             return None
         if seed is None or isinstance(seed, int | np.integer):
             super().reset(seed=None if seed is None else int(seed))
@@ -128,18 +121,14 @@ class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             raise ModelError(f"seed must be a number, or one for each of {self.num_envs} rounds, got {len(seeds)}")
         return seeds
 
-    def _begun(self) -> tuple[Observation, dict[str, Any]]:
-        time = {"episode_number": self._rounds.episode, "game": self._rounds.game, "budget": self._rounds.budget}
-        return self._observed(), self._for_all(time)
-
-    def _observed(self) -> Observation:
+    def _observe(self) -> Observation:
         return {"states": self._rounds.states.copy(), "step": np.full(self.num_envs, self._rounds.step)}
 
     def _for_all(self, info: dict[str, Any]) -> dict[str, Any]:
         """Return the information as arrays with one entry per round, and for each a mask of who has it: everybody."""
         arrays: dict[str, Any] = {}
         for name, value in info.items():
-            several = np.ndim(value) > 0
+            several = np.ndim(value) > 0 and len(value) == self.num_envs
             arrays[name] = np.asarray(value) if several else np.full(self.num_envs, value)
             arrays[f"_{name}"] = np.ones(self.num_envs, dtype=bool)
         return arrays

@@ -5,10 +5,11 @@ from .algorithms.dilated_po import DilatedPo as DilatedPo
 from .algorithms.oracle import Chance as Chance, Oracle as Oracle
 from .algorithms.pdgd_ops import PdgdOps as PdgdOps
 from .algorithms.planned import (
-    PlannedLagrangian as PlannedLagrangian,
-    PlannedMyopic as PlannedMyopic,
-    PlannedWhittle as PlannedWhittle,
+    LagrangianLearner as LagrangianLearner,
+    MyopicLearner as MyopicLearner,
+    PlannerLearner as PlannerLearner,
     RoundRobin as RoundRobin,
+    WhittleLearner as WhittleLearner,
 )
 from .algorithms.q_whittle import QWhittle as QWhittle
 from .algorithms.r2mab_ucb import R2mabUcb as R2mabUcb

@@ -109,12 +109,12 @@ class Learner(Configured, ABC):
 
     @property
     def draws(self) -> bool:
-        """Whether plans depend on draws arm by arm: then another order of the arms is another luck."""
+        """Whether plans depend on random draws arm by arm: then results depend on the order of arms."""
         return False
 
     @property
     def privileged(self) -> str:
-        """What it is told that no real programme knows; empty for an honest learner."""
+        """What it knows that no real programme knows; empty for an honest learner."""
         return ""
 
     @property
@@ -133,11 +133,12 @@ class Learner(Configured, ABC):
     @property
     def signature(self) -> str:
         """Name and options in one line: states of one learner are not taken for those of another."""
-        if not ours(self):
-            return self._described()
-        if "_signature" not in vars(self):  # nobody can change what we ship
-            object.__setattr__(self, "_signature", self._described())
-        line: str = vars(self)["_signature"]
+        known: str | None = vars(self).get("_signature")
+        if known is not None:
+            return known
+        line = self._described()
+        if ours(self):  # nobody can change a learner of this library
+            object.__setattr__(self, "_signature", line)
         return line
 
     def _described(self) -> str:
@@ -261,7 +262,7 @@ class Learner(Configured, ABC):
     def _check(self, state: State) -> None:
         expect(state, State, "state")
         if state.learner != self.signature:
-            raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}")
+            raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}", code="foreign-state")
         if not state._trusted:
             check_arrays(state.arrays, self.kept(state.view))
             _trusted(state)
@@ -274,5 +275,5 @@ def _trusted(state: State) -> State:
 
 
 def stream(seed: int, key: int, episode: int = 0) -> np.random.Generator:
-    """Return a learner's own luck in an episode. Keys are 101 and up: the seed's 0 and 1 make the task, 100 is the run's."""
+    """Return a learner's random generator of an episode. Keys are 101 and up: 0 and 1 make the task, 100 is the run's."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(key, episode)))

@@ -120,7 +120,8 @@ class IndexLearner(Learner):
         own = {"counts": whole(*pools.support.shape), "seen": sums, "paid": sums, "estimate": Kept(pools.zero.shape)}
         plan = {"mass": masses(pools.weights.size, view.horizon, view.states, 2, optional=True)}
         own_way = type(self).table is not IndexLearner.table or type(self).decide is not IndexLearner.decide
-        return {**own, **plan, "table": Kept(None, optional=own_way), "committed": Kept((), "b", optional=True)}
+        table = Kept((view.arms, view.states), optional=own_way, other=(view.arms, view.horizon, view.states))
+        return {**own, **plan, "table": table, "committed": Kept((), "b", optional=True)}
 
     def initial(self, view: View, seed: int) -> Arrays:
         """Begin with no counts, or with what a generator has drawn."""

@@ -20,21 +20,24 @@ class Kept(NamedTuple):
 
     Parameters
     ----------
-    shape : tuple of int, or None
-        Its shape; None for any.
+    shape : tuple of int
+        Its shape.
     kind : {'f', 'i', 'b'}
         Real numbers, whole numbers, or True and False.
     low, high : float
         The range of its values, which are finite.
     optional : bool
         Whether it may be missing.
+    other : tuple of int, optional
+        Another shape that it may have.
     """
 
-    shape: tuple[int, ...] | None
+    shape: tuple[int, ...]
     kind: str = "f"
     low: float = -1e300
     high: float = 1e300
     optional: bool = False
+    other: tuple[int, ...] | None = None
 
 
 Declared = Mapping[str, Kept]
@@ -58,8 +61,9 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], declared: Declared) -> None
                 raise ModelError(f"state: {name} is missing")
             continue
         given = np.asarray(arrays[name])
-        if wanted.shape is not None and given.shape != wanted.shape:
-            raise ModelError(f"state: {name} must have shape {wanted.shape}, got {given.shape}")
+        if given.shape not in (wanted.shape, wanted.other):
+            either = wanted.shape if wanted.other is None else f"{wanted.shape} or {wanted.other}"
+            raise ModelError(f"state: {name} must have shape {either}, got {given.shape}")
         if given.dtype.kind != wanted.kind or not given.dtype.isnative:
             raise ModelError(f"state: {name} must hold {WORDS[wanted.kind]}, got {given.dtype}")
         values = given.astype(np.float64) if wanted.kind == "f" else given  # fewer bits do not hold the limits

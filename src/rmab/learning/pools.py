@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.common.forks import cached_property
 from rmab.model.time import by_step, cells, masses_of, parted
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
@@ -107,10 +108,10 @@ class Pools:
                 frozen(value)
         return made
 
-    @property
+    @cached_property
     def begins(self) -> FloatArray:
         """(C, S) the probability of every start state."""
-        return masses_of(self.start, self.view.states)
+        return frozen(masses_of(self.start, self.view.states))
 
     @property
     def group_of_payoff(self) -> IntArray:
@@ -130,10 +131,10 @@ class Pools:
         """(N, S, 2), or (N, K, S, 2): rewards of every arm, from values (R, S, 2) that were mapped to [0, 1]."""
         return self.view.low + (self.view.high - self.view.low) * self.of_arms(values, self.payoff_of)
 
-    @property
+    @cached_property
     def arms_paid_alike(self) -> IntArray:
         """(R,) the number of arms of every payoff."""
-        return np.repeat(np.bincount(self.payoff_of), self.view.phases)
+        return frozen(np.repeat(np.bincount(self.payoff_of), self.view.phases))
 
     def of_cells(self, values: FloatArray) -> FloatArray:
         """(R, ...) sums over the blocks that are paid alike, of values by cell (C * K, ...)."""
@@ -145,14 +146,15 @@ class Pools:
 
     def observe(self, feedback: Feedback) -> Observed:
         """Count and pool what was seen."""
-        states, actions = feedback.states, feedback.actions.astype(np.int64)
+        states, actions, number = feedback.states, feedback.actions, self.view.states
         shape, low, high, phases = self.support.shape, self.view.low, self.view.high, self.view.phases
         step = self.view.steps[: len(actions), np.newaxis]
-        group, payoff = (np.broadcast_to(of * phases + step, actions.shape) for of in (self.group_of, self.payoff_of))
-        moves = np.ravel_multi_index((group, states[:-1], actions, states[1:]), shape)
-        counts = np.bincount(moves.reshape(-1), minlength=int(np.prod(shape))).reshape(shape)
-        pairs = np.ravel_multi_index((payoff, states[:-1], actions), self.zero.shape)
-        visits = np.bincount(pairs.reshape(-1), minlength=self.zero.size).reshape(self.zero.shape)
+        group, payoff = (
+            ((of * phases + step) * number + states[:-1]) * 2 + actions for of in (self.group_of, self.payoff_of)
+        )
+        moves = group * number + states[1:]
+        counts = np.bincount(moves.reshape(-1), minlength=self.support.size).reshape(shape)
+        visits = np.bincount(payoff.reshape(-1), minlength=self.zero.size).reshape(self.zero.shape)
         values = np.full((len(self.zero) // phases, *feedback.rewards.shape[1:]), np.nan)
         np.fmax.at(values, self.payoff_of, (feedback.rewards - low) / (high - low))
         values = cells(values, phases)

@@ -51,9 +51,10 @@ LEARNERS = Registry(
         _entry("pdgd-ops", "the budget on average, by prices", GERMANO, feedback="full"),
         _entry("random", "a random set of arms at every step", target="oracle:Chance"),
         _entry("round-robin", "all arms in turn, B at every step", target="planned:RoundRobin"),
-        _entry("myopic", "what activating pays now and next", target="planned:PlannedMyopic", privileged=ALL),
-        _entry("whittle", "Whittle indices of every step", target="planned:PlannedWhittle", privileged=ALL),
-        _entry("lagrangian", "gain at the fluid plan's prices", target="planned:PlannedLagrangian", privileged=ALL),
+        _entry("myopic", "what activating pays now and next", target="planned:MyopicLearner", privileged=ALL),
+        _entry("whittle", "Whittle indices of every step", target="planned:WhittleLearner", privileged=ALL),
+        _entry("lagrangian", "gain at the fluid plan's prices", target="planned:LagrangianLearner", privileged=ALL),
+        _entry("planner", "any planner of `rmab planners`", target="planned:PlannerLearner", privileged=ALL),
         _entry("oracle", "fixed index policy of the fluid plan", privileged=ALL),
     ],
     listed_by="rmab learners",
@@ -154,8 +155,9 @@ def component_options(cls: Any) -> dict[str, Registry[Entry]]:
 
 
 def component_names(name: str, options: Mapping[str, object]) -> set[str]:
-    """Return the names of the components in the options of a learner, as they were given."""
-    given = [options[kind] for kind in component_options(LEARNERS.load(name)) if kind in options] if name in LEARNERS else []
+    """Return the names of the components, and of the planner, in the options of a learner, as they were given."""
+    kinds = {"planner", *component_options(LEARNERS.load(name))} if name in LEARNERS else set()
+    given = [options[kind] for kind in kinds & options.keys()]
     names = [one.get("name") if isinstance(one, Mapping) else one for one in given]
     return {one for one in names if isinstance(one, str)}
 

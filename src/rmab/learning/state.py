@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmab.common.arrays import ReadOnly, frozen
 from rmab.common.checks import as_integer, expect
-from rmab.common.files import read_fields, write_fields
-from rmab.errors import FileError, ModelError
+from rmab.common.storage import Format, Stored
+from rmab.errors import ModelError
 from rmab.model.view import View
 
 Arrays = Mapping[str, NDArray[Any]]  # what a learner keeps, by name
@@ -22,7 +21,7 @@ Changes = Mapping[str, NDArray[Any] | None]  # arrays that change, by name; None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class State(ReadOnly):
+class State(ReadOnly, Stored):
     """All that a learner knows after some episodes. `Learner.begin` and `Learner.learn` make it.
 
     Parameters
@@ -53,6 +52,15 @@ class State(ReadOnly):
     arrays: Arrays
     _parted: Mapping[str, Memory] | None = field(default=None, init=False, compare=False)  # arrays by part, once asked for
     _trusted: bool = field(default=False, init=False, compare=False)  # whether its learner made it here, or has checked it
+
+    FORMAT = Format(
+        "rmab learner state",
+        1,
+        {"learner", "seed", "episode", *(f"view_{name}" for name in View.FORMAT.required)},
+        {f"view_{name}" for name in View.FORMAT.optional},
+        prefix="array_",
+        suffixes=(".npz",),  # JSON does not say of which type the numbers of an array are
+    )
 
     def __post_init__(self) -> None:
         """Check what every state has; its arrays are checked by the learner that owns them, before it reads them."""
@@ -96,34 +104,19 @@ class State(ReadOnly):
             object.__setattr__(self, "_parted", parted)
         return dict((self._parted or {}).get(part, {}))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to one `.npz` file, atomically."""
-        _check_suffix(path)
-        view = {f"view_{one.name}": getattr(self.view, one.name) for one in fields(View)}
-        view["view_state_names"] = None if self.view.state_names is None else np.array(self.view.state_names)
-        own = {"learner": self.learner, "seed": self.seed, "episode": self.episode}
-        write_fields(path, "rmab learner state", {**own, **view, **{f"array_{k}": v for k, v in self.arrays.items()}})
+    def to_fields(self) -> dict[str, Any]:
+        """Return the view, with `view_` before its names, the arrays, with `array_` before theirs, and all else."""
+        view = {f"view_{name}": value for name, value in self.view.to_fields().items()}
+        arrays = {f"array_{name}": array for name, array in self.arrays.items()}
+        return {"learner": self.learner, "seed": self.seed, "episode": self.episode, **view, **arrays}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> State:
-        """Read a state that `save` wrote; FileError where the file is not one."""
-        _check_suffix(path)
-        optional = {
-            f"view_{name}" for name in ("groups", "support", "sizes", "state_names", "phase_of", "phases", "discount")
-        }
-        required = {f"view_{one.name}" for one in fields(View)} - optional | {"learner", "seed", "episode"}
-        given = read_fields(path, "rmab learner state", required, optional, prefix="array_")
-        seen: dict[str, Any] = {one.name: given.get(f"view_{one.name}") for one in fields(View)}
-        seen["phases"] = 0 if seen["phases"] is None else seen["phases"]  # files of before there were phases
-        seen["discount"] = 1.0 if seen["discount"] is None else seen["discount"]
-        arrays = {key[6:]: frozen(np.asarray(value)) for key, value in given.items() if key.startswith("array_")}
-        try:
-            numbers = (as_integer(given["seed"], "seed"), as_integer(given["episode"], "episode"))
-            return cls(given["learner"], View(**seen), *numbers, arrays)
-        except ModelError as error:
-            raise FileError(f"{path}: {error}") from error
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """Build a state from what `to_fields` returns; ModelError if it does not form one.
 
-
-def _check_suffix(path: str | os.PathLike[str]) -> None:
-    if not str(path).endswith(".npz"):
-        raise FileError(f"{path}: the name of a state must end in .npz")
+        The learner that the state belongs to checks its arrays, before it plans with them or learns.
+        """
+        view = {name[5:]: value for name, value in fields.items() if name.startswith("view_")}
+        arrays = {name[6:]: frozen(np.asarray(value)) for name, value in fields.items() if name.startswith("array_")}
+        seed, episode = (as_integer(fields[name], name) for name in ("seed", "episode"))
+        return cls(fields["learner"], View.from_fields(view), seed, episode, arrays)

@@ -7,7 +7,7 @@ simulated episodes under the empirical kernels. Importance weights are those vis
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.common.logs import log_over
+from rmab.common.logarithms import log_over
 from rmab.learning.pools import Observed, Pools, empirical
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem

@@ -17,13 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.logs.faults import Faults, listed, quoted
+from rmab.logs.findings import Findings, list_some, quote
 
 MISSING = {"", "na", "n/a", "nan", "null", "#n/a"}
 YES = {"yes", "y", "true", "t", "1", "1.0", "on"}
 NO = {"no", "n", "false", "f", "0", "0.0", "off"}
 MOST_STATES = 60
 UNKNOWN = "(unknown)"
+NUMERIC = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 RARE = 1  # records of a state that may be a slip
 
 
@@ -38,7 +39,7 @@ def empty_cells(column: Any) -> BoolArray:
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
 
 
-def encoded(column: Any) -> tuple[list[Any], IntArray]:
+def encode(column: Any) -> tuple[list[Any], IntArray]:
     """Return the different values of a column, without spaces around text, and the code of every row: -1 where empty."""
     joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(joined, pa.ChunkedArray):  # too long for one piece
@@ -49,10 +50,10 @@ def encoded(column: Any) -> tuple[list[Any], IntArray]:
         joined = joined.dictionary_decode()
     packed = joined.dictionary_encode()
     codes = packed.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return _trimmed(packed.dictionary.to_pylist(), codes)
+    return _trim(packed.dictionary.to_pylist(), codes)
 
 
-def _trimmed(values: list[Any], codes: IntArray) -> tuple[list[Any], IntArray]:
+def _trim(values: list[Any], codes: IntArray) -> tuple[list[Any], IntArray]:
     """Join values that differ by spaces around them only; text of nothing is empty."""
     places: dict[tuple[type, Any], int] = {}
     moved = np.empty(len(values) + 1, dtype=np.int64)
@@ -64,13 +65,13 @@ def _trimmed(values: list[Any], codes: IntArray) -> tuple[list[Any], IntArray]:
     return [value for _, value in places], np.asarray(moved[codes])
 
 
-def parse_arms(values: list[Any], codes: IntArray, column: str, faults: Faults) -> list[str]:
+def parse_arms(values: list[Any], codes: IntArray, column: str, findings: Findings) -> list[str]:
     """Return the ids as text: whole numbers without a point; other types are refused."""
-    faults_at = np.flatnonzero(codes < 0)
-    if faults_at.size:
-        faults.add(f"no id in column {quoted(column)}", faults_at)
-    other = [(k, f"an id cannot be {quoted(one)}") for k, one in enumerate(values) if not _is_id(one)]
-    faults.add_each(codes, other)
+    empty = np.flatnonzero(codes < 0)
+    if empty.size:
+        findings.add(f"no id in column {quote(column)}", empty)
+    other = [(k, f"an id cannot be {quote(one)}") for k, one in enumerate(values) if not _is_id(one)]
+    findings.add_each(codes, other)
     return [_plain(one) for one in values]
 
 
@@ -82,7 +83,7 @@ def _is_id(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def parse_actions(values: list[Any], codes: IntArray, column: str, faults: Faults) -> IntArray:
+def parse_actions(values: list[Any], codes: IntArray, column: str, findings: Findings) -> IntArray:
     """Return 1, 0, or -1 where it is not known, for every row."""
     meaning, wrong = np.full(len(values) + 1, -1, dtype=np.int64), []
     for k, one in enumerate(values):
@@ -92,9 +93,9 @@ def parse_actions(values: list[Any], codes: IntArray, column: str, faults: Fault
         elif word in NO:
             meaning[k] = 0
         elif word not in MISSING:
-            what = f"action {quoted(one)} in column {quoted(column)} is neither yes nor no (yes/no, true/false, 1/0)"
+            what = f"action {quote(one)} in column {quote(column)} is neither yes nor no (yes/no, true/false, 1/0)"
             wrong.append((k, what))
-    faults.add_each(codes, wrong)
+    findings.add_each(codes, wrong)
     return np.asarray(meaning[codes])
 
 
@@ -102,25 +103,25 @@ States = Sequence[str] | Mapping[str, float] | None
 
 
 def parse_states(
-    column: Any, name: str, states: States, decimal: str, faults: Faults
+    column: Any, name: str, states: States, decimal: str, findings: Findings
 ) -> tuple[tuple[str, ...], IntArray, bool]:
     """Return the names of the states, the state of every row (-1: not seen), and whether their order means something."""
     if isinstance(states, Mapping):
-        return _cut(column, name, states, decimal, faults)
+        return _cut(column, name, states, decimal, findings)
     if states is None:
-        states = _ordered(column)
-    values, codes = encoded(column)
+        states = _find_order(column)
+    values, codes = encode(column)
     words = [UNKNOWN if str(one).casefold() in MISSING else _plain(one) for one in values]
     if states is not None:
-        return _named(words, codes, [str(one) for one in states], faults)
+        return _match_names(words, codes, [str(one) for one in states], findings)
     known = sorted({one for one in words if one != UNKNOWN})
     numeric = bool(known) and all(_number(one, decimal) is not None for one in known)
     if numeric:
         known.sort(key=lambda one: _number(one, decimal) or 0.0)
     if len(known) > MOST_STATES:
-        faults.add(f"column {quoted(name)} has {len(known):,} different states, such as {_examples(known, decimal)}")
+        findings.add(f"column {quote(name)} has {len(known):,} different states, such as {_examples(known, decimal)}")
         return tuple(known), codes, numeric
-    _look_alikes(known, words, codes, faults)
+    _compare_names(known, words, codes, findings)
     place = {one: k for k, one in enumerate(known)}
     moved = np.array([*(place.get(one, -1) for one in words), -1], dtype=np.int64)
     return tuple(known), np.asarray(moved[codes]), numeric
@@ -128,7 +129,7 @@ def parse_states(
 
 def _examples(known: list[str], decimal: str) -> str:
     """Return some of very many states, and what to do about them."""
-    shown = listed([quoted(one) for one in known], 3)
+    shown = list_some([quote(one) for one in known], 3)
     commas = all(_number(one, ",") is not None for one in known)
     if not commas and any(_number(one, decimal) is None for one in known):
         return f"{shown}; is it the right column?"
@@ -136,7 +137,7 @@ def _examples(known: list[str], decimal: str) -> str:
     return f"{shown}; cut numbers into states with states={{'low': 0, 'ok': 3.5}} (--states low=0,ok=3.5){comma}"
 
 
-def _ordered(column: Any) -> list[str] | None:
+def _find_order(column: Any) -> list[str] | None:
     """Return the categories of a column that has an order of its own (an ordered Categorical of pandas), or None."""
     if not (pa.types.is_dictionary(column.type) and column.type.ordered):
         return None
@@ -157,7 +158,9 @@ def _number(text: str, decimal: str) -> float | None:
     return found if math.isfinite(found) and "_" not in text else None
 
 
-def _named(words: list[str], codes: IntArray, known: list[str], faults: Faults) -> tuple[tuple[str, ...], IntArray, bool]:
+def _match_names(
+    words: list[str], codes: IntArray, known: list[str], findings: Findings
+) -> tuple[tuple[str, ...], IntArray, bool]:
     """Look the states up in a list; others are refused."""
     place = {one: k for k, one in enumerate(known)}
     moved, wrong = np.full(len(words) + 1, -1, dtype=np.int64), []
@@ -165,17 +168,17 @@ def _named(words: list[str], codes: IntArray, known: list[str], faults: Faults) 
         moved[k] = place.get(one, -1)
         if one not in place and one != UNKNOWN:
             near = get_close_matches(one, known, n=1)
-            hint = f" (did you mean {quoted(near[0])}?)" if near else ""
-            wrong.append((k, f"unknown state {quoted(one)}{hint}; the states are {listed(known)}"))
-    faults.add_each(codes, wrong)
+            hint = f" (did you mean {quote(near[0])}?)" if near else ""
+            wrong.append((k, f"unknown state {quote(one)}{hint}; the states are {list_some(known)}"))
+    findings.add_each(codes, wrong)
     found = np.asarray(moved[codes])
     for k, one in enumerate(known):
         if not (found == k).any():
-            faults.note(f"nobody was ever seen in the state {quoted(one)}")
+            findings.note(f"nobody was ever seen in the state {quote(one)}")
     return tuple(known), found, True
 
 
-def _look_alikes(known: list[str], words: list[str], codes: IntArray, faults: Faults) -> None:
+def _compare_names(known: list[str], words: list[str], codes: IntArray, findings: Findings) -> None:
     """Refuse states that differ in case only; note those that were seen once, with the nearest other one."""
     sizes = np.bincount(codes[codes >= 0], minlength=len(words))
     count: Counter[str] = Counter()
@@ -188,56 +191,51 @@ def _look_alikes(known: list[str], words: list[str], codes: IntArray, faults: Fa
         if len(several) > 1:
             usual = max(several, key=lambda one: count[one])
             those = [k for k, one in enumerate(words) if one in several and one != usual]
-            what = f"states {listed([quoted(one) for one in several])} differ only in capitals; write one of them"
-            faults.add(what, np.flatnonzero(np.isin(codes, those)))
+            what = f"states {list_some([quote(one) for one in several])} differ only in capitals; write one of them"
+            findings.add(what, np.flatnonzero(np.isin(codes, those)))
     for one in known:
         if count[one] <= RARE and len(known) > 1:
             near = get_close_matches(one, [other for other in known if other != one], n=1)
-            hint = f"; is it {quoted(near[0])}?" if near else ""
-            faults.note(f"the state {quoted(one)} was seen only once{hint}", np.flatnonzero(codes == words.index(one)))
+            hint = f"; is it {quote(near[0])}?" if near else ""
+            findings.note(f"the state {quote(one)} was seen only once{hint}", np.flatnonzero(codes == words.index(one)))
 
 
 def _cut(
-    column: Any, name: str, edges: Mapping[str, float], decimal: str, faults: Faults
+    column: Any, name: str, edges: Mapping[str, float], decimal: str, findings: Findings
 ) -> tuple[tuple[str, ...], IntArray, bool]:
     """Cut readings into states by the least reading of each."""
     order = sorted(edges, key=lambda one: edges[one])
     bounds = np.array([edges[one] for one in order], dtype=np.float64)
-    readings = parse_numbers(column, name, decimal, faults)
+    readings = parse_numbers(column, name, decimal, findings)
     found = np.searchsorted(bounds, readings, side="right") - 1
     low = np.flatnonzero(readings < bounds[0])
     if low.size:
-        faults.add(f"reading below {bounds[0]:g}, where the lowest state {quoted(order[0])} begins", low)
+        findings.add(f"reading below {bounds[0]:g}, where the lowest state {quote(order[0])} begins", low)
     return tuple(order), np.asarray(np.where(np.isnan(readings), -1, np.maximum(found, -1)), dtype=np.int64), True
 
 
-def parse_numbers(column: Any, name: str, decimal: str, faults: Faults) -> FloatArray:
+def parse_numbers(column: Any, name: str, decimal: str, findings: Findings) -> FloatArray:
     """Return a column as numbers, NaN where it is empty."""
     joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(joined.type):
         joined = joined.dictionary_decode()
     if pa.types.is_string_view(joined.type):
         joined = joined.cast(pa.string())
-    if (
-        pa.types.is_boolean(joined.type)
-        or pa.types.is_integer(joined.type)
-        or pa.types.is_floating(joined.type)
-        or pa.types.is_decimal(joined.type)
-    ):
+    if any(is_kind(joined.type) for is_kind in NUMERIC):
         found = joined.cast(pa.float64()).fill_null(math.nan).to_numpy(zero_copy_only=False).copy()
     elif pa.types.is_string(joined.type) or pa.types.is_large_string(joined.type):
-        found = _from_text(joined, name, decimal, faults)
+        found = _from_text(joined, name, decimal, findings)
     else:
-        faults.add(f"column {quoted(name)} holds {joined.type}, not numbers")
+        findings.add(f"column {quote(name)} holds {joined.type}, not numbers")
         return np.full(len(joined), math.nan)
     endless = np.flatnonzero(np.isinf(found))
     if endless.size:
-        faults.add(f"column {quoted(name)} is infinite", endless)
+        findings.add(f"column {quote(name)} is infinite", endless)
     return np.asarray(found, dtype=np.float64)
 
 
-def _from_text(column: Any, name: str, decimal: str, faults: Faults) -> FloatArray:
-    values, codes = _trimmed_text(column)
+def _from_text(column: Any, name: str, decimal: str, findings: Findings) -> FloatArray:
+    values, codes = encode(column)
     numbers, wrong = np.full(len(values) + 1, math.nan), []
     for k, one in enumerate(values):
         found = _number(one, decimal)
@@ -247,22 +245,16 @@ def _from_text(column: Any, name: str, decimal: str, faults: Faults) -> FloatArr
             comma = (
                 "; where the decimal sign is a comma, say decimal=',' (--decimal ,)" if decimal == "." and "," in one else ""
             )
-            wrong.append((k, f"{quoted(one)} in column {quoted(name)} is not a number{comma}"))
-    faults.add_each(codes, wrong)
+            wrong.append((k, f"{quote(one)} in column {quote(name)} is not a number{comma}"))
+    findings.add_each(codes, wrong)
     return np.asarray(numbers[codes])
 
 
-def _trimmed_text(column: Any) -> tuple[list[str], IntArray]:
-    packed = pc.utf8_trim_whitespace(column).dictionary_encode()
-    codes = packed.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return packed.dictionary.to_pylist(), codes
-
-
 def parse_group(
-    column: Any, name: str, arm_of: IntArray, arms: list[str], faults: Faults
+    column: Any, name: str, arm_of: IntArray, arms: list[str], findings: Findings
 ) -> tuple[tuple[str, ...], IntArray]:
     """Return the values of a factor, and that of every arm (N,); an arm that has several is refused."""
-    values, codes = encoded(column)
+    values, codes = encode(column)
     words = [one.isoformat() if isinstance(one, date) else _plain(one) for one in values]
     lacking = np.array([*(one.casefold() in MISSING for one in words), True])
     codes, count = np.where(lacking[codes], -1, codes), len(arms)
@@ -273,14 +265,14 @@ def parse_group(
     changed = seen[codes[seen] != of_arm[arm_of[seen]]]
     first = changed[np.unique(arm_of[changed], return_index=True)[1]]
     moves = [(words[of_arm[arm_of[row]]], words[codes[row]]) for row in first]
-    told = [f"arm {quoted(arms[arm_of[row]])} changes {quoted(name)} from" for row in first]
-    said = [f"{what} {quoted(a)} to {quoted(b)}" for what, (a, b) in zip(told, moves, strict=True)]
-    faults.add_each(
-        np.where(np.isin(np.arange(codes.size), changed), arm_of, -1), list(zip(arm_of[first], said, strict=True))
+    who = [f"arm {quote(arms[arm_of[row]])} changes {quote(name)} from" for row in first]
+    problems = [f"{what} {quote(a)} to {quote(b)}" for what, (a, b) in zip(who, moves, strict=True)]
+    findings.add_each(
+        np.where(np.isin(np.arange(codes.size), changed), arm_of, -1), list(zip(arm_of[first], problems, strict=True))
     )
     if (of_arm < 0).any():
         alone = int((of_arm < 0).sum())
-        faults.note(f"{alone:,} of {count:,} arms have no {quoted(name)}; they are the group {UNKNOWN}")
+        findings.note(f"{alone:,} of {count:,} arms have no {quote(name)}; they are the group {UNKNOWN}")
         of_arm, words = np.where(of_arm < 0, len(words), of_arm), [*words, UNKNOWN]
     order = sorted(range(len(words)), key=lambda k: words[k])
     rank = np.argsort(order)

@@ -15,7 +15,7 @@ import pyarrow.csv as pacsv
 
 from rmab.common.arrays import IntArray
 from rmab.errors import FileError, LogError
-from rmab.logs.faults import Fault
+from rmab.logs.findings import Note
 from rmab.logs.header import Source, check_columns
 
 DELIMITERS = ",;\t|"
@@ -28,11 +28,11 @@ class CsvText:
         self.path, self.content = path, content
         self._refuse_nothings()
         self._refuse_letters()
-        told = re.match(rb"sep=[^\r\n]\r?\n", content)  # a line of Excel's that names the delimiter
-        begin = told.end() if told else 0
+        marker = re.match(rb"sep=[^\r\n]\r?\n", content)  # a line of Excel's that names the delimiter
+        begin = marker.end() if marker else 0
         first = self._header_end(begin)
         if not content.strip():
-            raise LogError(str(path), [Fault("the file is empty")])
+            raise LogError(str(path), [Note("the file is empty")])
         self.skipped = content[:first].count(b"\n") or 1
         head = content[begin:first].decode("utf-8", errors="replace").strip("\r\n")
         self.delimiter = max(DELIMITERS, key=lambda one: _fields(head, one))
@@ -70,7 +70,7 @@ class CsvText:
             self._refuse_ragged()
         self.plain = table is not None and self._is_plain(table.num_rows)
         if table is None or table.num_rows == 0:
-            raise LogError(str(self.path), [Fault("there is a header, but no row")])
+            raise LogError(str(self.path), [Note("there is a header, but no row")])
         return Source(str(self.path), "line", {one: table.column(places[one]) for one in wanted}, self.line_of)
 
     def _is_plain(self, rows: int) -> bool:
@@ -99,7 +99,7 @@ class CsvText:
             bad = [number for number, line in enumerate(self.content.split(b"\n"), start=1) if b"\0" in line]
             many = self.content.count(b"\0") > len(self.content) // 4
             hint = "; the file looks like UTF-16: say encoding='utf-16-le'" if many else ""
-            raise LogError(str(self.path), [Fault(f"there are NUL characters{hint}", tuple(bad))])
+            raise LogError(str(self.path), [Note(f"there are NUL characters{hint}", tuple(bad))])
 
     def _refuse_letters(self) -> None:
         """Raise LogError with the lines that are not UTF-8; do nothing if all are."""
@@ -109,7 +109,7 @@ class CsvText:
         except UnicodeDecodeError:
             bad = [number for number, line in enumerate(self.content.split(b"\n"), start=1) if not _readable(line)]
         hint = "not in UTF-8; save the file as 'CSV UTF-8', or say its encoding: often encoding='cp1252' (--encoding)"
-        raise LogError(str(self.path), [Fault(hint, tuple(bad))])
+        raise LogError(str(self.path), [Note(hint, tuple(bad))])
 
     def _refuse_ragged(self) -> None:
         """Raise LogError with the lines that have more or fewer fields than the header."""
@@ -118,14 +118,14 @@ class CsvText:
             if fields != len(self.header):
                 found.setdefault(fields, []).append(line)
         wrong = [
-            Fault(f"{fields} fields, the header has {len(self.header)}", tuple(lines)) for fields, lines in found.items()
+            Note(f"{fields} fields, the header has {len(self.header)}", tuple(lines)) for fields, lines in found.items()
         ]
         if self.body.count(b'"') % 2:
-            wrong.append(Fault("there is a quotation mark too many, or one too few"))
-        raise LogError(str(self.path), wrong or [Fault("records differ in their number of fields")])
+            wrong.append(Note("there is a quotation mark too many, or one too few"))
+        raise LogError(str(self.path), wrong or [Note("records differ in their number of fields")])
 
     def _records(self) -> list[tuple[int, int]]:
-        """Return the first line of every record that is not blank, and its number of fields: only where lines are told."""
+        """Return the first line of every record that is not blank, and its number of fields."""
         found, line = [], self.skipped + 1
         csv.field_size_limit(max(csv.field_size_limit(), len(self.body) + 1))
         reader = csv.reader(io.StringIO(self.body.decode(errors="replace"), newline=""), delimiter=self.delimiter)

@@ -11,7 +11,7 @@ from typing import Any
 
 from rmab.common.arrays import IntArray
 from rmab.errors import LogError
-from rmab.logs.faults import Fault, listed, quoted
+from rmab.logs.findings import Note, list_some, quote
 
 ALIKE = 3  # columns that differ by a number only, such as week1, week2, week3, look like a wide table
 
@@ -34,20 +34,20 @@ def check_columns(name: str, there: list[str], wanted: list[str], hint: str = ""
         if count == 0:
             close = difflib.get_close_matches(column.casefold(), [one.casefold() for one in there], n=1, cutoff=0.7)
             near = [one for one in there if close and one.casefold() == close[0]]
-            wrong.append(f"there is no column {quoted(column)}" + (f" (did you mean {quoted(near[0])}?)" if near else ""))
+            wrong.append(f"there is no column {quote(column)}" + (f" (did you mean {quote(near[0])}?)" if near else ""))
         elif count > 1:
-            wrong.append(f"{count} columns are called {quoted(column)}; keep one, or rename the others")
+            wrong.append(f"{count} columns are called {quote(column)}; keep one, or rename the others")
     if not wrong:
         return
-    wrong.append(f"the columns are: {listed(there, 30)}" if there else "there are no columns")
+    wrong.append(f"the columns are: {list_some(there, 30)}" if there else "there are no columns")
     if hint:
         wrong.append(hint)
     if wide := _wide(there):
         wrong.append(
-            f"columns such as {listed(wide, 3)} look like one column per period; rmab reads one row per arm and period "
+            f"columns such as {list_some(wide, 3)} look like one column per period; rmab reads one row per arm and period "
             "(in pandas: frame.melt(id_vars=[...], var_name='week', value_name='state'); docs/log.md shows how)"
         )
-    raise LogError(name, [Fault(one) for one in wrong])
+    raise LogError(name, [Note(one) for one in wrong])
 
 
 def _wide(there: list[str]) -> list[str]:

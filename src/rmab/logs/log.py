@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.checks import as_floats, as_indices
 from rmab.common.forks import cached_property
 from rmab.common.words import many
-from rmab.logs.faults import Fault, listed
-from rmab.logs.periods import Periods
+from rmab.errors import ModelError
+from rmab.logs.findings import Note, list_some
+from rmab.logs.periods import ENDLESS, Periods
+from rmab.logs.roster import Roster
+from rmab.logs.words import Words
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +32,16 @@ class Transitions(ReadOnly):
     after: IntArray
     before: IntArray
 
-    def where(self, chosen: BoolArray) -> Transitions:
-        """Return some of them."""
-        return Transitions(*(frozen(one[chosen]) for one in vars(self).values()))
+    def where(self, rows: BoolArray) -> Transitions:
+        """Return the transitions of these rows (M,)."""
+        return Transitions(*(frozen(one[rows]) for one in vars(self).values()))
 
 
 @dataclass(frozen=True, eq=False)
 class Log(ReadOnly):
-    """A checked log, as `rmab.data.read_log` returns it: R records of N arms, in the order of arms and periods.
+    """A log, as `rmab.data.read_log` returns it: R records of N arms, in the order of arms and periods.
+
+    It is checked on construction: ModelError where shapes, indices or the order of records are wrong.
 
     Attributes
     ----------
@@ -57,7 +63,7 @@ class Log(ReadOnly):
         Whether the order of the states means something: they are numbers, or were given in order.
     word : str
         What an action is called: 'call', 'visit', 'action'.
-    notes : tuple of Fault
+    notes : tuple of Note
         What is worth knowing, with line numbers.
     """
 
@@ -73,11 +79,32 @@ class Log(ReadOnly):
     factor_of: IntArray
     ordered: bool
     word: str
-    notes: tuple[Fault, ...]
+    notes: tuple[Note, ...]
+
+    def __post_init__(self) -> None:
+        count, states, rows = len(self.arms), len(self.state_names), np.size(self.arm_of)
+        if not 1 <= self.periods.count <= max(ENDLESS, 100 * rows):
+            raise ModelError(f"periods: {self.periods.count} of them do not go with {rows} records")
+        try:
+            self.periods.label(0), self.periods.label(self.periods.count)
+        except (OverflowError, ValueError) as error:
+            raise ModelError(f"periods: there is no such time ({error})") from error
+        limits = {"arm_of": (0, count), "period": (0, self.periods.count), "state": (-1, states), "action": (-1, 2)}
+        for name, (start, stop) in limits.items():
+            object.__setattr__(self, name, as_indices(getattr(self, name), name, (rows,), stop, start))
+        object.__setattr__(self, "factor_of", self.roster.factor_of)
+        later = np.diff(self.arm_of)
+        if not ((later > 0) | ((later == 0) & (np.diff(self.period) > 0))).all():
+            raise ModelError("records must be in the order of arms and periods, one for each arm and period")
+        if self.reward is not None:
+            paid = frozen(as_floats(self.reward, "reward"))
+            if paid.shape != (rows,) or np.isinf(paid).any():
+                raise ModelError(f"reward must be {rows} finite numbers, NaN where one is not known")
+            object.__setattr__(self, "reward", paid)
 
     def __repr__(self) -> str:
         size = f"{many(len(self.arms), 'arm')}, {many(self.periods.count, self.periods.unit)}"
-        return f"Log({size}, {many(self.arm_of.size, 'record')}, states {listed(self.state_names, 4)})"
+        return f"Log({size}, {many(self.arm_of.size, 'record')}, states {list_some(self.state_names, 4)})"
 
     @cached_property
     def transitions(self) -> Transitions:
@@ -88,32 +115,22 @@ class Log(ReadOnly):
         first = first[known]
         earlier = np.concatenate([[False], follows])[first]
         before = np.where(earlier, self.state[first - 1], -1)
-        parts = (
-            self.arm_of[first],
-            self.period[first],
-            self.state[first],
-            self.action[first],
-            self.state[first + 1],
-            before,
-        )
-        return Transitions(*(frozen(np.ascontiguousarray(one)) for one in parts))
+        now = (one[first] for one in (self.arm_of, self.period, self.state, self.action))
+        return Transitions(*(frozen(np.ascontiguousarray(one)) for one in (*now, self.state[first + 1], before)))
 
     @property
-    def a_word(self) -> str:
-        """What an action is called, with its article: 'a call', 'an action'."""
-        return f"{'an' if self.word[0] in 'aeiou' else 'a'} {self.word}"
+    def words(self) -> Words:
+        """What an action and a period are called."""
+        return Words(self.word, self.periods.unit)
 
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """(N,) the groups of every arm in words: '20-29, north'; empty where the log has none."""
-        columns = [np.array(values)[self.factor_of[:, f]] for f, values in enumerate(self.factors.values())]
-        return tuple(", ".join(row) for row in zip(*columns, strict=True)) if columns else ("",) * len(self.arms)
+    @property
+    def roster(self) -> Roster:
+        """The arms and their groups."""
+        return Roster(self.arms, self.factors, self.factor_of)
 
     def until(self, period: int) -> Log:
         """Return the log up to a period, itself left out; all arms, states and groups stay."""
-        kept = self.period < period
-        rows = {name: frozen(getattr(self, name)[kept]) for name in ("arm_of", "period", "state", "action")}
-        reward = None if self.reward is None else frozen(self.reward[kept])
-        fields = {name: value for name, value in vars(self).items() if name in self.__dataclass_fields__}
-        periods = Periods(**{**vars(self.periods), "count": period})
-        return Log(**{**fields, **rows, "reward": reward, "periods": periods})
+        early = self.period < period
+        rows = {name: getattr(self, name)[early] for name in ("arm_of", "period", "state", "action")}
+        reward = None if self.reward is None else self.reward[early]
+        return replace(self, **rows, reward=reward, periods=replace(self.periods, count=period))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rmab.common.arrays import IntArray
-from rmab.logs.faults import Faults, listed, quoted
+from rmab.logs.findings import Findings, list_some, quote
 
 ACCEPTED = "accepted are whole numbers, dates 2024-03-12, ISO weeks 2024-W11, months 2024-03, and times 2024-03-12T08:00"
 WEEK = re.compile(r"(\d{4})-?W(\d{1,2})", re.IGNORECASE)
@@ -95,12 +95,12 @@ class Moment:
     why: str = ""
 
 
-def understood(value: Any) -> Moment:
+def parse_moment(value: Any) -> Moment:
     """Return what a value of the period's column means.
 
     Examples
     --------
-    >>> understood("2024-W11").kind, understood("12/03/2024").why
+    >>> parse_moment("2024-W11").kind, parse_moment("12/03/2024").why
     ('week', 'write dates as 2024-03-12: this can be read in two ways')
     """
     if isinstance(value, str):
@@ -154,10 +154,10 @@ def _time(when: datetime) -> Moment:
 
 
 def parse_periods(
-    values: list[Any], codes: IntArray, arm_of: IntArray, column: str, faults: Faults
+    values: list[Any], codes: IntArray, arm_of: IntArray, column: str, findings: Findings
 ) -> tuple[Periods, IntArray] | None:
     """Return the periods, and that of every row, from the different values and the code of each row; None if wrong."""
-    moments = [_plausible(understood(one)) for one in values]
+    moments = [_plausible(parse_moment(one)) for one in values]
     kinds: Counter[str] = Counter()
     wrong: list[tuple[int, str]] = []
     sizes = np.bincount(codes[codes >= 0], minlength=len(values))
@@ -167,37 +167,37 @@ def parse_periods(
         else:
             why = f" ({one.why})" if one.why else ""
             hint = "" if wrong else f"; {ACCEPTED}"
-            wrong.append((k, f"{quoted(values[k])} in column {quoted(column)} is no period{why}{hint}"))
-    faults.add_each(codes, wrong)
+            wrong.append((k, f"{quote(values[k])} in column {quote(column)} is no period{why}{hint}"))
+    findings.add_each(codes, wrong)
     if not kinds or len(kinds) > 1 or not all(one.kind for one in moments):
-        _refuse_kinds(kinds, moments, values, codes, column, faults)
+        _refuse_kinds(kinds, moments, values, codes, column, findings)
         return None
-    kind, at = _uniform(next(iter(kinds)), moments)
-    if kind == "number" and not _plain(at, column, faults):
+    kind, at = _unify(next(iter(kinds)), moments)
+    if kind == "number" and not _plain(at, column, findings):
         return None
     place = np.where(codes >= 0, at[codes], -1)
     step = _step(place[codes >= 0], arm_of[codes >= 0], at)
     usual = Counter(((at - at.min()) % step).tolist()).most_common(1)[0][0]
     off = np.flatnonzero((at - at.min() - usual) % step)
-    length = f"{step} {_said(kind)}".strip()
+    length = f"{step} {_plural(kind)}".strip()
     hint = "; where the day does not matter, write the week (2024-W11) or the month" if kind in ("date", "time") else ""
     what = f"does not fit the step of {length} between periods"
-    several = [(int(k), f"{quoted(values[k])} {what}{hint if k == off[0] else ''}") for k in off]
-    faults.add_each(codes, several)
+    several = [(int(k), f"{quote(values[k])} {what}{hint if k == off[0] else ''}") for k in off]
+    findings.add_each(codes, several)
     if off.size:
         return None
     first = int(at.min())
     found = Periods(kind, first, step, int((at.max() - first) // step) + 1, _unit(kind, step, column))
     seen = np.unique((at - first) // step)
     if found.count > ENDLESS and found.count > 100 * seen.size:
-        _refuse_far(found, seen, place, faults)
+        _refuse_far(found, seen, place, findings)
         return None
-    _note_holes(found, seen, faults)
+    _note_holes(found, seen, findings)
     return found, np.asarray((place - first) // step, dtype=np.int64)
 
 
 def _refuse_kinds(
-    kinds: Counter[str], moments: list[Moment], values: list[Any], codes: IntArray, column: str, faults: Faults
+    kinds: Counter[str], moments: list[Moment], values: list[Any], codes: IntArray, column: str, findings: Findings
 ) -> None:
     """Name the rows whose periods are of another kind than most."""
     if len(kinds) < 2:
@@ -205,11 +205,11 @@ def _refuse_kinds(
     usual = kinds.most_common(1)[0][0]
     for other in (kind for kind in kinds if kind != usual):
         those = [k for k, one in enumerate(moments) if one.kind == other]
-        what = f"column {quoted(column)} mixes types: a {other} such as {quoted(values[those[0]])}, where most are a {usual}"
-        faults.add(what, np.flatnonzero(np.isin(codes, those)))
+        what = f"column {quote(column)} mixes types: a {other} such as {quote(values[those[0]])}, where most are a {usual}"
+        findings.add(what, np.flatnonzero(np.isin(codes, those)))
 
 
-def _uniform(kind: str, moments: list[Moment]) -> tuple[str, IntArray]:
+def _unify(kind: str, moments: list[Moment]) -> tuple[str, IntArray]:
     """Return the kind and the places: times of one hour of the day are dates, dates of one day of the month are months."""
     if kind.startswith("time"):
         locals_ = [one.local for one in moments if one.local is not None]
@@ -232,15 +232,15 @@ def _monthly(days: list[date]) -> bool:
     return bool((np.diff(ordered) >= 28).all()) and not bool((np.diff(ordered) % 28 == 0).all())
 
 
-def _plain(at: IntArray, column: str, faults: Faults) -> bool:
+def _plain(at: IntArray, column: str, findings: Findings) -> bool:
     """Return whether whole numbers are counted on, not weeks or dates written without signs."""
     low, high = int(at.min()), int(at.max())
     if low >= 19_000_101 and high <= 21_001_231 and ((at // 100 % 100 <= 12) & (at % 100 <= 31)).all():
-        faults.add(f"column {quoted(column)} has numbers such as {low} that look like dates; write 2024-03-12")
+        findings.add(f"column {quote(column)} has numbers such as {low} that look like dates; write 2024-03-12")
         return False
     if low >= 190_001 and high <= 210_053 and (at % 100 <= 53).all() and low // 100 < high // 100:
-        faults.add(
-            f"column {quoted(column)} has numbers such as {low} that look like year and week, or month, and jump at the "
+        findings.add(
+            f"column {quote(column)} has numbers such as {low} that look like year and week, or month, and jump at the "
             "end of a year; write 2024-W11, or 2024-03"
         )
         return False
@@ -260,7 +260,7 @@ def _step(place: IntArray, arm_of: IntArray, at: IntArray) -> int:
     return int(lengths[np.argmax(times)])
 
 
-def _said(kind: str) -> str:
+def _plural(kind: str) -> str:
     return {"week": "weeks", "month": "months", "date": "days", "time": "seconds"}.get(kind, "")
 
 
@@ -276,7 +276,7 @@ def _unit(kind: str, step: int, column: str) -> str:
     return next((name for name in NAMED for word in words if word in (name, f"{name}s")), "period")
 
 
-def _refuse_far(found: Periods, seen: IntArray, place: IntArray, faults: Faults) -> None:
+def _refuse_far(found: Periods, seen: IntArray, place: IntArray, findings: Findings) -> None:
     """Name the rows beyond the longest stretch without any record, where the fewer are."""
     hole = int(np.diff(seen).argmax())
     late = place > found.first + found.step * int(seen[hole])
@@ -285,13 +285,15 @@ def _refuse_far(found: Periods, seen: IntArray, place: IntArray, faults: Faults)
     what = (
         f"{found.label(int(seen[hole]))} and {found.label(int(seen[hole + 1]))} are {length} apart, with no record between"
     )
-    faults.add(f"{what}; if that is a slip, correct it here", np.flatnonzero(few))
+    findings.add(f"{what}; if that is a slip, correct it here", np.flatnonzero(few))
 
 
-def _note_holes(found: Periods, seen: IntArray, faults: Faults) -> None:
+def _note_holes(found: Periods, seen: IntArray, findings: Findings) -> None:
     """Note long stretches in which nobody has a record: a programme that paused, or a slip in a date."""
     seen = np.sort(seen)
     holes = [(int(a), int(b)) for a, b in pairwise(seen) if b - a > EMPTY]
     if holes:
-        said = [f"between {found.label(a)} and {found.label(b)} ({b - a - 1} {found.unit}s)" for a, b in holes]
-        faults.note(f"nobody has a record {listed(said, 3)}; if that is a slip, correct it: the plan begins after the last")
+        stretches = [f"between {found.label(a)} and {found.label(b)} ({b - a - 1} {found.unit}s)" for a, b in holes]
+        findings.note(
+            f"nobody has a record {list_some(stretches, 3)}; if that is a slip, correct it: the plan begins after the last"
+        )

@@ -18,16 +18,16 @@ import pyarrow.parquet as pq
 from rmab.common.arrays import IntArray
 from rmab.errors import FileError, LogError, ModelError
 from rmab.logs.delimited import CsvText
-from rmab.logs.faults import Fault, listed, quoted
+from rmab.logs.findings import Note, list_some, quote
 from rmab.logs.header import Source, check_columns
 
 MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 UNREADABLE = (pa.ArrowException, OverflowError, UnicodeEncodeError)  # what Arrow raises for values it has no type for
-MOST = 160  # letters of a fault that shows a value as Python writes it
+MOST = 160  # letters of a note that shows a value as Python writes it
 SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # .xlsx and .ods, and .xls
 
 
-def opened(given: object, wanted: list[str], encoding: str | None) -> Source:
+def open_source(given: object, wanted: list[str], encoding: str | None) -> Source:
     """Return the wanted columns of a path, a DataFrame or an Arrow table; LogError where there are none such."""
     if isinstance(given, str | os.PathLike):
         return _from_file(Path(given), wanted, encoding)
@@ -48,9 +48,9 @@ def _from_arrow(table: Any, name: str, wanted: list[str]) -> Source:
     there = list(table.schema.names)
     check_columns(name, there, wanted)
     columns = {one: table.column(there.index(one)) for one in wanted}
-    nested = [f"column {quoted(one)} holds {each.type}, not single values" for one, each in columns.items() if _nested(each)]
+    nested = [f"column {quote(one)} holds {each.type}, not single values" for one, each in columns.items() if _nested(each)]
     if nested:
-        raise LogError(name, [Fault(one) for one in nested])
+        raise LogError(name, [Note(one) for one in nested])
     return Source(name, "row", columns, _same)
 
 
@@ -61,7 +61,7 @@ def _nested(column: Any) -> bool:
 def _from_pandas(frame: Any, wanted: list[str]) -> Source:
     name = "the DataFrame"
     there, index = [str(one) for one in frame.columns], [one for one in wanted if one in frame.index.names]
-    hint = f"{listed([quoted(one) for one in index])} is in the index: pass frame.reset_index()" if index else ""
+    hint = f"{list_some([quote(one) for one in index])} is in the index: pass frame.reset_index()" if index else ""
     check_columns(name, there, wanted, hint)
     columns, wrong = {}, []
     for one in wanted:
@@ -74,7 +74,7 @@ def _from_pandas(frame: Any, wanted: list[str]) -> Source:
         try:
             columns[one] = pa.array(series, from_pandas=True)
             if _nested(columns[one]):
-                wrong.append(Fault(f"column {quoted(one)} holds {columns[one].type}, not single values"))
+                wrong.append(Note(f"column {quote(one)} holds {columns[one].type}, not single values"))
         except UNREADABLE:
             wrong.append(_unreadable(one, series.tolist()))
     if wrong:
@@ -82,19 +82,19 @@ def _from_pandas(frame: Any, wanted: list[str]) -> Source:
     return Source(name, "row", columns, _same)
 
 
-def _unreadable(column: str, values: list[Any]) -> Fault:
+def _unreadable(column: str, values: list[Any]) -> Note:
     """Say which values of a column cannot be read, or which rows are of another type than most."""
     kinds, alone = [type(one).__name__ for one in values], [k for k, one in enumerate(values) if not _readable(one)]
     if alone:
-        those = listed(sorted({kinds[k] for k in alone}))
-        what = f"column {quoted(column)} holds {those} that is no number of 64 bits, text or date: {values[alone[0]]!a}"
-        return Fault(what[:MOST], () if len(alone) == len(values) else tuple(alone), "row")
+        those = list_some(sorted({kinds[k] for k in alone}))
+        what = f"column {quote(column)} holds {those} that is no number of 64 bits, text or date: {values[alone[0]]!a}"
+        return Note(what[:MOST], () if len(alone) == len(values) else tuple(alone), "row")
     known = Counter(kind for kind, one in zip(kinds, values, strict=True) if one is not None and one == one)  # noqa: PLR0124
     usual, *other = (kind for kind, _ in known.most_common())
     if not other:
-        return Fault(f"column {quoted(column)} holds {usual} of sizes that do not go together")
+        return Note(f"column {quote(column)} holds {usual} of sizes that do not go together")
     rows = tuple(k for k, kind in enumerate(kinds) if kind in other)
-    return Fault(f"column {quoted(column)} mixes types: {usual} in most rows, {listed(other)} here", rows, "row")
+    return Note(f"column {quote(column)} mixes types: {usual} in most rows, {list_some(other)} here", rows, "row")
 
 
 def _readable(value: Any) -> bool:
@@ -144,6 +144,6 @@ def _in_utf8(path: Path, content: bytes, encoding: str | None) -> bytes:
             return content[len(mark) :]  # checked when it is parsed
         return content.decode(named).removeprefix("\ufeff").encode()
     except LookupError as error:
-        raise ModelError(f"encoding: there is none called {quoted(named)}; for instance 'utf-8' or 'cp1252'") from error
+        raise ModelError(f"encoding: there is none called {quote(named)}; for instance 'utf-8' or 'cp1252'") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not in the encoding {named} ({error.reason} at byte {error.start:,})") from error

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer
-from rmab.errors import ModelError
-from rmab.model.time import place, words_of
+from rmab.common.checks import as_floats, as_integer, is_builtin
+from rmab.errors import ModelError, wrong_shape
+from rmab.model.time import location, place, words_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class Adversary(ReadOnly, ABC):
             The episode, 0..T-1.
         visits : array_like, shape of `base`, optional
             How often each pair was visited before episode t. Only an adaptive adversary needs it, from t = 1 on. One that
-            foresees needs visits of rehearsals of episode t, from t = 0 on (`rmab.runs.visits.rehearsed`).
+            foresees needs visits of rehearsals of episode t, from t = 0 on (`rmab.runs.game.rehearse_visits`).
 
         Returns
         -------
@@ -123,44 +123,45 @@ class Adversary(ReadOnly, ABC):
         ModelError
             If there is no such episode, or the visits are wrong or missing.
         """
-        if not 0 <= as_integer(t, "episode") < self.episodes:
-            raise ModelError(f"episode must be in 0..{self.episodes - 1}, got {t}")
+        number = as_integer(t, "episode")
+        if not 0 <= number < self.episodes:
+            raise ModelError(f"episode must be in 0..{self.episodes - 1}, got {t}", episode=number)
         counts = None if visits is None else self._counts(visits)
-        if not self.adaptive:
+        if self.foresees and not self.adaptive:
+            raise ModelError(f"{type(self).__name__}: an adversary that foresees must be adaptive = True")
+        if self.adaptive and counts is None:
             if self.foresees:
-                raise ModelError(f"{type(self).__name__}: an adversary that foresees must be adaptive = True")
-            return self._checked(t, self.choose(int(t), None))
-        if counts is None:
-            if self.foresees:
-                raise ModelError(f"an adversary that foresees needs the visits of rehearsals of episode {t}")
+                raise ModelError(f"an adversary that foresees needs the visits of rehearsals of episode {t}", episode=number)
             if t > 0:
-                raise ModelError(f"an adaptive adversary needs the visits before episode {t}")
+                raise ModelError(f"an adaptive adversary needs the visits before episode {t}", episode=number)
             counts = np.zeros(self.base.shape, dtype=np.int64)
-        return self._checked(t, self.choose(int(t), counts))
+        chosen = self.choose(number, counts if self.adaptive else None)
+        return frozen(chosen) if is_builtin(self) else self._checked(number, chosen)
 
     def _checked(self, t: int, chosen: ArrayLike) -> FloatArray:
-        """Return the rewards of an episode, read-only, or raise ModelError unless they are such."""
+        """Return the rewards of an episode that a custom adversary chose, read-only; ModelError unless they are such."""
         what = f"{type(self).__name__}: the rewards of episode {t}"
-        table, shape = as_floats(chosen, what), self.base.shape
-        if table.shape != shape:
-            raise ModelError(f"{what} must have shape {_words(shape)} = {shape}, got {table.shape}")
+        table = as_floats(chosen, what)
+        self._check_shape(table, what)
         slack = 1e-9 * (self.high - self.low)
         for at in np.argwhere(~((table >= self.low - slack) & (table <= self.high + slack)))[:1]:
-            where, value = place(at, table.ndim - 2), table[tuple(at)]
-            raise ModelError(f"{what}: {where} is {value}, outside [{self.low:g}, {self.high:g}]")
+            wrong = f"{place(at, table.ndim - 2)} is {table[tuple(at)]}, outside [{self.low:g}, {self.high:g}]"
+            raise ModelError(f"{what}: {wrong}", episode=t, **location(at, table.ndim - 2))
         return frozen(table)
 
     def _counts(self, visits: ArrayLike) -> IntArray:
-        counts = as_floats(visits, "visits")
-        if counts.shape != self.base.shape:
-            raise ModelError(f"visits must have shape {_words(self.base.shape)} = {self.base.shape}, got {counts.shape}")
+        """Return a copy of the visits: what an adversary does with them stays with it."""
+        whole = isinstance(visits, np.ndarray) and visits.dtype == np.int64
+        counts = visits.copy() if whole else as_floats(visits, "visits")  # type: ignore[union-attr]
+        self._check_shape(counts, "visits")
         if not ((counts >= 0) & (counts < 2**53) & (counts == np.floor(counts))).all():
-            raise ModelError("visits must be whole numbers, 0 or more")
-        return counts.astype(np.int64)
+            raise ModelError("visits must be whole numbers, 0 or more", field="visits")
+        return np.asarray(counts, dtype=np.int64)
 
-
-def _words(shape: tuple[int, ...]) -> str:
-    return words_of(len(shape) - 2, "N", "S", "2")
+    def _check_shape(self, table: NDArray[Any], what: str) -> None:
+        shape = self.base.shape
+        if table.shape != shape:
+            raise wrong_shape(ModelError, what, f"{words_of(len(shape) - 2, 'N', 'S', '2')} = {shape}", table.shape)
 
 
 def first_of(groups: IntArray) -> IntArray:

@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats, as_integer, checked_text, expect
+from rmab.common.checks import as_floats, as_indices, checked_text, expect
 from rmab.common.notices import notify, notify_once
 from rmab.common.words import escaped
 from rmab.errors import ModelError
 from rmab.model.time import bare, place
 
 KEPT = 1e-9  # a row that misses a sum of 1 by no more is kept as it is, to the last bit
-MENDED = 1e-8 * (
-    1 + 1e-6
-)  # one that misses it by no more is divided by its sum, unasked: eight printed digits, and rounding
+MENDED = 1e-8 * (1 + 1e-6)  # one that misses it by no more is divided by its sum: eight printed digits, and rounding
 
 
 def checked_rows(kernels: FloatArray, normalise: bool) -> FloatArray:
@@ -29,10 +27,8 @@ def checked_rows(kernels: FloatArray, normalise: bool) -> FloatArray:
     """
     expect(normalise, bool, "normalise")
     phases = _phases(kernels)
-    bad = ~(np.isfinite(kernels) & (kernels >= 0))
-    if bad.any():
-        at = tuple(np.argwhere(bad)[0])
-        raise ModelError(f"kernels: {place(at, phases)} has probability {kernels[at]}")
+    for at in np.argwhere(~(np.isfinite(kernels) & (kernels >= 0)))[:1]:
+        raise ModelError(f"kernels: {place(at, phases)} has probability {kernels[tuple(at)]}")
     with np.errstate(over="ignore"):
         sums = kernels.sum(axis=-1)
     miss = np.abs(sums - 1)
@@ -103,11 +99,9 @@ def checked_support(support: ArrayLike | None, kernels: FloatArray) -> BoolArray
     if not np.isin(given, (0, 1)).all():
         raise ModelError("support must hold only True and False")
     allowed = given.astype(bool)
-    clash = ~allowed & (kernels > 0)
-    if clash.any():
-        at = tuple(np.argwhere(clash)[0])
+    for at in np.argwhere(~allowed & (kernels > 0))[:1]:
         where = place(at, _phases(kernels))
-        raise ModelError(f"support: {where} is declared impossible but has probability {kernels[at]:.12g}")
+        raise ModelError(f"support: {where} is declared impossible but has probability {kernels[tuple(at)]:.12g}")
     return frozen(allowed)
 
 
@@ -115,18 +109,13 @@ def checked_sizes(sizes: ArrayLike | None, kernels: FloatArray) -> IntArray | No
     """Return the sizes (N,) as integers; ModelError where a kernel leaves the states of its arm."""
     if sizes is None:
         return None
-    given = as_floats(sizes, "sizes")
-    if given.shape != kernels.shape[:1]:
-        raise ModelError(f"sizes must have shape ({len(kernels)},), got {given.shape}")
-    for n, value in enumerate(given):
-        size = as_integer(value, f"sizes[{n}]")
-        if not 1 <= size <= kernels.shape[-1]:
-            raise ModelError(f"sizes[{n}] must be in 1..{kernels.shape[-1]}, got {size}")
+    given = as_indices(sizes, "sizes", kernels.shape[:1], kernels.shape[-1] + 1, 1)
+    for n, size in enumerate(given):
         entered = kernels[n, ..., :size, :, size:]
         if entered.any():
             s, a, y = np.argwhere(entered > 0)[0][-3:]
             raise ModelError(f"sizes: arm {n} has {size} states but moves from {s} to {y + size} under action {a}")
-    return frozen(given.astype(np.int64))
+    return given
 
 
 def check_groups_agree(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer
 from rmab.common.forks import cached_property
 from rmab.common.memory import check_memory
@@ -27,7 +27,7 @@ from rmab.model.time import bare, check_phases
 
 
 @dataclass(frozen=True, eq=False)
-class Arms:
+class Arms(ReadOnly):
     """N arms with S states each: their transition kernels, and what is known about their structure.
 
     Everything is checked once, at construction, and kept as a read-only copy.
@@ -98,10 +98,6 @@ class Arms:
         if self.groups is not None:
             check_groups_agree(table, self.groups, self.representatives, self.support, self.sizes)
 
-    def _set(self, **fields: object) -> None:
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-
     @classmethod
     def identical(
         cls,
@@ -171,7 +167,7 @@ class Arms:
         of_arm = as_floats(groups, "groups")
         if of_arm.ndim != 1 or not np.array_equal(np.unique(of_arm), np.arange(single.count)):
             raise ModelError(f"groups must be numbers 0..{single.count - 1}, one per arm, each of them used")
-        return _rebuilt_arms(single.kernels, frozen(of_arm.astype(np.int64)), single.state_names, None, None)
+        return _rebuilt_arms(frozen(of_arm.astype(np.int64)), single.state_names, single.kernels, None, None)
 
     def repeated(self, times: int) -> Arms:
         """Return arms with `times` copies of each: copies of arm n follow each other and share its group."""
@@ -181,13 +177,7 @@ class Arms:
         rows = 1 if len(self.representatives) == 1 else number * self.count
         size = 32.0 * number * self.count + 8.0 * rows * self.kernels[0].size
         check_memory(f"{number} copies of {many(self.count, 'arm')}", size)
-        return _rebuilt_arms(
-            self.kernels[self.representatives],
-            frozen(np.repeat(self.group_of, number)),
-            self.state_names,
-            None if self.support is None else self.support[self.representatives],
-            None if self.sizes is None else self.sizes[self.representatives],
-        )
+        return _rebuilt_arms(frozen(np.repeat(self.group_of, number)), self.state_names, *self._by_group())
 
     @property
     def count(self) -> int:
@@ -251,7 +241,7 @@ class Arms:
         if not isinstance(other, Arms):
             return NotImplemented
         return self.state_names == other.state_names and all(
-            _same(getattr(self, name), getattr(other, name)) for name in ("kernels", "groups", "support", "sizes")
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("kernels", "groups", "support", "sizes")
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -263,16 +253,17 @@ class Arms:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle one kernel per group: identical arms cost as much as one."""
-        first = self.representatives
-        support = None if self.support is None else self.support[first]
-        sizes = None if self.sizes is None else self.sizes[first]
-        return _rebuilt_arms, (self.kernels[first], self.groups, self.state_names, support, sizes)
+        return _rebuilt_arms, (self.groups, self.state_names, *self._by_group())
+
+    def _by_group(self) -> list[Any]:
+        """Return kernels, support and sizes of the first arm of each group."""
+        return [None if one is None else one[self.representatives] for one in (self.kernels, self.support, self.sizes)]
 
 
 def _rebuilt_arms(
-    kernels: FloatArray,
     groups: IntArray | None,
     names: tuple[str, ...] | None,
+    kernels: FloatArray,
     support: BoolArray | None,
     sizes: IntArray | None,
 ) -> Arms:
@@ -289,9 +280,3 @@ def _rebuilt_arms(
     labels = None if groups is None else frozen(groups)
     arms._set(kernels=spread(kernels), groups=labels, state_names=names, support=spread(support), sizes=spread(sizes))
     return arms
-
-
-def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)

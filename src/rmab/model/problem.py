@@ -6,38 +6,24 @@ checked once, when it is built, and cannot change afterwards: its arrays are rea
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer, check_magnitude, expect
-from rmab.common.files import read_fields, write_fields
 from rmab.common.forks import cached_property
 from rmab.common.memory import check_memory
+from rmab.common.storage import Format, Stored
 from rmab.errors import ModelError
+from rmab.model import time
 from rmab.model.arms import Arms
-from rmab.model.time import (
-    bare,
-    cells,
-    checked_discount,
-    checked_limits,
-    checked_phases,
-    checked_start,
-    limits_of,
-    masses_of,
-    place,
-    said,
-    shape_of,
-    words_of,
-)
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(ReadOnly):
+class Problem(ReadOnly, Stored):
     """Arms, where they start, how many may be active at each step, and how many steps an episode has.
 
     Kernels, rewards and the budget may depend on the time: see `rmab.model.time` for all shapes.
@@ -58,6 +44,10 @@ class Problem(ReadOnly):
         for each step where the arms have H phases.
     discount : float, default 1
         Above 0 and at most 1: a reward at step h counts discount ** h of itself, in plans, bounds, simulations and regret.
+
+    Notes
+    -----
+    In a file that is written by hand, `"normalise": true` divides the rows of the kernels by their sums, as in `Arms`.
 
     Raises
     ------
@@ -86,6 +76,11 @@ class Problem(ReadOnly):
     phase_of: IntArray
     discount: float
 
+    OF_ARMS = frozenset({"state_names", "groups", "support", "sizes"})
+    FORMAT = Format(
+        "rmab problem", 1, {"kernels", "start", "budget", "horizon"}, OF_ARMS | {"phase_of", "discount", "normalise"}
+    )
+
     def __init__(
         self,
         arms: Arms,
@@ -102,14 +97,11 @@ class Problem(ReadOnly):
         if steps < 1:
             raise ModelError(f"horizon must be at least 1, got {steps}")
         check_memory(f"an episode of {arms.count} arms and {steps} steps", (5.0 * arms.count + 16.0) * steps)
-        limit = checked_limits(budget, arms.count, steps)
-        phases = checked_phases(phase_of, arms.phases, steps)
-        object.__setattr__(self, "arms", arms.in_phases(max(arms.phases, int(phases.max()) + 1)))
-        object.__setattr__(self, "start", checked_start(start, arms.real_states, arms.states))
-        object.__setattr__(self, "budget", limit)
-        object.__setattr__(self, "horizon", steps)
-        object.__setattr__(self, "phase_of", phases)
-        object.__setattr__(self, "discount", checked_discount(discount))
+        limit = time.checked_limits(budget, arms.count, steps)
+        phases = time.checked_phases(phase_of, arms.phases, steps)
+        begin, counts = time.checked_start(start, arms.real_states, arms.states), time.checked_discount(discount)
+        self._set(arms=arms.in_phases(max(arms.phases, int(phases.max()) + 1)), start=begin, budget=limit, horizon=steps)
+        self._set(phase_of=phases, discount=counts)
 
     @property
     def phases(self) -> int:
@@ -119,7 +111,7 @@ class Problem(ReadOnly):
     @cached_property
     def budgets(self) -> IntArray:
         """(H,) the budget of every step."""
-        return limits_of(self.budget, self.horizon)
+        return time.limits_of(self.budget, self.horizon)
 
     @cached_property
     def discounts(self) -> FloatArray:
@@ -129,7 +121,7 @@ class Problem(ReadOnly):
     @property
     def start_masses(self) -> FloatArray:
         """(N, S) the probability of every start state."""
-        return masses_of(self.start, self.arms.states)
+        return time.masses_of(self.start, self.arms.states)
 
     def from_step(self, step: int, start: ArrayLike) -> Problem:
         """Return what is left of an episode when the arms are in these states, or have these probabilities, at a step.
@@ -143,52 +135,64 @@ class Problem(ReadOnly):
         >>> whole.from_step(30, start=1)
         Problem(Arms(20 arms, 3 states), budget 10, horizon 20)
         """
-        first = as_integer(step, "step")
+        return self.window(step, self.horizon - as_integer(step, "step"), start)
+
+    def window(self, step: int, length: int, start: ArrayLike | None = None) -> Problem:
+        """Return the next `length` steps from a step on, in a cycle: after the last step comes the first, as in a day.
+
+        Parameters
+        ----------
+        step : int
+            The first step of the window, 0..H-1.
+        length : int
+            Its number of steps; more than H go around more than once.
+        start : array_like, shape (N,) or (N, S), optional
+            Where the arms are at that step, or the probability of every state; by default as in this problem.
+
+        Returns
+        -------
+        Problem
+            With the budgets and phases of those steps. Rewards have the same shape as before.
+
+        Examples
+        --------
+        >>> import numpy as np, rmab
+        >>> arms = rmab.Arms(np.full((2, 2, 2, 2), 0.5))
+        >>> day = rmab.Problem(arms, 0, budget=[2, 2, 1, 0], horizon=4, phase_of=[0, 0, 1, 1])
+        >>> night = day.window(3, 3)
+        >>> night.budgets, night.phase_of
+        (array([0, 2, 2]), array([1, 0, 0]))
+        """
+        first, size = as_integer(step, "step"), as_integer(length, "length")
         if not 0 <= first < self.horizon:
             raise ModelError(f"step must be in 0..{self.horizon - 1}, got {first}")
-        rest = (self.budgets[first:], self.horizon - first, self.phase_of[first:])
-        return Problem(self.arms, start, *rest, discount=self.discount)
+        if size < 1:
+            raise ModelError(f"length must be at least 1, got {size}")
+        check_memory(f"a window of {size} steps", 32.0 * size)
+        steps = (first + np.arange(size)) % self.horizon
+        now = self.start if start is None else start
+        return Problem(self.arms, now, self.budgets[steps], size, self.phase_of[steps], discount=self.discount)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write this problem to one file, `.npz` or `.json`; FileError if it cannot be written."""
-        write_fields(path, "rmab problem", self.fields())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Problem:
-        """Read a problem that `save` wrote, or a JSON file with the same fields written by hand.
-
-        There `"normalise": true` divides the rows of the kernels by their sums, as in `Arms`. FileError if the file cannot
-        be read or holds something else; ModelError if its fields do not form a problem.
-        """
-        fields = read_fields(path, "rmab problem", cls.REQUIRED, cls.OPTIONAL)
-        try:
-            return cls.from_fields(fields)
-        except ModelError as error:
-            raise ModelError(f"{path}: {error}") from error
-
-    REQUIRED = frozenset({"kernels", "start", "budget", "horizon"})
-    OF_ARMS = frozenset({"state_names", "groups", "support", "sizes"})
-    OPTIONAL = OF_ARMS | {"phase_of", "discount", "normalise"}
-
-    def fields(self) -> dict[str, Any]:
+    def to_fields(self) -> dict[str, Any]:
         """Return the problem as plain arrays and numbers by name, as `from_fields` takes them."""
         arms = self.arms
-        names = None if arms.state_names is None else np.array(arms.state_names)
-        own = {"start": self.start, "budget": self.budget, "horizon": self.horizon, "kernels": arms.kernels}
-        rest = {"state_names": names, "groups": arms.groups, "support": arms.support, "sizes": arms.sizes}
-        time = {
+        return {
+            "start": self.start,
+            "budget": self.budget,
+            "horizon": self.horizon,
+            "kernels": arms.kernels,
+            **{name: getattr(arms, name) for name in sorted(self.OF_ARMS)},
             "phase_of": self.phase_of if self.phases > 1 else None,
-            "discount": self.discount if self.discount < 1 else None,
+            "discount": self.discount,
         }
-        return {**own, **rest, **time}
 
     @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Problem:
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
         """Build a problem from plain arrays and numbers by name; ModelError if they do not form one."""
         known = {name: fields.get(name) for name in cls.OF_ARMS}
         arms = Arms(fields["kernels"], **known, normalise=fields.get("normalise", False))
-        discount = {} if fields.get("discount") is None else {"discount": fields["discount"]}
-        return cls(arms, fields["start"], fields["budget"], fields["horizon"], fields.get("phase_of"), **discount)
+        rest = {name: fields[name] for name in ("phase_of", "discount") if name in fields}
+        return cls(arms, fields["start"], fields["budget"], fields["horizon"], **rest)
 
     def __eq__(self, other: object) -> bool:
         """Return whether arms, start, budget, horizon, phases and discount are equal."""
@@ -201,7 +205,7 @@ class Problem(ReadOnly):
 
     def __repr__(self) -> str:
         discount = f", discount {self.discount:g}" if self.discount < 1 else ""
-        return f"Problem({self.arms!r}, budget {said(self.budget)}, horizon {self.horizon}{discount})"
+        return f"Problem({self.arms!r}, budget {time.said(self.budget)}, horizon {self.horizon}{discount})"
 
 
 def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
@@ -210,17 +214,16 @@ def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
     A reward without phases is the same in all of them.
     """
     expect(problem, Problem, "problem", "; of a task, it is task.problem")
-    table, arms, phases = bare(as_floats(reward, "reward"), 4), problem.arms, problem.phases
-    plain, timed = shape_of(1, arms.count, arms.states, 2), shape_of(phases, arms.count, arms.states, 2)
+    table, arms, phases = time.bare(as_floats(reward, "reward"), 4), problem.arms, problem.phases
+    plain, timed = time.shape_of(1, arms.count, arms.states, 2), time.shape_of(phases, arms.count, arms.states, 2)
     if table.shape not in (plain, timed):
         hint = ""
         if table.ndim == 4 and phases == 1:
             hint = "; where it depends on the time, the problem needs phase_of, for instance phase_of=range(horizon)"
-        wanted = f"{words_of(phases, 'N', 'S', '2')} = {timed}"
+        wanted = f"{time.words_of(phases, 'N', 'S', '2')} = {timed}"
         raise ModelError(f"reward must have shape {wanted}, got {table.shape}{hint}")
-    if not np.isfinite(table).all():
-        at = tuple(np.argwhere(~np.isfinite(table))[0])
-        raise ModelError(f"reward: {place(at, table.ndim - 2)} is {table[at]}, not a finite number")
+    for at in np.argwhere(~np.isfinite(table))[:1]:
+        raise ModelError(f"reward: {time.place(at, table.ndim - 2)} is {table[tuple(at)]}, not a finite number")
     size = arms.count * problem.horizon
     check_magnitude(table, "reward", size, f" times {arms.count} arms times {problem.horizon} steps")
-    return np.repeat(table, phases, axis=0) if table.ndim == 3 and phases > 1 else cells(table, phases)
+    return np.repeat(table, phases, axis=0) if table.ndim == 3 and phases > 1 else time.cells(table, phases)

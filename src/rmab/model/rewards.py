@@ -24,6 +24,17 @@ def checked_range(low: float, high: float) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
+def checked_tables(values: ArrayLike, name: str, letter: str, first: str) -> FloatArray:
+    """Return finite rewards (J, N, S, 2) or (J, N, K, S, 2); ModelError, which names the first axis, otherwise."""
+    tables = bare(as_floats(values, name), 5, axis=2)
+    if tables.ndim not in (4, 5) or tables.shape[-1] != 2 or 0 in tables.shape:
+        wanted = f"({letter}, N, S, 2), or ({letter}, N, K, S, 2) for K phases"
+        raise ModelError(f"{name} must have shape {wanted}, got {tables.shape}")
+    for at in np.argwhere(~np.isfinite(tables))[:1]:
+        raise ModelError(f"{name}: {place(at, tables.ndim - 3, (first,))} is {tables[tuple(at)]}, not a finite number")
+    return tables
+
+
 @dataclass(frozen=True, eq=False)
 class RewardModel(ReadOnly):
     """What is at stake: r[n, s, a] = sum over j of factor[j, n] * parts[j, n, s, a], clipped to [low, high].
@@ -65,12 +76,8 @@ class RewardModel(ReadOnly):
     units: IntArray | None = None
 
     def __init__(self, parts: ArrayLike, low: float, high: float, units: ArrayLike | None = None) -> None:
-        table = bare(as_floats(parts, "parts"), 5, axis=2)
+        table = checked_tables(parts, "parts", "J", "part")
         check_memory(f"rewards of parts {table.shape}", 24.0 * table.size)  # factors, products and sums of all
-        if table.ndim not in (4, 5) or table.shape[-1] != 2 or 0 in table.shape:
-            raise ModelError(f"parts must have shape (J, N, S, 2), or (J, N, K, S, 2) for K phases, got {table.shape}")
-        if not np.isfinite(table).all():
-            raise ModelError("parts must be finite")
         least, most = checked_range(low, high)
         labels = None
         if units is not None:
@@ -78,15 +85,11 @@ class RewardModel(ReadOnly):
             if labels.shape != (table.shape[1],):
                 raise ModelError(f"units: {table.shape[1]} labels are needed, one per arm, got shape {labels.shape}")
             frozen(labels)
-        object.__setattr__(self, "parts", frozen(table))
-        object.__setattr__(self, "low", least)
-        object.__setattr__(self, "high", most)
-        object.__setattr__(self, "units", labels)
+        self._set(parts=frozen(table), low=least, high=most, units=labels)
         whole = table.sum(axis=0)
-        outside = ~((whole >= least) & (whole <= most))
-        if outside.any():
-            at = tuple(np.argwhere(outside)[0])
-            raise ModelError(f"parts: {place(at, whole.ndim - 2)} sum to {whole[at]}, outside [{least}, {most}]")
+        for at in np.argwhere(~((whole >= least) & (whole <= most)))[:1]:
+            where = place(at, whole.ndim - 2)
+            raise ModelError(f"parts: {where} sum to {whole[tuple(at)]}, outside [{least}, {most}]")
 
     @cached_property
     def unit_of(self) -> IntArray:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats, as_integer, as_states
+from rmab.common.checks import as_floats, as_integer, as_states, is_number
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 
@@ -26,13 +26,18 @@ MOST_PHASES = 1_000_000  # whose number is not given by kernels: tables have all
 AXES = ("arm", "phase", "state", "action", "next state")
 
 
-def place(index: Any, phases: int, first: tuple[str, ...] = ()) -> str:
-    """Return the words for an index into a table: 'arm 0, state 1', with the phase where there are several.
+def location(index: Any, phases: int, first: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the axes of an index into a table: {'arm': 0, 'state': 1}, with the phase where there are several.
 
     `first` names the axes before that of the arms.
     """
     axes = (*first, *(AXES if phases > 1 else AXES[:1] + AXES[2:]))
-    return ", ".join(f"{axis} {i}" for axis, i in zip(axes, index, strict=False))
+    return {axis: int(i) for axis, i in zip(axes, index, strict=False)}
+
+
+def place(index: Any, phases: int, first: tuple[str, ...] = ()) -> str:
+    """Return the words for such a location: 'arm 0, state 1'."""
+    return ", ".join(f"{axis} {i}" for axis, i in location(index, phases, first).items())
 
 
 def shape_of(phases: int, *sizes: int) -> tuple[int, ...]:
@@ -78,10 +83,9 @@ def by_phase(table: NDArray[Any], phase_of: IntArray, phases: int) -> NDArray[An
 
 def checked_discount(discount: object) -> float:
     """Return a discount above 0 and at most 1, or raise ModelError."""
-    number = isinstance(discount, int | float | np.integer | np.floating) and not isinstance(discount, bool)
-    if not number or not 0.0 < discount <= 1.0:  # type: ignore[operator]
-        raise ModelError(f"discount must be above 0 and at most 1, got {discount!r:.40}")
-    return float(discount)  # type: ignore[arg-type]
+    if not is_number(discount) or not 0.0 < discount <= 1.0:
+        raise ModelError(f"discount must be above 0 and at most 1, got {discount!r:.40}", field="discount")
+    return float(discount)
 
 
 def checked_phases(phase_of: ArrayLike | None, phases: int, horizon: int) -> IntArray:
@@ -100,12 +104,7 @@ def checked_phases(phase_of: ArrayLike | None, phases: int, horizon: int) -> Int
         raise ModelError(f"phase_of must have shape (H,) = ({horizon},), one phase per step, got {given.shape}")
     most = phases if phases > 1 else MOST_PHASES
     for h in np.flatnonzero(~((given >= 0) & (given < most) & (given == np.floor(given))))[:1]:
-        wanted = (
-            f"in 0..{phases - 1} (the phases of the kernels)"
-            if phases > 1
-            else f"a whole number, 0 or more and below {MOST_PHASES}"
-        )
-        raise ModelError(f"phase_of: step {h} must be {wanted}, got {given[h]:g}")
+        raise ModelError(f"phase_of: step {h} must be a whole number in 0..{most - 1}, got {given[h]:g}")
     return frozen(given.astype(np.int64))
 
 
@@ -118,14 +117,16 @@ def checked_limits(budget: ArrayLike, arms: int, horizon: int) -> int | IntArray
     if given is None or given.ndim == 0:
         limit = as_integer(budget if given is None else given.item(), "budget")
         if not 0 <= limit <= arms:
-            raise ModelError(f"budget must be in 0..{arms} (the number of arms), got {limit}")
+            raise ModelError(f"budget must be in 0..{arms} (the number of arms), got {limit}", field="budget")
         return limit
     if given.size == 0:
-        raise ModelError("budget must be a number, or one per step, got none")
+        raise ModelError("budget must be a number, or one per step, got none", field="budget")
     if given.shape != (horizon,):
-        raise ModelError(f"budget must be a number or have shape (H,) = ({horizon},), one per step, got {given.shape}")
+        wrong = f"budget must be a number or have shape (H,) = ({horizon},), one per step, got {given.shape}"
+        raise ModelError(wrong, code="bad-shape", field="budget")
     for h in np.flatnonzero(~((given >= 0) & (given <= arms) & (given == np.floor(given))))[:1]:
-        raise ModelError(f"budget: step {h} must be a whole number in 0..{arms} (the number of arms), got {given[h]:g}")
+        wrong = f"budget: step {h} must be a whole number in 0..{arms} (the number of arms), got {given[h]:g}"
+        raise ModelError(wrong, field="budget", step=h)
     limits = given.astype(np.int64)
     return int(limits[0]) if (limits == limits[0]).all() else frozen(limits)
 

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, IntArray, frozen
-from rmab.common.checks import as_floats
 from rmab.errors import ModelError
 from rmab.model.adversary import Adversary, first_of
-from rmab.model.rewards import checked_range
-from rmab.model.time import bare, place
+from rmab.model.rewards import checked_range, checked_tables
+from rmab.model.time import place
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,21 +28,13 @@ class Trace(Adversary):
         passive_zero: bool = False,
     ) -> "Trace":
         """Check the rewards against the declared range (by default the range that they have) and declarations."""
-        table = bare(as_floats(rewards, "rewards"), 5, axis=2)
-        if table.ndim not in (4, 5) or table.shape[-1] != 2 or 0 in table.shape:
-            raise ModelError(f"rewards must have shape (T, N, S, 2), or (T, N, K, S, 2) for K phases, got {table.shape}")
-        if not np.isfinite(table).all():
-            at = np.argwhere(~np.isfinite(table))[0]
-            raise ModelError(f"rewards: {_place(table, at)} is {table[tuple(at)]}")
+        table = checked_tables(rewards, "rewards", "T", "episode")
         least, most = checked_range(table.min() if low is None else low, table.max() if high is None else high)
-        bad = ~((table >= least) & (table <= most))
-        if bad.any():
-            at = np.argwhere(bad)[0]
+        for at in np.argwhere(~((table >= least) & (table <= most)))[:1]:
             raise ModelError(f"rewards: {_place(table, at)} is {table[tuple(at)]}, outside [{least}, {most}]")
         if not isinstance(passive_zero, bool):
             raise ModelError(f"passive_zero must be true or false, got {passive_zero!r}")
-        if passive_zero and table[..., 0].any():
-            at = np.argwhere(table[..., 0] != 0)[0]
+        for at in np.argwhere(passive_zero & (table[..., 0] != 0))[:1]:
             raise ModelError(f"rewards: passive rewards are declared zero, but {_place(table, at)} pays")
         return cls(len(table), least, most, passive_zero, frozen(table))
 

@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, fields as fields_of, replace
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import as_floats, as_integer
+from rmab.common.checks import as_floats, as_indices, as_integer
 from rmab.common.forks import cached_property
 from rmab.common.memory import check_memory
+from rmab.common.storage import Format, Stored
 from rmab.common.words import many
 from rmab.errors import ModelError
+from rmab.model import time
 from rmab.model.arm_checks import checked_names
 from rmab.model.rewards import checked_range
-from rmab.model.time import (
-    MOST_PHASES,
-    cells,
-    check_phases,
-    checked_discount,
-    checked_limits,
-    checked_phases,
-    checked_start,
-    limits_of,
-    masses_of,
-    parted,
-    place,
-    said,
-    shape_of,
-    words_of,
-)
 
 FeedbackMode = Literal["bandit", "active", "full"]
 
 
 @dataclass(frozen=True, eq=False)
-class View(ReadOnly):
+class View(ReadOnly, Stored):
     """What a learner may know of a task before it starts, and nothing else: no kernels, no rewards.
 
     `Task.view` makes it. A programme that runs live fills it in by hand.
@@ -78,6 +64,11 @@ class View(ReadOnly):
     >>> import rmab
     >>> rmab.make_task("cpap").view()
     View(20 arms, 3 states, budget 10, 50 steps, 50 episodes, bandit feedback)
+
+    It can be stored, for a learner in another process:
+
+    >>> rmab.View.from_bytes(rmab.make_task("cpap").view().to_bytes(".json"))
+    View(20 arms, 3 states, budget 10, 50 steps, 50 episodes, bandit feedback)
     """
 
     arms: int
@@ -99,14 +90,67 @@ class View(ReadOnly):
     phases: int = 0
     discount: float = 1.0
 
+    FORMAT = Format(
+        "rmab view",
+        1,
+        {"arms", "states", "horizon", "episodes", "budget", "start", "low", "high", "feedback"}
+        | {"passive_zero", "pooled_rewards"},
+        {"groups", "support", "sizes", "state_names", "phase_of", "phases", "discount"},
+    )
+
     def __post_init__(self) -> None:
         """Check every field as a problem's are, and make the arrays read-only copies."""
         try:
-            checked = _checked(self)
+            self._check_sizes()
+            self._check_rewards()
+            self._check_structure()
+            self._set(start=time.checked_start(self.start, self.real_states, self.states, one_for_all=False))
         except ModelError as error:
             raise ModelError(f"view: {error}") from error
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+
+    def _check_sizes(self) -> None:
+        for name in ("arms", "states", "horizon", "episodes"):
+            self._set(**{name: as_integer(getattr(self, name), name)})
+            if getattr(self, name) < 1:
+                raise ModelError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_memory(f"an episode of {self.arms} arms and {self.horizon} steps", (5.0 * self.arms + 16.0) * self.horizon)
+        check_memory(f"a view of {self.arms} arms and {self.states} states", 8.0 * self.arms * self.states)
+        self._set(budget=time.checked_limits(self.budget, self.arms, self.horizon))
+        phase_of, phases = _phases(self, self.horizon)
+        self._set(phase_of=phase_of, phases=phases, discount=time.checked_discount(self.discount))
+
+    def _check_rewards(self) -> None:
+        low, high = checked_range(self.low, self.high)
+        self._set(low=low, high=high)
+        if not isinstance(self.feedback, str) or self.feedback not in get_args(FeedbackMode):
+            raise ModelError(f"feedback must be one of {', '.join(get_args(FeedbackMode))}, got {self.feedback!r:.40}")
+        for name in ("passive_zero", "pooled_rewards"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ModelError(f"{name} must be True or False, got {getattr(self, name)!r:.40}")
+            self._set(**{name: bool(getattr(self, name))})
+        if self.passive_zero and not low <= 0.0 <= high:
+            raise ModelError(f"passive rewards are declared zero, which is outside [{low:g}, {high:g}]")
+        if self.pooled_rewards and self.groups is None:
+            raise ModelError("pooled_rewards needs groups")
+
+    def _check_structure(self) -> None:
+        if self.groups is not None:
+            self._set(groups=as_indices(self.groups, "groups", (self.arms,), self.arms))
+        if self.sizes is not None:
+            self._set(sizes=as_indices(self.sizes, "sizes", (self.arms,), self.states + 1, 1))
+        groups = self.arms if self.groups is None else np.unique(self.groups).size
+        if self.groups is not None and groups <= self.groups.max():
+            raise ModelError("groups must be labels 0, 1, ... with none left out")
+        time.check_phases(self.phases, self.arms, groups, self.states)
+        support, every = _support(self.support, self.real_states, self.states, self.phases), self.real_states
+        self._set(support=support, state_names=checked_names(self.state_names, self.states))
+        if self.groups is not None:
+            first = np.unique(self.groups, return_index=True)[1][self.groups]
+            alike = every == every[first]
+            if support is not None:
+                alike &= (support == support[first]).reshape(self.arms, -1).all(axis=1)
+            for n in np.flatnonzero(~alike)[:1]:
+                raise ModelError(f"groups: arms {first[n]} and {n} are of one group, but differ in size or support")
 
     @cached_property
     def steps(self) -> IntArray:
@@ -116,7 +160,7 @@ class View(ReadOnly):
     @cached_property
     def budgets(self) -> IntArray:
         """(H,) the budget of every step."""
-        return limits_of(self.budget, self.horizon)
+        return time.limits_of(self.budget, self.horizon)
 
     @property
     def real_states(self) -> IntArray:
@@ -126,7 +170,7 @@ class View(ReadOnly):
     @property
     def start_masses(self) -> FloatArray:
         """(N, S) the probability of every start state."""
-        return masses_of(self.start, self.states)
+        return time.masses_of(self.start, self.states)
 
     def situated(self, start: ArrayLike | None = None, budget: ArrayLike | None = None, horizon: int | None = None) -> View:
         """Return the view of an episode that starts elsewhere, has another budget, or ends sooner; None: as it is.
@@ -145,107 +189,50 @@ class View(ReadOnly):
         own = self.budget[:steps] if isinstance(self.budget, np.ndarray) else self.budget
         changes: dict[str, Any] = {"horizon": steps, "budget": own if budget is None else budget}
         if start is not None:
-            changes["start"] = checked_start(start, self.real_states, self.states)
+            changes["start"] = time.checked_start(start, self.real_states, self.states)
         phase_of = None if self.phase_of is None else self.phase_of[:steps]
         made = replace(self, **changes, phase_of=phase_of)
-        same = (
-            steps == self.horizon and np.array_equal(made.budgets, self.budgets) and np.array_equal(made.start, self.start)
-        )
-        return self if same else made
+        alike = all(np.array_equal(getattr(made, one), getattr(self, one)) for one in ("horizon", "budgets", "start"))
+        return self if alike else made
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return all that is declared, by name."""
+        return {one.name: getattr(self, one.name) for one in fields_of(self)}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """Build a view from what `to_fields` returns; ModelError if it does not form one."""
+        return cls(**{"groups": None, "support": None, "sizes": None, "state_names": None, **fields})
 
     def __repr__(self) -> str:
-        sizes = f"{many(self.arms, 'arm')}, {many(self.states, 'state')}, budget {said(self.budget)}"
-        time = many(self.horizon, "step") + (f" of {self.phases} phases" if self.phases > 1 else "")
-        return f"View({sizes}, {time}, {many(self.episodes, 'episode')}, {self.feedback} feedback)"
-
-
-def _checked(view: View) -> dict[str, Any]:
-    """Return the fields as they should be, or raise ModelError."""
-    sizes = {name: as_integer(getattr(view, name), name) for name in ("arms", "states", "horizon", "episodes")}
-    for name, size in sizes.items():
-        if size < 1:
-            raise ModelError(f"{name} must be at least 1, got {size}")
-    check_memory(
-        f"an episode of {sizes['arms']} arms and {sizes['horizon']} steps", (5.0 * sizes["arms"] + 16.0) * sizes["horizon"]
-    )
-    check_memory(f"a view of {sizes['arms']} arms and {sizes['states']} states", 8.0 * sizes["arms"] * sizes["states"])
-    limit = checked_limits(view.budget, sizes["arms"], sizes["horizon"])
-    phase_of, phases = _phases(view, sizes["horizon"])
-    low, high = checked_range(view.low, view.high)
-    if not isinstance(view.feedback, str) or view.feedback not in get_args(FeedbackMode):
-        raise ModelError(f"feedback must be one of {', '.join(get_args(FeedbackMode))}, got {view.feedback!r:.40}")
-    for name in ("passive_zero", "pooled_rewards"):
-        if not isinstance(getattr(view, name), bool | np.bool_):
-            raise ModelError(f"{name} must be True or False, got {getattr(view, name)!r:.40}")
-    if view.passive_zero and not low <= 0.0 <= high:
-        raise ModelError(f"passive rewards are declared zero, which is outside [{low:g}, {high:g}]")
-    labels = _whole(view.groups, "groups", (sizes["arms"],))
-    if labels is not None and np.unique(labels).tolist() != list(range(int(labels.max()) + 1)):
-        raise ModelError("groups must be labels 0, 1, ... with none left out")
-    check_phases(phases, sizes["arms"], sizes["arms"] if labels is None else int(labels.max()) + 1, sizes["states"])
-    if view.pooled_rewards and labels is None:
-        raise ModelError("pooled_rewards needs groups")
-    real = _whole(view.sizes, "sizes", (sizes["arms"],), 1, sizes["states"])
-    every = np.full(sizes["arms"], sizes["states"]) if real is None else real
-    support = _support(view.support, every, sizes["states"], phases)
-    if labels is not None:
-        first = np.unique(labels, return_index=True)[1][labels]
-        alike = every == every[first]
-        if support is not None:
-            alike &= (support == support[first]).reshape(sizes["arms"], -1).all(axis=1)
-        for n in np.flatnonzero(~alike)[:1]:
-            raise ModelError(f"groups: arms {first[n]} and {n} are of one group, but differ in size or support")
-    return {
-        **sizes,
-        "budget": limit,
-        "phase_of": phase_of,
-        "phases": phases,
-        "discount": checked_discount(view.discount),
-        "start": checked_start(view.start, every, sizes["states"], one_for_all=False),
-        "low": low,
-        "high": high,
-        "passive_zero": bool(view.passive_zero),
-        "pooled_rewards": bool(view.pooled_rewards),
-        "groups": labels,
-        "sizes": real,
-        "support": support,
-        "state_names": checked_names(view.state_names, sizes["states"]),
-    }
+        sizes = f"{many(self.arms, 'arm')}, {many(self.states, 'state')}, budget {time.said(self.budget)}"
+        steps = many(self.horizon, "step") + (f" of {self.phases} phases" if self.phases > 1 else "")
+        return f"View({sizes}, {steps}, {many(self.episodes, 'episode')}, {self.feedback} feedback)"
 
 
 def _phases(view: View, horizon: int) -> tuple[IntArray | None, int]:
     """Return the phase of every step, None where there is but one, and their number."""
-    phase_of = None if view.phase_of is None else checked_phases(view.phase_of, 1, horizon)
+    phase_of = None if view.phase_of is None else time.checked_phases(view.phase_of, 1, horizon)
     used = 1 if phase_of is None else int(phase_of.max()) + 1
     phases = as_integer(view.phases, "phases") or used
     if phases < used or (phase_of is None and phases > 1):
         raise ModelError(f"phases: there are {used} in phase_of, got {phases}")
-    if phases > MOST_PHASES:
-        raise ModelError(f"phases must be at most {MOST_PHASES}, got {phases}")
+    if phases > time.MOST_PHASES:
+        raise ModelError(f"phases must be at most {time.MOST_PHASES}, got {phases}")
     return phase_of if phases > 1 else None, phases
-
-
-def _whole(values: Any, name: str, shape: tuple[int, ...], low: int = 0, high: int = 2**53) -> IntArray | None:
-    """Return whole numbers of this shape within the limits, or None for None."""
-    if values is None:
-        return None
-    given = as_floats(values, name)
-    if given.shape != shape or not ((given >= low) & (given <= high) & (given == np.floor(given))).all():
-        raise ModelError(f"{name} must be {shape[0]} whole numbers from {low} on, one per arm")
-    return frozen(given.astype(np.int64))
 
 
 def _support(support: Any, sizes: IntArray, states: int, phases: int) -> BoolArray | None:
     """Return (N, [K,] S, 2, S) bools in which every row of a real state has a real successor, or None for None."""
     if support is None:
         return None
-    given, shape = as_floats(support, "support"), shape_of(phases, sizes.size, states, 2, states)
+    given, shape = as_floats(support, "support"), time.shape_of(phases, sizes.size, states, 2, states)
     if given.shape != shape or not np.isin(given, (0, 1)).all():
-        wanted = f"{words_of(phases, 'N', 'S', '2', 'S')} = {shape}"
+        wanted = f"{time.words_of(phases, 'N', 'S', '2', 'S')} = {shape}"
         raise ModelError(f"support must be True or False, of shape {wanted}, got {given.shape}")
-    allowed = cells(given.astype(bool), phases)
+    allowed = time.cells(given.astype(bool), phases)
     real = np.repeat(np.arange(states) < sizes[:, np.newaxis], phases, axis=0)  # (N * K, S)
     possible = (allowed & real[:, np.newaxis, np.newaxis]).any(axis=3)
-    for at in np.argwhere(parted(real[..., np.newaxis] & ~possible, phases))[:1]:
-        raise ModelError(f"support: {place(at, phases)} has no possible successor")
+    for at in np.argwhere(time.parted(real[..., np.newaxis] & ~possible, phases))[:1]:
+        raise ModelError(f"support: {time.place(at, phases)} has no possible successor")
     return frozen(given.astype(bool))

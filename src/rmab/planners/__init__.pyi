@@ -1,5 +1,6 @@
 """The public names: read by type checkers, and by `__init__.py`, which loads each on first use."""
 
+from .contract import Planner as Planner, check_states as check_states
 from .endless import Ftva as Ftva, IdPolicy as IdPolicy, stationary_index as stationary_index
 from .indices import (
     lagrangian_index as lagrangian_index,
@@ -9,7 +10,9 @@ from .indices import (
     round_robin as round_robin,
 )
 from .lp_update import LpUpdate as LpUpdate
+from .plan import load_policy as load_policy
 from .race import Candidate as Candidate
+from .registry import list_planners as list_planners, make_planner as make_planner
 from .rolling import Rolling as Rolling
 from .whittle import (
     WhittleResult as WhittleResult,

@@ -6,23 +6,23 @@ B is the most: an arm is active only if its plan wants it, so no arm is turned a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
-from rmab.common.checks import check_rng, expect
-from rmab.errors import PolicyError
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.common.checks import expect
+from rmab.errors import ModelError, PolicyError
 from rmab.model.problem import Problem
+from rmab.planners.contract import RuleOption, check_states
+from rmab.planners.question import ROUNDING, QuestionPolicy, checked_answer, question_format
 from rmab.play.compiled.episodes import step
-from rmab.play.policy import IndexPolicy, Rule, as_places, check_place
+from rmab.play.policy import IndexPolicy
 from rmab.solvers.checks import check_one_budget, check_timeless, checked_table
 from rmab.solvers.stationary.average import AverageFluid, solve_average_fluid
 
 
 def stationary_index(
-    problem: Problem, reward: ArrayLike, *, plan: AverageFluid | None = None, rule: Rule = "auto"
+    problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None, rule: RuleOption = "auto"
 ) -> IndexPolicy:
     """Index of a state: what activating is worth in an endless horizon, when later activations cost the plan's price.
 
@@ -35,7 +35,7 @@ def stationary_index(
         Arms and budget; start and horizon are of no consequence.
     reward : (N, S, 2) array
         Reward of each arm, state and action.
-    plan : AverageFluid, optional
+    average : AverageFluid, optional
         The plan of these arms, this budget and this reward, to save the solve.
     rule : {'fill', 'at-most', 'auto'}
         Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
@@ -57,12 +57,11 @@ def stationary_index(
     >>> rmab.planners.stationary_index(game.problem, game.base_reward).table[0].round(3)
     array([0.655, 0.308, 0.237])
     """
-    made = _planned(problem, reward, plan, "stationary_index")
-    return IndexPolicy(made.advantage[made.blocks.block_of], problem.budget, rule=rule)
+    plan = _solve(problem, reward, average, "stationary_index")[1]
+    return IndexPolicy(plan.advantage[plan.blocks.block_of], problem.budget, rule=rule)
 
 
-@dataclass(frozen=True, eq=False)
-class IdPolicy(ReadOnly):
+class IdPolicy(QuestionPolicy):
     """Each arm draws the action that its plan wants; in the order of their numbers, as many as the budget allows get it.
 
     The ID policy of Hong, Xie, Chen & Wang (2024, "Unichain and aperiodicity are sufficient for asymptotic optimality of
@@ -76,7 +75,7 @@ class IdPolicy(ReadOnly):
         Arms and budget; start and horizon are of no consequence.
     reward : (N, S, 2) array
         Reward of each arm, state and action.
-    plan : AverageFluid, optional
+    average : AverageFluid, optional
         The plan of these arms, this budget and this reward, to save the solve.
 
     Raises
@@ -94,27 +93,29 @@ class IdPolicy(ReadOnly):
     array([ True, False,  True,  True, False, False])
     """
 
-    plan: AverageFluid
-    order: IntArray = field(init=False)  # (N,) the arms, those that come first in front
+    share: FloatArray  # (C, S) how often the plan activates an arm of a block in a state
+    order: IntArray  # (N,) the arms, those that come first in front
 
-    def __init__(self, problem: Problem, reward: ArrayLike, *, plan: AverageFluid | None = None) -> None:
-        object.__setattr__(self, "plan", _planned(problem, reward, plan, "IdPolicy"))
-        object.__setattr__(self, "order", frozen(_in_turn(self.plan.blocks.block_of)))
+    ANSWER = ("share",)
+    FORMAT = question_format("rmab policy id", *ANSWER)
 
-    def __repr__(self) -> str:
-        return f"IdPolicy({self.plan.problem!r})"
+    def __init__(self, problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None) -> None:
+        table, plan = _solve(problem, reward, average, "IdPolicy")
+        self._hold(problem, table, share=plan.share)
+
+    def _prepare(self) -> None:
+        self._set(share=_checked_shares(self), order=frozen(_in_turn(self.blocks.block_of)))
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Return which arms to activate, (N,) bools, in states (N,); the step h does not matter."""
-        now = _checked_states(self.plan, h, states, rng)
-        wanted = _drawn(self.plan, now, rng)[self.order]
+        now = check_states(self.problem, h, states, rng, any_step=True)
+        wanted = _draw(self, now, rng)[self.order]
         active = np.zeros(now.size, dtype=bool)
-        active[self.order] = wanted & (np.cumsum(wanted) <= self.plan.problem.budget)
+        active[self.order] = wanted & (np.cumsum(wanted) <= self.problem.budget)
         return active
 
 
-@dataclass(frozen=True, eq=False)
-class Ftva(ReadOnly):
+class Ftva(QuestionPolicy):
     """Follow the virtual advice: each arm has a virtual twin that lives by the plan, without a budget, and is followed.
 
     The policy of Hong, Xie, Chen & Wang (2023, "Restless bandits with average reward: breaking the uniform global attractor
@@ -132,7 +133,7 @@ class Ftva(ReadOnly):
         Arms and budget; start and horizon are of no consequence.
     reward : (N, S, 2) array
         Reward of each arm, state and action.
-    plan : AverageFluid, optional
+    average : AverageFluid, optional
         The plan of these arms, this budget and this reward, to save the solve.
 
     Raises
@@ -151,86 +152,95 @@ class Ftva(ReadOnly):
     True
     """
 
-    plan: AverageFluid
+    share: FloatArray  # (C, S) how often the plan activates an arm of a block in a state
+    mass: FloatArray  # (C, S, 2) the part of the steps in a state, passive and active
 
-    def __init__(self, problem: Problem, reward: ArrayLike, *, plan: AverageFluid | None = None) -> None:
-        object.__setattr__(self, "plan", _planned(problem, reward, plan, "Ftva"))
+    ANSWER = ("share", "mass")
+    FORMAT = question_format("rmab policy ftva", *ANSWER)
 
-    def __repr__(self) -> str:
-        return f"Ftva({self.plan.problem!r})"
+    def __init__(self, problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None) -> None:
+        table, plan = _solve(problem, reward, average, "Ftva")
+        self._hold(problem, table, share=plan.share, mass=plan.mass)
 
-    def begin(self, states: IntArray, rng: np.random.Generator) -> Following:
+    def _prepare(self) -> None:
+        mass = checked_answer(self.mass, "mass", (*self.blocks.start.shape, 2), 1.0)
+        for c in np.flatnonzero(np.abs(mass.sum(axis=(1, 2)) - 1.0) > ROUNDING)[:1]:
+            raise ModelError(f"mass: block {c} sums to {mass[c].sum():g}, not to 1")
+        self._set(share=_checked_shares(self), mass=mass)
+
+    def begin(self, states: IntArray, rng: np.random.Generator) -> FtvaEpisode:
         """Return the policy of one episode from these states (N,), with a memory of its own."""
-        _checked_states(self.plan, 0, states, rng)
-        sums = np.cumsum(self.plan.mass.sum(axis=2), axis=1)
+        check_states(self.problem, 0, states, rng)
+        sums = np.cumsum(self.mass.sum(axis=2), axis=1)
         sums[sums >= sums[:, -1:]] = 1.0  # no gap below 1
-        points = rng.random(self.plan.blocks.block_of.size)
-        return Following(self.plan, (sums[self.plan.blocks.block_of] <= points[:, np.newaxis]).sum(axis=1))
+        points = rng.random(self.blocks.block_of.size)
+        return FtvaEpisode(self, (sums[self.blocks.block_of] <= points[:, np.newaxis]).sum(axis=1))
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:  # noqa: ARG002
         """Raise PolicyError: there is no memory before `begin`."""
         raise PolicyError("Ftva needs a memory for every episode: ask policy.begin(states, rng).act(h, states, rng)")
 
 
-class Following:
+class FtvaEpisode:
     """One episode of `Ftva`: what `begin` returns. Ask it once at every step; threads must not share it.
 
     virtual  (N,) where the twins are: before `act`, as it left them; it first moves them to the step that is asked for.
     """
 
-    def __init__(self, plan: AverageFluid, virtual: IntArray) -> None:
-        arms = plan.problem.arms
-        self.plan, self.virtual = plan, virtual
-        self._budget = check_one_budget("Ftva", plan.problem.budget)
+    def __init__(self, policy: Ftva, virtual: IntArray) -> None:
+        arms = policy.problem.arms
+        self.policy, self.virtual = policy, virtual
         self._wanted, self._together = np.zeros(arms.count, dtype=bool), np.zeros(arms.count, dtype=bool)
         self._begun, self._nothing = False, np.zeros((arms.count, arms.states, 2))
 
     def __repr__(self) -> str:
-        return f"Following({self.plan.problem!r})"
+        return f"FtvaEpisode({self.policy.problem!r})"
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Return which arms to activate, (N,) bools, in states (N,); the step h does not matter, but each is asked once."""
-        now = _checked_states(self.plan, h, states, rng)
+        now = check_states(self.policy.problem, h, states, rng, any_step=True)
         if self._begun:
             self._move(now, rng)
-        wanted, good = _drawn(self.plan, self.virtual, rng), now == self.virtual
+        wanted, good = _draw(self.policy, self.virtual, rng), now == self.virtual
         turn = np.argsort(rng.random(now.size) - good - 2.0 * wanted)  # wanted and good, wanted, and then the others
         active = np.zeros(now.size, dtype=bool)
-        active[turn[: self._budget]] = True
+        active[turn[: int(self.policy.problem.budgets[0])]] = True
         active &= wanted
         self._wanted, self._together, self._begun = wanted, good & (active == wanted), True
         return active
 
     def _move(self, now: IntArray, rng: np.random.Generator) -> None:
         """Move the twins: together with their arms, which are in states `now` (N,), or by a draw of their own."""
-        arms, moved = self.plan.problem.arms, self.virtual.copy()
+        arms, moved = self.policy.problem.arms, self.virtual.copy()
         stream = rng.integers(0, 2**64, size=4, dtype=np.uint64)
         step(moved, self._wanted, arms.cumulative[0], arms.group_of, self._nothing, stream)
         self.virtual = np.where(self._together, now, moved)
 
 
-def _planned(problem: Problem, reward: ArrayLike, plan: AverageFluid | None, name: str) -> AverageFluid:
+def _solve(problem: Problem, reward: ArrayLike, average: AverageFluid | None, name: str) -> tuple[FloatArray, AverageFluid]:
+    """Return the reward by cell, and the plan of the endless horizon: the one that is given, if it is that."""
     table = checked_table(problem, reward, f"planners.{name}")
+    _check_endless(name, problem)
+    if average is None:
+        return table, solve_average_fluid(problem, reward)
+    expect(average, AverageFluid, "average")
+    average.check_made_for(problem, table)
+    return table, average
+
+
+def _check_endless(name: str, problem: Problem) -> None:
     check_timeless(name, problem.phases)
     check_one_budget(name, problem.budget)
-    if plan is None:
-        return solve_average_fluid(problem, reward)
-    expect(plan, AverageFluid, "plan")
-    plan.check_made_for(problem, table)
-    return plan
 
 
-def _checked_states(plan: AverageFluid, h: int, states: IntArray, rng: np.random.Generator) -> IntArray:
-    check_rng(rng)
-    now, arms = as_places(states), plan.problem.arms
-    check_place(h, now, arms.count, None, arms.states)
-    return now
+def _checked_shares(policy: IdPolicy | Ftva) -> FloatArray:
+    _check_endless(type(policy).__name__, policy.problem)
+    return checked_answer(policy.share, "share", policy.blocks.start.shape, 1.0)
 
 
-def _drawn(plan: AverageFluid, states: IntArray, rng: np.random.Generator) -> BoolArray:
+def _draw(policy: IdPolicy | Ftva, states: IntArray, rng: np.random.Generator) -> BoolArray:
     """(N,) which arms the plan activates in these states (N,), each by a draw of its own."""
-    share: FloatArray = plan.share[plan.blocks.block_of, states]
-    return np.asarray(rng.random(states.size) < share)
+    return np.asarray(rng.random(states.size) < policy.share[policy.blocks.block_of, states])
 
 
 def _in_turn(block_of: IntArray) -> IntArray:

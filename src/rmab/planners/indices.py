@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from functools import partial
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.checks import as_integer, expect
@@ -13,18 +15,22 @@ from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
 from rmab.model.time import parted
+from rmab.planners.contract import ABOUT_RULE, RuleOption
 from rmab.play.policy import IndexPolicy, Rounding, Rule
 from rmab.solvers.checks import check_problem, checked_table
-from rmab.solvers.fluid.fluid import Fluid, plan_of
+from rmab.solvers.fluid.fluid import Fluid, fluid_of
+
+Lookahead = Annotated[bool, Field(description="whether the next reward counts")]
+Episode = Annotated[int, Field(description="number of the episode, which begins where the one before ended")]
 
 
 def occupancy_index(
     problem: Problem,
     reward: ArrayLike,
     *,
-    plan: Fluid | None = None,
-    rule: Rule = "fill",
-    rounding: Rounding = "top",
+    fluid: Fluid | None = None,
+    rule: RuleOption = "fill",
+    rounding: Annotated[Rounding, Field(description="how shares become a set of arms")] = "top",
 ) -> IndexPolicy:
     """Index of a state: the share of its mass that the fluid plan activates (Xiong & Li 2024, Section 4.4).
 
@@ -36,7 +42,7 @@ def occupancy_index(
         Arms, start states, budget and horizon.
     reward : (N, S, 2) or (N, K, S, 2) array
         Reward of each arm, state and action; in each phase, where it depends on the time.
-    plan : Fluid, optional
+    fluid : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
     rule : {'fill', 'at-most', 'auto'}
         Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
@@ -61,12 +67,19 @@ def occupancy_index(
     >>> rmab.planners.occupancy_index(problem, reward).table.shape
     (3, 4, 2)
     """
-    made = _planned(problem, reward, plan, "occupancy_index")
-    return IndexPolicy(made.share[made.blocks.block_of], problem.budget, rule=rule, rounding=rounding)
+    plan = _solve(problem, reward, fluid, "occupancy_index")
+    return IndexPolicy(plan.share[plan.blocks.block_of], problem.budget, rule=rule, rounding=rounding)
+
+
+sample_occupancy = partial(occupancy_index, rule="at-most", rounding="dependent")  # the planner `occupancy`
 
 
 def lagrangian_index(
-    problem: Problem, reward: ArrayLike, *, plan: Fluid | None = None, rule: Rule | Literal["exactly"] = "auto"
+    problem: Problem,
+    reward: ArrayLike,
+    *,
+    fluid: Fluid | None = None,
+    rule: Annotated[Rule | Literal["exactly"], ABOUT_RULE] = "auto",
 ) -> IndexPolicy:
     """Index of a state: what activating is worth, Q(s,1) - Q(s,0), when later activations cost the fluid plan's prices.
 
@@ -78,7 +91,7 @@ def lagrangian_index(
         Arms, start states, budget and horizon.
     reward : (N, S, 2) or (N, K, S, 2) array
         Reward of each arm, state and action; in each phase, where it depends on the time.
-    plan : Fluid, optional
+    fluid : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
     rule : {'auto', 'fill', 'at-most', 'exactly'}
         Whom the budget may be used on: on all that it does not harm, on anybody as long as there is some left, or on arms
@@ -106,15 +119,17 @@ def lagrangian_index(
     if not isinstance(rule, str) or rule not in (*get_args(Rule), "exactly"):
         raise ModelError(f"rule must be 'auto', 'fill', 'at-most' or 'exactly', got {rule!r:.40}")
     if rule == "exactly":
-        if plan is not None:
-            raise ModelError("plan: rule 'exactly' makes a plan of its own, in which the budget is used up")
+        if fluid is not None:
+            raise ModelError("fluid: rule 'exactly' solves another plan, in which the budget is used up")
         table = _obliged(problem, checked_table(problem, reward, "planners.lagrangian_index"))
         return lagrangian_index(problem, parted(table, problem.phases), rule="fill")
-    made = _planned(problem, reward, plan, "lagrangian_index")
-    return IndexPolicy(made.advantage[made.blocks.block_of], problem.budget, rule=rule)
+    plan = _solve(problem, reward, fluid, "lagrangian_index")
+    return IndexPolicy(plan.advantage[plan.blocks.block_of], problem.budget, rule=rule)
 
 
-def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True, rule: Rule = "auto") -> IndexPolicy:
+def myopic_index(
+    problem: Problem, reward: ArrayLike, *, lookahead: Lookahead = True, rule: RuleOption = "auto"
+) -> IndexPolicy:
     """Index of a state: what activating pays now, r1 - r0, plus what it changes in the next passive reward, (P1 - P0) r0.
 
     The next reward is that of the next step's phase.
@@ -165,13 +180,15 @@ def myopic_index(problem: Problem, reward: ArrayLike, *, lookahead: bool = True,
     return IndexPolicy(index, problem.budget, rule=rule)
 
 
-def round_robin(problem: Problem, *, episode: int = 0) -> IndexPolicy:
+def round_robin(problem: Problem, reward: object = None, *, episode: Episode = 0) -> IndexPolicy:  # noqa: ARG001
     """Take the arms in turn, B at every step.
 
     Parameters
     ----------
     problem : Problem
         Arms, start states, budget and horizon.
+    reward : optional
+        Of no consequence: it makes the function a planner.
     episode : int
         The episode t: it begins where t - 1 ended.
 
@@ -207,13 +224,15 @@ def turns(arms: int, states: int, budgets: IntArray, episode: int) -> BoolArray:
     return np.repeat(turn[..., np.newaxis], states, axis=2)
 
 
-def random_policy(problem: Problem) -> IndexPolicy:
+def random_policy(problem: Problem, reward: object = None) -> IndexPolicy:  # noqa: ARG001
     """Activate a uniformly random set of B arms at every step: all indices are equal, and ties are broken at random.
 
     Parameters
     ----------
     problem : Problem
         Arms, start states, budget and horizon.
+    reward : optional
+        Of no consequence: it makes the function a planner.
 
     Returns
     -------
@@ -253,7 +272,7 @@ def _check_table(name: str, problem: Problem) -> None:
     check_memory(f"{name}, a table (N, H, S) = {shape},", 16.0 * shape[0] * shape[1] * shape[2])
 
 
-def _planned(problem: Problem, reward: ArrayLike, plan: Fluid | None, name: str) -> Fluid:
+def _solve(problem: Problem, reward: ArrayLike, fluid: Fluid | None, name: str) -> Fluid:
     table = checked_table(problem, reward, f"planners.{name}")
     _check_table(name, problem)
-    return plan_of(problem, table, plan)
+    return fluid_of(problem, table, fluid)

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import check_rng
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.model.problem import Problem
-from rmab.model.time import parted
-from rmab.play.policy import as_places, check_place
-from rmab.play.rounding import systematic
+from rmab.planners.contract import check_states
+from rmab.planners.question import QuestionPolicy, question_format
 from rmab.solvers.checks import checked_table
-from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.highs import FluidLp
 
 
-@dataclass(frozen=True, eq=False)
-class LpUpdate:
-    """A policy that solves the fluid LP anew at every step, from the states at hand, and takes the plan's first step.
+class LpUpdate(QuestionPolicy):
+    """A policy that solves the fluid LP again at every step, from the states at hand, and takes the plan's first step.
 
     What the plan splits within a block and state is rounded by systematic sampling in a random order, block by block and
     state by state: each count is the planned mass rounded up or down, and all together never exceed the budget. An episode
@@ -50,43 +43,28 @@ class LpUpdate:
     1
     """
 
-    problem: Problem
-    reward: FloatArray
-    blocks: Blocks = field(init=False)
-    _free: list[FluidLp] = field(init=False, repr=False)  # solvers that no call uses just now
+    _free: list[FluidLp]  # solvers that no call uses just now
+
+    FORMAT = question_format("rmab policy lp-update")
 
     def __init__(self, problem: Problem, reward: ArrayLike) -> None:
-        table = checked_table(problem, reward, "planners.LpUpdate")
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "reward", frozen(parted(table, problem.phases)))
-        object.__setattr__(self, "blocks", Blocks.of(problem, table))
-        object.__setattr__(self, "_free", [])
+        self._hold(problem, checked_table(problem, reward, "planners.LpUpdate"))
 
-    def __repr__(self) -> str:
-        return f"LpUpdate({self.problem!r})"
+    def _prepare(self) -> None:
+        self._set(_free=[])
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Solve from these states (N,) at step h and activate what the plan activates now."""
-        check_rng(rng)
-        now, arms = as_places(states), self.problem.arms
-        check_place(h, now, arms.count, self.problem.horizon, arms.states)
-        block_of = self.blocks.block_of
-        masses = np.zeros_like(self.blocks.start)
-        np.add.at(masses, (block_of, now), 1.0)
-        planned = self._planned(h, masses)
-        share = planned[:, h, :, 1] / np.maximum(masses, 1.0)
-        return systematic(share[block_of, now], block_of * arms.states + now, int(self.problem.budgets[h]), rng)
+        now = check_states(self.problem, h, states, rng)
+        masses = self.count_arms(now)
+        return self.round_shares(self._plan(h, masses)[:, h, :, 1] / np.maximum(masses, 1.0), h, now, rng)
 
-    def _planned(self, h: int, masses: FloatArray) -> FloatArray:
+    def _plan(self, h: int, masses: FloatArray) -> FloatArray:
         """(C, H, S, 2) the plan from step h on, where the masses (C, S) are; a solver that failed is not used again."""
         try:
             lp = self._free.pop()  # pop and append are atomic: no two threads get the same
         except IndexError:
             lp = FluidLp(self.blocks, self.problem.budgets, self.problem.discounts, anywhere=True)
-        planned, _ = lp.solve_from(h, masses)
+        occupancy, _ = lp.solve_from(h, masses)
         self._free.append(lp)
-        return planned
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the question, not the solver's memory of it."""
-        return type(self), (self.problem, self.reward)
+        return occupancy

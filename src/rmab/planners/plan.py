@@ -1,34 +1,40 @@
-"""The best policy for a problem that is known: candidates are planned, and simulated until the best is told apart.
+"""The best policy for a problem that is known: planners return candidates, which are simulated until the best is clear.
 
-No policy wins everywhere: an index that is all but optimal for one kind of arms is poor for another. So several are tried
-with the same luck, and those that have clearly fallen behind the leader are dropped, at first after a few episodes. What the
-winner earns is measured on other episodes than those that made it win.
+No policy wins everywhere: an index that is all but optimal for one kind of arms is poor for another. So several are tried in
+the same episodes, and those that have clearly fallen behind the leader are dropped, at first after a few. What the winner
+earns is measured on other episodes than those that made it win.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import TypeAdapter, ValidationError
 
-from rmab.common.checks import as_integer
-from rmab.errors import ModelError
+from rmab.common.checks import as_floats, as_integer, expect
+from rmab.common.storage import Format, Stored, build_any, load_any
+from rmab.errors import FileError, ModelError
 from rmab.model.problem import Problem
 from rmab.model.time import parted
-from rmab.planners.race import CANDIDATES, Candidate, Race, Told
+from rmab.planners.contract import Planner
+from rmab.planners.race import Candidate, Progress, Race
+from rmab.planners.registry import CANDIDATES, make_planner
 from rmab.play.policy import Policy
-from rmab.play.simulation import simulate_many
 from rmab.solvers.checks import checked_table
-from rmab.solvers.fluid.fluid import Fluid, solve_fluid
+from rmab.solvers.fluid.fluid import solve_fluid
 
-PROOF = 1  # key of the luck that measures the winner
+Candidates = Iterable["str | Planner | tuple[str, Planner | str]"] | Mapping[str, "Planner | str"]
 
 
 @dataclass(frozen=True, eq=False)
-class PlanResult:
-    """The best policy that was found, as `rmab.plan` returns it.
+class PlanResult(Stored):
+    """The best policy that was found, as `rmab.plan` returns it. It can be saved and loaded, policy and numbers.
 
     Attributes
     ----------
@@ -42,15 +48,13 @@ class PlanResult:
         What no policy can earn more than.
     candidates : tuple of Candidate
         All of them, the best first.
-    fluid : Fluid
-        The fluid plan: prices, shares and bound.
 
     Examples
     --------
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
     >>> problem = rmab.Problem(arms, start=0, budget=1, horizon=4)
-    >>> rmab.plan(problem, [[[0, 0], [1, 1]]] * 3, rounds=20).bound.__round__(3)
+    >>> rmab.plan(problem, [[[0, 0], [1, 1]]] * 3, episodes=20).bound.__round__(3)
     2.376
     """
 
@@ -60,7 +64,8 @@ class PlanResult:
     stderr: float
     bound: float
     candidates: tuple[Candidate, ...]
-    fluid: Fluid
+
+    FORMAT = Format("rmab plan", 1, {"name", "value", "stderr", "bound", "candidates"}, prefix="policy_", suffixes=(".npz",))
 
     @property
     def short(self) -> float:
@@ -69,17 +74,43 @@ class PlanResult:
 
     def __repr__(self) -> str:
         numbers = f"value {self.value:.6g} +- {self.stderr:.2g}, bound {self.bound:.6g}"
-        return f"Planned({self.name}, {numbers}, {sum(not one.why for one in self.candidates)} candidates)"
+        return f"PlanResult({self.name}, {numbers}, {sum(not one.why for one in self.candidates)} candidates)"
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the numbers, the candidates by column, and the fields of the policy by name."""
+        if not isinstance(self.policy, Stored):
+            raise ModelError(f"the policy of {self.name} cannot be stored: {type(self.policy).__name__} has no `to_fields`")
+        form, rows = self.policy.FORMAT, json.dumps([asdict(one) for one in self.candidates])
+        policy = {"kind": form.kind, "format": form.version, **self.policy.to_fields()}
+        numbers = {name: getattr(self, name) for name in ("name", "value", "stderr", "bound")}
+        return {**numbers, "candidates": rows, **{f"policy_{name}": value for name, value in policy.items()}}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """Build the result from its fields; ModelError or PolicyError if they do not fit."""
+        try:
+            rows = TypeAdapter(tuple[Candidate, ...]).validate_json(fields["candidates"])
+            policy: Any = build_any({key[7:]: value for key, value in fields.items() if key.startswith("policy_")}, "policy")
+        except (FileError, ValidationError) as error:
+            raise ModelError(str(error)) from error
+        if not isinstance(policy, Policy):
+            raise ModelError(f"policy: {type(policy).__name__} is not a policy")
+        expect(fields["name"], str, "name")
+        numbers = [as_floats(fields[name], name) for name in ("value", "stderr", "bound")]
+        if any(one.ndim for one in numbers):
+            raise ModelError("value, stderr and bound must be single numbers")
+        value, stderr, bound = map(float, numbers)
+        return cls(fields["name"], policy, value, stderr, bound, rows)
 
 
 def plan(
     problem: Problem,
     reward: ArrayLike,
     *,
-    candidates: Iterable[str] | None = None,
-    rounds: int = 100,
+    candidates: Candidates | None = None,
+    episodes: int = 100,
     seed: int = 0,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> PlanResult:
     """Find the best policy for a problem whose kernels and rewards are known.
 
@@ -89,21 +120,23 @@ def plan(
         Arms, start, budget and horizon.
     reward : (N, S, 2) or (N, K, S, 2) array
         Reward of each arm, state and action; in each phase, where it depends on the time.
-    candidates : names, optional
-        Which are tried; all by default: 'lagrangian' (the index at the fluid plan's prices), 'occupancy' (its shares, as
-        probabilities), 'whittle', 'whittle-finite', 'rolling' (planned again at every step), and from the plan of an endless
-        horizon 'stationary' (its index), 'id' and 'ftva'. What does not apply to the problem is left out, and says why.
-    rounds : int, default 100
+    candidates : list or mapping, optional
+        Planners to try: names of `rmab.list_planners()`, `module:planner`, functions of a problem and a reward, or pairs
+        (name, planner); or a mapping of name to planner. By default 'lagrangian' (the index at the fluid plan's prices),
+        'occupancy' (its shares, as probabilities), 'whittle', 'whittle-finite', 'rolling' (planned again at every step), and
+        from the plan of an endless horizon 'stationary' (its index), 'id' and 'ftva'. One that does not apply to the
+        problem, or fails, is reported with its reason.
+    episodes : int, default 100
         Most episodes that a candidate plays in the race, and those that measure the winner. 'rolling' takes the most time:
         some milliseconds a step.
     seed : int
         Of the simulations: the same seed leads to the same answer.
-    told : function, optional
-        Is called with a line now and then: what is going on.
+    progress : function, optional
+        Called with a line on what is being done.
 
     Returns
     -------
-    Planned
+    PlanResult
         The best policy, what it earns, and what became of the others.
 
     Raises
@@ -123,42 +156,77 @@ def plan(
     True
     """
     table = parted(checked_table(problem, reward, "plan"), problem.phases)
-    names, most = _names(candidates), as_integer(rounds, "rounds")
+    planners, most = _planners(candidates), as_integer(episodes, "episodes")
     if most < 2:
-        raise ModelError(f"rounds must be at least 2, got {most}")
-    luck = as_integer(seed, "seed")
-    if luck < 0:
-        raise ModelError(f"seed must be 0 or more, got {luck}")
-    if told is not None and not callable(told):
-        raise ModelError(f"told must be a function of a line, got {type(told).__name__}")
-    tell = told or _nothing
-    tell("solving the fluid plan")
-    made = solve_fluid(problem, table)
-    race = Race(problem, table, made.bound, luck, tell)
-    for name in names:
-        race.enter(name, made)
-    best = race.run(most)
-    tell(f"measuring {best}")
-    proof = simulate_many(problem, race.policies[best], table, np.random.default_rng((luck, PROOF)), most)
-    return PlanResult(best, race.policies[best], proof.mean, proof.stderr, made.bound, race.standing(best), made)
+        raise ModelError(f"episodes must be at least 2, got {most}")
+    number = as_integer(seed, "seed")
+    if number < 0:
+        raise ModelError(f"seed must be 0 or more, got {number}")
+    if progress is not None and not callable(progress):
+        raise ModelError(f"progress must be a function of a line, got {type(progress).__name__}")
+    report = progress or (lambda _: None)
+    report("solving the fluid plan")
+    fluid = solve_fluid(problem, table)
+    race = Race(problem, table, fluid.bound, number, report)
+    for name, planner in planners.items():
+        race.enter(name, planner, fluid)
+    best, proof = race.run(most)
+    return PlanResult(best, race.policies[best], proof.mean, proof.stderr, fluid.bound, race.standing(best))
 
 
-def _nothing(line: str) -> None:
-    """Tell nobody."""
+def load_policy(path: str | os.PathLike[str]) -> Policy:
+    """Read a policy of any kind from a file: one that was saved itself, or the winner of a saved `PlanResult`.
+
+    Parameters
+    ----------
+    path : str or path
+        What `save` of a policy, `PlanResult.save` or `rmab plan --save` wrote.
+
+    Returns
+    -------
+    Policy
+        It decides the same, to the byte, as the one that was saved.
+
+    Raises
+    ------
+    FileError, ModelError, PolicyError
+        Where the file cannot be read, holds something else, or its fields do not fit.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, rmab
+    >>> task = rmab.make_task("cpap", arms=4, budget=2, horizon=5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rmab.planners.Rolling(task.problem, task.base_reward).save(pathlib.Path(folder) / "policy.npz")
+    ...     rmab.planners.load_policy(pathlib.Path(folder) / "policy.npz")
+    Rolling(Problem(Arms(4 arms, 3 states), budget 2, horizon 5), window 10)
+    """
+    loaded: Any = load_any(path)
+    policy: Any = loaded.policy if isinstance(loaded, PlanResult) else loaded
+    if not isinstance(policy, Policy):
+        raise FileError(f"{path}: the file holds a {type(policy).__name__}, not a policy")
+    return policy
 
 
-def _names(candidates: Iterable[str] | None) -> list[str]:
-    """Return the names of candidates, each once, or raise ModelError."""
-    if candidates is None:
-        return list(CANDIDATES)
-    if isinstance(candidates, str) or not isinstance(candidates, Iterable):
-        raise ModelError(f"candidates must be a list of names, got {candidates!r:.40}")
-    names: list[str] = []
-    for name in candidates:
-        if isinstance(name, str) and name in CANDIDATES:
-            names += [name] if name not in names else []
-        else:
-            raise ModelError(f"unknown candidate {name!r:.40}; there are {', '.join(CANDIDATES)}")
-    if not names:
+def _planners(candidates: Candidates | None) -> dict[str, Planner]:
+    """Return the planners by name, or raise ModelError."""
+    given: Any = CANDIDATES if candidates is None else candidates
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ModelError(f"candidates must be a list of names and planners, got {given!r:.40}")
+    planners: dict[str, Planner] = {}
+    for one in given.items() if isinstance(given, Mapping) else given:
+        name, planner = one if isinstance(one, tuple) and len(one) == 2 else (_name_of(one), one)
+        if not isinstance(name, str) or not (isinstance(planner, str) or callable(planner)):
+            raise ModelError(f"a candidate is the name of a planner, a planner, or (name, planner), got {one!r:.40}")
+        if name in planners and planner != name:
+            raise ModelError(f"two candidates have the name {name!r}; give them as (name, planner)")
+        planners[name] = make_planner(planner) if isinstance(planner, str) else planner
+    if not planners:
         raise ModelError("candidates: at least one is needed")
-    return names
+    return planners
+
+
+def _name_of(planner: Any) -> Any:
+    """Return what a planner is called: its name, or that of its function or class."""
+    function = getattr(planner, "func", planner)  # of a partial
+    return planner if isinstance(planner, str) else getattr(function, "__name__", type(planner).__name__)

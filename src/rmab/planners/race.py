@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from rmab.common.arrays import FloatArray
-from rmab.errors import ModelError, SolverError
+from rmab.errors import RmabError, SolverError
 from rmab.model.problem import Problem
-from rmab.planners.endless import Ftva, IdPolicy, stationary_index
-from rmab.planners.indices import lagrangian_index, occupancy_index
-from rmab.planners.rolling import Rolling
-from rmab.planners.whittle import WhittleResult, finite_whittle_index, whittle_index
+from rmab.planners.contract import Planner
+from rmab.play.outcomes import Batch
 from rmab.play.policy import Policy
 from rmab.play.simulation import simulate_many
 from rmab.solvers.fluid.fluid import Fluid
 
 FEW = 10  # episodes after which candidates may be dropped; then twice as many, and so on
-CLEAR = 3.0  # errors of the difference, with the same luck: then a candidate has fallen behind
+CLEAR = 3.0  # errors of the difference, in the same episodes: then a candidate has fallen behind
 ROUNDING = 1e-9  # of the bound
-RACE = 0  # key of the luck
+RACE, PROOF = 0, 1  # keys of the random streams: of the race, and of the episodes that measure the winner
 
-Maker = Callable[[Problem, FloatArray, Fluid], Policy]
-Told = Callable[[str], None]
-
-
-def _indexable(found: WhittleResult) -> Policy:
-    if not found.indexable.all():
-        raise ModelError(f"{int((~found.indexable).sum())} of {found.indexable.size} arms are not indexable")
-    return found.policy()
-
-
-CANDIDATES: dict[str, Maker] = {
-    "lagrangian": lambda problem, reward, plan: lagrangian_index(problem, reward, plan=plan),
-    "occupancy": lambda problem, reward, plan: occupancy_index(
-        problem, reward, plan=plan, rule="at-most", rounding="dependent"
-    ),
-    "whittle": lambda problem, reward, _: _indexable(whittle_index(problem, reward)),
-    "whittle-finite": lambda problem, reward, _: _indexable(finite_whittle_index(problem, reward)),
-    "rolling": lambda problem, reward, plan: Rolling(problem, reward, plan=plan),
-    "stationary": lambda problem, reward, _: stationary_index(problem, reward),
-    "id": lambda problem, reward, _: IdPolicy(problem, reward),
-    "ftva": lambda problem, reward, _: Ftva(problem, reward),
-}
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -55,21 +34,21 @@ class Candidate:
     Attributes
     ----------
     name : str
-        A key of `CANDIDATES`.
-    rounds : int
+        Of the planner.
+    episodes : int
         Episodes that it played in the race; 0 where it does not apply or failed.
     mean, stderr : float
         What it earned an episode in the race, and the standard error of that.
     behind, behind_stderr : float
-        What the winner earned more, episode by episode with the same luck, in those episodes that both played.
+        What the winner earned more, episode by episode with the same random numbers, in those that both played.
     seconds : float
         What an episode took, mostly to decide.
     why : str
-        Why it does not apply; empty where it does.
+        Why it does not apply, or how it failed; empty where it does.
     """
 
     name: str
-    rounds: int = 0
+    episodes: int = 0
     mean: float = np.nan
     stderr: float = np.nan
     behind: float = np.nan
@@ -79,58 +58,71 @@ class Candidate:
 
 
 class Race:
-    """Candidates that play the same episodes, a few more at a time, until they are told apart."""
+    """Candidates that play the same episodes, a few more at a time, until they are significantly different."""
 
-    def __init__(self, problem: Problem, reward: FloatArray, bound: float, seed: int, tell: Told) -> None:
-        self.problem, self.reward, self.bound, self.seed, self.tell = problem, reward, bound, seed, tell
+    def __init__(self, problem: Problem, reward: FloatArray, bound: float, seed: int, progress: Progress) -> None:
+        self.problem, self.reward, self.bound, self.seed, self.progress = problem, reward, bound, seed, progress
         self.policies: dict[str, Policy] = {}
         self.earned: dict[str, FloatArray] = {}
         self.entries: dict[str, Candidate] = {}
 
-    def enter(self, name: str, made: Fluid) -> None:
+    def enter(self, name: str, planner: Planner, fluid: Fluid) -> None:
         """Plan a candidate, or note why it does not apply."""
-        self.tell(f"planning {name}")
-        self.entries[name] = Candidate(name)
+        self.progress(f"planning {name}")
+        self.entries[name], self.earned[name] = Candidate(name), np.empty(0)
         try:
-            self.policies[name] = CANDIDATES[name](self.problem, self.reward, made)
-            self.earned[name] = np.empty(0)
-        except (ModelError, SolverError) as error:
-            self.entries[name] = Candidate(name, why=str(error))
+            policy: Any = planner(self.problem, self.reward, **({"fluid": fluid} if _takes_fluid(planner) else {}))
+        except Exception as error:  # noqa: BLE001  (a custom planner may raise anything)
+            self.entries[name] = Candidate(name, why=_line(error))
+            return
+        if isinstance(policy, Policy):
+            self.policies[name] = policy
+        else:
+            self.entries[name] = Candidate(name, why=f"it returned {type(policy).__name__}, not a policy")
 
-    def run(self, most: int) -> str:
-        """Return the name of the best; SolverError where there is none."""
-        left, done = list(self.policies), 0
+    def run(self, most: int) -> tuple[str, Batch]:
+        """Return the name of the best, and the episodes that measure it; SolverError where there is none."""
+        left, done = self._sound(), 0
         if not left:
             raise SolverError(f"plan: no candidate applies ({'; '.join(one.why for one in self.entries.values())})")
         while done < most and (len(left) > 1 or not done):
             more = min(max(done, FEW), most - done)
-            for name in list(left):
-                self.tell(f"{name}: {done + more} of at most {most} episodes, {len(left)} candidates left")
-                if not self._played(name, done, more):
-                    left.remove(name)
+            for name in left:
+                self.progress(f"{name}: {done + more} of at most {most} episodes, {len(left)} candidates left")
+                batch = self._play(name, (RACE, done), more)
+                self.earned[name] = np.append(self.earned[name], [] if batch is None else batch.rewards)
             done += more
             best = self._best(left)
-            left = [name for name in left if not self._fallen(name, best)]
-        return self._best(left)
+            left = [name for name in left if not self.entries[name].why and not self._is_behind(name, best)]
+        while True:
+            best = self._best(left)
+            self.progress(f"measuring {best}")
+            proof = self._play(best, (PROOF,), most)
+            if proof is not None:
+                return best, proof
 
-    def _played(self, name: str, done: int, more: int) -> bool:
-        """Play more episodes, the same for all; False, and it is out, where it fails."""
-        begun = perf_counter()
+    def _play(self, name: str, key: tuple[int, ...], episodes: int) -> Batch | None:
+        """Play more episodes, the same for all; None, and it is out, where it fails."""
+        start, rng = perf_counter(), np.random.default_rng((self.seed, *key))
         try:
-            batch = simulate_many(
-                self.problem, self.policies[name], self.reward, np.random.default_rng((self.seed, RACE, done)), more
-            )
-        except (ModelError, SolverError) as error:
-            self.entries[name] = replace(self.entries[name], why=f"it failed in an episode: {error}")
-            return False
-        self.earned[name] = np.append(self.earned[name], batch.rewards)
-        self.entries[name] = replace(self.entries[name], seconds=(perf_counter() - begun) / more)
-        return True
+            batch = simulate_many(self.problem, self.policies[name], self.reward, rng, episodes)
+        except Exception as error:  # noqa: BLE001  (a custom policy may raise anything)
+            self.entries[name] = replace(self.entries[name], why=f"it failed in an episode: {_line(error)}")
+            return None
+        if key[0] == RACE:
+            self.entries[name] = replace(self.entries[name], seconds=(perf_counter() - start) / episodes)
+        return batch
+
+    def _sound(self) -> list[str]:
+        """Return the candidates that have not failed."""
+        return [name for name in self.policies if not self.entries[name].why]
 
     def _best(self, names: list[str]) -> str:
-        if not names:
-            raise SolverError("plan: every candidate failed in an episode")
-        return max(names, key=lambda name: float(self.earned[name].mean()))
+        """Return the best of these; of all others, where each of these has failed."""
+        sound = self._sound()
+        if not sound:
+            raise SolverError(f"plan: every candidate failed ({'; '.join(one.why for one in self.entries.values())})")
+        return max([name for name in names if name in sound] or sound, key=lambda name: float(self.earned[name].mean()))
 
     def _behind(self, name: str, best: str) -> tuple[float, float]:
         """Return how far a candidate is behind, in the episodes that both played, and the standard error of that."""
@@ -138,8 +130,8 @@ class Race:
         apart = self.earned[best][:both] - self.earned[name][:both]
         return float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(both)) if both > 1 else np.nan
 
-    def _fallen(self, name: str, best: str) -> bool:
-        """Return whether a candidate is clearly behind, by luck that was seen and by luck that was not.
+    def _is_behind(self, name: str, best: str) -> bool:
+        """Return whether a candidate is clearly behind, by what was seen and by what was not.
 
         Episodes that are all alike prove nothing where a rare one pays much: it may be worth what is missing to the bound.
         """
@@ -151,12 +143,25 @@ class Race:
         """Return all candidates, the best first, those that do not apply last."""
         entries = []
         for name, entry in self.entries.items():
-            earned = self.earned.get(name, np.empty(0))
+            earned = self.earned[name]
             if entry.why or not earned.size:
                 entries.append(entry)
                 continue
             behind, error = self._behind(name, best)
             spread = float(earned.std(ddof=1) / np.sqrt(earned.size))
-            own = replace(entry, rounds=earned.size, mean=float(earned.mean()), stderr=spread)
-            entries.append(replace(own, behind=behind, behind_stderr=error))
+            played = replace(entry, episodes=earned.size, mean=float(earned.mean()), stderr=spread)
+            entries.append(replace(played, behind=behind, behind_stderr=error))
         return tuple(sorted(entries, key=lambda one: (bool(one.why), one.name != best, one.behind)))
+
+
+def _takes_fluid(planner: Planner) -> bool:
+    try:
+        return "fluid" in inspect.signature(planner).parameters
+    except (TypeError, ValueError):  # compiled code has no signature
+        return False
+
+
+def _line(error: Exception) -> str:
+    """Return an error in one line; of one that is not ours, with its type."""
+    line = " ".join(str(error).split())
+    return line if isinstance(error, RmabError) else f"{type(error).__name__}: {line:.300}"

@@ -7,33 +7,32 @@ prices and starts from those of the step before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.checks import as_integer, check_rng
+from rmab.common.checks import as_integer
 from rmab.errors import ModelError, SolverError
 from rmab.model.problem import Problem
-from rmab.model.time import parted
-from rmab.play.policy import as_places, check_place
-from rmab.play.rounding import systematic
+from rmab.planners.contract import check_states
+from rmab.planners.question import QuestionPolicy, checked_answer, question_format
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.fluid.fluid import Fluid, plan_of
+from rmab.solvers.fluid.fluid import Fluid, fluid_of
 from rmab.solvers.priced.blocks import FAINTEST, soften_blocks
 
+Window = Annotated[int, Field(ge=1, description="number of steps to plan ahead")]
 WINDOW = 10  # steps
 STEEPNESS = 30.0  # beta times the range of the rewards: twice and half of it earn the same, within noise
 SOFTEST = 0.1  # part of it down to which a plan is softened where it cannot be certified
 TOLERANCE = 1e-3  # of every softened plan, relative: rounding to whole arms costs more
 
 
-@dataclass(frozen=True, eq=False)
-class Rolling:
-    """A policy that plans the next steps anew at every step, from the states at hand, and takes the first step of the plan.
+class Rolling(QuestionPolicy):
+    """A policy that plans the next steps again at every step, from the states at hand, and takes the first step of the plan.
 
     What the plan splits within a block and state is rounded by systematic sampling, as in `LpUpdate`. Threads may share a
     policy: what one episode remembers, its prices, belongs to the object that `begin` returns.
@@ -46,7 +45,7 @@ class Rolling:
         Reward of each arm, state and action; in each phase, where it depends on the time.
     window : int, default 10
         How many steps are planned at a time; those that are left, near the end.
-    plan : Fluid, optional
+    fluid : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
 
     Raises
@@ -64,25 +63,23 @@ class Rolling:
     1
     """
 
-    problem: Problem
-    reward: FloatArray
     window: int
-    plan: Fluid = field(repr=False)
-    _ahead: FloatArray = field(repr=False)  # (C, H+1, S) what a state is worth from a step on, at the plan's prices
-    _beta: float = field(repr=False)
+    prices: FloatArray  # (H,) of the fluid plan
+    _ahead: FloatArray  # (C, H+1, S) what a state is worth from a step on, at these prices
+    _beta: float
 
-    def __init__(self, problem: Problem, reward: ArrayLike, *, window: int = WINDOW, plan: Fluid | None = None) -> None:
+    ANSWER = ("window", "prices")
+    FORMAT = question_format("rmab policy rolling", *ANSWER)
+
+    def __init__(self, problem: Problem, reward: ArrayLike, *, window: Window = WINDOW, fluid: Fluid | None = None) -> None:
         table = checked_table(problem, reward, "planners.Rolling")
-        steps = as_integer(window, "window")
-        if steps < 1:
-            raise ModelError(f"window must be at least 1, got {steps}")
-        plan = plan_of(problem, table, plan)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "reward", frozen(parted(table, problem.phases)))
-        object.__setattr__(self, "window", steps)
-        object.__setattr__(self, "plan", plan)
-        object.__setattr__(self, "_ahead", frozen(plan.blocks.values(plan.prices)[0]))
-        object.__setattr__(self, "_beta", STEEPNESS / plan.blocks.units().scale)
+        steps = _checked_window(window)  # before the solve
+        self._hold(problem, table, window=steps, prices=fluid_of(problem, table, fluid).prices)
+
+    def _prepare(self) -> None:
+        prices = checked_answer(self.prices, "prices", (self.problem.horizon,))
+        ahead, beta = frozen(self.blocks.values(prices)[0]), STEEPNESS / self.blocks.units().scale
+        self._set(window=_checked_window(self.window), prices=prices, _ahead=ahead, _beta=beta)
 
     def __repr__(self) -> str:
         return f"Rolling({self.problem!r}, window {self.window})"
@@ -91,16 +88,16 @@ class Rolling:
         """Plan from these states (N,) at step h and activate what the plan activates now."""
         return self.begin(np.asarray(states), rng).act(h, states, rng)
 
-    def begin(self, states: IntArray, rng: np.random.Generator) -> Rolled:  # noqa: ARG002
+    def begin(self, states: IntArray, rng: np.random.Generator) -> RollingEpisode:  # noqa: ARG002
         """Return the policy of one episode, which remembers its prices from step to step."""
-        return Rolled(self)
+        return RollingEpisode(self)
 
     def shares(self, h: int, masses: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(C, S) the part of the masses (C, S) to activate at step h, and the prices (W,) of this and the next steps.
 
         prices (W,): where to begin.
         """
-        blocks, problem = self.plan.blocks, self.problem
+        blocks, problem = self.blocks, self.problem
         steps, last = slice(h, h + prices.size), h + prices.size - 1
         kernel_of, pays = _with_last(blocks, int(blocks.phase_of[last]), self._ahead[:, last + 1])
         phase_of = blocks.phase_of[steps].copy()
@@ -118,12 +115,8 @@ class Rolling:
             else:
                 return found.share[:, 0], found.prices
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the question and its plan."""
-        return _again, (self.problem, self.reward, self.window, self.plan)
 
-
-class Rolled:
+class RollingEpisode:
     """One episode of a rolling plan: the prices of its last step are where the next one begins."""
 
     def __init__(self, rolling: Rolling) -> None:
@@ -132,24 +125,19 @@ class Rolled:
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Plan from these states (N,) at step h and activate what the plan activates now."""
-        check_rng(rng)
-        now, problem = as_places(states), self.rolling.problem
-        check_place(h, now, problem.arms.count, problem.horizon, problem.arms.states)
-        block_of = self.rolling.plan.blocks.block_of
-        masses = np.zeros_like(self.rolling.plan.blocks.start)
-        np.add.at(masses, (block_of, now), 1.0)
-        share, self.prices = self.rolling.shares(h, masses, self._begun(h))
+        now = check_states(self.rolling.problem, h, states, rng)
+        share, self.prices = self.rolling.shares(h, self.rolling.count_arms(now), self._first_prices(h))
         self.step = h
-        return systematic(share[block_of, now], block_of * problem.arms.states + now, int(problem.budgets[h]), rng)
+        return self.rolling.round_shares(share, h, now, rng)
 
-    def _begun(self, h: int) -> FloatArray:
+    def _first_prices(self, h: int) -> FloatArray:
         """(W,) prices to begin with: those of the step before, moved on, where there are any; or the whole plan's."""
-        plan, problem = self.rolling.plan, self.rolling.problem
+        rolling, problem = self.rolling, self.rolling.problem
         ahead = int((problem.discounts >= FAINTEST).sum())  # what comes later counts next to nothing
-        own = plan.prices[h : h + min(self.rolling.window, problem.horizon - h, ahead)].copy()
+        prices = rolling.prices[h : h + min(rolling.window, problem.horizon - h, ahead)].copy()
         if self.step == h - 1 and h > 0:
-            own[: self.prices.size - 1] = self.prices[1:]
-        return own
+            prices[: self.prices.size - 1] = self.prices[1:]
+        return prices
 
 
 def _with_last(blocks: Blocks, phase: int, ahead: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -164,5 +152,8 @@ def _with_last(blocks: Blocks, phase: int, ahead: FloatArray) -> tuple[IntArray,
     return np.append(kernel_of, kernel_of[:, phase : phase + 1], axis=1).reshape(-1), every
 
 
-def _again(problem: Problem, reward: FloatArray, window: int, plan: Fluid) -> Rolling:
-    return Rolling(problem, reward, window=window, plan=plan)
+def _checked_window(window: object) -> int:
+    steps = as_integer(window, "window")
+    if steps < 1:
+        raise ModelError(f"window must be at least 1, got {steps}")
+    return steps

@@ -6,15 +6,18 @@ Endless horizon, discounted or average, or a finite one: `rmab.solvers.whittle` 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_share
 from rmab.common.memory import check_memory
 from rmab.errors import ModelError
 from rmab.model.problem import Problem
+from rmab.planners.contract import RuleOption, Strict
 from rmab.play.policy import IndexPolicy, Rule
 from rmab.solvers.checks import check_timeless, checked_table
 from rmab.solvers.fluid.blocks import Blocks
@@ -51,10 +54,15 @@ class WhittleResult(ReadOnly):
 
     def __repr__(self) -> str:
         size = f"{len(self.index)} arms, {self.index.shape[-1]} states"
-        return f"Whittle({size}, {int(self.indexable.sum())} indexable)"
+        return f"WhittleResult({size}, {int(self.indexable.sum())} indexable)"
 
-    def policy(self, *, rule: Rule = "auto") -> IndexPolicy:
-        """Activate the arms of highest index; with rule 'fill', also those that it harms."""
+    def policy(self, *, rule: Rule = "auto", strict: bool = False) -> IndexPolicy:
+        """Activate the arms of highest index; with rule 'fill', also those that it harms.
+
+        strict: raise ModelError where an arm is not indexable.
+        """
+        if strict and not self.indexable.all():
+            raise ModelError(f"{int((~self.indexable).sum())} of {self.indexable.size} arms are not indexable")
         return IndexPolicy(self.index, self.budget, rule=rule)
 
 
@@ -72,7 +80,7 @@ def whittle_index(problem: Problem, reward: ArrayLike, *, discount: float | None
 
     Returns
     -------
-    Whittle
+    WhittleResult
         Indices (N, S), and which arms are indexable.
 
     Raises
@@ -115,7 +123,7 @@ def finite_whittle_index(problem: Problem, reward: ArrayLike) -> WhittleResult:
 
     Returns
     -------
-    Whittle
+    WhittleResult
         Indices (N, H, S), and which arms are indexable.
 
     Raises
@@ -142,6 +150,39 @@ def finite_whittle_index(problem: Problem, reward: ArrayLike) -> WhittleResult:
         kernel, own = blocks.kernels[mine, :size, :, :size], blocks.reward[mine, :size]
         index[c, :, :size], indexable[c] = arm_whittle_finite(kernel, own, problem.phase_of)
     return _spread(index, indexable, problem, blocks)
+
+
+def plan_whittle(
+    problem: Problem,
+    reward: ArrayLike,
+    *,
+    rule: RuleOption = "auto",
+    strict: Strict = True,
+    discount: Annotated[float | None, Field(description="discount of the indices, the problem's by default")] = None,
+) -> IndexPolicy:
+    """Return the policy of `whittle_index`: the planner `whittle`.
+
+    Parameters
+    ----------
+    problem, reward, discount
+        As in `whittle_index`.
+    rule : {'fill', 'at-most', 'auto'}
+        Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
+    strict : bool
+        Whether to raise ModelError where an arm is not indexable.
+
+    Returns
+    -------
+    IndexPolicy
+    """
+    return whittle_index(problem, reward, discount=discount).policy(rule=rule, strict=strict)
+
+
+def plan_whittle_finite(
+    problem: Problem, reward: ArrayLike, *, rule: RuleOption = "auto", strict: Strict = True
+) -> IndexPolicy:
+    """Return the policy of `finite_whittle_index`: the planner `whittle-finite`. Parameters are those of `plan_whittle`."""
+    return finite_whittle_index(problem, reward).policy(rule=rule, strict=strict)
 
 
 def _spread(index: FloatArray, indexable: BoolArray, problem: Problem, blocks: Blocks) -> WhittleResult:

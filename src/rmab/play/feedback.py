@@ -1,4 +1,4 @@
-"""What a learner is told after an episode: the trajectory of all arms, and the rewards that the feedback mode reveals."""
+"""What a learner sees of an episode: the trajectory of all arms, and the rewards that the feedback mode reveals."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
 from rmab.common.checks import as_floats, as_integer, expect
 from rmab.common.words import many
-from rmab.errors import FeedbackError, ModelError
-from rmab.model.time import bare, cells, checked_limits, limits_of, parted, place, said, shape_of, words_of
+from rmab.errors import FeedbackError, raised_as, wrong_shape
+from rmab.model.time import bare, cells, checked_limits, limits_of, location, place, said, shape_of, words_of
 from rmab.model.view import View
-from rmab.play.outcomes import Trajectory
+from rmab.play.outcomes import Trajectory, pairs_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,19 +61,32 @@ class Feedback(ReadOnly):
         rewards: ArrayLike,
         budget: ArrayLike | None = None,
     ) -> None:
-        try:
-            values: dict[str, Any] = {
-                "episode": as_integer(episode, "episode"),
-                "states": _whole(states, "states"),
-                "actions": _binary(actions),
-                "rewards": as_floats(rewards, "rewards"),
-            }
-            steps, arms = values["actions"].shape
-            values["budget"] = None if budget is None else checked_limits(budget, arms, steps)
-        except ModelError as error:
-            raise FeedbackError(str(error)) from error
-        for name, value in values.items():
+        with raised_as(FeedbackError):
+            number, where, active = as_integer(episode, "episode"), _whole(states, "states"), _binary(actions)
+            steps, arms = active.shape
+            paid = as_floats(rewards, "rewards")
+            limit = None if budget is None else checked_limits(budget, arms, steps)
+        self._fill(number, where, active, paid, limit)
+
+    def _fill(self, *values: Any) -> None:
+        for name, value in zip(("episode", "states", "actions", "rewards", "budget"), values, strict=True):
             object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)
+
+    @classmethod
+    def of_simulation(cls, view: View, episode: int, trajectory: Trajectory, reward: FloatArray) -> Feedback:
+        """Return what `reveal` returns, of an episode that the simulator played under this view, with rewards of ours.
+
+        Nothing is copied or checked, and `check` has nothing to do for a learner with this very view.
+        """
+        states, actions = trajectory.states.astype(np.int64), trajectory.actions
+        feedback = cls.__new__(cls)
+        feedback._fill(episode, states, actions, np.where(_shown(view, states, actions), reward, np.nan), None)
+        object.__setattr__(feedback, "_view", view)
+        return feedback
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the view: another process checks for itself."""
+        return {name: value for name, value in vars(self).items() if name != "_view"}
 
     @classmethod
     def reveal(
@@ -87,15 +100,16 @@ class Feedback(ReadOnly):
         """Keep of the reward only what the view's feedback mode reveals of this trajectory; budget as in `Feedback`."""
         expect(view, View, "view")
         expect(trajectory, Trajectory, "trajectory")
-        shown = _shown(view, trajectory.states, trajectory.actions)
-        try:
+        feedback = cls(episode, trajectory.states, trajectory.actions, (), budget)
+        _check_places(view, feedback)
+        shown = _shown(view, feedback.states, feedback.actions)
+        with raised_as(FeedbackError):
             table = bare(as_floats(reward, "reward"), 4)
-        except ModelError as error:
-            raise FeedbackError(str(error)) from error
         if table.shape != shown.shape:
             wanted = f"{words_of(view.phases, 'N', 'S', '2')} = {shown.shape}"
-            raise FeedbackError(f"reward must have shape {wanted}, got {table.shape}")
-        return cls(episode, trajectory.states, trajectory.actions, np.where(shown, table, np.nan), budget)
+            raise wrong_shape(FeedbackError, "reward", wanted, table.shape)
+        object.__setattr__(feedback, "rewards", frozen(np.where(shown, table, np.nan)))
+        return feedback
 
     @classmethod
     def of_steps(
@@ -112,23 +126,19 @@ class Feedback(ReadOnly):
         FeedbackError if the view allows no such episode, or a pair was paid differently at two steps of a phase.
         """
         expect(view, View, "view")
-        table = np.full((view.arms * view.phases, view.states, 2), np.nan)
+        table = np.full(shape_of(view.phases, view.arms, view.states, 2), np.nan)
         whole = cls(episode, states, actions, table, budget)
         _check_trajectory(view, whole)
-        try:
+        with raised_as(FeedbackError):
             paid = as_floats(rewards, "rewards")
-        except ModelError as error:
-            raise FeedbackError(str(error)) from error
         if paid.shape != whole.actions.shape:
-            raise FeedbackError(f"rewards must have shape (H, N) = {whole.actions.shape}, got {paid.shape}")
-        pair = (_cells_of(view, paid.shape), whole.states[:-1], whole.actions.astype(np.int64))
-        known, table = ~np.isnan(paid), np.full(table.shape, np.nan)
-        table[tuple(index[known] for index in pair)] = paid[known]
-        for h, n in np.argwhere(known & (table[pair] != paid))[:1]:
-            raise FeedbackError(
-                f"rewards: arm {n} is paid {paid[h, n]} at step {h}, but differently for the same pair at another step"
-            )
-        return cls(episode, whole.states, whole.actions, parted(table, view.phases), budget)
+            raise wrong_shape(FeedbackError, "rewards", f"(H, N) = {whole.actions.shape}", paid.shape)
+        pair, known = _pairs_of(view, whole.states, whole.actions), ~np.isnan(paid)
+        table.reshape(-1)[pair[known]] = paid[known]
+        for h, n in np.argwhere(known & (table.reshape(-1)[pair] != paid))[:1]:
+            wrong = f"arm {n} is paid {paid[h, n]} at step {h}, but differently for the same pair at another step"
+            raise FeedbackError(f"rewards: {wrong}", field="rewards", step=h, arm=n)
+        return cls(episode, whole.states, whole.actions, table, budget)
 
     def check(self, view: View, episode: int) -> None:
         """Raise FeedbackError unless an episode with this number and view can give this feedback.
@@ -137,24 +147,28 @@ class Feedback(ReadOnly):
         are present which the feedback mode reveals. An episode may start anywhere, and end before the view's horizon.
         """
         if self.episode != episode:
-            raise FeedbackError(f"got feedback of episode {self.episode}, but episode {episode} is due")
+            wrong = f"got feedback of episode {self.episode}, but episode {episode} is due"
+            raise FeedbackError(wrong, code="wrong-episode", episode=self.episode)
+        if getattr(self, "_view", None) is view:  # the simulator played it under this very view
+            return
         _check_trajectory(view, self)
         phases = view.phases
         shape = shape_of(phases, view.arms, view.states, 2)
         if self.rewards.shape != shape:
-            raise FeedbackError(f"rewards must have shape {shape}, got {self.rewards.shape}")
+            raise wrong_shape(FeedbackError, "rewards", shape, self.rewards.shape)
         known, shown = ~np.isnan(self.rewards), _shown(view, self.states, self.actions)
-        for at in np.argwhere(shown & ~known)[:1]:
-            raise FeedbackError(f"rewards: {place(at, phases)} was visited, but its reward is missing")
-        for at in np.argwhere(known & ~shown)[:1]:
-            raise FeedbackError(f"rewards: {place(at, phases)} is not revealed under {view.feedback} feedback")
+        for at in np.argwhere(known != shown)[:1]:
+            missing, hidden = "was visited, but its reward is missing", f"is not revealed under {view.feedback} feedback"
+            wrong = f"rewards: {place(at, phases)} {missing if shown[tuple(at)] else hidden}"
+            raise FeedbackError(wrong, field="rewards", **location(at, phases))
         low, high = np.full(self.rewards.shape, view.low), np.full(self.rewards.shape, view.high)
         if view.passive_zero:
             low[..., 0], high[..., 0] = 0.0, 0.0
         slack = 1e-9 * (view.high - view.low)
         for at in np.argwhere(known & ~((self.rewards >= low - slack) & (self.rewards <= high + slack)))[:1]:
             value, least, most = (table[tuple(at)] for table in (self.rewards, low, high))
-            raise FeedbackError(f"rewards: {place(at, phases)} paid {value}, outside [{least:g}, {most:g}]")
+            wrong = f"rewards: {place(at, phases)} paid {value}, outside [{least:g}, {most:g}]"
+            raise FeedbackError(wrong, field="rewards", **location(at, phases))
         if view.pooled_rewards and view.groups is not None:
             self._check_alike(view.groups, slack)
 
@@ -165,13 +179,10 @@ class Feedback(ReadOnly):
             return f"the episode has {steps} steps, not {view.horizon}"
         if self.budget is not None and not np.array_equal(limits_of(self.budget, steps), view.budgets):
             return f"the budget was {said(self.budget)}, not {said(view.budget)}"
-        arm, first = np.arange(view.arms), self.states[0]
-        if view.start.ndim == 1:
-            for n in np.flatnonzero(first != view.start)[:1]:
-                return f"arm {n} starts in state {first[n]}, not {view.start[n]}"
-            return ""
-        for n in np.flatnonzero(view.start[arm, first] == 0)[:1]:
-            return f"arm {n} starts in state {first[n]}, which has probability 0"
+        first, drawn = self.states[0], view.start.ndim == 2
+        wrong = view.start[np.arange(view.arms), first] == 0 if drawn else first != view.start
+        for n in np.flatnonzero(wrong)[:1]:
+            return f"arm {n} starts in state {first[n]}, {'which has probability 0' if drawn else f'not {view.start[n]}'}"
         return ""
 
     def __repr__(self) -> str:
@@ -187,62 +198,68 @@ class Feedback(ReadOnly):
             n, rest = at[0], tuple(at[1:])
             alike = (groups == groups[n]) & (self.rewards[:, *rest] == most[groups[n], *rest])
             other, value = int(np.flatnonzero(alike)[0]), self.rewards[tuple(at)]
-            where = place(at, self.rewards.ndim - 2)
-            raise FeedbackError(f"rewards: {where} paid {value}, not as arm {other} of its group")
+            wrong = f"rewards: {place(at, self.rewards.ndim - 2)} paid {value}, not as arm {other} of its group"
+            raise FeedbackError(wrong, field="rewards", **location(at, self.rewards.ndim - 2))
 
 
 def _whole(values: ArrayLike, name: str) -> IntArray:
     given = as_floats(values, name)
     if given.ndim != 2 or not ((np.abs(given) < 2**53) & (given == np.floor(given))).all():
-        raise FeedbackError(f"{name} must be a table of whole numbers, one row per step")
+        raise FeedbackError(f"{name} must be a table of whole numbers, one row per step", field=name)
     return given.astype(np.int64)
 
 
 def _binary(values: ArrayLike) -> BoolArray:
     given = _whole(values, "actions")
     for h, n in np.argwhere((given != 0) & (given != 1))[:1]:
-        raise FeedbackError(f"step {h}: the action of arm {n} must be 0 or 1, got {given[h, n]}")
+        raise FeedbackError(f"step {h}: the action of arm {n} must be 0 or 1, got {given[h, n]}", step=h, arm=n)
     return np.asarray(given != 0)
 
 
-def _check_trajectory(view: View, feedback: Feedback) -> None:
+def _check_places(view: View, feedback: Feedback) -> None:
+    """Raise FeedbackError unless states and actions have the right shape, and all arms have these states."""
     states, actions = feedback.states, feedback.actions
     steps = len(actions)
     if actions.shape != (steps, view.arms) or not 1 <= steps <= view.horizon:
         wanted = f"(H, N) = {(view.horizon, view.arms)}, or fewer steps"
-        raise FeedbackError(f"actions must have shape {wanted}, got {actions.shape}")
+        raise wrong_shape(FeedbackError, "actions", wanted, actions.shape)
     if states.shape != (steps + 1, view.arms):
-        raise FeedbackError(f"states must have shape (H+1, N) = {(steps + 1, view.arms)}, got {states.shape}")
+        raise wrong_shape(FeedbackError, "states", f"(H+1, N) = {(steps + 1, view.arms)}", states.shape)
     sizes = np.full(view.arms, view.states) if view.sizes is None else view.sizes
     for h, n in np.argwhere((states < 0) | (states >= sizes))[:1]:
-        raise FeedbackError(f"step {h}: arm {n} is in state {states[h, n]}, it has states 0..{sizes[n] - 1}")
+        wrong = f"step {h}: arm {n} is in state {states[h, n]}, it has states 0..{sizes[n] - 1}"
+        raise FeedbackError(wrong, step=h, arm=n)
+
+
+def _check_trajectory(view: View, feedback: Feedback) -> None:
+    _check_places(view, feedback)
+    states, actions = feedback.states, feedback.actions
+    steps = len(actions)
     budgets = view.budgets[:steps] if feedback.budget is None else limits_of(feedback.budget, steps)
     for h in np.flatnonzero(actions.sum(axis=1) > budgets)[:1]:
-        raise FeedbackError(f"step {h}: {actions[h].sum()} arms are active, the budget is {budgets[h]}")
+        wrong = f"step {h}: {actions[h].sum()} arms are active, the budget is {budgets[h]}"
+        raise FeedbackError(wrong, code="budget-exceeded", step=h)
     if view.support is not None:
-        cell = _cells_of(view, actions.shape)
-        support = cells(view.support, view.phases)
-        possible = support[cell, states[:-1], actions.astype(np.int64), states[1:]]
-        for h, n in np.argwhere(~possible)[:1]:
+        support = cells(view.support, view.phases).reshape(-1, view.states)
+        for h, n in np.argwhere(~support[_pairs_of(view, states, actions), states[1:]])[:1]:
             move = f"{states[h, n]} to {states[h + 1, n]}"
-            raise FeedbackError(f"step {h}: arm {n} moves from state {move}, which was declared impossible")
+            wrong = f"step {h}: arm {n} moves from state {move}, which was declared impossible"
+            raise FeedbackError(wrong, code="impossible-move", step=h, arm=n)
 
 
-def _cells_of(view: View, shape: tuple[int, ...]) -> IntArray:
-    """(H, N) the cell of every arm at every step."""
-    cell = np.arange(view.arms) * view.phases + view.steps[: shape[0], np.newaxis]
-    return np.asarray(np.broadcast_to(cell, shape))
+def _pairs_of(view: View, states: NDArray[np.integer], actions: BoolArray) -> IntArray:
+    """(H, N) the place of every visited pair in a flat table of the view."""
+    return pairs_of(states, actions, (view.phases, view.states), view.steps)
 
 
 def _shown(view: View, states: NDArray[np.integer], actions: BoolArray) -> BoolArray:
     """(N, [K,] S, 2) which rewards the feedback mode reveals."""
-    phases = view.phases
-    shown = np.zeros((view.arms * phases, view.states, 2), dtype=bool)
+    shown = np.zeros(shape_of(view.phases, view.arms, view.states, 2), dtype=bool)
     if view.feedback == "full":
         real = np.arange(view.states) < view.real_states[:, np.newaxis]
-        shown[:] = np.repeat(real, phases, axis=0)[..., np.newaxis]
-        return np.asarray(parted(shown, phases))
-    shown[_cells_of(view, actions.shape), states[:-1], actions.astype(np.int64)] = True
+        shown[:] = real.reshape(view.arms, *(1,) * (shown.ndim - 3), view.states, 1)
+        return shown
+    shown.reshape(-1)[_pairs_of(view, states, actions)] = True
     if view.feedback == "active":
         shown[..., 0] = False
-    return np.asarray(parted(shown, phases))
+    return shown

@@ -41,6 +41,18 @@ class Trajectory(ReadOnly):
         return f"Trajectory({many(steps, 'step')}, {many(arms, 'arm')}, reward {self.reward:.6g})"
 
 
+def pairs_of(states: NDArray[np.integer], actions: BoolArray, sizes: tuple[int, int], phase_of: IntArray) -> IntArray:
+    """(..., H, N) the place of every visited pair in a flat table (N, [K,] S, 2): one number per step and arm.
+
+    states (..., H+1, N), actions (..., H, N), sizes (K, S), phase_of (H,) or longer.
+    """
+    phases, number = sizes
+    cell = np.arange(actions.shape[-1]) * phases
+    if phases > 1:
+        cell = cell + phase_of[: actions.shape[-2], np.newaxis]
+    return np.asarray((cell * number + states[..., :-1, :]) * 2 + actions)
+
+
 @dataclass(frozen=True, eq=False)
 class Batch(ReadOnly):
     """The outcome of R simulated episodes.

@@ -5,20 +5,20 @@ Any object with `act` is a policy. An IndexPolicy is a table with one number per
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.common.checks import as_floats, check_rng
-from rmab.common.files import read_fields, write_fields
 from rmab.common.forks import cached_property
+from rmab.common.storage import Format, Stored
 from rmab.common.words import many
-from rmab.errors import ModelError, PolicyError
+from rmab.errors import PolicyError, raised_as, wrong_shape
 from rmab.model.time import checked_limits, is_list, limits_of, said
 from rmab.play.compiled.selection import select
 
@@ -53,7 +53,7 @@ class Policy(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class IndexPolicy:
+class IndexPolicy(Stored):
     """Activate the arms of highest index, up to the budget; ties are broken at random.
 
     Parameters
@@ -85,6 +85,14 @@ class IndexPolicy:
     IndexPolicy(2 arms, any step, 2 states, budget 1, rule 'fill', rounding 'top')
     >>> policy.act(0, np.array([0, 0]), np.random.default_rng(0))
     array([False,  True])
+
+    It can be saved to a file and loaded again, for instance by another process.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     policy.save(pathlib.Path(folder) / "calls.npz")
+    ...     rmab.IndexPolicy.load(pathlib.Path(folder) / "calls.npz")
+    IndexPolicy(2 arms, any step, 2 states, budget 1, rule 'fill', rounding 'top')
     """
 
     table: FloatArray
@@ -92,39 +100,37 @@ class IndexPolicy:
     rule: Rule = "fill"
     rounding: Rounding = "top"
 
+    FORMAT = Format("rmab policy", 1, {"table", "budget"}, {"rule", "rounding"})
+
     def __init__(self, table: ArrayLike, budget: ArrayLike, *, rule: Rule = "fill", rounding: Rounding = "top") -> None:
-        try:
+        with raised_as(PolicyError):
             given = as_floats(table, "table")
-        except ModelError as error:
-            raise PolicyError(str(error)) from error
-        if given.ndim not in (2, 3) or 0 in given.shape:
-            raise PolicyError(f"table must have shape (N, H, S) or (N, S), got {given.shape}")
-        self._keep(_steps_first(given), budget, rule, rounding)
+            if given.ndim not in (2, 3) or 0 in given.shape:
+                raise wrong_shape(PolicyError, "table", "(N, H, S) or (N, S)", given.shape)
+            several = as_floats(budget, "budget") if is_list(budget) else budget
+            limit = checked_limits(several, len(given), given.shape[1] if given.ndim == 3 else np.size(several))
+        if not isinstance(rule, str) or rule not in get_args(Rule):
+            raise PolicyError(f"rule must be 'fill', 'at-most' or 'auto', got {rule!r:.40}", field="rule")
+        if not isinstance(rounding, str) or rounding not in get_args(Rounding):
+            raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r:.40}", field="rounding")
+        _check_values(given, rounding)
+        self._set(_steps_first(given), limit, rule, rounding)
 
     @classmethod
-    def of_steps(cls, table: FloatArray, budget: ArrayLike, *, rule: Rule = "fill", rounding: Rounding = "top") -> Self:
-        """Return the policy of a table with steps first, (H, N, S), which it takes over: without a copy, and read-only."""
-        made = cls.__new__(cls)
-        made._keep(frozen(table).transpose(1, 0, 2), budget, rule, rounding)
-        return made
+    def of_steps(cls, table: FloatArray, budget: int | IntArray, *, rule: Rule = "fill", rounding: Rounding = "top") -> Self:
+        """Return the policy of a table with steps first, (H, N, S), which it takes over: without a copy, and read-only.
 
-    def _keep(self, table: FloatArray, budget: ArrayLike, rule: Rule, rounding: Rounding) -> None:
-        """Check everything, and keep it."""
-        try:
-            several = as_floats(budget, "budget") if is_list(budget) else budget
-            steps = table.shape[1] if table.ndim == 3 else np.size(several)
-            limit = checked_limits(several, len(table), steps)
-        except ModelError as error:
-            raise PolicyError(str(error)) from error
-        if not isinstance(rule, str) or rule not in get_args(Rule):
-            raise PolicyError(f"rule must be 'fill', 'at-most' or 'auto', got {rule!r:.40}")
-        if not isinstance(rounding, str) or rounding not in ("top", "dependent"):
-            raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r:.40}")
-        _check_values(table, rounding)
-        object.__setattr__(self, "table", table)
-        object.__setattr__(self, "budget", limit)
-        object.__setattr__(self, "rule", rule)
-        object.__setattr__(self, "rounding", rounding)
+        The caller has checked the arguments; only a table that is not finite is refused.
+        """
+        if not np.isfinite(table.sum()):
+            _check_values(table.transpose(1, 0, 2), rounding)
+        policy = cls.__new__(cls)
+        policy._set(frozen(table).transpose(1, 0, 2), budget, rule, rounding)
+        return policy
+
+    def _set(self, *values: Any) -> None:
+        for name, value in zip(("table", "budget", "rule", "rounding"), values, strict=True):
+            object.__setattr__(self, name, value)
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Return which arms to activate now: what a controller calls at every step.
@@ -151,15 +157,16 @@ class IndexPolicy:
         PolicyError
             If the table has no such step, or an arm no such state.
         """
-        arms = np.arange(len(self.table))
-        now = as_places(states)
-        check_place(h, now, arms.size, self._steps, self.table.shape[-1])
+        now = checked_states(h, states, len(self.table), self._steps, self.table.shape[-1])
         check_rng(rng)
+        return self.choose(h, now, rng.integers(0, 2**64, size=4, dtype=np.uint64))
+
+    def choose(self, h: int, states: IntArray, stream: NDArray[np.uint64]) -> BoolArray:
+        """Return what `act` returns, from arguments that were checked; the stream (4,) moves on, as in the simulator."""
+        arms = np.arange(len(self.table))
         limit = self.budget[h] if isinstance(self.budget, np.ndarray) else self.budget
-        index = self.table[arms, now] if self.table.ndim == 2 else self.table[arms, h, now]
-        active = np.empty(arms.size, dtype=bool)
-        stream = rng.integers(0, 2**64, size=4, dtype=np.uint64)
-        dependent = self.rounding == "dependent"
+        index = self.table[arms, states] if self.table.ndim == 2 else self.table[arms, h, states]
+        active, dependent = np.empty(arms.size, dtype=bool), self.rounding == "dependent"
         select(index, int(limit), self.floor, dependent, stream, active, np.empty(arms.size), np.empty_like(arms))
         return active
 
@@ -182,29 +189,14 @@ class IndexPolicy:
         sizes = f"{many(len(self.table), 'arm')}, {steps}, {many(self.table.shape[-1], 'state')}, budget {said(self.budget)}"
         return f"IndexPolicy({sizes}, rule {self.rule!r}, rounding {self.rounding!r})"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to one file, `.npz` or `.json`, atomically; FileError if it cannot be written.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib, rmab
-        >>> policy = rmab.IndexPolicy([[0.1, 0.9], [0.5, 0.2]], budget=1)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     policy.save(pathlib.Path(folder) / "calls.npz")
-        ...     rmab.IndexPolicy.load(pathlib.Path(folder) / "calls.npz")
-        IndexPolicy(2 arms, any step, 2 states, budget 1, rule 'fill', rounding 'top')
-        """
-        own = {"table": self.table, "budget": self.budget, "rule": self.rule, "rounding": self.rounding}
-        write_fields(path, "rmab policy", own)
+    def to_fields(self) -> dict[str, Any]:
+        """Return table, budget, rule and rounding by name."""
+        return {"table": self.table, "budget": self.budget, "rule": self.rule, "rounding": self.rounding}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> IndexPolicy:
-        """Read a policy that `save` wrote; FileError if the file is not one, PolicyError if its fields are no policy."""
-        fields = read_fields(path, "rmab policy", {"table", "budget"}, {"rule", "rounding"})
-        try:
-            return cls(fields.pop("table"), fields.pop("budget"), **fields)
-        except PolicyError as error:
-            raise PolicyError(f"{path}: {error}") from error
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """Build a policy from what `to_fields` returns; PolicyError if it does not form one."""
+        return cls(**fields)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor's arguments: pickled arrays lose their order in memory."""
@@ -223,7 +215,7 @@ class IndexPolicy:
         return self.table.transpose(1, 0, 2)
 
 
-def for_episode(policy: Policy, states: IntArray, rng: np.random.Generator) -> Policy:
+def begin_episode(policy: Policy, states: IntArray, rng: np.random.Generator) -> Policy:
     """Return who plays an episode from these states (N,): what the policy's `begin` returns, or itself if it has none."""
     begin = getattr(policy, "begin", None)
     if not callable(begin):
@@ -235,22 +227,32 @@ def for_episode(policy: Policy, states: IntArray, rng: np.random.Generator) -> P
     return player
 
 
-def as_places(states: ArrayLike) -> IntArray:
-    """Return states as an array; PolicyError where they are none."""
+def decisions_of(policy: Policy, states: IntArray, stream: NDArray[np.uint64]) -> Callable[[int, IntArray], BoolArray]:
+    """Return the function of step and states (N,) that decides in an episode from these states, with this stream (4,)."""
+    if type(policy) is IndexPolicy:  # a subclass may decide otherwise
+        return lambda h, now: policy.choose(h, now, stream)
+    rng = np.random.default_rng(stream)
+    player = begin_episode(policy, states.copy(), rng)
+    return lambda h, now: player.act(h, now.copy(), rng)
+
+
+def checked_states(h: int, states: ArrayLike, arms: int, steps: int | None, most: int) -> IntArray:
+    """Return the states (N,) of all arms; PolicyError unless they are integers below `most`, and h is below `steps`.
+
+    steps: None for any number.
+    """
     try:
-        return np.asarray(states)
+        now: IntArray = np.asarray(states)
     except ValueError as error:
-        raise PolicyError(f"states: not an array ({error})") from error
-
-
-def check_place(h: int, states: IntArray, arms: int, steps: int | None, most: int) -> None:
-    """Raise PolicyError unless states are `arms` integers below `most` and h is below `steps` (None: any step)."""
-    if states.shape != (arms,) or states.dtype.kind not in "iu":
-        raise PolicyError(f"states must be {arms} integers, one per arm, got shape {states.shape} of {states.dtype}")
-    for n in np.flatnonzero((states < 0) | (states >= most))[:1]:
-        raise PolicyError(f"arm {n} is in state {states[n]}, there are states 0..{most - 1}")
+        raise PolicyError(f"states: not an array ({error})", code="not-numbers", field="states") from error
+    if now.shape != (arms,) or now.dtype.kind not in "iu":
+        wrong = f"states must be {arms} integers, one per arm, got shape {now.shape} of {now.dtype}"
+        raise PolicyError(wrong, code="bad-shape", field="states")
+    for n in np.flatnonzero((now < 0) | (now >= most))[:1]:
+        raise PolicyError(f"arm {n} is in state {now[n]}, there are states 0..{most - 1}", arm=n)
     if steps is not None and (isinstance(h, bool) or not isinstance(h, int | np.integer) or not 0 <= h < steps):
-        raise PolicyError(f"step must be in 0..{steps - 1}, got {h!r:.40}")
+        raise PolicyError(f"step must be in 0..{steps - 1}, got {h!r:.40}", field="step")
+    return now
 
 
 def _check_values(table: FloatArray, rounding: Rounding) -> None:
@@ -258,9 +260,10 @@ def _check_values(table: FloatArray, rounding: Rounding) -> None:
     if not all(_fine(part, rounding).all() for part in parts):
         where = tuple(int(i) for i in np.argwhere(~_fine(table, rounding))[0])
         names = ("arm", "step", "state") if table.ndim == 3 else ("arm", "state")
-        place = ", ".join(f"{name} {i}" for name, i in zip(names, where, strict=True))
+        location: dict[str, Any] = dict(zip(names, where, strict=True))
+        place = ", ".join(f"{name} {i}" for name, i in location.items())
         need = "a finite index" if rounding == "top" else "a probability in [0, 1]"
-        raise PolicyError(f"table: {place} needs {need}, got {table[where]}")
+        raise PolicyError(f"table: {place} needs {need}, got {table[where]}", field="table", **location)
 
 
 def _fine(table: FloatArray, rounding: Rounding) -> BoolArray:

@@ -1,8 +1,9 @@
-"""The only episode loop of the library: a policy plays a problem, and the budget is checked at every step."""
+"""A policy plays episodes of a problem, and the budget is checked at every step."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -15,11 +16,11 @@ from rmab.common.memory import check_memory
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.model.problem import Problem, checked_reward
 from rmab.model.time import shape_of
-from rmab.play.compiled.episodes import begin, index_episodes, step
-from rmab.play.outcomes import Batch, Trajectory
-from rmab.play.policy import IndexPolicy, Policy, for_episode
+from rmab.play.compiled.episodes import index_episodes
+from rmab.play.outcomes import Batch, Trajectory, pairs_of
+from rmab.play.policy import IndexPolicy, Policy, decisions_of
+from rmab.play.rounds import Rounds, phases_first, start_of
 
-NO_ODDS, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
 MOST_THREADS = 64  # more are of no use, and a system may refuse them
 PIECE = 1024  # rounds that a thread takes at a time: enough to hide the overhead, few enough to share the work
 
@@ -27,7 +28,7 @@ PIECE = 1024  # rounds that a thread takes at a time: enough to hide the overhea
 def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator) -> Trajectory:
     """Play one episode and return what happened.
 
-    The same state of the generator gives the same episode. Arms have the same luck under every policy.
+    The same state of the generator gives the same episode. Arms have the same random stream under every policy.
 
     Parameters
     ----------
@@ -62,13 +63,9 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
     >>> rmab.simulate(problem, rmab.planners.random_policy(problem), np.ones((3, 2, 2)), np.random.default_rng(0))
     Trajectory(3 steps, 3 arms, reward 9)
     """
-    table = _checked(problem, policy, reward, rng)
-    streams = streams_of(rng, 1)
-    check_memory(f"simulate, {_said(problem)},", 5.0 * problem.arms.count * (problem.horizon + 1))
-    states = np.empty((1, problem.horizon + 1, problem.arms.count), dtype=np.int32)
-    actions = np.empty((1, problem.horizon, problem.arms.count), dtype=bool)
-    rewards, _ = _play(problem, policy, table, streams, states, actions)
-    return Trajectory(frozen(states[0]), frozen(actions[0]), float(rewards[0]))
+    table = _checked(problem, reward, rng)
+    check_memory(f"simulate, {_sizes_of(problem)},", 5.0 * problem.arms.count * (problem.horizon + 1))
+    return play_episode(problem, policy, table, random_streams(rng, 1))
 
 
 def simulate_many(
@@ -107,7 +104,7 @@ def simulate_many(
     >>> batch.rewards.shape
     (100,)
     """
-    table = _checked(problem, policy, reward, rng)
+    table = _checked(problem, reward, rng)
     number = as_integer(rounds, "rounds")
     workers = cores() if threads is None else as_integer(threads, "threads")
     if number < 1 or workers < 1:
@@ -117,16 +114,16 @@ def simulate_many(
 
     def play(piece: tuple[int, NDArray[np.uint64]]) -> None:
         part = slice(piece[0], piece[0] + len(piece[1]))
-        rewards[part], activations[part] = _play(problem, policy, table, piece[1])
+        rewards[part], activations[part] = _play(problem, policy, table, piece[1])[1]
 
     if workers == 1 or type(policy) is not IndexPolicy:  # in this thread, so that Ctrl-C stops it at once
         for first in range(0, number, PIECE):
-            play((first, streams_of(rng, min(PIECE, number - first))))
+            play((first, random_streams(rng, min(PIECE, number - first))))
         return Batch(frozen(rewards), frozen(activations))
     size = min(PIECE, -(-number // workers))
     with ThreadPoolExecutor(min(workers, MOST_THREADS)) as pool:
         for first in range(0, number, workers * size):  # seeds are made for a few pieces at a time
-            streams = streams_of(rng, min(workers * size, number - first))
+            streams = random_streams(rng, min(workers * size, number - first))
             for _ in pool.map(play, [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]):
                 pass
     return Batch(frozen(rewards), frozen(activations))
@@ -135,16 +132,13 @@ def simulate_many(
 def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, rounds: int) -> FloatArray:
     """(N, H, S, 2) in what fraction of `rounds` episodes arm n is in state s and takes action a at step h."""
     count, states, horizon = problem.arms.count, problem.arms.states, problem.horizon
-    table = _checked(problem, policy, np.zeros((count, states, 2)), rng)
+    table = _checked(problem, np.zeros((count, states, 2)), rng)
     number = as_integer(rounds, "rounds")
     if number < 1:
         raise ModelError(f"rounds must be at least 1, got {number}")
-    check_memory(f"visit rates of {number} episodes, {_said(problem)},", 13.0 * number * count * (horizon + 1))
-    where = np.empty((number, horizon + 1, count), dtype=np.int32)
-    active = np.empty((number, horizon, count), dtype=bool)
-    _play(problem, policy, table, streams_of(rng, number), where, active)
-    node = np.arange(count) * horizon + np.arange(horizon)[:, np.newaxis]  # (H, N)
-    place = (node * states + where[:, :-1]) * 2 + active
+    check_memory(f"visit rates of {number} episodes, {_sizes_of(problem)},", 13.0 * number * count * (horizon + 1))
+    seen, _ = _play(problem, policy, table, random_streams(rng, number), record=True)
+    place = pairs_of(*seen, (horizon, states), np.arange(horizon))  # every step is a phase
     rates = np.bincount(place.reshape(-1), minlength=count * horizon * states * 2) / number
     return np.asarray(rates.reshape(count, horizon, states, 2))
 
@@ -155,32 +149,28 @@ def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: range) -
     With phases, (N, K, S, 2). A visit counts what a reward of its step does, which is less than 1 where it is discounted.
     """
     count, states, phases = problem.arms.count, problem.arms.states, problem.phases
-    nothing = _checked(problem, policy, np.zeros((count, states, 2)), np.random.default_rng(key))
-    check_memory(f"visits of {len(rounds)} episodes, {_said(problem)},", 13.0 * len(rounds) * count * (problem.horizon + 1))
-    seen = np.empty((len(rounds), problem.horizon + 1, count), dtype=np.int32)
-    actions = np.empty((len(rounds), problem.horizon, count), dtype=bool)
-    _play(problem, policy, nothing, _numbered_streams(key, rounds.stop)[rounds.start :], seen, actions)
-    cell = np.arange(count) * phases + problem.phase_of[:, np.newaxis]  # (H, N)
+    nothing = _checked(problem, np.zeros((count, states, 2)), np.random.default_rng(key))
+    size = 13.0 * len(rounds) * count * (problem.horizon + 1)
+    check_memory(f"visits of {len(rounds)} episodes, {_sizes_of(problem)},", size)
+    seen, _ = _play(problem, policy, nothing, _numbered_streams(key, rounds.stop)[rounds.start :], record=True)
     visits, worth = np.zeros(count * phases * states * 2), np.repeat(problem.discounts, count)
-    for where, active in zip(seen, actions, strict=True):
-        pairs = 2 * (cell * states + where[:-1]) + active
+    for one in zip(*seen, strict=True):
+        pairs = pairs_of(*one, (phases, states), problem.phase_of)
         visits += np.bincount(pairs.reshape(-1), weights=worth, minlength=visits.size)
     return visits.reshape(shape_of(phases, count, states, 2))
 
 
-def _checked(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator) -> FloatArray:
-    if not isinstance(policy, Policy):
-        raise PolicyError(f"a policy needs a method act(h, states, rng), {type(policy).__name__} has none")
+def _checked(problem: Problem, reward: ArrayLike, rng: np.random.Generator) -> FloatArray:
     check_rng(rng)
     expect(problem, Problem, "problem", "; of a task, it is task.problem")
     return checked_reward(reward, problem)
 
 
-def _said(problem: Problem) -> str:
+def _sizes_of(problem: Problem) -> str:
     return f"{problem.arms.count} arms and {problem.horizon} steps"
 
 
-def streams_of(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:
+def random_streams(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:
     """(R, 2, 4) seeds of two streams per round, one for the arms and one for the policy."""
     return rng.integers(0, 2**64, size=(rounds, 2, 4), dtype=np.uint64)
 
@@ -188,93 +178,51 @@ def streams_of(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:
 @lru_cache(maxsize=4)
 def _numbered_streams(key: int, rounds: int) -> NDArray[np.uint64]:
     """(R, 2, 4) seeds of rounds k with default_rng((key, k)); kept, because making them costs more than a small episode."""
-    return frozen(np.concatenate([streams_of(np.random.default_rng((key, k)), 1) for k in range(rounds)]))
+    return frozen(np.concatenate([random_streams(np.random.default_rng((key, k)), 1) for k in range(rounds)]))
+
+
+def play_episode(problem: Problem, policy: Policy, reward: FloatArray, streams: NDArray[np.uint64]) -> Trajectory:
+    """Play an episode of arguments that were checked: rewards (N, [K,] S, 2), and streams (1, 2, 4) of arms and policy."""
+    (states, actions), (rewards, _) = _play(problem, policy, reward, streams, record=True)
+    return Trajectory(frozen(states[0]), frozen(actions[0]), float(rewards[0]))
 
 
 def _play(
-    problem: Problem,
-    policy: Policy,
-    reward: FloatArray,
-    streams: NDArray[np.uint64],
-    states: NDArray[np.int32] | None = None,
-    actions: BoolArray | None = None,
-) -> tuple[FloatArray, IntArray]:
-    """Play one episode per stream and return rewards and activations; record states and actions if arrays are given."""
-    if states is None or actions is None:
-        states, actions = np.empty((0, 0, 0), dtype=np.int32), np.empty((0, 0, 0), dtype=bool)
+    problem: Problem, policy: Policy, reward: FloatArray, streams: NDArray[np.uint64], *, record: bool = False
+) -> tuple[tuple[NDArray[np.int32], BoolArray], tuple[FloatArray, IntArray]]:
+    """Play one episode per stream; return states (R, H+1, N) and actions (R, H, N) if recorded, rewards and activations."""
+    arms, horizon, rounds = problem.arms, problem.horizon, len(streams) if record else 0
+    states, actions = np.empty((rounds, horizon + 1, arms.count), np.int32), np.empty((rounds, horizon, arms.count), bool)
     rewards, activations = np.empty(len(streams)), np.empty(len(streams), dtype=np.int64)
-    arms = problem.arms
+    seen, earned = (states, actions), (rewards, activations)
     if type(policy) is not IndexPolicy:  # a subclass may decide otherwise
-        for r, (arm_stream, policy_stream) in enumerate(streams.copy()):
-            seen = (states[r], actions[r]) if len(states) else None
-            rewards[r], activations[r] = _episode(problem, policy, reward, arm_stream, policy_stream, seen)
-        return rewards, activations
-    table = policy.by_step(problem.horizon)
-    if table.shape != (problem.horizon, arms.count, arms.states):
-        raise PolicyError(f"table has shape {policy.table.shape}, the problem has {arms!r}, horizon {problem.horizon}")
+        if not isinstance(policy, Policy):
+            raise PolicyError(f"a policy needs a method act(h, states, rng), {type(policy).__name__} has none")
+        single = Rounds(problem)
+        for r, own in enumerate(streams):
+            played = _play_steps(single, policy, reward, own)
+            rewards[r], activations[r] = played.reward, played.actions.sum()
+            if record:
+                states[r], actions[r] = played.states, played.actions
+        return seen, earned
+    table = policy.by_step(horizon)
+    if table.shape != (horizon, arms.count, arms.states):
+        raise PolicyError(f"table has shape {policy.table.shape}, the problem has {arms!r}, horizon {horizon}")
     time = (problem.phase_of, problem.discounts)
     model = (arms.cumulative, arms.group_of, *start_of(problem), table, phases_first(reward, problem), *time)
-    rule = (policy.limits(problem.horizon), policy.floor, policy.rounding == "dependent")
-    at, count = index_episodes(*model, problem.budgets, *rule, streams.copy(), rewards, activations, states, actions)
+    rule = (policy.limits(horizon), policy.floor, policy.rounding == "dependent")
+    at, count = index_episodes(*model, problem.budgets, *rule, streams.copy(), *earned, *seen)
     if at >= 0:
         raise BudgetExceeded(at, count, int(problem.budgets[at]))
-    return rewards, activations
+    return seen, earned
 
 
-def phases_first(reward: FloatArray, problem: Problem) -> FloatArray:
-    """(K, N, S, 2) the reward by cell (N * K, S, 2), with phases first: one step reads one table of all arms."""
-    by_arm = reward.reshape(problem.arms.count, problem.phases, *reward.shape[1:])
-    return np.ascontiguousarray(by_arm.swapaxes(0, 1))
-
-
-def start_of(problem: Problem) -> tuple[IntArray, FloatArray]:
-    """Return the start states (N,), and the running sums of their probabilities (N, S), empty where there is no doubt."""
-    if problem.start.ndim == 1:
-        return problem.start, NO_ODDS  # type: ignore[return-value]
-    sums = np.cumsum(problem.start, axis=1)
-    sums[sums >= sums[:, -1:]] = 1.0  # as in Arms.cumulative: no gap below 1
-    return NOWHERE, frozen(np.asarray(sums, dtype=np.float64))
-
-
-def _episode(
-    problem: Problem,
-    policy: Policy,
-    reward: FloatArray,
-    arm_stream: NDArray[np.uint64],
-    policy_stream: NDArray[np.uint64],
-    seen: tuple[NDArray[np.int32], BoolArray] | None,
-) -> tuple[float, int]:
+def _play_steps(rounds: Rounds, policy: Policy, reward: FloatArray, streams: NDArray[np.uint64]) -> Trajectory:
     """Play one episode of any policy: as `index_episodes`, but the policy decides in Python."""
-    rng = np.random.default_rng(policy_stream)
-    states = np.empty(problem.arms.count, dtype=np.int64)
-    begin(*start_of(problem), arm_stream, states)
-    player = for_episode(policy, states.copy(), rng)
-    arms, rewards, total, used = problem.arms, phases_first(reward, problem), 0.0, 0
-    for h in range(problem.horizon):
-        active = _checked_action(player.act(h, states.copy(), rng), h, problem)
-        used += int(active.sum())
-        if seen is not None:
-            seen[0][h], seen[1][h] = states, active
-        phase = problem.phase_of[h]
-        paid = step(states, active, arms.cumulative[phase], arms.group_of, rewards[phase], arm_stream)
-        total += problem.discounts[h] * paid
-    if seen is not None:
-        seen[0][problem.horizon] = states
-    return total, used
-
-
-def _checked_action(action: ArrayLike, h: int, problem: Problem) -> BoolArray:
-    try:
-        given = np.asarray(action)
-    except ValueError as error:
-        raise PolicyError(f"step {h}: the policy returned no array of actions ({error})") from error
-    if given.shape != (problem.arms.count,):
-        raise PolicyError(f"step {h}: the policy returned shape {given.shape}, not ({problem.arms.count},)")
-    if given.dtype != np.bool_:
-        for n in np.flatnonzero((given != 0) & (given != 1))[:1]:
-            raise PolicyError(f"step {h}: the action of arm {n} must be 0 or 1, got {given[n]}")
-        given = given.astype(bool)
-    count = int(given.sum())
-    if count > problem.budgets[h]:
-        raise BudgetExceeded(h, count, int(problem.budgets[h]))
-    return given
+    rounds.begin([reward], streams[np.newaxis])
+    decide, total = decisions_of(policy, rounds.states[0], streams[1]), 0.0
+    while not rounds.over:
+        action = decide(rounds.step, rounds.states[0])
+        active = rounds.requested(action[np.newaxis] if isinstance(action, np.ndarray) else [action], strict=True)
+        total += float(rounds.advance(active)[0][0])
+    return replace(rounds.trajectory(), reward=total)

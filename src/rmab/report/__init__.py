@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmab.common.extras import require
-from rmab.common.files import write_atomically
-from rmab.errors import FileError
 
 if TYPE_CHECKING:
     from rmab.study import Results
@@ -29,19 +27,12 @@ def write_report(results: "Results", folder: str | os.PathLike[str]) -> Report:
     require("report", "a report")
     from rmab.report.figures import draw  # noqa: PLC0415
     from rmab.report.headlines import headline  # noqa: PLC0415
+    from rmab.report.output import write_files  # noqa: PLC0415
     from rmab.report.page import render  # noqa: PLC0415
     from rmab.report.summary import COLUMNS, summarise  # noqa: PLC0415
 
     table, provenance = results.read(COLUMNS)  # every shard is read once
     summary = summarise(results.study, table)
-    home = Path(folder)
-    try:
-        (home / "figures").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{home}: cannot be written ({error.strerror or error})") from error
-    paths = []
-    for name, content in draw(summary):
-        paths.append(home / "figures" / name)
-        write_atomically(paths[-1], content)
-    write_atomically(home / "report.html", render(summary, provenance).encode())
-    return Report(home / "report.html", tuple(paths), tuple(headline(summary)))
+    page = Path(folder) / "report.html"
+    figures = write_files(page, render(summary, provenance), page.with_name("figures"), draw(summary))
+    return Report(page, figures, tuple(headline(summary)))

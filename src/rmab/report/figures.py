@@ -3,7 +3,6 @@
 The font is STIX, similar to Times, 8 points when printed. Matplotlib's own settings are not changed.
 """
 
-import io
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -17,6 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter
 
 from rmab.report.cells import Page
+from rmab.report.charts import learners_of
+from rmab.report.output import figure_bytes
 from rmab.report.scalings import Scaling
 from rmab.report.statistics import band
 from rmab.report.summary import Summary
@@ -80,23 +81,20 @@ class _Styles:
     """Colour, dash and label of every learner, the same in all figures and in the HTML."""
 
     def __init__(self, summary: Summary) -> None:
-        self.learners = summary.learners
-        self.privileged = {cell.learner for page in summary.pages for cell in page.cells if cell.privileged}
+        self.learners = {one["label"]: (k, one) for k, one in enumerate(learners_of(summary))}
 
     def line(self, learner: str) -> dict[str, Any]:
-        k = self.learners.index(learner)
-        dash = "--" if learner in self.privileged else ":" if k >= len(COLOURS) else "-"
-        return {"color": COLOURS[k % len(COLOURS)], "linestyle": dash, "label": self.label(learner)}
+        one = self.learners[learner][1]
+        return {"color": COLOURS[one["colour"]], "linestyle": one["stroke"], "label": self.label(learner)}
 
     def point(self, learner: str) -> dict[str, Any]:
-        k = self.learners.index(learner)
+        k, one = self.learners[learner]
         hollow = {"markerfacecolor": "white"} if k >= len(COLOURS) else {}
-        look = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], **hollow}
-        return {**look, "label": self.label(learner)}
+        return {"color": COLOURS[one["colour"]], "marker": MARKERS[k % len(MARKERS)], **hollow, "label": self.label(learner)}
 
     def label(self, learner: str) -> str:
-        told = learner in self.privileged and "privileged" not in learner
-        return _literal(f"{learner} (privileged)" if told else learner)
+        marked = self.learners[learner][1]["privileged"] and "privileged" not in learner
+        return _literal(f"{learner} (privileged)" if marked else learner)
 
 
 def _literal(text: str) -> str:
@@ -127,10 +125,8 @@ def _saved(name: str, make: Callable[[], Figure]) -> Iterator[tuple[str, bytes]]
     with mpl.rc_context(STYLE):
         figure = make()
         for suffix, options in (("png", {"dpi": 300}), ("pdf", {"metadata": {"CreationDate": None}})):
-            stream = io.BytesIO()
-            figure.savefig(stream, format=suffix, **options)
+            yield f"{name}.{suffix}", figure_bytes(figure, suffix, **options)
             figure.set_layout_engine("none")  # keep the layout for the second format
-            yield f"{name}.{suffix}", stream.getvalue()
 
 
 def _axes(width: float = COLUMN, height: float = HEIGHT) -> tuple[Figure, Axes]:
@@ -196,7 +192,7 @@ def _sources(page: Page, styles: _Styles) -> Figure:
         at = np.arange(4) + (i - (len(cells) - 1) / 2) * width
         halves = np.nan_to_num([one.half for one in terms])
         style = styles.line(cell.learner)
-        hatch = "////" if style.pop("linestyle") == "--" else None
+        hatch = "////" if style.pop("linestyle") == "dashed" else None
         axes.bar(
             at, [one.mean for one in terms], 0.9 * width, yerr=halves, hatch=hatch, edgecolor="white", linewidth=0,
             error_kw={"elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8}, **style,

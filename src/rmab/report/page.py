@@ -1,42 +1,33 @@
 """The page of a report: one HTML file with its tables, the charts' numbers as JSON, scripts and styles."""
 
-import base64
-import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
 
-import rmab
 from rmab.report.cells import COMPARATORS, Cell, Page
 from rmab.report.charts import learners_of, payload
 from rmab.report.headlines import headline
 from rmab.report.numbers import number, share, spread
+from rmab.report.output import asset, render_page
 from rmab.report.scalings import Scaling
 from rmab.report.sentences import coverage, page_words, scaling_caution, scaling_words
 from rmab.report.statistics import Interval, Paired, interval
 from rmab.report.summary import Summary
 
-SCRIPTS = ("uPlot.iife.min.js", "pictures.js", "report.js", "tables.js")
 SAMPLES = 6  # rows of a curve's table
 
 
 def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
     """Return the whole report as HTML."""
     runs = list(provenance)
-    folder = files("rmab.report") / "assets"
-    script = "\n".join((folder / name).read_text("utf-8") for name in SCRIPTS)
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((folder / "report.html.jinja").read_text("utf-8"))
-    return template.render(
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=(folder / "uPlot.min.css").read_text("utf-8") + (folder / "report.css").read_text("utf-8"),
-        licence=(folder / "uPlot.LICENSE.txt").read_text("utf-8"),
+    return render_page(
+        "report.html.jinja",
+        ("uPlot.iife.min.js", "pictures.js", "report.js", "tables.js"),
+        ("uPlot.min.css", "report.css"),
+        licence=asset("uPlot.LICENSE.txt"),
         data=json.dumps(payload(summary), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         study=summary.study,
         headline=headline(summary),
@@ -48,7 +39,6 @@ def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
         missing=summary.missing,
         provenance=_origins(runs),
         mixed=_mixed(runs),
-        version=rmab.__version__,
     )
 
 

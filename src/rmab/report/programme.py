@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib.util
 import os
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import rmab
-from rmab.common.files import write_atomically
-from rmab.decisions.reach import Reach, reach_of
-from rmab.decisions.weekly import WeeklyList
-from rmab.errors import FileError, RmabError
+from rmab.common.extras import require
+from rmab.decisions.decision import Decision
 from rmab.estimation.checks import Check
-from rmab.estimation.effects import Effect, effects_of
+from rmab.estimation.effects import Effect, estimate_effects
 from rmab.estimation.evaluation import Estimate, Evaluation
 from rmab.estimation.fit import Fit
+from rmab.estimation.reach import Reach, estimate_reach
 from rmab.estimation.significance import FINE
+from rmab.report.output import render_page, write_files
 
 LISTED, GROUPS = 25, 40  # rows of the list and of groups that are shown
 SELDOM = 0.95  # part of a group that gets nothing, beyond which it is never reached
@@ -34,51 +29,34 @@ AGAINST = {
 
 
 def write_programme_report(
-    fit: Fit, calls: WeeklyList, found: Evaluation, checks: list[Check], path: str | os.PathLike[str]
+    fit: Fit, calls: Decision, found: Evaluation, checks: list[Check], path: str | os.PathLike[str]
 ) -> tuple[Path, ...]:
     """Write the page to a path, and its figures as PNG into a folder beside it; return all files."""
-    missing = [name for name in ("jinja2", "matplotlib") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise RmabError(f"a report needs {' and '.join(missing)}: pip install 'rmab[report]'")
+    require("report", "a report")
     from rmab.report.programme_figures import draw_programme  # noqa: PLC0415
 
     page = Path(path)
-    effects, reached = effects_of(fit), reach_of(calls)
-    folder = page.with_name(f"{page.stem}-figures")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be written ({error.strerror or error})") from error
-    written = []
-    for name, content in draw_programme(found, reached, effects):
-        written.append(folder / name)
-        write_atomically(written[-1], content)
-    write_atomically(page, render_programme(fit, calls, found, checks, effects, reached).encode())
-    return (page, *written)
+    effects, reached = estimate_effects(fit), estimate_reach(fit, calls.budget, found.horizon, calls.active)
+    html, figures = render_programme(fit, calls, found, checks, effects, reached), draw_programme(found, reached, effects)
+    return page, *write_files(page, html, page.with_name(f"{page.stem}-figures"), figures)
 
 
 def render_programme(
-    fit: Fit, calls: WeeklyList, found: Evaluation, checks: list[Check], effects: list[Effect], reached: list[Reach]
+    fit: Fit, calls: Decision, found: Evaluation, checks: list[Check], effects: list[Effect], reached: list[Reach]
 ) -> str:
     """Return the page as HTML."""
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415
-
-    folder = files("rmab.report") / "assets"
-    script = (folder / "programme.js").read_text("utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((folder / "programme.html.jinja").read_text("utf-8"))
-    log = fit.log
-    return template.render(
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=(folder / "report.css").read_text("utf-8") + (folder / "programme.css").read_text("utf-8"),
-        word=log.word,
-        places=_many(found.budget, log.word),
-        ahead=_many(found.horizon, log.periods.unit),
-        a_word=log.a_word,
+    log, words = fit.require_log(), fit.words
+    return render_page(
+        "programme.html.jinja",
+        (),
+        ("report.css", "programme.css"),
+        word=words.action,
+        places=_many(found.budget, words.action),
+        ahead=_many(found.horizon, words.period),
+        a_word=words.an_action,
         unit=found.unit,
-        per=log.periods.unit,
-        label=calls.label,
+        per=words.period,
+        label=calls.period,
         found=found,
         size=f"{fit.present.size:,}",
         span=f"{log.periods.label(0)} to {log.periods.label(log.periods.count - 1)}",
@@ -101,7 +79,6 @@ def render_programme(
         model_free=found.model_free,
         rows=calls.rows(first=LISTED),
         total=int(calls.active.sum()),
-        version=rmab.__version__,
     )
 
 
@@ -109,20 +86,20 @@ def _many(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-def headline(fit: Fit, calls: WeeklyList, found: Evaluation) -> list[str]:
+def headline(fit: Fit, calls: Decision, found: Evaluation) -> list[str]:
     """Return three plain sentences: against rotation, against nothing, and the list."""
-    word, per = fit.log.word, fit.log.periods.unit
+    word, per = fit.words.action, fit.words.period
     over, alone = found.sentences()[:2]
     plan = f"With {_many(found.budget, word)} a {per}, over the next {_many(found.horizon, per)}"
     sure = found.benefits["rotation"].low > 0
-    told = [f"{plan}, the plan brings {over}" if sure else f"{plan}: {over[0].lower()}{over[1:]}", alone]
+    sentences = [f"{plan}, the plan brings {over}" if sure else f"{plan}: {over[0].lower()}{over[1:]}", alone]
     gain = found.benefits["nothing"]
     each = (
         f"One {word} brings {gain.value / (found.budget * found.horizon):.2g} {found.unit} on average. "
         if gain.low > 0
         else ""
     )
-    return [*told, f"{each}The list for {calls.label} has {_many(int(calls.active.sum()), 'name')}."]
+    return [*sentences, f"{each}The list for {calls.period} has {_many(int(calls.active.sum()), 'name')}."]
 
 
 def _scale(low: float, high: float) -> tuple[float, float]:
@@ -150,7 +127,7 @@ def _benefits(found: Evaluation) -> list[dict[str, Any]]:
     several = list(found.benefits.values())
     ends = _scale(min(one.low for one in several), max(one.high for one in several))
     return [
-        {"name": f"than {AGAINST[name]}", "text": found.said(one, signed=True), "track": _track(one, ends)}
+        {"name": f"than {AGAINST[name]}", "text": found.describe(one, signed=True), "track": _track(one, ends)}
         for name, one in found.benefits.items()
     ]
 
@@ -160,7 +137,7 @@ def _ways(found: Evaluation) -> list[dict[str, str]]:
     several = {"the plan": found.plan, **{AGAINST[name]: one for name, one in found.baselines.items()}}
     used = [float(found.budget), *found.used.values()]
     return [
-        {"name": name, "text": found.said(one), "each": f"{one.value / found.arms:.3g}", "used": f"{count:,.0f}"}
+        {"name": name, "text": found.describe(one), "each": f"{one.value / found.arms:.3g}", "used": f"{count:,.0f}"}
         for (name, one), count in zip(several.items(), used, strict=True)
     ]
 
@@ -188,7 +165,7 @@ def _unseen(effects: list[Effect]) -> list[str]:
     return [one.group for one in effects if not np.isfinite(one.value)]
 
 
-def _reached(reached: list[Reach], calls: WeeklyList) -> list[dict[str, Any]]:
+def _reached(reached: list[Reach], calls: Decision) -> list[dict[str, Any]]:
     arms, now = sum(one.arms for one in reached), max(int(calls.active.sum()), 1)
     most = max(max(one.arms / arms, one.now / now) for one in reached)
     return [

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from textwrap import wrap
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rmab.decisions.reach import Reach
 from rmab.estimation.effects import Effect
 from rmab.estimation.evaluation import Estimate, Evaluation
+from rmab.estimation.reach import Reach
+from rmab.report.output import figure_bytes
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#9aa0a6"
 STYLE = {
@@ -23,23 +24,18 @@ STYLE = {
     "axes.axisbelow": True,
     "font.family": "sans-serif",
 }
+PNG: dict[str, Any] = {"suffix": "png", "dpi": 150, "metadata": {"Software": None}}
 MOST = 25  # groups in a figure
 
 
 def draw_programme(found: Evaluation, reached: list[Reach], effects: list[Effect]) -> Iterator[tuple[str, bytes]]:
     """Yield every figure as (file name, content); the same numbers give the same bytes."""
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]
-        yield "benefit.png", _saved(_benefit(found))
-        yield "reach.png", _saved(_reach(found, reached))
+        yield "benefit.png", figure_bytes(_benefit(found), **PNG)
+        yield "reach.png", figure_bytes(_reach(found, reached), **PNG)
         known = [one for one in effects if np.isfinite(one.value)]
         if known:
-            yield "effects.png", _saved(_effects(known))
-
-
-def _saved(figure: Figure) -> bytes:
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=150, metadata={"Software": None})
-    return stream.getvalue()
+            yield "effects.png", figure_bytes(_effects(known), **PNG)
 
 
 def _axes(rows: int) -> tuple[Figure, Axes]:

@@ -131,12 +131,10 @@ def _two_sided(difference: FloatArray) -> float:
 
 def holm(pairs: Sequence[Paired]) -> list[Paired]:
     """Return the pairs with `adjusted` corrected for their number (Holm 1979), which assumes no independence."""
-    order = sorted(range(len(pairs)), key=lambda k: pairs[k].p)
-    corrected, largest = list(pairs), 0.0
-    for rank, k in enumerate(order):
-        largest = max(largest, min(1.0, (len(pairs) - rank) * pairs[k].p))
-        corrected[k] = replace(pairs[k], adjusted=largest)
-    return corrected
+    found = np.array([one.p for one in pairs])
+    order = np.argsort(found, kind="stable")
+    found[order] = np.minimum(np.maximum.accumulate(np.arange(len(pairs), 0, -1) * found[order]), 1.0)
+    return [replace(one, adjusted=float(p)) for one, p in zip(pairs, found, strict=True)]
 
 
 def power(sizes: FloatArray, values: FloatArray) -> Power | None:

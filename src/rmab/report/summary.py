@@ -97,5 +97,5 @@ def _cell(key: tuple[str, str], numbers: Mapping[str, Any], rows: slice, privile
         raise ModelError(f"task {key[0]}, learner {key[1]}: its rounds differ in their episodes; run the damaged ones again")
     shape = (rounds.size, int(counts[0]))
     columns = {name: np.asarray(numbers[name][rows], dtype=np.float64).reshape(shape) for name in NUMBERS}
-    sizes = {name: int(numbers[name][rows.start]) for name in SIZES}
+    sizes = {name: int(np.nan_to_num(numbers[name][rows.start])) for name in SIZES}  # null in runs of an older format: 0
     return Cell(*key, privileged, published, rounds, columns, sizes)

@@ -17,17 +17,17 @@ A per cent of what the comparator earns is no such unit: that may be near 0, or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
-from threading import Lock
 from typing import Literal
 
 import numpy as np
 
 from rmab.common.arrays import FloatArray, frozen, sealed
 from rmab.common.checks import as_share, check_unmasked, expect
-from rmab.common.forks import cached_property, in_child
-from rmab.common.logs import log_over
+from rmab.common.forks import cached_property
+from rmab.common.logarithms import log_over
 from rmab.common.memory import check_memory
 from rmab.common.words import many
 from rmab.errors import ModelError
@@ -43,8 +43,8 @@ from rmab.solvers.fluid.fluid import Fluid, solve_fluid
 
 Comparator = Literal["O1", "O2", "O3"]
 
-ROUNDS, LUCK = 200, 2  # simulated episodes behind O2, and the key of their luck
-KEPT = 2  # comparators kept for later runs
+ROUNDS, KEY = 200, 2  # simulated episodes behind O2, and the key of their random streams
+KEPT = 2  # comparators that later runs share
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,19 +100,14 @@ class Comparators:
         """(T,) what the comparator 'O1', 'O2' or 'O3' earns in each episode; ModelError for another name."""
         known = {"O1": self.o1, "O2": self.o2, "O3": self.o3}
         if not isinstance(which, str) or which not in known:
-            raise ModelError(f"unknown comparator {which!r:.40}; there are {', '.join(known)}")
+            wrong = f"unknown comparator {which!r:.40}; there are {', '.join(known)}"
+            raise ModelError(wrong, code="unknown-name", comparator=str(which))
         return known[which]()
 
     @classmethod
     def of(cls, problem: Problem, rewards: FloatArray) -> Comparators:
         """Return the comparators of these rewards (T, N, S, 2), shared with recent runs: they cost as much as a run."""
-        key = _fingerprint(problem, rewards)
-        with _LOCK:
-            shared = _SHARED.pop(key, None) or cls(problem, rewards)
-            _SHARED[key] = shared
-            while len(_SHARED) > KEPT:
-                _SHARED.pop(next(iter(_SHARED)))
-        return shared
+        return _shared(_Inputs(_fingerprint(problem, rewards), problem, rewards))
 
     def o1(self) -> FloatArray:
         """(T,) what the fluid plan of the summed rewards earns; its sum bounds every fixed policy, up to the plan's gap."""
@@ -129,17 +124,17 @@ class Comparators:
         total = self.rewards.sum(axis=0)
         if few_joint_states(self.problem):
             return joint_visits(self.problem, total)
-        candidates = [make(self.problem, total, plan=self.plan) for make in (occupancy_index, lagrangian_index)]
+        candidates = [make(self.problem, total, fluid=self.plan) for make in (occupancy_index, lagrangian_index)]
         halves = [self._simulated(policy) for policy in candidates]
         best = int(np.argmax([float((first / (ROUNDS // 2) * total).sum()) for first, _ in halves]))
         first, second = halves[best]
         return frozen((first + second) / ROUNDS)
 
     def _simulated(self, policy: IndexPolicy) -> tuple[FloatArray, FloatArray]:
-        """Visits (N, S, 2), or with phases, in either half of ROUNDS simulated episodes: the same luck for every policy."""
+        """Visits (N, S, 2), or with phases, in either half of ROUNDS simulated episodes, with the same streams for all."""
         middle = ROUNDS // 2
         first, second = range(middle), range(middle, ROUNDS)
-        return tuple(simulate_visits(self.problem, policy, LUCK, half) for half in (first, second))  # type: ignore[return-value]
+        return tuple(simulate_visits(self.problem, policy, KEY, half) for half in (first, second))  # type: ignore[return-value]
 
     def o3(self) -> FloatArray:
         """(T,) the fluid bound of each episode alone; proportional rewards are solved only once."""
@@ -179,16 +174,18 @@ class Comparators:
         return f"Comparators({self.problem!r}, {many(len(self.rewards), 'episode')})"
 
 
-_SHARED: dict[bytes, Comparators] = {}  # the oldest first
-_LOCK = Lock()
+@dataclass(frozen=True)
+class _Inputs:
+    """What comparators depend on, compared by digest."""
+
+    digest: bytes
+    problem: Problem = field(compare=False)
+    rewards: FloatArray = field(compare=False)
 
 
-def _renew_lock() -> None:
-    global _LOCK  # noqa: PLW0603
-    _LOCK = Lock()
-
-
-in_child(_renew_lock)
+@lru_cache(maxsize=KEPT)
+def _shared(inputs: _Inputs) -> Comparators:
+    return Comparators(inputs.problem, inputs.rewards)
 
 
 def _fingerprint(problem: Problem, rewards: FloatArray) -> bytes:

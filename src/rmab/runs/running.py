@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,15 +18,12 @@ from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.registry import make_learner
 from rmab.learning.state import State
 from rmab.model.problem import Problem
-from rmab.model.time import by_phase, parted, shape_of
-from rmab.model.view import FeedbackMode
+from rmab.model.time import by_phase, parted
+from rmab.model.view import FeedbackMode, View
 from rmab.play.feedback import Feedback
-from rmab.play.outcomes import Trajectory
-from rmab.play.policy import Policy
-from rmab.play.simulation import simulate
-from rmab.runs.luck import REHEARSAL, SIMULATOR, luck_of
+from rmab.play.simulation import play_episode
+from rmab.runs.game import Game
 from rmab.runs.record import RunResult
-from rmab.runs.visits import count_visits, rehearsed
 from rmab.tasks.definition import Task
 from rmab.tasks.making import make_task
 
@@ -67,7 +64,7 @@ def run(
     seed : int, optional
         Of the learner and of the arms' transitions, 0 or more.
     feedback : {'bandit', 'active', 'full'}, optional
-        What the learner is told after an episode. By default full feedback for a learner that is not defined without it,
+        What the learner sees of an episode. By default full feedback for a learner that is not defined without it,
         otherwise what the task gives. Full feedback is noted in `Run.privileged`.
     progress : callable, optional
         Called after every episode with (episodes done, all episodes).
@@ -91,68 +88,72 @@ def run(
     """
     number = as_integer(seed, "seed")
     if number < 0:
-        raise ModelError(f"seed must be 0 or more, got {number}")
-    made = _made(task_or_name, number) if isinstance(task_or_name, str) else task_or_name
+        raise ModelError(f"seed must be 0 or more, got {number}", field="seed")
+    task = _find_task(task_or_name, number) if isinstance(task_or_name, str) else task_or_name
     player = make_learner(learner) if isinstance(learner, str) else learner
-    if not isinstance(made, Task) or not isinstance(player, Learner):
-        kinds = f"{type(made).__name__} and {type(player).__name__}"
+    if not isinstance(task, Task) or not isinstance(player, Learner):
+        kinds = f"{type(task).__name__} and {type(player).__name__}"
         raise ModelError(f"a run needs a task and a learner, or their names, got {kinds}")
     if feedback is not None:
         expect(feedback, str, "feedback")
-    wanted = feedback_of(player, made.feedback, feedback)
-    game = made if wanted == made.feedback else replace(made, feedback=wanted)
-    player = told(player, game, number)
-    view, loop = game.view(), _Loop(game, number)
+    wanted = feedback_of(player, task.feedback, feedback)
+    task = task if wanted == task.feedback else replace(task, feedback=wanted)
+    player = inform(player, task, number)
+    recorder = _Recorder(Game(task, [number]))
     begin = time.perf_counter()
-    state = player.begin(view, number)
-    for t in range(game.episodes):
-        plan = player.plan(state)
-        reward = loop.reward(t, plan.policy)
-        episode = simulate(game.problem, plan.policy, reward, luck_of(number, SIMULATOR, t))
-        state = player.learn(state, Feedback.reveal(view, t, episode, reward))
-        loop.record(t, plan, episode, player.estimate(state), begin)
+    for t, plan, state in learn_episodes(player, recorder.game.view, number, task.episodes, recorder.play):
+        recorder.record(t, plan, player.estimate(state), begin)
         begin = time.perf_counter()
         if progress is not None:
-            progress(t + 1, game.episodes)
-    return loop.finished(player, state)
+            progress(t + 1, task.episodes)
+    return recorder.finish(player, state)
 
 
-def _made(name: str, seed: int) -> Task:
+def learn_episodes(
+    learner: Learner, view: View, seed: int, episodes: int, play: Callable[[int, EpisodePlan], Feedback]
+) -> Iterator[tuple[int, EpisodePlan, State]]:
+    """Let a learner plan, play and learn, episode by episode: the only loop of learner and task.
+
+    `play` takes the number of an episode and its plan, and returns the feedback. Yields both, and the learner's new state.
+    """
+    state = learner.begin(view, seed)
+    for t in range(episodes):
+        plan = learner.plan(state)
+        state = learner.learn(state, play(t, plan))
+        yield t, plan, state
+
+
+def _find_task(name: str, seed: int) -> Task:
     """Make a task by name from the seed, or read it from a file, which has no seed."""
     return Task.load(name) if Path(name).suffix in SUFFIXES else make_task(name, seed=seed)
 
 
-class _Loop:
-    """What the run writes down on its way."""
+class _Recorder:
+    """Plays episodes, and records them."""
 
-    def __init__(self, game: Task, seed: int) -> None:
-        self.task, self.seed = game, seed
-        episodes, arms = game.episodes, game.problem.arms
-        shape = shape_of(game.problem.phases, arms.count, arms.states, 2)
+    def __init__(self, game: Game) -> None:
+        self.game, self.task = game, game.task
+        episodes, shape = self.task.episodes, game.visits.shape[1:]
         check_memory(f"a run of {episodes} episodes", 16.0 * episodes * float(np.prod(shape, dtype=np.float64)))
-        self.visits, self.rewards = np.zeros(shape, dtype=np.int64), np.empty((episodes, *shape))
+        self.rewards = np.empty((episodes, *shape))
         self.estimates: FloatArray | None = np.empty_like(self.rewards)
         self.floats = {name: np.full(episodes, np.nan) for name in ("reward", "seconds", "planned", "believed")}
         self.whole = {name: np.zeros(episodes, dtype=np.int64) for name in ("activations", "visited", "iterations")}
 
-    def reward(self, t: int, policy: Policy) -> FloatArray:
-        """Return what the adversary chooses, which may see the policy if it foresees: its rehearsals have their own luck."""
-        seen = self.visits
-        if self.task.adversary.foresees:
-            seen = rehearsed(self.task.problem, policy, luck_of(self.seed, REHEARSAL, t))
-        chosen = self.task.reward(t, seen)
-        self.rewards[t] = chosen
-        return chosen
+    def play(self, t: int, plan: EpisodePlan) -> Feedback:
+        streams = self.game.begin(t, plan.policy)
+        self.rewards[t] = self.game.reward()
+        self.episode = play_episode(self.task.problem, plan.policy, self.game.reward(), streams[:, :2])
+        return self.game.feedback(self.episode)
 
-    def record(self, t: int, plan: EpisodePlan, episode: Trajectory, estimate: FloatArray | None, begin: float) -> None:
+    def record(self, t: int, plan: EpisodePlan, estimate: FloatArray | None, begin: float) -> None:
         self.floats["seconds"][t] = time.perf_counter() - begin
-        problem = self.task.problem
-        count_visits(problem, episode, self.visits)
-        self.floats["reward"][t] = episode.reward
-        self.whole["activations"][t] = episode.actions.sum()
-        self.whole["visited"][t] = np.count_nonzero(self.visits)
+        self.game.count(self.episode)
+        self.floats["reward"][t] = self.episode.reward
+        self.whole["activations"][t] = self.episode.actions.sum()
+        self.whole["visited"][t] = np.count_nonzero(self.game.visits)
         self.whole["iterations"][t] = plan.iterations
-        expected = expected_visits(plan, problem)
+        expected = expected_visits(plan, self.task.problem)
         if estimate is None or expected is None:
             self.estimates = None
             return
@@ -161,12 +162,11 @@ class _Loop:
         self.floats["planned"][t] = (expected * self.rewards[t]).sum()
         self.floats["believed"][t] = (expected * estimate).sum()
 
-    def finished(self, player: Learner, state: State) -> RunResult:
+    def finish(self, player: Learner, state: State) -> RunResult:
         arrays = {name: frozen(array) for name, array in {**self.floats, **self.whole}.items()}
         estimates = None if self.estimates is None else frozen(self.estimates)
-        told = (player.privileged, FULL_INFORMATION if self.task.feedback == "full" else "")
-        privileged = " and ".join(filter(None, told))
-        head = (self.task, player.signature, privileged, self.seed)
+        known = (player.privileged, FULL_INFORMATION if self.task.feedback == "full" else "")
+        head = (self.task, player.signature, " and ".join(filter(None, known)), self.game.seeds[0])
         return RunResult(*head, rewards=frozen(self.rewards), estimates=estimates, state=state, **arrays)  # type: ignore[arg-type]
 
 
@@ -180,14 +180,13 @@ def expected_visits(plan: EpisodePlan, problem: Problem) -> FloatArray | None:
     return np.asarray((parted(plan.counted(), problem.phases) / arms)[plan.block_of])
 
 
-def told(player: Learner, game: Task, seed: int) -> Learner:
-    """Return the learner that plays: a privileged one is told what it may know, any other is as it was."""
-    return player.informed(game.problem, _known_rewards(game), seed) if player.privileged else player
+def inform(learner: Learner, task: Task, seed: int) -> Learner:
+    """Return the learner that plays: a privileged one knows what it may, any other is as it was.
 
-
-def _known_rewards(game: Task) -> FloatArray:
-    """Return the summed rewards; against an adversary that answers to what was done, T times a typical reward."""
-    if game.adversary.adaptive:
-        return game.episodes * game.base_reward
-    total: FloatArray = np.sum([game.reward(t) for t in range(game.episodes)], axis=0)
-    return total
+    Against an adversary that answers to what was done, the summed rewards are T times a typical reward.
+    """
+    if not learner.privileged:
+        return learner
+    if task.adversary.adaptive:
+        return learner.informed(task.problem, task.episodes * task.base_reward, seed)
+    return learner.informed(task.problem, np.sum([task.reward(t) for t in range(task.episodes)], axis=0), seed)

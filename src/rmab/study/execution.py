@@ -1,8 +1,8 @@
-"""Running a study: what is missing is played, what is damaged is played again, what is finished stays."""
+"""Running a study: missing and damaged runs are computed, finished runs are left as they are."""
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from operator import le
 from pathlib import Path
@@ -11,8 +11,8 @@ from rmab.errors import FileError, StudyError
 from rmab.study.engines import Engine
 from rmab.study.failures import Failure, forget, keep
 from rmab.study.results import Results, Status
-from rmab.study.shards import shard_path, sweep
-from rmab.study.spec import Job, Study
+from rmab.study.shards import sweep
+from rmab.study.spec import Study
 
 
 def run_study(
@@ -22,7 +22,6 @@ def run_study(
     engine: Engine,
     on_progress: Callable[[int, int], None] | None = None,
     on_failure: Callable[[Failure], None] | None = None,
-    adopt: bool = False,
     again: Collection[str] = (),
 ) -> Status:
     """Run what is missing or damaged of a study, in a resumable folder.
@@ -41,10 +40,8 @@ def run_study(
         Called with (finished, total), at the beginning and after every run.
     on_failure : callable, optional
         Called with a Failure for every run that fails. The reason is kept in the folder until the run is finished.
-    adopt : bool, optional
-        Take over a folder of another study: its runs count where they have the ids of this one.
     again : collection of str, optional
-        Ids of finished runs to play anew, for instance `changes_since(study, folder).ids`.
+        Ids of finished runs to compute again, for instance `changes_since(study, folder).ids`.
 
     Returns
     -------
@@ -56,7 +53,7 @@ def run_study(
     ModelError
         If a task or learner of the study cannot be made.
     FileError
-        If the folder belongs to another study, holds finished runs of another study, or cannot be written.
+        If the folder belongs to another study, holds files of a newer version of the library, or cannot be written.
     StudyError
         If another process is running the study, or there are no workers.
     """
@@ -64,11 +61,10 @@ def run_study(
     place = Path(folder)
     _make_folder(place)
     with _alone_in(place):
-        results, changed = _claimed(study, place, adopt)
-        jobs = study.jobs()
-        todo = _to_play(results, jobs, again)
-        if changed:
-            results.save()
+        jobs, grown = study.jobs(), _grows(study, place)
+        todo = [job for job, mark in Results(place, study).checked(jobs) if mark != "finished" or job.id in again]
+        if grown:
+            Results(place, study).save()
         sweep(place)
         finished, failures = len(jobs) - len(todo), list[Failure]()
         report = on_progress or (lambda *_: None)
@@ -96,33 +92,15 @@ def _make_folder(folder: Path) -> None:
         raise FileError(f"{folder}: cannot be used as the folder of a study ({error.strerror or error})") from error
 
 
-def _to_play(results: Results, jobs: Sequence[Job], again: Collection[str]) -> list[Job]:
-    """Return the jobs that are missing or damaged, or are to be played again."""
-    marks = list(results.checked(jobs))
-    for job, mark in marks:
-        if mark == "foreign":
-            path = shard_path(results.folder, job.id)
-            raise FileError(f"{path}: a finished run of another study, which is not overwritten: take another folder")
-    return [job for job, mark in marks if mark != "finished" or job.id in again]
-
-
-def _claimed(study: Study, folder: Path, adopt: bool) -> tuple[Results, bool]:
-    """Return the folder as this study's, unless it is another's, and whether that is still to be said in it.
-
-    More rounds extend it, fewer leave it as it is.
-    """
+def _grows(study: Study, folder: Path) -> bool:
+    """Return whether the folder is new, or gets more rounds of this study; FileError if it belongs to another one."""
     if not (folder / "study.json").exists():
-        return Results(folder, study), True
-    there = Results.open(folder)
-    same = there.study.hash == study.hash
-    if same and all(map(le, _rounds(study), _rounds(there.study))):
-        return there, False
-    if not same and not adopt:
-        other = f"study {there.study.name!r} ({there.study.hash})"
-        raise FileError(
-            f"{folder}: belongs to {other}, not to {study.name!r} ({study.hash}): take another folder, or adopt it (--adopt)"
-        )
-    return Results(folder, study, there.adopted if same else (*there.adopted, there.study.hash)), True
+        return True
+    there = Results.open(folder).study
+    if there.hash != study.hash:
+        other = f"study {there.name!r} ({there.hash}), not to {study.name!r} ({study.hash})"
+        raise FileError(f"{folder}: belongs to {other}: use another folder (copy runs/ there to keep runs that both have)")
+    return not all(map(le, _rounds(study), _rounds(there)))
 
 
 def _rounds(study: Study) -> list[int]:

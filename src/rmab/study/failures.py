@@ -1,4 +1,4 @@
-"""Runs that could not be finished: why, kept in the study's folder until they are."""
+"""Why runs failed: stored in the study's folder until they are finished."""
 
 import json
 from collections.abc import Iterable

@@ -1,22 +1,19 @@
-"""Where a run comes from: the library's version and revision, and the source of one's own task and learner."""
+"""Where a run comes from: version and revision of the library, and the source of custom tasks and learners."""
 
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import rmab
-from rmab.errors import FileError
 from rmab.study.build import files_of, modules_of, source_of
 from rmab.study.results import Results
-from rmab.study.shards import provenance_of, read_shard, shard_path
 from rmab.study.spec import Job, Study
 
 
 def origin(job: Job) -> dict[str, str | None]:
-    """Return version and revision of the library's source, and the SHA-256 of the modules of one's own task and learner."""
+    """Return version and revision of the library's source, and the SHA-256 of the modules of custom tasks and learners."""
     sources = {"source": source_of(job.learner), "task_source": source_of(job.task)}
     return {"version": rmab.__version__, "revision": revision(), **sources}
 
@@ -30,7 +27,7 @@ class Changes:
     library : str
         One line where finished runs are of another version of the library; empty otherwise.
     outdated : dict of str to tuple of str
-        By task or learner of one's own, such as `learner mine`: ids of finished runs of another source than now.
+        By custom task or learner, such as `learner mine`: ids of finished runs whose source has changed since.
     """
 
     library: str
@@ -43,41 +40,28 @@ class Changes:
 
 
 def changes_since(study: Study, folder: Path) -> Changes:
-    """Compare the library, and tasks and learners of one's own, with those of the finished runs in a study's folder."""
+    """Compare the library and custom tasks and learners with those of the finished runs in a study's folder."""
     if not (folder / "study.json").exists():
         return Changes("", {})
-    there, library = Results.open(folder), ""
+    there, library, jobs = Results(folder, study), "", study.jobs()
     entries = {f"learner {one.label}": one for one in study.learners} | {f"task {one.label}": one for one in study.tasks}
     now = {what: source_of(one, on_disk=True) for what, one in entries.items() if modules_of(one) or files_of(one)}
-    for job, then in _first_runs(study, folder, (study.hash, there.study.hash, *there.adopted)):
-        here = origin(job)
-        if then.get("version") != here["version"] or _differ(then.get("revision"), here["revision"]):
-            library = f"finished runs are of {_named(then)}, here is {_named(here)}: results may differ"
+    unseen = {one.label for one in study.learners}
+    for job, then in there.origins(jobs):  # the first finished run of every learner
+        if then is not None and job.learner.label in unseen:
+            unseen.remove(job.learner.label)
+            here = origin(job)
+            if then.get("version") != here["version"] or _differ(then.get("revision"), here["revision"]):
+                library = f"finished runs are of {_named(then)}, here is {_named(here)}: results may differ"
+        if library or not unseen:
             break
     outdated: dict[str, list[str]] = {}
-    own = [job for job in study.jobs() if {f"task {job.task.label}", f"learner {job.learner.label}"} & now.keys()]
-    for job, known in Results(folder, study, (there.study.hash, *there.adopted)).origins(own):
+    custom = [job for job in jobs if {f"task {job.task.label}", f"learner {job.learner.label}"} & now.keys()]
+    for job, known in there.origins(custom):
         for what, key in ((f"learner {job.learner.label}", "source"), (f"task {job.task.label}", "task_source")):
             if known is not None and _differ(known.get(key), now.get(what)):
                 outdated.setdefault(what, []).append(job.id)
     return Changes(library, {what: tuple(ids) for what, ids in outdated.items()})
-
-
-def _first_runs(study: Study, folder: Path, hashes: tuple[str, ...]) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Yield the first finished run of every learner, with its provenance."""
-    left = {one.label for one in study.learners}
-    for job in study.jobs():
-        if not left:
-            return
-        if job.learner.label not in left:
-            continue
-        try:
-            table = read_shard(shard_path(folder, job.id), job.id, hashes)
-        except FileError:
-            continue  # damaged: it is played again
-        if table is not None:
-            left.remove(job.learner.label)
-            yield job, provenance_of(table.schema)
 
 
 def _differ(then: object, now: object) -> bool:

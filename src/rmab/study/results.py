@@ -1,4 +1,4 @@
-"""The folder of a study: `study.json` says which it is, `runs/` has a shard per run, `failures/` why some have none."""
+"""The folder of a study: `study.json` describes it, `runs/` has a shard per run, `failures/` the reasons of failed runs."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from rmab.common.memory import check_memory
 from rmab.common.parsing import parsed_json
 from rmab.errors import FileError, ModelError
 from rmab.study.failures import Failure, kept
-from rmab.study.shards import SCHEMA, OtherStudyError, provenance_of, read_shard, shard_path
+from rmab.study.shards import FORMAT, SCHEMA, NewerFormatError, check_format, provenance_of, read_shard, shard_path
 from rmab.study.spec import Job, Study
 
 if TYPE_CHECKING:
@@ -66,9 +66,6 @@ class Results:
         The folder; `Results.open` finds out which study it belongs to.
     study : Study
         The study.
-    adopted : tuple of str, optional
-        Hashes of other studies whose runs count here, too, where their ids are those of this study. The hash that the
-        folder was made under is one of them, should this version of the library compute another.
 
     Examples
     --------
@@ -85,7 +82,6 @@ class Results:
 
     folder: Path
     study: Study
-    adopted: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> "Results":
@@ -93,23 +89,24 @@ class Results:
         path = Path(folder) / "study.json"
         try:
             whole = parsed_json(path.read_text(encoding="utf-8"))
-            study = Study.model_validate(whole["study"])
-            known = (*map(str, whole["adopted"]), str(whole["hash"]))
-            return cls(Path(folder), study, tuple(one for one in dict.fromkeys(known) if one != study.hash))
+            check_format(path, whole.get("format", 1))
+            return cls(Path(folder), Study.model_validate(whole["study"]))
+        except NewerFormatError:
+            raise
         except OSError as error:
             raise FileError(f"{path}: cannot be read ({error.strerror or error}): not the folder of a study") from error
-        except (ValueError, KeyError, TypeError, ValidationError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
             reason = str(error).splitlines()[0]
             raise FileError(f"{path}: does not describe a study ({reason})") from error
 
     def save(self) -> None:
         """Write `study.json`, atomically."""
-        whole = {"study": self.study.model_dump(), "hash": self.study.hash, "adopted": list(self.adopted)}
-        text = json.dumps({**whole, "version": rmab.__version__}, indent=1)
+        known = {"format": FORMAT, "version": rmab.__version__, "hash": self.study.hash}
+        text = json.dumps({**known, "study": self.study.model_dump()}, indent=1)
         write_atomically(self.folder / "study.json", text.encode() + b"\n")
 
     def status(self) -> Status:
-        """Return how far the study is, from a look into every shard."""
+        """Return how far the study is; every shard is read. FileError if one is of a newer version of the library."""
         found = list(self.checked(self.study.jobs()))
         marks = [mark for _, mark in found]
         finished, missing = marks.count("finished"), marks.count("missing")
@@ -117,20 +114,13 @@ class Results:
         return Status(len(marks), finished, missing, len(marks) - finished - missing, failures)
 
     def checked(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str]]:
-        """Yield every job with `finished`, `missing`, `damaged` or `foreign`; all data is read and checked."""
-
-        def mark(job: Job) -> str:
-            try:
-                return "missing" if self._read(job) is None else "finished"
-            except OtherStudyError:
-                return "foreign"
-            except FileError:
-                return "damaged"
-
-        return self._each(jobs, mark)
+        """Yield every job with `finished`, `missing` or `damaged`; all data is read and checked."""
+        return self._each(jobs, lambda _, mark: mark)
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return all finished runs, one row per episode, in the order of the study's jobs. Damaged runs count as missing.
+
+        Runs of older versions of the library have nulls in columns that were added since.
 
         Parameters
         ----------
@@ -145,6 +135,8 @@ class Results:
         ------
         ModelError
             If there is no such column.
+        FileError
+            If a run was written by a newer version of the library.
         """
         return self.read(columns)[0]
 
@@ -154,13 +146,12 @@ class Results:
             raise ModelError(f"unknown column {', '.join(unknown)}; there are {', '.join(SCHEMA.names)}")
         schema = SCHEMA if columns is None else pa.schema([SCHEMA.field(name) for name in columns])
 
-        def read(job: Job) -> tuple[pa.Table, dict[str, Any]] | None:
-            table = self._read_if_whole(job)
+        def select(table: pa.Table | None, _: str) -> tuple[pa.Table, dict[str, Any]] | None:
             if table is None:
                 return None
             return table.select(schema.names).replace_schema_metadata(), provenance_of(table.schema)
 
-        found = [one for _, one in self._each(self.study.jobs(), read) if one is not None]
+        found = [one for _, one in self._each(self.study.jobs(), select) if one is not None]
         return pa.concat_tables([schema.empty_table(), *(table for table, _ in found)]), [known for _, known in found]
 
     def provenance(self) -> list[dict[str, Any]]:
@@ -169,12 +160,7 @@ class Results:
 
     def origins(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any] | None]]:
         """Yield every job with the provenance of its run; None where it is not finished."""
-
-        def read(job: Job) -> dict[str, Any] | None:
-            table = self._read_if_whole(job)
-            return None if table is None else provenance_of(table.schema)
-
-        return self._each(jobs, read)
+        return self._each(jobs, lambda table, _: None if table is None else provenance_of(table.schema))
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """Return `table` as a data frame."""
@@ -207,18 +193,18 @@ class Results:
         names = {"task": tasks, "learner": learners}
         return xarray.Dataset(data, {**names, "round": np.arange(shape[2]), "episode": np.arange(longest)})
 
-    def _read(self, job: Job) -> pa.Table | None:
-        """Return the shard of a job, or None where there is none; FileError where it cannot be believed."""
-        return read_shard(shard_path(self.folder, job.id), job.id, (self.study.hash, *self.adopted))
+    def _each(self, jobs: Sequence[Job], use: Callable[[pa.Table | None, str], Answer]) -> Iterator[tuple[Job, Answer]]:
+        """Yield every job, in order, with what `use` makes of its shard (None if there is none to read) and its mark."""
 
-    def _read_if_whole(self, job: Job) -> pa.Table | None:
-        try:
-            return self._read(job)
-        except FileError:
-            return None  # counted by `status`, mended by the next run
+        def look(job: Job) -> Answer:
+            try:
+                table = read_shard(shard_path(self.folder, job.id), job.id)
+            except NewerFormatError:
+                raise
+            except FileError:
+                return use(None, "damaged")  # counted by `status`, recomputed by the next run
+            return use(table, "missing" if table is None else "finished")
 
-    def _each(self, jobs: Sequence[Job], look: Callable[[Job], Answer]) -> Iterator[tuple[Job, Answer]]:
-        """Look at the shards of all jobs, some at a time; in their order."""
         with ThreadPoolExecutor(cores()) as pool:
             for first in range(0, len(jobs), PIECE):
                 piece = jobs[first : first + PIECE]

@@ -1,11 +1,11 @@
-"""Shards: one Parquet file per run, written in one move, and believed only after it was checked.
+"""Shards: one Parquet file per run, written atomically and checked when it is read.
 
-Parquet's own page checksums guard the data; the provenance in the schema's metadata, which has a checksum of ours, says
-which job of which study the file belongs to, and how many rows it has.
+Parquet's page checksums guard the data. The provenance in the schema's metadata, which has a checksum, holds the format
+version, the id of the run and the number of rows. The id is a digest of task, learner, round and seed: a shard with the id
+of a job is the run of that job, whichever study it was computed for.
 """
 
 import json
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -18,6 +18,7 @@ from rmab.common.parsing import parsed_json
 from rmab.errors import FileError
 
 KEY = b"rmab"
+FORMAT = 2  # add 1 when a column is added, removed or changes its meaning; version 1 had no version in its provenance
 _TEXT, _WHOLE = ("id", "task", "learner", "feedback", "privileged"), ("round", "seed", "episode")
 _COUNTS = ("activations", "visited", "iterations", "arms", "budget", "horizon", "adaptive")
 _NAMES = (
@@ -30,8 +31,18 @@ SCHEMA = pa.schema(
 )
 
 
-class OtherStudyError(FileError):
-    """A shard that is whole, but of a study that does not count."""
+class NewerFormatError(FileError):
+    """A file of a study that a newer version of the library wrote: it is neither read nor overwritten."""
+
+
+def check_format(path: Path, version: object) -> int:
+    """Return the format version of a file of a study; NewerFormatError where it is newer than this library."""
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError(f"its format version is {version!r:.40}")
+    if version > FORMAT:
+        both = f"(format {version}, this one reads up to {FORMAT})"
+        raise NewerFormatError(f"{path}: written by a newer rmab {both}: update rmab, or use another folder")
+    return version
 
 
 def shard_path(folder: Path, run_id: str) -> Path:
@@ -41,6 +52,7 @@ def shard_path(folder: Path, run_id: str) -> Path:
 
 def with_provenance(table: pa.Table, provenance: dict[str, Any]) -> pa.Table:
     """Return the table with its provenance in the metadata."""
+    provenance = {"format": FORMAT, **provenance}
     whole = {**provenance, "checksum": _checksum(provenance)}
     return table.replace_schema_metadata({KEY: json.dumps(whole, sort_keys=True)})
 
@@ -69,35 +81,45 @@ def write_shard(folder: Path, run_id: str, content: bytes) -> None:
     write_atomically(shard_path(folder, run_id), content)
 
 
-def read_shard(path: Path, run_id: str, studies: Collection[str], content: bytes | None = None) -> pa.Table | None:
+def read_shard(path: Path, run_id: str, content: bytes | None = None) -> pa.Table | None:
     """Return the table of a shard, or None where there is no file; FileError where it is not what it should be.
 
-    studies: the hashes of the studies whose runs count; a whole shard of another one raises OtherStudyError.
-    content: look at these bytes in place of the file's.
+    A shard of an older format has nulls in the columns that were added since, and loses those that were removed. One of a
+    newer format raises NewerFormatError. content: read these bytes instead of the file.
     """
     try:
         source = pa.BufferReader(path.read_bytes() if content is None else content)
         file = pq.ParquetFile(source, page_checksum_verification=True)
         known = provenance_of(file.schema_arrow)
+        version = check_format(path, known.get("format", 1))
         if known.get("id") != run_id:
-            raise FileError(f"{path}: is run {known.get('id')} of study {known.get('study')}, not run {run_id}")
-        if file.schema_arrow.remove_metadata() != SCHEMA or file.metadata.num_rows != known.get("episodes"):
-            raise FileError(f"{path}: its columns or rows are not those of a run")
-        table = file.read(use_threads=False)  # all of it: a shard is believed as a whole, or not at all
+            raise FileError(f"{path}: is run {known.get('id')}, not run {run_id}")
+        if version == FORMAT and file.schema_arrow.names != SCHEMA.names:
+            raise FileError(f"{path}: its columns are not those of a run")
+        table = file.read(use_threads=False)  # all of it: every checksum is verified
+        if table.num_rows != known.get("episodes"):
+            raise FileError(f"{path}: its rows are not those of a run")
+        columns = [_column(table, field) for field in SCHEMA]
     except FileNotFoundError:
         return None
     except FileError:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
         raise FileError(f"{path}: damaged ({error})".replace("\n", " ")) from error
-    if table.num_rows != known["episodes"]:
-        raise FileError(f"{path}: damaged (rows are missing)")
-    if known.get("study") not in studies:
-        raise OtherStudyError(f"{path}: a finished run of study {known.get('study')}, not of {' or '.join(studies)}")
-    return with_provenance(table, known)  # the file has it twice, and only one of them was checked
+    # The file holds the provenance twice, and only one copy was checked: the table gets that one.
+    return with_provenance(pa.table(columns, schema=SCHEMA), {**known, "format": version})
+
+
+def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
+    """Return a column of the table, or nulls where an older format had no such column."""
+    if field.name not in table.column_names:
+        return pa.nulls(table.num_rows, field.type)
+    if table.schema.field(field.name).type != field.type:
+        raise ValueError(f"column {field.name} is not {field.type}")
+    return table.column(field.name)
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writers that were killed left behind: files that never got their name."""
-    for stray in (*(folder / "runs").glob(".*.parquet.*"), *(folder / "failures").glob(".*.json.*")):
+    """Remove the temporary files that writers which were killed left behind."""
+    for stray in (*(folder / "runs").glob(".rmab.*"), *(folder / "failures").glob(".rmab.*")):
         stray.unlink(missing_ok=True)

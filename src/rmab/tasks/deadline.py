@@ -22,6 +22,8 @@ from rmab.planners.whittle import WhittleResult
 from rmab.play.policy import IndexPolicy
 from rmab.tasks.spots import MOST_LOAD, MOST_SLOTS, Spots, kernel as kernel_of, reward_parts as parts_of, states_of, vehicles
 
+__all__ = ["deadline_whittle", "earliest_deadline_first", "least_laxity_first"]
+
 ARRIVAL = 0.7
 PAY, PENALTY = 0.5, 0.2
 STATES = states_of(MOST_SLOTS, MOST_LOAD)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common.arrays import FloatArray, frozen
 from rmab.common.checks import as_floats, as_integer, checked_text, expect
-from rmab.common.files import read_fields, write_fields
 from rmab.common.memory import check_memory
+from rmab.common.storage import Format, Stored
 from rmab.errors import ModelError
 from rmab.model.adversary import Adversary
 from rmab.model.problem import Problem
@@ -30,7 +29,7 @@ def model_rng(seed: int) -> np.random.Generator:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Task(Stored):
     """A named problem and its adversary: what a learner plays.
 
     Parameters
@@ -58,12 +57,25 @@ class Task:
     >>> mine = rmab.Task.from_rewards(problem, np.random.default_rng(0).uniform(size=(10, 3, 2, 2)), low=0, high=1)
     >>> mine.episodes, mine.reward(0).shape
     (10, (3, 2, 2))
+
+    A task can be saved to a file and loaded again, unless its adversary is adaptive. In a JSON file that is written by hand,
+    `"normalise": true` divides the rows of the kernels by their sums, as in `rmab.Arms`.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "small.npz"
+    ...     mine.save(path)
+    ...     rmab.Task.load(path).episodes
+    10
     """
 
     name: str
     problem: Problem
     adversary: Adversary
     feedback: FeedbackMode = "bandit"
+
+    OPTIONS = frozenset({"name", "low", "high", "feedback", "passive_zero"})
+    FORMAT = Format("rmab task", 1, Problem.FORMAT.required | {"rewards"}, Problem.FORMAT.optional | OPTIONS)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -93,7 +105,7 @@ class Task:
         passive_zero: bool = False,
         feedback: FeedbackMode = "bandit",
         name: str = "own",
-    ) -> Task:
+    ) -> Self:
         """Build a task from your own rewards.
 
         Parameters
@@ -165,7 +177,7 @@ class Task:
         return replace(self, problem=grown, adversary=self.adversary.repeated(times))
 
     def view(self) -> View:
-        """Return what a learner may know: copies, so that nothing leads back to the kernels."""
+        """Return what a learner may know. A view copies its arrays: nothing leads back to the kernels."""
         arms = self.problem.arms
         return View(
             arms=arms.count,
@@ -179,17 +191,14 @@ class Task:
             feedback=self.feedback,
             passive_zero=self.adversary.passive_zero,
             pooled_rewards=arms.groups is not None and self.adversary.treats_alike(arms.groups),
-            groups=None if arms.groups is None else frozen(arms.groups.copy()),
-            support=None if arms.support is None else frozen(arms.support.copy()),
-            sizes=None if arms.sizes is None else frozen(arms.sizes.copy()),
-            state_names=arms.state_names,
+            **{name: getattr(arms, name) for name in Problem.OF_ARMS},
             phase_of=self.problem.phase_of if self.problem.phases > 1 else None,
             phases=self.problem.phases,
             discount=self.problem.discount,
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write problem and rewards to one file, `.npz` or `.json`.
+    def to_fields(self) -> dict[str, Any]:
+        """Return problem and rewards by name.
 
         Raises
         ------
@@ -202,44 +211,13 @@ class Task:
         rewards = np.stack([self.reward(t) for t in range(self.episodes)])
         own = {"name": self.name, "rewards": rewards, "feedback": self.feedback}
         declared = {"low": self.adversary.low, "high": self.adversary.high, "passive_zero": self.adversary.passive_zero}
-        write_fields(path, "rmab task", {**self.problem.fields(), **own, **declared})
+        return {**self.problem.to_fields(), **own, **declared}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """Build a task from what `to_fields` returns; ModelError if it does not form one."""
+        options = {name: fields[name] for name in cls.OPTIONS & fields.keys()}
+        return cls.from_rewards(Problem.from_fields(fields), fields["rewards"], **options)
 
     def __repr__(self) -> str:
         return f"Task({self.name!r}, {self.problem!r}, {self.episodes} episodes, {self.feedback} feedback)"
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Task:
-        """Read a task that `save` wrote, or a JSON file with the same fields written by hand.
-
-        There `"normalise": true` divides the rows of the kernels by their sums, as in `rmab.Arms`.
-
-        Parameters
-        ----------
-        path : str or path
-            Ends in `.npz` or `.json`.
-
-        Returns
-        -------
-        Task
-
-        Raises
-        ------
-        FileError, ModelError
-            If the file cannot be read, holds something else, or a task that is wrong.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib, rmab
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder) / "small.npz"
-        ...     rmab.make_task("cpap", arms=2, budget=1, horizon=3, episodes=2).save(path)
-        ...     rmab.Task.load(path).episodes
-        2
-        """
-        optional = {"name", "low", "high", "feedback", "passive_zero"}
-        fields = read_fields(path, "rmab task", Problem.REQUIRED | {"rewards"}, Problem.OPTIONAL | optional)
-        try:
-            options = {key: fields[key] for key in optional & fields.keys()}
-            return cls.from_rewards(Problem.from_fields(fields), fields["rewards"], **options)
-        except ModelError as error:
-            raise ModelError(f"{path}: {error}") from error

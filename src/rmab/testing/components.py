@@ -29,7 +29,7 @@ from rmab.learning.state import Memory
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.view import FeedbackMode
-from rmab.play.policy import Policy, for_episode
+from rmab.play.policy import Policy, begin_episode
 from rmab.solvers import TransitionSets
 from rmab.tasks.definition import Task
 from rmab.testing.games import require
@@ -89,7 +89,7 @@ def check_execution(part: Execution) -> None:
         for share in (np.zeros(shape), np.ones(shape), rng.random(shape)):
             policy = _called(part, pools, share)
             require(isinstance(policy, Policy), "policy: it must have a method act(h, states, rng)")
-            player = for_episode(policy, task.problem.start_masses.argmax(axis=1), rng)
+            player = begin_episode(policy, task.problem.start_masses.argmax(axis=1), rng)
             for h in range(task.problem.horizon):
                 states = rng.integers(0, task.problem.arms.real_states)
                 active = int(np.sum(player.act(h, states, rng)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -17,7 +19,7 @@ from rmab.model.problem import Problem
 from rmab.model.time import shape_of
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy, for_episode
+from rmab.play.policy import IndexPolicy, begin_episode
 from rmab.play.simulation import simulate
 from rmab.tasks.definition import Task
 
@@ -77,6 +79,26 @@ def require(holds: bool, otherwise: str) -> None:
         raise AssertionError(otherwise)
 
 
+def require_refusal(clause: str, what: str, call: Callable[[], object], *kinds: type[Exception]) -> None:
+    """Raise AssertionError unless the call raises one of these errors."""
+    try:
+        call()
+    except kinds:
+        return
+    except Exception as error:
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise AssertionError(f"{clause}: {what} raises {type(error).__name__}, not {names} ({error})") from error
+    raise AssertionError(f"{clause}: {what} is accepted")
+
+
+def copy_of(thing: Any, what: str) -> Any:
+    """Return a copy, as another process would get it; AssertionError where there is none."""
+    try:
+        return pickle.loads(pickle.dumps(thing))
+    except Exception as error:
+        raise AssertionError(f"pickling: {what} cannot be pickled ({error})".replace("\n", " ")) from error
+
+
 def small_task(episodes: int) -> Task:
     """Return a task of 5 arms that differ."""
     rng = np.random.default_rng(0)
@@ -110,6 +132,6 @@ def of_plan(plan: EpisodePlan, view: View) -> Print:
     sizes = np.full(view.arms, view.states) if view.sizes is None else view.sizes
     places = np.random.default_rng(LUCK).integers(0, sizes, size=(view.horizon, view.arms))
     places[0] = view.start_masses.argmax(axis=1)
-    player = for_episode(policy, places[0], np.random.default_rng(LUCK))
+    player = begin_episode(policy, places[0], np.random.default_rng(LUCK))
     acts = [exactly(np.asarray(player.act(h, places[h], np.random.default_rng(h)))) for h in range(view.horizon)]
     return (*acts, rest)

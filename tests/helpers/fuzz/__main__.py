@@ -1,4 +1,4 @@
-"""Run the fuzzer: `python tests/fuzz --help`."""
+"""Run the fuzzer: `python tests/helpers/fuzz --help`."""
 
 import sys
 from pathlib import Path

@@ -85,7 +85,7 @@ def _say(line: str) -> None:
 
 def replay(part: str, seed: int) -> str:
     """Return the command line that plays exactly this case."""
-    return f"{Path(sys.executable).name} tests/fuzz --only {part} --seed {seed}"
+    return f"{Path(sys.executable).name} tests/helpers/fuzz --only {part} --seed {seed}"
 
 
 def summary(record: Record, parts: Sequence[str]) -> str:

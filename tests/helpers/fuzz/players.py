@@ -15,7 +15,7 @@ from fuzz.proofs import budgets, check_fluid, in_phases, masses, near, require, 
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError, SolverError
 from rmab.planners.joint import few_joint_states
-from rmab.planners.race import CANDIDATES
+from rmab.planners.registry import CANDIDATES
 from rmab.play.simulation import visit_rates
 from rmab.testing import check_adversary
 
@@ -186,7 +186,7 @@ def planned(case: Case) -> None:
     reward, seed = draw.reward(case, problem), case.whole(0, 1000)
     names = [name for name in CANDIDATES if case.chance(0.4)] or None
     try:
-        made = [rmab.plan(problem, reward, candidates=names, rounds=4, seed=seed) for _ in range(2)]
+        made = [rmab.plan(problem, reward, candidates=names, episodes=4, seed=seed) for _ in range(2)]
     except SolverError:
         case.count("plan unsolved")
         return
@@ -196,7 +196,7 @@ def planned(case: Case) -> None:
     best = made[0]
     require(best.name in (names or CANDIDATES), "plan: a candidate that nobody asked for")
     require((best.name, best.value) == (made[1].name, made[1].value), "plan: another one the second time")
-    check_fluid(problem, reward, best.fluid)
+    check_fluid(problem, reward, rmab.solvers.solve_fluid(problem, reward))
     check_trajectory(problem, reward, rmab.simulate(problem, best.policy, reward, np.random.default_rng(seed)))
 
 
@@ -247,7 +247,7 @@ def check_executable(problem: rmab.Problem, rewards: FloatArray, bounds: rmab.ru
             near(float(earned.sum()), timed.optimum(problem, total), scale, "O2: not the optimum")
         return
     for make in (rmab.planners.occupancy_index, rmab.planners.lagrangian_index):
-        policy = make(problem, total, plan=bounds.plan)
+        policy = make(problem, total, fluid=bounds.plan)
         each = [rmab.simulate(problem, policy, rewards[0], np.random.default_rng((2, r))).reward for r in range(200)]
         if abs(float(np.mean(each)) - earned[0]) <= 1e-9 * scale + 5e-324:
             return

@@ -241,12 +241,12 @@ def indices(case: Case) -> None:
     except SolverError:
         case.count("fluid auto unsolved")
         return
-    share = rmab.planners.occupancy_index(problem, reward, plan=plan).table
+    share = rmab.planners.occupancy_index(problem, reward, fluid=plan).table
     mass = plan.occupancy
     visited = mass.sum(axis=3) > 1e-9
     off = np.abs(share * mass.sum(axis=3) - mass[..., 1])[visited].max(initial=0.0)
     require(off <= 1e-9, f"occupancy index: off by {off:.3g}")
-    worth = rmab.planners.lagrangian_index(problem, reward, plan=plan).table
+    worth = rmab.planners.lagrangian_index(problem, reward, fluid=plan).table
     kernels, gains = written_out(problem, reward)
     wide = _ranges(gains)
     scale = float(wide.max()) * problem.horizon + float(plan.prices.sum())

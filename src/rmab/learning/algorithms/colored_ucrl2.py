@@ -22,7 +22,7 @@ from math import comb
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
-from rmab.common.logs import log_over
+from rmab.common.logarithms import log_over
 from rmab.errors import ModelError
 from rmab.learning.base import EpisodePlan
 from rmab.learning.components import doubled
@@ -32,7 +32,7 @@ from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools, empirical
 from rmab.learning.state import Arrays, State
 from rmab.model.view import View
-from rmab.play.policy import check_place
+from rmab.play.policy import checked_states
 from rmab.solvers.compiled.balls import joint_plan
 
 LARGEST = 100_000  # pairs of joint state and set
@@ -49,8 +49,8 @@ class JointPolicy:
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:  # noqa: ARG002
         """Look the joint state up."""
-        now, arms = np.asarray(states), self.sets.shape[1]
-        check_place(h, now, arms, len(self.choice), self.states)
+        arms = self.sets.shape[1]
+        now = checked_states(h, states, arms, len(self.choice), self.states)
         place = np.ravel_multi_index(tuple(now.tolist()), (self.states,) * arms)
         return np.array(self.sets[self.choice[h, place]])
 

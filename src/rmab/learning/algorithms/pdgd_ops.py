@@ -22,7 +22,7 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.common.forks import cached_property
-from rmab.common.logs import log_over
+from rmab.common.logarithms import log_over
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Doubling, Episode, Revealed, Stepped

@@ -2,30 +2,124 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, ClassVar
+
 from rmab.common.arrays import FloatArray
-from rmab.learning.algorithms.oracle import Told
+from rmab.errors import ModelError
 from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.components import RULE
+from rmab.learning.kept import Declared, Kept
 from rmab.learning.options import configured, option
 from rmab.learning.state import Arrays, State
 from rmab.model.problem import Problem
 from rmab.model.view import View
-from rmab.planners.indices import lagrangian_index, myopic_index, turns
-from rmab.planners.whittle import finite_whittle_index
+from rmab.planners.contract import Planner
+from rmab.planners.indices import turns
+from rmab.planners.registry import make_planner
 from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy, Rule
+from rmab.play.policy import IndexPolicy, Policy, Rule
 
 
-class RoundRobin(Learner):
+class FixedLearner(Learner):
+    """A learner that learns nothing."""
+
+    discounted = True
+
+    def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
+        """Keep nothing."""
+        return {}
+
+    def update(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
+        """Learn nothing."""
+        return {}
+
+
+class PrivilegedLearner(FixedLearner):
+    """A learner that plays the policy of a planner, for the true kernels and the summed rewards: privileged.
+
+    A subclass returns the planner in `solver`.
+    """
+
+    privileged = "knows the kernels and the rewards of all episodes"
+    _policy: ClassVar[Policy | None] = None
+
+    @abstractmethod
+    def solver(self) -> Planner:
+        """Override: return the planner that is called with the problem and the summed rewards."""
+
+    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> PrivilegedLearner:  # noqa: ARG002
+        """Return the learner that knows this problem and these summed rewards: the only way to inform it."""
+        policy: Any = self.solver()(problem, rewards)
+        if not isinstance(policy, Policy):
+            raise ModelError(f"{self.name}: the planner returned {type(policy).__name__}, not a policy")
+        player = copy(self)
+        object.__setattr__(player, "_policy", policy)
+        return player
+
+    def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
+        """Begin with the table of an index policy; other policies are no arrays, and stay with the learner."""
+        policy = self._plan()
+        return {"table": policy.table} if isinstance(policy, IndexPolicy) else {}
+
+    def kept(self, view: View) -> Declared:  # noqa: ARG002
+        """Declare the table."""
+        policy = self._plan()
+        return {"table": Kept(policy.table.shape)} if isinstance(policy, IndexPolicy) else {}
+
+    def decide(self, state: State) -> EpisodePlan:
+        """Play the policy."""
+        policy = self._plan()
+        if isinstance(policy, IndexPolicy):
+            policy = IndexPolicy(state.arrays["table"], state.view.budget, rule=policy.rule, rounding=policy.rounding)
+        return EpisodePlan(policy)
+
+    def _plan(self) -> Policy:
+        if self._policy is None:
+            raise ModelError(f"{self.name} must be informed of the problem first: rmab.run does, or call `informed`")
+        return self._policy
+
+
+@configured
+class PlannerLearner(PrivilegedLearner):
+    """Any planner, for the true kernels and the summed rewards: privileged.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> task = rmab.make_task("cpap", arms=4, budget=2, horizon=5, episodes=3)
+    >>> rmab.run(task, rmab.make_learner("planner", planner="rolling")).privileged
+    'knows the kernels and the rewards of all episodes'
+    """
+
+    name = "planner"
+    draws = True  # a planner may treat like arms differently
+    planner: Any = option(
+        default="lagrangian", help="name of a planner, module:planner, a table of its name and options, or a planner"
+    )
+
+    def __post_init__(self) -> None:
+        """Check that there is such a planner."""
+        super().__post_init__()
+        self.solver()
+
+    def solver(self) -> Planner:
+        """Return the planner."""
+        planner = {"name": self.planner} if isinstance(self.planner, str) else self.planner
+        if isinstance(planner, Mapping) and "name" in planner:
+            return make_planner(**planner)
+        if not callable(planner):
+            raise ModelError(f"planner must be a planner, its name, or a table with its name, got {planner!r:.60}")
+        return planner  # type: ignore[no-any-return]
+
+
+class RoundRobin(FixedLearner):
     """All arms in turn, B at every step, each episode from where the last one stopped: what many programmes do."""
 
     name = "round-robin"
-    discounted = True
     draws = True  # nothing is drawn, but whose turn it is depends on the order of the arms
-
-    def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
-        """Keep nothing: the number of the episode says whose turn it is."""
-        return {}
 
     def decide(self, state: State) -> EpisodePlan:
         """Activate those whose turn it is."""
@@ -33,48 +127,41 @@ class RoundRobin(Learner):
         table = turns(view.arms, view.states, view.budgets, state.episode)
         return EpisodePlan(IndexPolicy(table, view.budget, rule="at-most"))
 
-    def update(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
-        """Learn nothing."""
-        return {}
-
 
 @configured
-class PlannedMyopic(Told):
-    """What activating pays now and changes in the next reward (`myopic_index`), of the true kernels: privileged."""
+class RuleLearner(PrivilegedLearner):
+    """Base of the index planners that play by a name of their own: `PLANNER` and its fixed options."""
 
-    name = "myopic"
+    PLANNER: ClassVar[Mapping[str, Any]]
     rule: Rule = option(default="auto", help=RULE)
 
-    def ranked(self, problem: Problem, rewards: FloatArray) -> FloatArray:
-        """(N, H, S) the myopic index."""
-        return myopic_index(problem, rewards).table
+    def solver(self) -> Planner:
+        """Return the planner, with the rule."""
+        return make_planner(**self.PLANNER, rule=self.rule)
 
 
 @configured
-class PlannedWhittle(Told):
+class MyopicLearner(RuleLearner):
+    """What activating pays now and changes in the next reward (`myopic_index`), of the true kernels: privileged."""
+
+    name, PLANNER = "myopic", {"name": "myopic"}
+
+
+@configured
+class WhittleLearner(RuleLearner):
     """Whittle indices of every step (`rmab.planners.finite_whittle_index`), of the true kernels: privileged.
 
     Where an arm is not indexable, its index is the last price at which a state becomes passive.
     """
 
-    name = "whittle"
-    rule: Rule = option(default="auto", help=RULE)
-
-    def ranked(self, problem: Problem, rewards: FloatArray) -> FloatArray:
-        """(N, H, S) the Whittle index."""
-        return finite_whittle_index(problem, rewards).index
+    name, PLANNER = "whittle", {"name": "whittle-finite", "strict": False}
 
 
 @configured
-class PlannedLagrangian(Told):
+class LagrangianLearner(RuleLearner):
     """What activating is worth at the prices of the fluid plan (`lagrangian_index`), of the true kernels: privileged.
 
     As `oracle`, which however fills the budget also with arms that it harms.
     """
 
-    name = "lagrangian"
-    rule: Rule = option(default="auto", help=RULE)
-
-    def ranked(self, problem: Problem, rewards: FloatArray) -> FloatArray:
-        """(N, H, S) the Lagrangian index."""
-        return lagrangian_index(problem, rewards).table
+    name, PLANNER = "lagrangian", {"name": "lagrangian"}

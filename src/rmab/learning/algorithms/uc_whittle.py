@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
-from rmab.common.logs import log_over
+from rmab.common.logarithms import log_over
 from rmab.errors import SolverError
 from rmab.learning.components import EPSILON
 from rmab.learning.index_learner import IndexLearner, Known
@@ -54,8 +54,8 @@ class UcWhittle(IndexLearner):
         return {"table": table, "estimate": means, "values": values, "price": np.array(price)}
 
     def kept(self, view: View) -> Declared:
-        """Declare the price, too."""
-        return {**super().kept(view), "price": Kept(())}
+        """Declare the price, too, and the index of an endless horizon."""
+        return {**super().kept(view), "price": Kept(()), "table": Kept((view.arms, view.states))}
 
     def observe(self, state: State, feedback: Feedback) -> Arrays:
         """Keep the price that would have cleared the budget."""

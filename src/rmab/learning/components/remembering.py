@@ -83,4 +83,4 @@ class LastSeen(Remembering):
 
     def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
         """(R, S, 2) last value plus optimism."""
-        return np.asarray(memory["means"][-1] + DRIFT * np.sqrt(number - memory["when"]))
+        return np.asarray(memory["means"][-1] + DRIFT * np.sqrt(np.maximum(number - memory["when"], 0)))

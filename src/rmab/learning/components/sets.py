@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
-from rmab.common.logs import log_over
+from rmab.common.logarithms import log_over
 from rmab.errors import ModelError
 from rmab.learning.components.base import Component
 from rmab.learning.kept import Declared, whole

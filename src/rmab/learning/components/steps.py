@@ -189,8 +189,9 @@ class Lazy(Step):
 
     def kept(self, pools: Pools) -> Declared:
         """Declare beta, and the direction: what is forecast, or the mean of gains where nothing is."""
-        ahead = Kept(pools.zero.shape, optional=True)
-        return {"beta": Kept((), "f", 0, GREATEST), "mean": Kept(None, optional=True), "ahead": ahead}
+        view, ahead = pools.view, Kept(pools.zero.shape, optional=True)
+        mean = ahead._replace(other=(pools.weights.size, view.horizon, view.states, 2))
+        return {"beta": Kept((), "f", 0, GREATEST), "mean": mean, "ahead": ahead}
 
     def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
         """Project along the last direction, at the beta that the last plan called for."""

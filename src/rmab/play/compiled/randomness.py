@@ -1,7 +1,7 @@
 """Random numbers inside compiled code: xoshiro256++ (Blackman & Vigna, ACM TOMS 2021), one state of four words per stream.
 
 A stream is seeded with four words from a NumPy generator. Streams are cheap, so every round of a simulation has two, one
-for the arms and one for the policy: the arms have the same luck whatever the policy draws.
+for the arms and one for the policy: the arms draw the same numbers whatever the policy draws.
 """
 
 import numpy as np

@@ -9,7 +9,6 @@
   const charts = []; // {u, series: learner of each uPlot series, draw again, place}
   const DEPTH = 1e-6; // of the highest value: what is lower is left out of logarithmic axes
   const DASHES = { solid: undefined, dashed: [8, 5], dotted: [2, 4] };
-  root.classList.add("live");
 
   const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
   const stroke = (learner) => colour(`c${data.learners[learner].colour}`);
@@ -254,11 +253,7 @@
     one.addEventListener("change", () => { state.comparator = one.value; redraw(); });
   }
 
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const nameTheme = () => { byId("theme").textContent = isDark() ? "Light" : "Dark"; };
-  byId("theme").addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; nameTheme(); redraw(); });
-  system.addEventListener("change", () => { nameTheme(); redraw(); });
+  document.addEventListener("theme", redraw);
 
   let width = 0;
   new ResizeObserver(() => {
@@ -272,7 +267,6 @@
   const fold = () => { byId("legend").open = !narrow.matches; byId("contents").open = matchMedia("(min-width: 1100px)").matches; };
   narrow.addEventListener("change", fold);
 
-  nameTheme();
   fold();
   const asked = /^#task-(\d+)$/.exec(location.hash);
   showTask(asked && Number(asked[1]) < data.tasks.length ? Number(asked[1]) : 0);

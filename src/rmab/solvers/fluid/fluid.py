@@ -102,7 +102,7 @@ class Fluid(ReadOnly):
         """Raise ModelError unless this is the plan of this problem and reward (N * K, S, 2)."""
         own = parted(self.blocks.reward, self.blocks.phases)[self.blocks.block_of]
         if self.problem != problem or not np.array_equal(own, parted(reward, problem.phases)):
-            raise ModelError("plan: it was made for another problem or reward")
+            raise ModelError("fluid: it was made for another problem or reward")
 
 
 def solve_fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", tolerance: float = 1e-6) -> Fluid:
@@ -162,11 +162,11 @@ def solve_fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto",
             raise SolverError(f"{error} ({first}); {again} ({other})") from again
 
 
-def plan_of(problem: Problem, reward: FloatArray, given: Fluid | None) -> Fluid:
+def fluid_of(problem: Problem, reward: FloatArray, given: Fluid | None) -> Fluid:
     """Return the fluid plan of this problem and reward (N * K, S, 2): the given one, if it is that, or solve it."""
     if given is None:
         return solve_fluid(problem, parted(reward, problem.phases))
-    expect(given, Fluid, "plan")
+    expect(given, Fluid, "fluid")
     given.check_made_for(problem, reward)
     return given
 

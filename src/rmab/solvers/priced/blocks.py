@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -157,7 +157,7 @@ def soften_blocks(
 ) -> Priced:
     """Do what `soften` does, for blocks of like arms given as arrays: C blocks, K phases, by cell (`rmab.model.time`).
 
-    Shapes are checked, the numbers are not: rows of kernels must be distributions, rewards finite.
+    Shapes and indices are checked, the other numbers are not: rows of kernels must be distributions, rewards finite.
 
     Parameters
     ----------
@@ -192,13 +192,15 @@ def soften_blocks(
     of = np.arange(len(kernels)) if kernel_of is None else kernel_of
     phase = np.zeros(budget.size, dtype=np.int64) if phase_of is None else phase_of
     states = kernels.shape[-1]
-    cells = len(start) * (int(phase.max()) + 1) if phase.size else 0
     fits = kernels.shape == (len(kernels), states, 2, states) and start.shape == (len(start), states) and budget.ndim == 1
-    if not fits or phase.shape != budget.shape or of.size == 0 or of.size % len(start) or of.size < cells:
+    if not fits or phase.shape != budget.shape or of.ndim != 1 or of.size == 0 or of.size % len(start):
         shapes = f"kernels {kernels.shape}, start {start.shape}, budget {budget.shape}, kernel_of {of.shape}"
         raise ModelError(f"soften_blocks: shapes do not fit, got {shapes}, phase_of {phase.shape}")
     if reward.shape != (of.size, states, 2):
         raise ModelError(f"soften_blocks: reward must have shape {(of.size, states, 2)}, got {reward.shape}")
+    for name, index, count in (("kernel_of", of, len(kernels)), ("phase_of", phase, of.size // len(start))):
+        if index.dtype.kind not in "iu" or index.min(initial=0) < 0 or index.max(initial=0) >= count:
+            raise ModelError(f"soften_blocks: {name} must be whole numbers in 0..{count - 1}, got {index!r:.60}")
     worth = np.ones(budget.size) if discounts is None else discounts
     return solved(kernels, of, reward, start, budget, phase, worth, beta, warm, tolerance)
 
@@ -228,12 +230,16 @@ def solved(
     check_memory(f"the priced step of {blocks} blocks, {states} states and {horizon} steps", numbers)
     kernels, start = _writable(kernels), _writable(start)
     kernel_of, phase_of = _writable(kernel_of), _writable(phase_of)
+    widest = float(np.ptp(reward, axis=(1, 2)).max()) or 1.0
+    if inverse * widest < FLATTEST:
+        raise _unusable(inverse, widest, "flat", FLATTEST)
     units = units_of(kernels, kernel_of, reward, start, phase_of, everywhere=everywhere)
+    if not units.reward.any():  # nothing is at stake in the states that can be reached: any unit will do
+        units = replace(units, scale=1.0 / inverse)
+    inverse = max(inverse, FLATTEST / units.scale)  # what is at stake here may be far less than elsewhere
     eta = inverse * units.scale
-    if not FLATTEST <= eta <= STEEPEST:
-        how, limit = ("steep", STEEPEST) if eta > STEEPEST else ("flat", FLATTEST)
-        given = f"beta: {inverse:.3g} times {units.scale:.3g}, the range of the rewards,"
-        raise ModelError(f"{given} is too {how} to compute with; the limit is {limit:.0e}")
+    if eta > STEEPEST:
+        raise _unusable(inverse, units.scale, "steep", STEEPEST)
     program = make_program(kernels, kernel_of, units.reward, start, budget, phase_of)
     del kernels  # they are in the program, and may be large
     search = Search(program, blocks, budget * discounts)  # masses are discounted, and so is what they may use
@@ -248,6 +254,11 @@ def solved(
         frozen(array)
     curvature = None if matrix is None else frozen(matrix * inverse)
     return Priced(*answer, search.passes, search.curvatures, curvature, units, program, discounts, search.plans)
+
+
+def _unusable(beta: float, widest: float, how: str, limit: float) -> ModelError:
+    given = f"beta: {beta:.3g} times {widest:.3g}, the range of the rewards,"
+    return ModelError(f"{given} is too {how} to compute with; the limit is {limit:.0e}")
 
 
 def _begun(warm: Priced | Warm | ArrayLike | None, horizon: int) -> tuple[FloatArray | None, FloatArray | None]:

@@ -82,7 +82,7 @@ class AverageFluid(ReadOnly):
         """Raise ModelError unless this is the plan of these arms, this budget and this reward (N, S, 2)."""
         mine = self.problem.arms == problem.arms and np.array_equal(self.problem.budget, problem.budget)
         if not (mine and np.array_equal(self.blocks.reward[self.blocks.block_of], reward)):
-            raise ModelError("plan: it was made for another problem or reward")
+            raise ModelError("average: it was made for another problem or reward")
 
 
 def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-9) -> AverageFluid:
@@ -123,10 +123,10 @@ def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float
     AverageFluid(value 1, bound 1, gap ..., price 0.5)
     """
     table = checked_table(problem, reward, "solvers.solve_average_fluid")
-    check_timeless("average_fluid", problem.phases, "rmab.solvers.solve_fluid takes them")
-    budget = check_one_budget("average_fluid", problem.budget)
+    check_timeless("solve_average_fluid", problem.phases, "rmab.solvers.solve_fluid takes them")
+    budget = check_one_budget("solve_average_fluid", problem.budget)
     if problem.discount < 1.0:
-        raise ModelError(f"average_fluid is for rewards that all count alike: this has discount {problem.discount:g}")
+        raise ModelError(f"solve_average_fluid is for rewards that all count alike: this has discount {problem.discount:g}")
     wanted = as_tolerance(tolerance, "tolerance")
     blocks, states = Blocks.of(problem, table), problem.arms.states
     check_memory(f"the stationary LP of {blocks.count} blocks and {states} states", 96.0 * blocks.count * states**2)

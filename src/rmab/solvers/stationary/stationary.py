@@ -22,11 +22,7 @@ from rmab.solvers.units import Units
 
 PRICES = 200  # that are tried at most
 EXACT = 1e-12  # relative to all there is to earn or to use: differences that are rounding
-JUMPS = (
-    1e3,
-    3e4,
-    1e6,
-)  # what a jump costs, in units of the largest range or price: more, where somebody pays it
+JUMPS = (1e3, 3e4, 1e6)  # what a jump costs, in units of the largest range or price: more, where somebody pays it
 SLACK = 1e-9  # by which flow, boxes and budget may be missed
 NO_MASS = 1e-12  # in a state that the plan does not use
 ONCE = np.zeros(1, dtype=np.int64)  # values are those of one step
@@ -102,7 +98,9 @@ class Model:
     """What plans choose from, and what they are paid: sets as given, the pairs that can be used (C,S,2)."""
 
     def __init__(self, low: FloatArray, high: FloatArray, reward: FloatArray, weights: FloatArray, real: BoolArray) -> None:
-        least, most = np.where(low > LEAST, low, 0.0), np.where((high > LEAST) & real[:, np.newaxis, np.newaxis], high, 0.0)
+        least, most = low, np.where(real[:, np.newaxis, np.newaxis], high, 0.0)
+        if low is not high:  # what rounding left in a box; a known kernel means what it says, however rare the transition
+            least, most = np.where(low > LEAST, low, 0.0), np.where(high > LEAST, most, 0.0)
         fits = (least.sum(axis=3) <= 1.0 + SLACK) & (most.sum(axis=3) >= 1.0 - SLACK) & (least <= most).all(axis=3)
         self.usable = fits & real[..., np.newaxis]
         self.sets, self.units = TransitionSets(least, most), Units.of(reward, self.usable)
@@ -161,9 +159,8 @@ class Plans:
             if not jumping.any():
                 break
         else:
-            raise SolverError(
-                f"stationary LP: block {int(jumping.argmax())} has no states to stay in, or leaves them too rarely"
-            )
+            rare = "or leaves them with a probability too small to plan with: set such probabilities to 0 if they mean never"
+            raise SolverError(f"stationary LP: block {int(jumping.argmax())} has no states to stay in, {rare}")
         self.bound = math.fsum(model.weights * self.bounds)
         z = np.zeros((*self.reward.shape, self.reward.shape[1]))
         place = np.minimum(self.action, 1)[:, :, np.newaxis, np.newaxis]  # nobody jumps who has mass

@@ -138,7 +138,7 @@ class DaskEngine:
         """Raise StudyError where a worker has another version of the library than we."""
         path = shard_path(folder, job.id)
         try:
-            table: Any = read_shard(path, job.id, (job.study_hash,), content)
+            table: Any = read_shard(path, job.id, content)
             version = provenance_of(table.schema)["version"]
         except FileError as error:
             raise StudyError(f"a worker of {self.scheduler} sent no shard of run {job.id} ({error})") from error

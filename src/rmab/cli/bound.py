@@ -1,0 +1,159 @@
+"""`rmab bound`: the bound, prices and indices of a problem with known kernels."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmab.cli.models import Model, model_arguments
+from rmab.cli.names import whole_number
+from rmab.cli.program import examples
+from rmab.cli.screen import number, print_json, print_table, say, screen_width
+
+if TYPE_CHECKING:
+    from rmab.common.arrays import FloatArray
+    from rmab.play.policy import IndexPolicy
+    from rmab.solvers.fluid.fluid import Fluid
+
+SHOWN_STEPS, FEWER_STEPS, SHOWN_ROWS = 7, 5, 60
+NARROW = 100  # columns below which fewer steps are shown
+ROUNDING = 1e-6  # relative to the largest index: closer than this, an index equals a price
+MOST = 12  # decimals; smaller numbers are written as 1.234e-15
+DIGITS = 4  # of the largest number in a table; the others have the same number of decimals
+
+
+@click.command(
+    epilog=examples(
+        ("rmab bound cpap-adherence", "a case study with its typical reward"),
+        ("rmab bound cpap --arm 0 --arm 19", "the indices of two arms only"),
+        ("rmab bound deadline -t arrival=0.5", "a case study with another option"),
+        ("rmab bound mine.json", "a task file, for the mean of its rewards"),
+        ("rmab bound problem.json --reward reward.json", "a problem file and its rewards"),
+        ("rmab bound cpap --json", "all arms and steps, for a program"),
+    )
+)
+@model_arguments
+@click.option(
+    "--index",
+    type=click.Choice(["lagrangian", "occupancy"]),
+    default="lagrangian",
+    show_default=True,
+    help="lagrangian: what activating is worth; occupancy: how often the plan activates an arm in this state.",
+)
+@click.option("--arm", "arms", type=whole_number(min=0), multiple=True, help="Show this arm only (from 0); may be repeated.")
+def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> None:
+    """Bound what any policy earns in a PROBLEM with known kernels, with prices and indices.
+
+    The bound is what no policy can beat, the prices are what one more activation is worth at each step, and the index of
+    an arm is what activating it is worth in a state at a step: activate the highest, up to the budget.
+
+    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem; docs/cli.md shows one.
+    """
+    from rmab.planners.indices import lagrangian_index, occupancy_index
+    from rmab.solvers.fluid.fluid import solve_fluid
+
+    for n in arms:
+        if n >= model.problem.arms.count:
+            raise click.BadParameter(f"there are arms 0..{model.problem.arms.count - 1}, got {n}", param_hint="'--arm'")
+    solved = solve_fluid(model.problem, model.reward)
+    make = lagrangian_index if index == "lagrangian" else occupancy_index
+    policy = make(model.problem, model.reward, fluid=solved)
+    if machine:
+        print_json(_fields(solved, policy, index, arms))
+        return
+    _print_plan(model.name, solved)
+    _print_indices(solved, policy, index, arms)
+
+
+def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int, ...]) -> dict[str, Any]:
+    model = solved.problem
+    sizes = {"arms": model.arms.count, "states": model.arms.states, "budget": model.budget, "horizon": model.horizon}
+    sizes |= {"phases": model.phases}
+    blocks = [{"arms": members, "index": policy.table[members[0]]} for members in _alike(solved, arms)]
+    return {
+        **sizes,
+        "discount": model.discount,
+        "state_names": model.arms.state_names,
+        "bound": solved.bound,
+        "value": solved.value,
+        "gap": solved.gap,
+        "method": solved.method,
+        "prices": solved.prices,
+        "index": index,
+        "axes": ["step", "state"],
+        "blocks": blocks,
+    }
+
+
+def _print_plan(name: str, solved: "Fluid") -> None:
+    from rmab.model.time import said
+
+    model = solved.problem
+    size = f"{model.arms.count} arms of {model.arms.states} states, budget {said(model.budget)}, {model.horizon} steps"
+    size += f" of {model.phases} phases" if model.phases > 1 else ""
+    size += f", discount {model.discount:g}" if model.discount < 1 else ""
+    active = solved.occupancy[..., 1].sum(axis=(0, 2))
+    steps = _steps(model.horizon)
+    say(f"{name}: {size}")
+    bound = number(solved.bound, ",.4f")
+    gap = f"{max(solved.gap, 1e-15):.0e}"
+    say(f"No policy earns more than {bound} an episode; certified gap: {gap}.")
+    form = _form(solved.prices)
+    rows = [
+        ("price of one more activation", *(number(solved.prices[h], form) for h in steps)),
+        ("arms that the plan activates", *(number(active[h], ".2f") for h in steps)),
+    ]
+    print_table("The budget", ("step", *map(str, steps)), rows)
+
+
+def _print_indices(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int, ...]) -> None:
+    model, rows = solved.problem, []
+    names = model.arms.state_names or [f"state {s}" for s in range(model.arms.states)]
+    steps, table, form = _steps(model.horizon), policy.table, _form(policy.table)
+    slack = ROUNDING * float(abs(table).max())
+    for members in _alike(solved, arms):
+        n = members[0]
+        for s in range(int(model.arms.real_states[n])):
+            worth = [index == "lagrangian" and table[n, h, s] > solved.prices[h] + slack for h in steps]
+            cells = [f"{table[n, h, s]:{form}}{'*' if star else ' '}" for h, star in zip(steps, worth, strict=True)]
+            rows.append((_listed(members) if s == 0 else "", names[s], *cells))
+    notes = ["* worth more than the price of this step"] if index == "lagrangian" else []
+    if len(rows) > SHOWN_ROWS:
+        notes.append(f"{len(rows) - SHOWN_ROWS} more rows: choose arms with --arm, or print all with --json.")
+    what = "what activating is worth" if index == "lagrangian" else "how often the plan activates an arm in this state"
+    title = f"The {index} index, step by step: {what}"
+    print_table(title, ("arms", "state", *(f"{h} " for h in steps)), rows[:SHOWN_ROWS], left=2, notes=notes)
+
+
+def _form(values: "FloatArray") -> str:
+    """Return one format for all numbers of a table, with DIGITS digits for the largest."""
+    largest = float(abs(values).max())
+    whole = math.floor(math.log10(largest)) + 1 if largest > 0 else 1
+    places = max(DIGITS - whole, 0)
+    return f"z,.{places}f" if places <= MOST else f".{DIGITS - 1}e"
+
+
+def _steps(horizon: int) -> list[int]:
+    """Return a few steps, evenly spread, including the first and the last."""
+    count = min(horizon, SHOWN_STEPS if screen_width() >= NARROW else FEWER_STEPS)
+    return sorted({round(k * (horizon - 1) / max(count - 1, 1)) for k in range(count)})
+
+
+def _alike(solved: "Fluid", arms: tuple[int, ...]) -> list[list[int]]:
+    """Return the chosen arms (none chosen: all), those with the same plan together."""
+    blocks: dict[int, list[int]] = {}
+    for n, block in enumerate(solved.blocks.block_of.tolist()):
+        if not arms or n in arms:
+            blocks.setdefault(block, []).append(n)
+    return list(blocks.values())
+
+
+def _listed(members: list[int]) -> str:
+    """Return numbers in ascending order as ranges: 0-3, 7."""
+    ranges: list[list[int]] = []
+    for n in members:
+        if ranges and ranges[-1][1] == n - 1:
+            ranges[-1][1] = n
+        else:
+            ranges.append([n, n])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)

@@ -1,0 +1,110 @@
+"""The model that a command works on: a problem and a reward, from a task by name or from files."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from rmab.cli.names import MODEL_FILES, TASK, chosen_task, key_values, whole_number
+from rmab.cli.program import BadInput
+from rmab.cli.screen import alone_on_stdout
+from rmab.common.parsing import parsed_json
+
+if TYPE_CHECKING:
+    from rmab.model.problem import Problem
+
+
+class Model(NamedTuple):
+    """What a command plans for: the name that was given, the seed, a problem, and a reward (N, S, 2) or (N, K, S, 2)."""
+
+    name: str
+    seed: int
+    problem: "Problem"
+    reward: Any
+
+
+def model_arguments(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the argument PROBLEM and its options, passed on as `model`, and --json, passed on as `machine`."""
+
+    @wraps(command)
+    def call(
+        problem: str, reward: Path | None, seed: int, task_option: dict[str, Any], machine: bool, **options: Any
+    ) -> None:
+        with alone_on_stdout(machine):
+            model = Model(problem, seed, *_model(problem, reward, seed, task_option))
+        command(model=model, machine=machine, **options)
+
+    arguments = (
+        click.argument("problem", type=TASK),
+        click.option(
+            "--reward",
+            type=click.Path(path_type=Path),
+            help="File with the rewards, .json or .npy: (N, S, 2), (N, K, S, 2) with phases, or (S, 2) for all arms.",
+        ),
+        click.option(
+            "--seed",
+            type=whole_number(min=0),
+            default=0,
+            show_default=True,
+            help="Seed of a task by name, and of simulations.",
+        ),
+        click.option(
+            "-t",
+            "--task-option",
+            multiple=True,
+            metavar="KEY=VALUE",
+            callback=key_values,
+            help="Option of a task given by name; may be repeated.",
+        ),
+        click.option("--json", "machine", is_flag=True, help="Print JSON."),
+    )
+    for argument in reversed(arguments):
+        call = argument(call)
+    return call
+
+
+def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -> "tuple[Problem, Any]":
+    """Return the problem and the reward (N, S, 2), or (N, K, S, 2), to plan for."""
+    import numpy as np
+
+    from rmab.common.storage import kind_of
+    from rmab.model.problem import Problem
+    from rmab.model.time import shape_of
+
+    from_file = Path(name).suffix in MODEL_FILES
+    if from_file and kind_of(name) == "rmab problem":
+        if reward is None:
+            raise BadInput(f"{name}: a problem file has no rewards; give them with --reward FILE")
+        if options:
+            raise BadInput(f"{name}: a problem file takes no options")
+        model = Problem.load(name)
+    else:
+        game = chosen_task(name, seed, options)
+        if reward is None:
+            return game.problem, game.base_reward
+        model = game.problem
+    given, shape = _read_array(reward), (model.arms.count, model.arms.states, 2)
+    timed = shape_of(model.phases, *shape)
+    if given.shape not in (timed, shape, shape[1:]):
+        phased = f"(N, K, S, 2) = {timed}, " if model.phases > 1 else ""
+        raise BadInput(f"{reward}: the reward must have shape {phased}(N, S, 2) = {shape} or (S, 2), got {given.shape}")
+    return model, given if given.shape == timed else np.broadcast_to(given, shape)
+
+
+def _read_array(path: Path) -> Any:
+    import numpy as np
+
+    from rmab.common.checks import as_floats
+    from rmab.errors import FileError
+
+    try:
+        values = (
+            np.load(path, allow_pickle=False) if path.suffix == ".npy" else parsed_json(path.read_text(encoding="utf-8"))
+        )
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (ValueError, EOFError) as error:
+        raise FileError(f"{path}: neither a .npy array nor JSON ({error})") from error
+    return as_floats(values, str(path))

@@ -1,0 +1,309 @@
+"""One way in and out for everything that is stored: an object <-> its fields <-> bytes, with a format version.
+
+Fields are a flat dictionary of arrays, numbers, strings and lists of strings. The suffix of a file chooses how they are
+written: ``.npz`` is compact, ``.json`` can be read and written by hand or by other languages; both store floats exactly.
+Every file says its ``kind`` and the version of its ``format``. Older versions are upgraded, or refused in one line.
+
+A class that can be stored derives from `Stored`, declares its `Format`, and has a row in `KINDS`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from rmab.common.files import SUFFIXES, check_suffix, read_file, write_atomically
+from rmab.common.memory import check_memory
+from rmab.common.parsing import parsed_json
+from rmab.errors import FileError, ModelError, raised_as
+
+Fields = dict[str, Any]
+EXACT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))  # numbers that Python has, too
+# What zipfile, zlib and NumPy raise on an archive in which some byte is wrong.
+BROKEN_ARCHIVE = (ValueError, EOFError, KeyError, RuntimeError, SyntaxError, OSError, zipfile.BadZipFile, zlib.error)
+
+
+class Kind(NamedTuple):
+    """What a file of some kind holds, the class that reads it, and what to tell somebody who reads it as another kind."""
+
+    noun: str
+    place: str
+    reader: str
+
+
+KINDS = {
+    "rmab problem": Kind("a problem", "rmab.model.problem:Problem", "rmab.Problem.load or `rmab plan FILE --reward FILE`"),
+    "rmab task": Kind("a task", "rmab.tasks.definition:Task", "rmab.Task.load"),
+    "rmab view": Kind("a view", "rmab.model.view:View", "rmab.View.load"),
+    "rmab learner state": Kind("a learner's state", "rmab.learning.state:State", "rmab.State.load"),
+    "rmab fit": Kind("a model fitted to a log", "rmab.estimation.fit:Fit", "rmab.data.Fit.load or `rmab list FILE`"),
+    "rmab decision": Kind("a decision", "rmab.decisions.decision:Decision", "rmab.data.Decision.load"),
+    "rmab policy": Kind("an index policy", "rmab.play.policy:IndexPolicy", "rmab.IndexPolicy.load"),
+    "rmab policy rolling": Kind("a rolling policy", "rmab.planners.rolling:Rolling", "rmab.planners.Rolling.load"),
+    "rmab policy lp-update": Kind("an LP-update policy", "rmab.planners.lp_update:LpUpdate", "rmab.planners.LpUpdate.load"),
+    "rmab policy id": Kind("an ID policy", "rmab.planners.endless:IdPolicy", "rmab.planners.IdPolicy.load"),
+    "rmab plan": Kind("the result of rmab.plan", "rmab.planners.plan:PlanResult", "rmab.PlanResult.load"),
+    "rmab policy ftva": Kind("an FTVA policy", "rmab.planners.endless:Ftva", "rmab.planners.Ftva.load"),
+}
+
+
+@dataclass(frozen=True)
+class Format:
+    """The fields of a kind of file, and the version of their layout.
+
+    Parameters
+    ----------
+    kind : str
+        What the file says that it holds: a key of `KINDS`.
+    version : int
+        The version that is written. Files that do not say theirs are of version 1.
+    required, optional : set of str
+        Names of the fields of this version.
+    prefix : str, optional
+        Fields whose names begin with it are always allowed; '' allows all.
+    upgrades : mapping of int to function, optional
+        By version, the function that turns its fields into those of the next version. A KeyError that it raises is reported
+        as a missing field.
+    remedy : str, optional
+        What to do with a file whose version has no upgrade.
+    suffixes : tuple of str, optional
+        The suffixes of files that can hold it.
+
+    Examples
+    --------
+    >>> from rmab.common.storage import Format, decode, encode
+    >>> ward = Format("ward", 2, {"beds"}, upgrades={1: lambda fields: {"beds": fields["places"]}})
+    >>> decode(ward, encode(ward, {"beds": 12}, ".json"), "ward.json", ".json")
+    {'beds': 12}
+    >>> decode(ward, b'{"kind": "ward", "places": 10}', "old.json", ".json")
+    {'beds': 10}
+    """
+
+    kind: str
+    version: int
+    required: Set[str]
+    optional: Set[str] = frozenset()
+    prefix: str | None = None
+    upgrades: Mapping[int, Callable[[Fields], Fields]] = field(default_factory=dict)
+    remedy: str = "create the file again with this version"
+    suffixes: tuple[str, ...] = SUFFIXES
+
+
+class Stored:
+    """Base of classes that can be stored. A subclass sets `FORMAT` and writes `to_fields` and `from_fields`.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from rmab.common.storage import Format, Stored
+    >>> @dataclass
+    ... class Ward(Stored):
+    ...     FORMAT = Format("ward", 1, {"beds"})
+    ...     beds: int
+    ...     def to_fields(self):
+    ...         return {"beds": self.beds}
+    ...     @classmethod
+    ...     def from_fields(cls, fields):
+    ...         return cls(fields["beds"])
+    >>> Ward.from_bytes(Ward(12).to_bytes())
+    Ward(beds=12)
+    """
+
+    FORMAT: ClassVar[Format]
+
+    def to_fields(self) -> Fields:
+        """Override: return the object as arrays, numbers, strings and lists of strings by name; None is left out."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Override: build the object from its fields, and check them as strictly as the constructor checks its arguments.
+
+        Arrays may come as nested lists, from JSON. Raise ModelError, or PolicyError, if the fields do not fit.
+        """
+        raise NotImplementedError
+
+    def to_bytes(self, suffix: str = ".npz") -> bytes:
+        """Return the object as the content of a file with this suffix."""
+        check_suffix(f"{type(self).__name__}{suffix}", self.FORMAT.suffixes)
+        return encode(self.FORMAT, self.to_fields(), suffix)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Build the object from what `to_bytes` returned, with either suffix; errors are those of `load`."""
+        suffix = ".npz" if content.startswith(b"PK") else ".json"
+        check_suffix(f"{cls.__name__}{suffix}", cls.FORMAT.suffixes)
+        return cls._build(parse(content, cls.__name__, suffix), cls.__name__)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the object to one file, `.npz` or `.json`, atomically; FileError if it cannot be written."""
+        write_atomically(path, self.to_bytes(check_suffix(path, self.FORMAT.suffixes)))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote, or a JSON file with the same fields written by hand.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be read, holds something else, or was written by a newer rmab.
+        ModelError, PolicyError
+            If its fields do not form such an object. The message begins with the path.
+        """
+        suffix = check_suffix(path, cls.FORMAT.suffixes)
+        return cls._build(parse(read_file(path), str(path), suffix), str(path))
+
+    @classmethod
+    def _build(cls, fields: Fields, name: str) -> Self:
+        known = check_fields(cls.FORMAT, fields, name)
+        with raised_as(None, f"{name}: ", path=name):
+            return cls.from_fields(known)
+
+
+def load_any(path: str | os.PathLike[str]) -> Stored:
+    """Read a file of whatever kind it says that it is: a problem, a task, a policy, ...
+
+    Raises
+    ------
+    FileError, ModelError, PolicyError
+        As `Stored.load` does, and FileError if the kind is unknown.
+    """
+    return build_any(parse(read_file(path), str(path), check_suffix(path)), str(path))
+
+
+def build_any(fields: Fields, name: str) -> Stored:
+    """Build what fields say that they are, `kind` and `format` with them; errors begin with `name`."""
+    kind = fields.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        wrong = f"{name}: {_kind_in_words(kind)}; known kinds: {', '.join(KINDS)}"
+        raise FileError(wrong, code="file-kind", path=name)
+    module, _, attribute = KINDS[kind].place.partition(":")
+    stored: type[Stored] = getattr(import_module(module), attribute)
+    return stored._build(fields, name)
+
+
+def kind_of(path: str | os.PathLike[str]) -> object:
+    """Return the kind of file that it claims to be, for instance 'rmab task', or None if it does not say."""
+    return parse(read_file(path), str(path), check_suffix(path)).get("kind")
+
+
+def encode(form: Format, fields: Mapping[str, Any], suffix: str) -> bytes:
+    """Return fields (None is left out) as the content of a file of this format."""
+    present = {name: value for name, value in fields.items() if value is not None}
+    whole = {"kind": form.kind, "format": form.version, **present}
+    if suffix == ".json":
+        lines = (f"  {json.dumps(name)}: {json.dumps(value, default=_as_plain)}" for name, value in whole.items())
+        return "{{\n{}\n}}\n".format(",\n".join(lines)).encode()
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **whole)
+    return stream.getvalue()
+
+
+def _as_plain(value: Any) -> Any:
+    return value.tolist()  # of arrays and of NumPy's numbers
+
+
+def decode(form: Format, content: bytes, name: str, suffix: str) -> Fields:
+    """Return the fields of a file of this format, upgraded to its version; FileError, which begins with `name`, otherwise.
+
+    Text comes as str or list of str. Arrays come as arrays from `.npz`, as nested lists from `.json`.
+    """
+    return check_fields(form, parse(content, name, suffix), name)
+
+
+def check_fields(form: Format, fields: Fields, name: str) -> Fields:
+    """Return the fields without `kind` and `format`, upgraded to this format's version; FileError if they do not fit."""
+    with raised_as(FileError, f"{name}: ", path=name):
+        return _upgrade(form, fields)
+
+
+def _upgrade(form: Format, fields: Fields) -> Fields:
+    rest = {one: value for one, value in fields.items() if value is not None}
+    kind, version = rest.pop("kind", None), rest.pop("format", 1)
+    if not isinstance(kind, str) or kind != form.kind:
+        raise FileError(_wrong_kind(form.kind, kind), code="file-kind")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise FileError(f"format must be a whole number, 1 or more, got {version!r:.40}")
+    if version > form.version:
+        both = f"(format {version}, this one reads up to {form.version})"
+        raise FileError(f"written by a newer rmab {both}: update rmab", code="file-version")
+    for old in range(version, form.version):
+        if old not in form.upgrades:
+            both = f"(format {version}, this one reads format {form.version})"
+            raise FileError(f"written by an older rmab {both}: {form.remedy}", code="file-version")
+        try:
+            rest = form.upgrades[old](rest)
+        except KeyError as error:
+            raise FileError(f"missing {error.args[0]}", field=error.args[0]) from error
+    if missing := sorted(form.required - rest.keys()):
+        raise FileError(f"missing {', '.join(missing)}", field=missing[0])
+    free = {one for one in rest if form.prefix is not None and one.startswith(form.prefix)}
+    if unknown := sorted(rest.keys() - form.required - form.optional - free):
+        known = ", ".join(sorted(form.required | form.optional))
+        raise FileError(f"unknown {', '.join(unknown)} (known: {known})", field=unknown[0])
+    return rest
+
+
+def _wrong_kind(wanted: str, found: object) -> str:
+    """Return what a file holds instead of what was asked for, and what to do."""
+    noun = KINDS[wanted].noun if wanted in KINDS else repr(wanted)
+    if isinstance(found, str) and found in KINDS:
+        return f"the file holds {KINDS[found].noun}, not {noun}; read it with {KINDS[found].reader}"
+    return f"{_kind_in_words(found)}; the kind of {noun} is {wanted!r}"
+
+
+def _kind_in_words(found: object) -> str:
+    return "the file " + ("has no field 'kind'" if found is None else f"has kind {found!r:.40}")
+
+
+def parse(content: bytes, name: str, suffix: str) -> Fields:
+    """Return all fields of a file, `kind` and `format` with them, whatever they are; FileError if it is no file of ours."""
+    with raised_as(FileError, f"{name}: ", path=name):
+        try:
+            return _parse_json(content) if suffix == ".json" else _parse_npz(content)
+        except MemoryError as error:
+            raise FileError(f"holds more than there is memory for ({error})") from error
+
+
+def _parse_json(content: bytes) -> Fields:
+    try:
+        fields = parsed_json(content.decode())
+    except ValueError as error:
+        raise FileError(f"not JSON ({error})") from error
+    if not isinstance(fields, dict):
+        raise FileError(f"expected an object with named fields, found {type(fields).__name__}")
+    return fields
+
+
+def _parse_npz(content: bytes) -> Fields:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            check_memory("what it holds", float(sum(one.file_size for one in packed.infolist())))
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            if twice := sorted({key for key in archive.files if archive.files.count(key) > 1}):
+                raise ValueError(f"the key {twice[0]!r} is given twice")
+            return {key: _as_value(archive[key], key) for key in archive.files}
+    except ModelError:
+        raise
+    except BROKEN_ARCHIVE as error:
+        raise FileError(f"not a readable .npz archive ({error!s:.200})") from error
+
+
+def _as_value(array: Any, key: str) -> Any:
+    """Return an array of numbers as it is, a single number as Python's where that loses nothing, and text as str."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biufU":
+        raise ValueError(f"{key!r:.40} is not an array of numbers or text")
+    if array.dtype.kind == "U":
+        return array.tolist()
+    if array.ndim:
+        return array
+    return array.item() if array.dtype in EXACT else array[()]

@@ -1,0 +1,39 @@
+"""Tables as files: CSV or Parquet, written atomically."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from rmab.common.files import write_atomically
+from rmab.errors import FileError
+
+SUFFIXES = (".csv", ".parquet")
+
+
+def write_table(table: Any, path: str | os.PathLike[str]) -> None:
+    """Write an Arrow table to a .csv or .parquet file; FileError if it cannot be written.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from rmab.common.tables import write_table
+    >>> write_table(pa.table({"week": [1, 2]}), "weeks.txt")
+    Traceback (most recent call last):
+        ...
+    rmab.errors.FileError: weeks.txt: the name must end in .csv or .parquet
+    """
+    suffix = Path(path).suffix
+    if suffix not in SUFFIXES:
+        raise FileError(f"{path}: the name must end in {' or '.join(SUFFIXES)}")
+    stream = io.BytesIO()
+    if suffix == ".csv":
+        pacsv.write_csv(table, stream)
+    else:
+        pq.write_table(table, stream)
+    write_atomically(path, stream.getvalue())

@@ -1,0 +1,130 @@
+"""Who may get a place: ids with an index, and whatever else a decision can use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.checks import as_floats, as_indices, as_table
+from rmab.errors import ModelError
+from rmab.logs.roster import Roster
+from rmab.logs.words import PLAIN_WORDS, Words
+
+TIE = 1e-9  # of the largest index: what is closer is equal
+LONGEST = 2**31  # periods that can be counted
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates(ReadOnly):
+    """N arms that may get a place, checked on construction: all that a decision needs.
+
+    Attributes
+    ----------
+    roster : Roster
+        Their ids, and the columns of groups that caps and fairness use.
+    index : (N,) float array
+        What acting on each arm now is worth, in `words.unit`.
+    states : tuple of str
+        (N,) the state of each in words; empty where it is not known.
+    waited : (N,) int array
+        Periods since the arm was last acted on. Of equals, who has waited longest goes first; floors count on it.
+    never : (N,) bool array
+        Who was never acted on.
+    details : tuple of str
+        (N,) what explains the index, in words, for the reasons; may be empty.
+    period : str
+        The period that is decided, in words.
+    words : Words
+        What an action, a period and a unit of the index are called.
+    least : float
+        Arms get a place by index only above this: 0, or minus infinity where all places are to be filled.
+    unseen : tuple of str
+        States in which the effect of an action was never seen.
+    gone : tuple of str
+        Ids of arms that have left.
+
+    Examples
+    --------
+    >>> Candidates.of({"ann": 0.4, "bea": 0.1}).roster.ids
+    ('ann', 'bea')
+    """
+
+    roster: Roster
+    index: FloatArray
+    states: tuple[str, ...]
+    waited: IntArray
+    never: BoolArray
+    details: tuple[str, ...]
+    period: str = ""
+    words: Words = PLAIN_WORDS
+    least: float = 0.0
+    unseen: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        count = len(self.roster.ids)
+        object.__setattr__(self, "index", as_table(self.index, "index", (count,)))
+        object.__setattr__(self, "waited", as_indices(self.waited, "waited", (count,), LONGEST, -1))
+        object.__setattr__(self, "never", frozen(as_indices(self.never, "never", (count,), 2) == 1))
+        for name in ("states", "details"):
+            if len(getattr(self, name)) != count:
+                raise ModelError(f"{name} must have {count} entries, one for each arm, got {len(getattr(self, name))}")
+
+    @classmethod
+    def of(
+        cls,
+        index: Mapping[str, float] | ArrayLike,
+        *,
+        ids: Sequence[object] | None = None,
+        groups: Mapping[str, Sequence[object]] | None = None,
+        states: Sequence[object] | None = None,
+        waited: ArrayLike | None = None,
+        period: str = "",
+        words: Words = PLAIN_WORDS,
+        least: float = 0.0,
+    ) -> Candidates:
+        """Return candidates from indices (N,), or from a table of ids and indices; all else may be left out.
+
+        Parameters
+        ----------
+        index : array_like of float, shape (N,), or dict of str to float
+            What acting on each arm is worth.
+        ids : sequence, optional
+            (N,) the ids; by default '0', '1', ...
+        groups : dict of str to sequence of str, optional
+            Columns of groups, each (N,): ``{"district": ["north", ...]}``.
+        states : sequence of str, optional
+            (N,) the state of each arm in words.
+        waited : array_like of int, shape (N,), optional
+            Periods since each arm was last acted on; 0 by default.
+        period, words, least
+            As in `Candidates`.
+        """
+        if isinstance(index, Mapping):
+            ids, index = list(index), list(index.values())
+        values = as_floats(index, "index")
+        if values.ndim != 1:
+            raise ModelError(f"index must be one number for each arm, got shape {values.shape}")
+        none = ("",) * values.size
+        roster = Roster.of(range(values.size) if ids is None else ids, groups)
+        seen = none if states is None else tuple(str(one) for one in states)
+        since = np.zeros(values.size, dtype=np.int64) if waited is None else np.asarray(waited)
+        return cls(roster, values, seen, since, np.zeros(values.size, dtype=bool), none, period, words, least)
+
+    @property
+    def scale(self) -> float:
+        """The largest index in size, by which ties are judged."""
+        return max(float(np.abs(self.index).max(initial=0.0)), 1e-300)
+
+    @property
+    def helped(self) -> BoolArray:
+        """(N,) who is worth a place by index."""
+        return np.asarray(self.index > (self.least + TIE * self.scale if np.isfinite(self.least) else self.least))
+
+    def rank(self, draws: FloatArray) -> IntArray:
+        """Return the arms, the highest index first; of equals, who has waited longest, and then by random draws (N,)."""
+        return np.asarray(np.lexsort((draws, -self.waited, -np.round(self.index / self.scale, 9))))

@@ -1,0 +1,168 @@
+"""The decision: indices and rules become a list with ranks, reasons, probabilities, prices and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import BoolArray
+from rmab.common.checks import as_integer, as_share
+from rmab.decisions.candidates import Candidates
+from rmab.decisions.caps import Cap
+from rmab.decisions.decision import Decision
+from rmab.decisions.fairness import find_unfairness, write_warnings
+from rmab.decisions.notes import write_notes
+from rmab.decisions.reasons import write_reasons
+from rmab.decisions.rules import Rule, Rules, draw_numbers, fill_places
+from rmab.decisions.sources import Source, candidates_of
+from rmab.errors import ModelError
+from rmab.logs.findings import list_some, quote
+from rmab.logs.words import PLAIN_WORDS, Words
+
+
+def decide(
+    source: Source,
+    budget: int | None = None,
+    *,
+    horizon: int = 26,
+    states: ArrayLike | None = None,
+    step: int = 0,
+    ids: Sequence[object] | None = None,
+    groups: Mapping[str, Sequence[object]] | None = None,
+    waited: ArrayLike | None = None,
+    period: str = "",
+    words: Words = PLAIN_WORDS,
+    floor: int | None = None,
+    must: Iterable[str] = (),
+    must_not: Iterable[str] = (),
+    caps: Mapping[str, int] | None = None,
+    random_share: float = 0.0,
+    rules: Iterable[Rule] = (),
+    seed: int = 0,
+) -> Decision:
+    """Decide who is activated now: those for whom it is worth most, under the rules of the programme, and why.
+
+    Parameters
+    ----------
+    source : Fit, EpisodePlan, IndexPolicy, Candidates, dict of str to float, or array_like (N,)
+        What the indices come from. A model is planned for `horizon` periods. The plan of a learner, or an index policy,
+        needs the `states` now and the `step`. Indices made by hand are a table of ids, or an array with `ids`.
+    budget : int, optional
+        How many can be activated; by default as many as in a period of the log, on average, or the budget of the policy.
+    horizon : int
+        Number of periods to plan ahead, for a model.
+    states : array_like, shape (N,), optional
+        For a plan or a policy the states as numbers; for indices made by hand in words.
+    step : int
+        The step of the episode, for a plan or a policy.
+    ids, groups, waited, period, words
+        Of the arms, as in `Candidates.of`; a model knows them.
+    floor : int, optional
+        Everybody has a turn at least every so many periods. Whoever is due goes first; refused where the budget is too
+        small for it.
+    must, must_not : ids
+        Who is on the list, or not on it, whatever the plan says.
+    caps : dict of str to int, optional
+        The most that a group gets: ``{"district=north": 20}``.
+    random_share : float
+        Part of the places that is drawn at random from the others, so that what the list brings can be measured without a
+        model. `probability` has the probability that each arm had.
+    rules : functions, optional
+        Custom rules. Each gets the `Draft`, and returns the numbers of the arms that it gives a place; they are asked after
+        the floor and before the index.
+    seed : int
+        Random seed of ties and draws: a hash of seed, period and id. Of equals, who has waited longest goes first.
+
+    Returns
+    -------
+    Decision
+        Ranks, reasons, prices and notes. Places stay empty where acting is expected to help nobody any more.
+
+    Raises
+    ------
+    ModelError
+        Where rules cannot be met together, or name who or what is not there.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> table = rmab.data.example_log("mothers", arms=200, weeks=20)
+    >>> log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", groups=["age"])
+    >>> fitted = rmab.data.fit(log, reward={"engaged": 1})
+    >>> calls = rmab.data.decide(fitted, budget=10)
+    >>> calls
+    Decision(10 of 200 arms, for 2024-W20)
+    >>> calls.rows()[0].reason
+    'wavering since this week; a call raises the chance of being engaged next week from 21% to 48%; 1st of 200'
+    """
+    arms = {"ids": ids, "groups": groups, "waited": waited, "period": period, "words": words}
+    candidates, limit = candidates_of(source, budget, horizon, states, step, **arms)
+    roster, places = candidates.roster, as_integer(limit, "budget")
+    if not 0 <= places <= len(roster.ids):
+        raise ModelError(f"budget must be in 0..{len(roster.ids)} (the number of arms), got {places}")
+    every = 0 if floor is None else as_integer(floor, "floor")
+    if floor is not None and every < 1:
+        raise ModelError(f"floor must be a number of periods, 1 or more, got {every}")
+    forced, excluded = _find_arms(candidates, must, "must"), _find_arms(candidates, must_not, "must_not")
+    if (forced & excluded).any():
+        raise ModelError(
+            f"must and must_not both name {list_some([roster.ids[k] for k in np.flatnonzero(forced & excluded)])}"
+        )
+    share = as_share(random_share, "random_share")
+    members = _find_caps(candidates, {} if caps is None else caps)
+    respected = Rules(places, forced, excluded, every, int(share * places + 0.5), members, tuple(rules))
+    draws = draw_numbers(roster.ids, as_integer(seed, "seed"), candidates.period)
+    choice = fill_places(candidates, respected, draws)
+    order = candidates.rank(draws)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    unfair = find_unfairness(candidates, choice, respected, draws)
+    notes = (*write_notes(candidates, choice, respected, random_share=share), *write_warnings(candidates.words, unfair))
+    return Decision(
+        period=candidates.period,
+        budget=places,
+        arms=roster.ids,
+        states=candidates.states,
+        index=candidates.index,
+        rank=rank,
+        rule=tuple(choice.rule.tolist()),
+        probability=choice.probability,
+        reasons=write_reasons(candidates, choice, rank),
+        prices=choice.prices,
+        fairness=unfair,
+        notes=notes,
+        words=candidates.words,
+    )
+
+
+def _find_arms(candidates: Candidates, ids: Iterable[str], what: str) -> BoolArray:
+    """(N,) the arms that are named; ModelError where one is unknown, or has left."""
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise ModelError(f"{what} must be a list of ids, got {ids!r:.40}")
+    given = [str(one) for one in ids]
+    places = {name: k for k, name in enumerate(candidates.roster.ids)} if given else {}
+    unknown = [one for one in dict.fromkeys(given) if one not in places]
+    if unknown:
+        why = "; some of them are taken to have left (gone_after)" if set(candidates.gone) & set(unknown) else ""
+        raise ModelError(f"{what}: there is no arm {list_some([quote(one) for one in unknown])}{why}")
+    found = np.zeros(len(candidates.roster.ids), dtype=bool)
+    found[[places[one] for one in given]] = True
+    return found
+
+
+def _find_caps(candidates: Candidates, caps: Mapping[str, int]) -> tuple[Cap, ...]:
+    """Return the caps with their members; ModelError where there is no such group."""
+    if not isinstance(caps, Mapping):
+        raise ModelError(f"caps must name groups and how many they get at most, {{'district=north': 20}}, got {caps!r:.40}")
+    found = []
+    for name, most in caps.items():
+        label, members = candidates.roster.members(name, "caps")
+        limit = as_integer(most, f"caps: {name}")
+        if limit < 0:
+            raise ModelError(f"caps: {name} must get 0 or more, got {limit}")
+        found.append(Cap(label, members, limit))
+    if len({one.label for one in found}) < len(found):
+        raise ModelError("caps: a group is named twice")
+    return tuple(found)

@@ -1,0 +1,175 @@
+"""A decision: who is activated in a period, with index, rank, rule, probability and reason, and who would be next."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, ReadOnly, frozen
+from rmab.common.checks import as_floats, as_indices, as_integer, as_table
+from rmab.common.packing import pack, unpack
+from rmab.common.storage import Fields, Format, Stored
+from rmab.common.tables import SUFFIXES, write_table
+from rmab.common.words import many
+from rmab.decisions.fairness import Fairness
+from rmab.errors import FileError, ModelError
+from rmab.logs.words import Words
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a list."""
+
+    id: str
+    state: str
+    action: str
+    rank: int
+    index: float
+    by: str
+    chance: float
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Decision(ReadOnly, Stored):
+    """Who is activated in a period, as `rmab.data.decide` returns it; checked on construction.
+
+    Attributes
+    ----------
+    period : str
+        The period that it is for.
+    budget : int
+        How many places there were.
+    arms, states : tuple of str
+        (N,) the ids of all arms, and their states in words.
+    index : (N,) float array
+        What acting on each arm now is worth, in `words.unit`.
+    rank : (N,) int array
+        0 for the arm of the highest index.
+    rule : tuple of str
+        (N,) the rule that gave each arm its place: 'name', 'floor', 'index', 'lot', or a custom one; empty for no place.
+    probability : (N,) float array
+        The probability of being on the list that each arm had; NaN where caps decide it.
+    reasons : tuple of str
+        (N,) in a sentence.
+    prices : dict of str to float
+        What one more place under each cap is worth.
+    fairness : tuple of Fairness
+        Groups that take nearly all, and what a fairer list would cost.
+    notes : tuple of str
+        What a reader should know.
+    words : Words
+        What an action, a period and a unit of the index are called.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> found = rmab.data.decide({"ann": 0.4, "bea": 0.1, "cleo": 0.3}, budget=2)
+    >>> found
+    Decision(2 of 3 arms)
+    >>> [(row.id, row.reason) for row in found.rows()]
+    [('ann', '1st of 3'), ('cleo', '2nd of 3')]
+    """
+
+    FORMAT = Format("rmab decision", 1, {"arms", "index", "rule"}, prefix="")
+
+    period: str
+    budget: int
+    arms: tuple[str, ...]
+    states: tuple[str, ...]
+    index: FloatArray
+    rank: IntArray
+    rule: tuple[str, ...]
+    probability: FloatArray
+    reasons: tuple[str, ...]
+    prices: dict[str, float]
+    fairness: tuple[Fairness, ...]
+    notes: tuple[str, ...]
+    words: Words
+
+    def __post_init__(self) -> None:
+        count = len(self.arms)
+        object.__setattr__(self, "index", as_table(self.index, "index", (count,)))
+        object.__setattr__(self, "rank", as_indices(self.rank, "rank", (count,), count))
+        chance = as_floats(self.probability, "probability")
+        as_table(np.where(np.isnan(chance), 0.0, chance), "probability", (count,), 0.0, 1.0)
+        object.__setattr__(self, "probability", frozen(chance))
+        for name in ("states", "rule", "reasons"):
+            if len(getattr(self, name)) != count:
+                raise ModelError(f"{name} must have {count} entries, one for each arm, got {len(getattr(self, name))}")
+        if not int(self.active.sum()) <= as_integer(self.budget, "budget") <= count:
+            raise ModelError(f"budget must be in {int(self.active.sum())}..{count}, got {self.budget}")
+
+    @property
+    def active(self) -> BoolArray:
+        """(N,) who is on the list."""
+        return np.array([one != "" for one in self.rule], dtype=bool)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids on the list, the best first."""
+        return tuple(self.arms[n] for n in self._line(self.active))
+
+    def _line(self, mask: BoolArray) -> IntArray:
+        places = np.flatnonzero(mask)
+        return np.asarray(places[np.argsort(self.rank[places], kind="stable")])
+
+    def rows(self, upcoming: int = 0, *, first: int | None = None) -> list[Row]:
+        """Return the list, the best first (of it no more than `first`), and below it so many who would be next."""
+        after = self._line(~self.active & (self.index > 0))[: as_integer(upcoming, "upcoming")]
+        return [self._row(int(n)) for n in (*self._line(self.active)[:first], *after)]
+
+    def _row(self, n: int) -> Row:
+        rule, reason = self.rule[n], self.reasons[n]
+        numbers = (int(self.rank[n]) + 1, float(self.index[n]), rule, float(self.probability[n]))
+        return Row(
+            self.arms[n], self.states[n], "yes" if rule else "no", *numbers, reason if rule else f"next in line: {reason}"
+        )
+
+    def to_table(self, upcoming: int = 10) -> pa.Table:
+        """Return `rows(upcoming)` as an Arrow table; `.to_pandas()` makes a DataFrame of it."""
+        rows = self.rows(upcoming)
+        return pa.table({name: [getattr(one, name) for one in rows] for name in SCHEMA.names}, schema=SCHEMA)
+
+    def save(self, path: str | os.PathLike[str], upcoming: int = 10) -> None:
+        """Write the decision to a file, by its suffix; FileError if it cannot be written.
+
+        `.csv` and `.parquet` hold the list for people, and so many who would be next. `.npz` and `.json` hold everything,
+        and `load` reads them.
+        """
+        suffix = Path(path).suffix
+        if suffix in SUFFIXES:
+            write_table(self.to_table(upcoming), path)
+        elif suffix in self.FORMAT.suffixes:
+            super().save(path)
+        else:
+            raise FileError(f"{path}: the name must end in {', '.join(SUFFIXES)}, {' or '.join(self.FORMAT.suffixes)}")
+
+    def to_fields(self) -> Fields:
+        """Return the decision as plain arrays and text by name."""
+        return pack(self)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Decision:
+        """Return the decision of such fields, checked as on construction; ModelError where they do not form one."""
+        return unpack(cls, fields)
+
+    def __repr__(self) -> str:
+        label = f", for {self.period}" if self.period else ""
+        return f"Decision({int(self.active.sum())} of {many(len(self.arms), 'arm')}{label})"
+
+
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("id", "state", "action")),
+        ("rank", pa.int64()),
+        ("index", pa.float64()),
+        ("by", pa.string()),
+        ("chance", pa.float64()),
+        ("reason", pa.string()),
+    ]
+)

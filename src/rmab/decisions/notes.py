@@ -1,0 +1,50 @@
+"""What a reader of a list should know: places that stay empty, ties, floors that are late, prices of caps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rmab.common.words import many
+from rmab.decisions.candidates import TIE, Candidates
+from rmab.decisions.rules import INDEX, Choice, Rules
+from rmab.logs.findings import list_some, quote
+
+
+def write_notes(candidates: Candidates, choice: Choice, rules: Rules, *, random_share: float) -> list[str]:
+    """Return what a reader of the list should know; random_share: the part of the places that was to be drawn."""
+    words, notes = candidates.words, []
+    unseen = [quote(one) for one in candidates.unseen]
+    used = int(choice.listed.sum())
+    if used < rules.budget:
+        helped = bool((~choice.listed & candidates.helped).any())
+        sure = "known" if unseen else "expected"
+        why = "caps and must_not leave no more" if helped else f"{words.an_action} is not {sure} to help anybody else"
+        notes.append(f"{used} of {rules.budget} places are used: {why}")
+    if unseen:
+        notes.append(f"what {words.an_action} changes in {list_some(unseen)} was never seen, and is taken to be nothing")
+    if random_share > 0 and not rules.random:
+        notes.append(f"the random share of {rules.budget} places is less than half a place: nobody is drawn")
+    notes += _ties(candidates, choice, rules)
+    if choice.overdue:
+        periods = many(-(-choice.overdue // max(rules.budget - rules.random, 1)), words.period)
+        notes.append(
+            f"floor: {choice.overdue:,} more are overdue; with this budget, everybody's turn comes within {periods} from now"
+        )
+    for label, price in choice.prices.items():
+        if price > 0:
+            notes.append(f"cap of {label}: one more place there would bring {price:.3g} more {words.unit}")
+    return notes
+
+
+def _ties(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:
+    """Return a note where the last places went to some of several arms that are worth the same."""
+    mine = choice.rule == INDEX
+    if not mine.any() or rules.caps:
+        return []
+    index = candidates.index
+    alike = np.abs(index - index[mine].min()) <= TIE * candidates.scale
+    alike &= ~rules.must_not & np.isin(choice.rule, ("", INDEX))
+    got = int((alike & mine).sum())
+    if got == alike.sum():
+        return []
+    return [f"the last {many(got, 'place')} went to some of {int(alike.sum()):,} alike: who has waited longest, then by lot"]

@@ -1,0 +1,88 @@
+"""Candidates from what there is: a model, a learner's plan, an index policy, or indices made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common.arrays import FloatArray
+from rmab.common.checks import as_indices, as_integer
+from rmab.decisions.candidates import Candidates
+from rmab.errors import ModelError
+from rmab.estimation.explanations import explain_arms
+from rmab.estimation.fit import DEFAULT_HORIZON, Fit
+from rmab.learning.base import EpisodePlan
+from rmab.play.policy import IndexPolicy
+from rmab.solvers.fluid.fluid import Fluid, solve_fluid
+
+Source = Fit | EpisodePlan | IndexPolicy | Candidates | Mapping[str, float] | ArrayLike
+
+
+def candidates_of(
+    source: Source, budget: int | None, horizon: int, states: ArrayLike | None, step: int, **arms: Any
+) -> tuple[Candidates, int]:
+    """Return the candidates of whatever there is, and the budget; the arguments are those of `rmab.data.decide`."""
+    match source:
+        case Fit():
+            places = source.usual_budget if budget is None else as_integer(budget, "budget")
+            if not 0 <= places <= source.present.size:
+                raise ModelError(f"budget must be in 0..{source.present.size} (the number of arms), got {places}")
+            return candidates_of_fit(source, places, horizon), places
+        case EpisodePlan() | IndexPolicy():
+            policy = source.policy if isinstance(source, EpisodePlan) else source
+            if not isinstance(policy, IndexPolicy) or policy.rounding != "top":
+                raise ModelError("a list needs an index of every arm, and this plan has none: play it with policy.act")
+            found = candidates_of_policy(policy, states, step, **arms)
+            limit = policy.budget[step] if isinstance(policy.budget, np.ndarray) else policy.budget
+            return found, int(limit) if budget is None else budget
+        case Candidates():
+            found = source
+        case _:
+            found = Candidates.of(source, states=states, **arms)  # type: ignore[arg-type]
+    if budget is None:
+        raise ModelError("budget: how many can be activated? Indices alone do not say it")
+    return found, budget
+
+
+def candidates_of_fit(fit: Fit, budget: int, horizon: int = DEFAULT_HORIZON) -> Candidates:
+    """Return the arms of a model with their index: what acting now is worth, by a plan over the horizon."""
+    plan = solve_fluid(fit.problem(budget, horizon), fit.reward)
+    now, present, names = fit.situation, fit.present, (*fit.state_names, "(never seen)")
+    here = now.belief[present].sum(axis=0) > 0
+    there = set(fit.ids)
+    return Candidates(
+        roster=fit.roster.take(present),
+        index=index_now(fit, plan),
+        states=tuple(names[s] for s in now.state[present]),
+        waited=now.acted_before[present],
+        never=now.never[present] == 1,
+        details=explain_arms(fit),
+        period=now.label,
+        words=fit.words,
+        unseen=tuple(fit.state_names[s] for s in np.flatnonzero(fit.rows.unseen.any(axis=1) & here)),
+        gone=tuple(one for one in fit.roster.ids if one not in there),
+    )
+
+
+def index_now(fit: Fit, plan: Fluid) -> FloatArray:
+    """(N,) what acting now is worth: Q(s, 1) - Q(s, 0) at the plan's prices, on average over where an arm may be."""
+    advantage = plan.advantage[:, 0]  # (C, S)
+    index = np.einsum("ns,ns->n", fit.situation.belief[fit.present], advantage[plan.blocks.block_of])
+    scale = max(float(np.abs(index).max(initial=0.0)), 1e-300)
+    return np.asarray(np.round(index / scale, 9) * scale)
+
+
+def candidates_of_policy(policy: IndexPolicy, states: ArrayLike | None, step: int, **arms: Any) -> Candidates:
+    """Return the arms of an index policy in states (N,) at a step; arms as in `Candidates.of`."""
+    if states is None:
+        raise ModelError("states: where are the arms now? A plan has an index for every state")
+    table = policy.table
+    place = as_indices(states, "states", table.shape[:1], table.shape[-1])
+    every = np.arange(len(table))
+    at = int(as_indices(step, "step", (), table.shape[1])) if table.ndim == 3 else 0
+    index = table[every, place] if table.ndim == 2 else table[every, at, place]
+    return replace(Candidates.of(index, states=place.tolist(), **arms), least=policy.floor)

@@ -1,0 +1,84 @@
+"""Who takes part in a programme: the ids of the arms, and the columns that group them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, IntArray, ReadOnly
+from rmab.common.checks import as_indices
+from rmab.errors import ModelError
+from rmab.logs.findings import list_some, quote
+
+
+@dataclass(frozen=True, eq=False)
+class Roster(ReadOnly):
+    """N arms and their groups, checked on construction.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        (N,), all different.
+    factors : dict of str to tuple of str
+        The F columns that define groups, each with its values.
+    factor_of : (N, F) int array
+        The value of every arm in every column.
+
+    Examples
+    --------
+    >>> Roster.of(["a", "b"], {"district": ["north", "coast"]}).labels
+    ('north', 'coast')
+    """
+
+    ids: tuple[str, ...]
+    factors: dict[str, tuple[str, ...]]
+    factor_of: IntArray
+
+    def __post_init__(self) -> None:
+        sizes = np.array([len(values) for values in self.factors.values()], dtype=np.int64)
+        columns = as_indices(self.factor_of, "factor_of", (len(self.ids), sizes.size), int(sizes.max(initial=1)))
+        for n, f in np.argwhere(columns >= sizes)[:1]:
+            raise ModelError(f"factor_of[{n}, {f}] must be in 0..{sizes[f] - 1}, got {columns[n, f]}")
+        if len(set(self.ids)) < len(self.ids):
+            raise ModelError(f"ids: {quote(Counter(self.ids).most_common(1)[0][0])} is there twice")
+        object.__setattr__(self, "factor_of", columns)
+
+    @classmethod
+    def of(cls, ids: Sequence[object], groups: Mapping[str, Sequence[object]] | None = None) -> Roster:
+        """Return the roster of ids (N,), with columns of groups, each (N,)."""
+        factors, places = {}, np.empty((len(ids), len(groups or {})), dtype=np.int64)
+        for f, (name, values) in enumerate((groups or {}).items()):
+            words = [str(one) for one in values]
+            if len(words) != len(ids):
+                raise ModelError(f"groups: {quote(name)} must have {len(ids)} values, one for each arm, got {len(words)}")
+            factors[name] = tuple(sorted(set(words)))
+            places[:, f] = [factors[name].index(one) for one in words]
+        return cls(tuple(str(one) for one in ids), factors, places)
+
+    def take(self, arms: IntArray) -> Roster:
+        """Return the roster of some of the arms, by number; all values of columns stay."""
+        return Roster(tuple(self.ids[n] for n in arms), self.factors, self.factor_of[arms])
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """(N,) the groups of every arm in words: '20-29, north'; empty where there are none."""
+        columns = [np.array(values)[self.factor_of[:, f]] for f, values in enumerate(self.factors.values())]
+        return tuple(", ".join(row) for row in zip(*columns, strict=True)) if columns else ("",) * len(self.ids)
+
+    def members(self, label: str, what: str) -> tuple[str, BoolArray]:
+        """Return the full label and the members (N,) of a group that is called 'north' or 'district=north'."""
+        levels = [
+            (f, k, f"{name}={value}")
+            for f, (name, values) in enumerate(self.factors.items())
+            for k, value in enumerate(values)
+        ]
+        fits = [(f, k, full) for f, k, full in levels if label in (full, full.partition("=")[2])]
+        if len(fits) != 1:
+            there = list_some([full for _, _, full in levels], 20) or "none; name columns with groups=[...]"
+            problem = "more than one group is called" if fits else "there is no group"
+            raise ModelError(f"{what}: {problem} {quote(label)}; the groups are {there}")
+        f, k, full = fits[0]
+        return full, np.asarray(self.factor_of[:, f] == k)

@@ -1,0 +1,106 @@
+"""Policies that are defined by a question: a problem, a reward, and the numbers of a plan that are not computed twice.
+
+They are pickled and stored as that question, so that a copy decides the same, to the byte, on any machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
+from rmab.common.checks import as_floats
+from rmab.common.storage import Format, Stored
+from rmab.errors import ModelError
+from rmab.model.problem import Problem
+from rmab.model.time import cells, parted
+from rmab.play.rounding import systematic
+from rmab.solvers.checks import checked_table
+from rmab.solvers.fluid.blocks import Blocks
+
+ROUNDING = 1e-6  # by which numbers of a plan may miss their range
+
+
+class QuestionPolicy(Stored):
+    """Base of policies for one problem and reward. `ANSWER` names the attributes that are stored with the question.
+
+    A subclass calls `_hold` in its constructor, and derives everything else in `_prepare`.
+    """
+
+    problem: Problem
+    reward: FloatArray  # (N, S, 2), or (N, K, S, 2) with phases
+    blocks: Blocks
+
+    ANSWER: ClassVar[tuple[str, ...]] = ()
+
+    def _hold(self, problem: Problem, table: FloatArray, **answer: Any) -> None:
+        """Set the question, its reward by cell (N * K, S, 2), and the answer."""
+        reward = frozen(parted(table, problem.phases))
+        self._set(problem=problem, reward=reward, blocks=Blocks.of(problem, table), **answer)
+        self._prepare()
+
+    def _set(self, **attributes: Any) -> None:
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def _prepare(self) -> None:
+        """Override: check the answer, which may come from a file, and derive what decisions need."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.problem!r})"
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the question and the answer by name."""
+        return {**self.problem.to_fields(), "reward": self.reward, **{name: getattr(self, name) for name in self.ANSWER}}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """Build the policy from the question and the answer, without solving anything; ModelError if they do not fit."""
+        own = {"reward", *cls.ANSWER}
+        problem = Problem.from_fields({name: value for name, value in fields.items() if name not in own})
+        table = checked_table(problem, fields["reward"], f"planners.{cls.__name__}")
+        policy: Self = _restore(cls, problem, table, {name: fields[name] for name in cls.ANSWER})
+        return policy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the question and the answer, not a solver's memory of it."""
+        table = cells(self.reward, self.problem.phases)
+        return _restore, (type(self), self.problem, table, {name: getattr(self, name) for name in self.ANSWER})
+
+    def count_arms(self, states: IntArray) -> FloatArray:
+        """(C, S) how many arms of every block are in every state."""
+        masses = np.zeros_like(self.blocks.start)
+        np.add.at(masses, (self.blocks.block_of, states), 1.0)
+        return masses
+
+    def round_shares(self, share: FloatArray, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
+        """(N,) which arms to activate: shares (C, S) of the arms in every state, rounded within the budget."""
+        block_of = self.blocks.block_of
+        place = block_of * self.problem.arms.states + states
+        return systematic(share[block_of, states], place, int(self.problem.budgets[h]), rng)
+
+
+def _restore(cls: Any, problem: Problem, table: FloatArray, answer: dict[str, Any]) -> Any:
+    policy = cls.__new__(cls)
+    policy._hold(problem, table, **answer)
+    return policy
+
+
+def question_format(kind: str, *answer: str) -> Format:
+    """Return the format of a policy that is stored as its question and these numbers."""
+    return Format(kind, 1, Problem.FORMAT.required | {"reward", *answer}, Problem.FORMAT.optional)
+
+
+def checked_answer(values: Any, name: str, shape: tuple[int, ...], most: float = np.inf) -> FloatArray:
+    """Return numbers of a plan as a read-only array; ModelError unless they have this shape and are about in [0, most]."""
+    given = as_floats(values, name)
+    if given.shape != shape:
+        raise ModelError(f"{name} must have shape {shape}, got {given.shape}")
+    for at in np.argwhere(~((given >= -ROUNDING) & (given <= most + ROUNDING) & np.isfinite(given)))[:1]:
+        raise ModelError(f"{name}[{', '.join(map(str, at))}] must be in [0, {most:g}], got {given[tuple(at)]}")
+    return frozen(given)

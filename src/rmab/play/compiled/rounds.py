@@ -1,0 +1,65 @@
+"""One step of many rounds at once: the budget, the pay of every arm, and the next states."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.compile import compiled
+from rmab.play.compiled.episodes import begin, step
+from rmab.play.compiled.selection import select
+
+
+@compiled
+def begin_rounds(start: IntArray, odds: FloatArray, streams: NDArray[np.uint64], states: IntArray) -> None:
+    """Write the states (R,N) in which R episodes begin; start and odds as in `begin`, streams (R,4)."""
+    for r in range(states.shape[0]):
+        begin(start, odds, streams[r], states[r])
+
+
+@compiled
+def step_rounds(
+    states: IntArray,
+    active: BoolArray,
+    budget: int,
+    cumulative: FloatArray,
+    groups: IntArray,
+    reward: FloatArray,
+    streams: NDArray[np.uint64],
+    draws: NDArray[np.uint64],
+    paid: FloatArray,
+    totals: FloatArray,
+    dropped: IntArray,
+) -> None:
+    """Play one step of R rounds, as `step` plays one.
+
+    states (R,N) move in place. active (R,N) holds the requests; where they exceed the budget, a random draw decides which of
+    them stay active, and dropped (R,) counts the others. reward is (R,N,S,2), or (1,N,S,2) where all rounds are paid alike.
+    Writes the pay of every arm, paid (R,N), and the totals (R,). The arms draw from streams (R,4), the budget from draws
+    (R,4), and only where it is exceeded.
+    """
+    rounds, arms = states.shape
+    index, scratch, order = np.empty(arms), np.empty(arms), np.empty(arms, np.int64)
+    for r in range(rounds):
+        count = 0
+        for n in range(arms):
+            count += int(active[r, n])
+        dropped[r] = max(count - budget, 0)
+        if count > budget:
+            for n in range(arms):
+                index[n] = 1.0 if active[r, n] else 0.0
+            select(index, budget, 0.0, False, draws[r], active[r], scratch, order)
+        pay = reward[r if reward.shape[0] > 1 else 0]
+        for n in range(arms):
+            paid[r, n] = pay[n, states[r, n], int(active[r, n])]
+        totals[r] = step(states[r], active[r], cumulative, groups, pay, streams[r])
+
+
+@compiled
+def top_rounds(scores: FloatArray, budget: int, draws: NDArray[np.uint64], active: BoolArray) -> None:
+    """Activate the arms of the highest scores (R,N) in every round, as many as the budget; draws (R,4) break ties."""
+    rounds, arms = scores.shape
+    index, scratch, order = np.empty(arms), np.empty(arms), np.empty(arms, np.int64)
+    for r in range(rounds):
+        for n in range(arms):
+            index[n] = scores[r, n]
+        select(index, budget, -np.inf, False, draws[r], active[r], scratch, order)

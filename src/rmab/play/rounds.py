@@ -1,0 +1,129 @@
+"""Episodes of a problem step by step: somebody decides, compiled code plays. Policies in Python and environments use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen, sealed
+from rmab.errors import BudgetExceeded, PolicyError
+from rmab.model.problem import Problem
+from rmab.play.compiled.rounds import begin_rounds, step_rounds
+from rmab.play.outcomes import Trajectory
+
+NO_ODDS, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
+
+
+class Rounds:
+    """R episodes of a problem, side by side and in step. Its arguments are checked by the caller.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    rounds : int
+        R, at least 1.
+
+    Attributes
+    ----------
+    states : ndarray of int, shape (R, N)
+        The state of every arm now.
+    step : int
+        The number of steps played.
+    """
+
+    def __init__(self, problem: Problem, rounds: int = 1) -> None:
+        self.problem, self.step = problem, 0
+        horizon, arms = problem.horizon, problem.arms.count
+        self.states = np.zeros((rounds, arms), dtype=np.int64)
+        self._start = start_of(problem)
+        self._where = np.zeros((horizon + 1, rounds, arms), dtype=np.int32)
+        self._active = np.zeros((horizon, rounds, arms), dtype=bool)
+
+    @property
+    def over(self) -> bool:
+        """Whether all steps are played."""
+        return self.step == self.problem.horizon
+
+    @property
+    def budget(self) -> int:
+        """The budget of the coming step; 0 after the last one."""
+        return 0 if self.over else int(self.problem.budgets[self.step])
+
+    def begin(self, rewards: Sequence[FloatArray], streams: NDArray[np.uint64]) -> None:
+        """Begin an episode with these rewards (N, [K,] S, 2), one per round or one for all, and streams (R, 2 or 3, 4).
+
+        The first stream is that of the arms, the last one that of draws where too many arms are requested.
+        """
+        self.step = 0
+        self._arms, self._draws = streams[:, 0].copy(), streams[:, -1].copy()
+        self._reward = sealed(np.stack([phases_first(one, self.problem) for one in rewards], axis=1))
+        begin_rounds(*self._start, self._arms, self.states)
+        self._where[0] = self.states
+
+    def requested(self, actions: ArrayLike, *, strict: bool) -> BoolArray:
+        """Return actions (R, N) as a new array of bools, or raise PolicyError.
+
+        strict: BudgetExceeded where they are more than the budget.
+        """
+        try:
+            given = np.asarray(actions)
+        except ValueError as error:
+            raise PolicyError(f"step {self.step}: the action is no array ({error})", step=self.step) from error
+        self.check_shape(given, "the action")
+        if given.dtype != np.bool_:
+            for r, n in np.argwhere((given != 0) & (given != 1))[:1]:
+                wrong = f"step {self.step}: the action of {self.name_of(r, n)} must be 0 or 1, got {given[r, n]}"
+                raise PolicyError(wrong, step=self.step, arm=n)
+        active = np.array(given, dtype=bool, order="C")
+        if strict and (most := max(map(np.count_nonzero, active))) > self.budget:
+            raise BudgetExceeded(self.step, int(most), self.budget)
+        return active
+
+    def check_shape(self, given: NDArray[Any], what: str) -> None:
+        """Raise PolicyError unless something is given for every round and arm, (R, N)."""
+        if given.shape != self.states.shape:
+            single = len(self.states) == 1  # whoever plays one round gives (N,)
+            wrong = f"{what} must have shape {self.states.shape[single:]}, got {given.shape[single:]}"
+            raise PolicyError(f"step {self.step}: {wrong}", code="bad-shape", step=self.step)
+
+    def name_of(self, r: int, n: int) -> str:
+        """Return the words for an arm of a round."""
+        return f"arm {n} of round {r}" if len(self.states) > 1 else f"arm {n}"
+
+    def advance(self, active: BoolArray) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Play a step: activate the requested arms (R, N); where they exceed the budget, a random set of them.
+
+        Returns what was earned (R,), discounted as the problem says, what every arm paid (R, N), and how many requests were
+        dropped (R,). `active` then has the arms that were active.
+        """
+        problem, h = self.problem, self.step
+        paid, totals, dropped = np.empty(active.shape), np.empty(len(active)), np.empty(len(active), dtype=np.int64)
+        phase = problem.phase_of[h]
+        model = (problem.arms.cumulative[phase], problem.arms.group_of, self._reward[phase])
+        step_rounds(self.states, active, int(problem.budgets[h]), *model, self._arms, self._draws, paid, totals, dropped)
+        self.step = h + 1
+        self._where[h + 1], self._active[h] = self.states, active
+        return problem.discounts[h] * totals, paid, dropped
+
+    def trajectory(self, r: int = 0) -> Trajectory:
+        """Return what happened in a round so far; its reward is not added up."""
+        return Trajectory(self._where[: self.step + 1, r].copy(), self._active[: self.step, r].copy(), float("nan"))
+
+
+def phases_first(reward: FloatArray, problem: Problem) -> FloatArray:
+    """(K, N, S, 2) the reward (N, [K,] S, 2) with phases first, read-only: one step reads one table of all arms."""
+    by_arm = reward.reshape(problem.arms.count, problem.phases, problem.arms.states, 2)
+    return sealed(np.ascontiguousarray(by_arm.swapaxes(0, 1)))
+
+
+def start_of(problem: Problem) -> tuple[IntArray, FloatArray]:
+    """Return the start states (N,), and the running sums of their probabilities (N, S), empty where there is no doubt."""
+    if problem.start.ndim == 1:
+        return problem.start, NO_ODDS  # type: ignore[return-value]
+    sums = np.cumsum(problem.start, axis=1)
+    sums[sums >= sums[:, -1:]] = 1.0  # as in Arms.cumulative: no gap below 1
+    return NOWHERE, frozen(np.asarray(sums, dtype=np.float64))

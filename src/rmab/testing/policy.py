@@ -1,0 +1,157 @@
+"""The contract of a policy, as a suite: `check_policy(policy, problem)` passes, or names the broken clause."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rmab.common.arrays import IntArray
+from rmab.errors import ModelError, PolicyError, RmabError
+from rmab.model.problem import Problem
+from rmab.play.policy import Policy, begin_episode
+from rmab.testing.games import LUCK, Print, copy_of, exactly, require, require_refusal
+
+MOST = 40  # joint states that are tried at every step; drawn where there are more
+FEW = 3  # episodes that copies play
+STRIDE = 7  # from one step of an episode to the next, in the list of joint states
+
+
+def check_policy(policy: Policy, problem: Problem) -> None:
+    """Ask for decisions at every step, in up to 40 joint states, and raise AssertionError where the contract is broken.
+
+    kind         it has a method `act(h, states, rng)`; what its `begin(states, rng)` returns, if it has one, has it too.
+    decision     a decision is an array of N bools.
+    budget       no more arms are active than the budget of the step allows.
+    determinism  the same episode with the same generators leads to the same decisions: all randomness is the generator's.
+    episodes     two episodes in turns do not change each other; without `begin`, the order of the questions has no effect.
+    read-only    states and problem stay as they were.
+    pickling     a copy from another process decides the same.
+    storage      where it has `save`: what `load` of its class returns decides the same.
+    refusal      states that no episode has are refused with PolicyError or ModelError.
+    raises       nothing else is raised.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy to check.
+    problem : Problem
+        What it decides for.
+
+    Raises
+    ------
+    AssertionError
+        In one line that names the broken clause.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> from rmab.testing import check_policy
+    >>> problem = rmab.make_task("cpap", arms=4, budget=2, horizon=5).problem
+    >>> check_policy(rmab.planners.random_policy(problem), problem)
+    """
+    require(isinstance(policy, Policy), f"kind: {type(policy).__name__} has no method act(h, states, rng)")
+    before, places = copy_of(problem, "the problem"), joint_states(problem)
+    for episode in range(len(places)):
+        course = play(policy, problem, places, episode)
+        if episode < FEW:
+            same = course == play(policy, problem, places, episode)
+            require(same, "determinism: two episodes with the same states and generators have different decisions")
+    first = [play(policy, problem, places, episode) for episode in range(FEW)]
+    _check_episodes(policy, problem, places, first)
+    require(problem == before, "read-only: deciding has changed the problem")
+    for clause, copy in _copies(policy):
+        same = [play(copy, problem, places, episode) for episode in range(FEW)] == first
+        require(same, f"{clause}: a copy makes other decisions")
+    _check_refusal(policy, problem, places[0])
+
+
+def play(policy: Policy, problem: Problem, places: IntArray, episode: int) -> list[Print]:
+    """Return the decisions of one episode through these joint states (J, N), as prints; each step has a generator."""
+    return list(_steps(policy, problem, places, episode))
+
+
+def _steps(policy: Policy, problem: Problem, places: IntArray, episode: int) -> Iterator[Print]:
+    player = _player(policy, places[episode % len(places)], episode)
+    for h in range(problem.horizon):
+        yield _decide(player, problem, h, places[(episode + STRIDE * h) % len(places)], episode)
+
+
+def _player(policy: Policy, states: IntArray, episode: int) -> Policy:
+    """Return who plays an episode; whatever is raised is a broken clause."""
+    try:
+        return begin_episode(policy, states.copy(), np.random.default_rng((LUCK, episode)))
+    except RmabError as error:
+        raise AssertionError(f"kind: {error}") from error
+    except Exception as error:
+        raise AssertionError(f"raises: begin: {type(error).__name__}: {error}") from error
+
+
+def _decide(player: Policy, problem: Problem, h: int, states: IntArray, episode: int) -> Print:
+    """Return a decision as a print, after a check of what it is and of what it left unchanged."""
+    given, where = states.copy(), f"step {h}, states {states.tolist()}"
+    try:
+        active: Any = player.act(h, given, np.random.default_rng((LUCK, episode, h)))
+    except Exception as error:
+        raise AssertionError(f"raises: {where}: {type(error).__name__}: {error}".replace("\n", " ")) from error
+    require(np.array_equal(given, states), f"read-only: {where}: the decision has changed the states")
+    fine = isinstance(active, np.ndarray) and active.dtype == bool and active.shape == states.shape
+    kind = f"{active.dtype} {active.shape}" if isinstance(active, np.ndarray) else type(active).__name__
+    require(fine, f"decision: {where}: it must be an array of {states.size} bools, got {kind}")
+    most = int(problem.budgets[h])
+    require(int(active.sum()) <= most, f"budget: {where}: {int(active.sum())} arms are active, the budget is {most}")
+    return exactly(active)
+
+
+def joint_states(problem: Problem) -> IntArray:
+    """(J, N) all joint states, or as many as are tried: all arms in one state, and draws."""
+    sizes = problem.arms.real_states
+    if np.prod(sizes, dtype=float) <= MOST:
+        return np.array(list(product(*map(range, sizes))))
+    alike = np.minimum(np.arange(sizes.max())[:, np.newaxis], sizes - 1)[: MOST // 2]
+    return np.concatenate([alike, np.random.default_rng(LUCK).integers(0, sizes, size=(MOST - len(alike), sizes.size))])
+
+
+def _check_episodes(policy: Policy, problem: Problem, places: IntArray, first: list[list[Print]]) -> None:
+    turns = zip(*(_steps(policy, problem, places, episode) for episode in range(2)), strict=True)
+    same = [list(course) for course in zip(*turns, strict=True)] == first[:2]
+    require(same, "episodes: two episodes, step by step in turns, change each other's decisions")
+    if not callable(getattr(policy, "begin", None)):
+        asked = [(h, places[STRIDE * h % len(places)]) for h in reversed(range(problem.horizon))]
+        same = [_decide(policy, problem, h, states, 0) for h, states in asked] == first[0][::-1]
+        require(same, "episodes: a policy without `begin` has no memory, but the order of the questions has an effect")
+
+
+def _copies(policy: Any) -> Iterator[tuple[str, Policy]]:
+    """Yield the copies of a policy, by the clause that they are for."""
+    yield "pickling", copy_of(policy, "the policy")
+    if not hasattr(policy, "save"):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "policy.npz"
+        try:
+            policy.save(path)
+            loaded = type(policy).load(path)
+        except Exception as error:
+            raise AssertionError(f"storage: {type(error).__name__}: {error}".replace("\n", " ")) from error
+    require(isinstance(loaded, Policy), f"storage: load returns {type(loaded).__name__}, not a policy")
+    yield "storage", loaded
+
+
+def _check_refusal(policy: Policy, problem: Problem, states: IntArray) -> None:
+    beyond = np.where(np.arange(states.size) == 0, problem.arms.states, states)
+    wrong = {
+        "a missing arm": states[1:],
+        "an arm too many": np.append(states, 0),
+        "an unknown state": beyond,
+        "a negative state": np.where(np.arange(states.size) == 0, -1, states),
+        "a state that is no whole number": states + 0.5,
+    }
+    for name, given in wrong.items():
+        act = partial(_player(policy, states, 0).act, 0, given, np.random.default_rng(LUCK))
+        require_refusal("refusal", name, act, PolicyError, ModelError)
