@@ -41,8 +41,8 @@ def summary(*words: object) -> dict[str, object]:
 
 
 def test_a_run_is_the_library_s_run(task_file: Path) -> None:
-    shown = summary(task_file, "ucmd", "--seed", 3, "-o", "epsilon=0.2")
-    played = rmab.run(rmab.Task.load(task_file), rmab.make_learner("ucmd", epsilon=0.2), seed=3)
+    shown = summary(task_file, "ucmd", "--seed", 3, "-o", "doubt=0.2")
+    played = rmab.run(rmab.Task.load(task_file), rmab.make_learner("ucmd", doubt=0.2), seed=3)
     assert shown["reward"] == played.reward.sum()
     assert shown["regret"] == {to: played.regret(to)[-1] for to in ("O1", "O2", "O3")}
     assert shown["relative_regret"] == {to: played.relative_regret(to) for to in ("O1", "O2", "O3")}

@@ -50,7 +50,7 @@ def test_the_commands_work_and_the_report_names_all(folder: Path) -> None:
         few = ["--episodes", "5"] if command.startswith("rmab run") and "--episodes" not in command else []
         call(folder, sys.executable, "-m", *command.split(), *few)
     status = json.loads(call(folder, sys.executable, "-m", "rmab", "study", "status", "results", "--json"))
-    assert (status["finished"], status["total"]) == (16, 16)
+    assert (status["finished"], status["total"]) == (24, 24)
     page = (folder / "results" / "report" / "report.html").read_text()
     for label in ("tides", "clinic", "climber", "median and even boxes", "greedy", "careful"):
         assert label in page

@@ -73,7 +73,7 @@ class TestByName:
         )
         shown = printed("run", "own_parts:clinic", "random", "-t", "patients=2", "--json")
         assert shown["reward"] == rmab.run(clinic(0, patients=2), "random").reward.sum()
-        assert printed("plan", "own_parts:clinic", "--seed", 3, "--json")["arms"] == 3
+        assert printed("bound", "own_parts:clinic", "--seed", 3, "--json")["arms"] == 3
 
     def test_their_options_are_listed(self) -> None:
         shown = CliRunner().invoke(main, ["tasks", "own_parts:ward"]).stdout

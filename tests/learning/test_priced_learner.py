@@ -229,7 +229,7 @@ def test_looks_grow_as_the_logarithm_of_t() -> None:
 def test_what_is_learned_does_not_depend_on_the_order_within_an_episode() -> None:
     """Arms of a group that are paid alike, seen in another order: the same statistics."""
     _, pools, observed = tiny(pooled_rewards=True)
-    part = Ucmd().rewards
+    part = Ucmd().estimator
     first = part.learn(part.begin(pools), ended(pools, observed))
     swapped, view = np.array([1, 0, 2]), pools.view
     feedback = rmab.Feedback(0, *_feedback(swapped))
