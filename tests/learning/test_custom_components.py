@@ -1,7 +1,9 @@
 """Tasks and adversaries of one's own, by name; and the one place that decides which feedback a learner gets."""
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +15,14 @@ from rmab.cli import main
 from rmab.study import LocalEngine, Results, Study, run_study
 from rmab.testing import check_adversary
 
+TINY = ("-t", "arms=4", "-t", "budget=2", "-t", "horizon=3", "--episodes", "2", "--json")
 SMALL = {"arms": 4, "budget": 2, "horizon": 3, "episodes": 4}
 
 
-def printed(*words: object) -> dict[str, object]:
+def printed(*words: object) -> dict[str, Any]:
     outcome = CliRunner().invoke(main, [str(word) for word in words])
     assert outcome.exit_code == 0, outcome.output
-    found: dict[str, object] = json.loads(outcome.stdout)
+    found: dict[str, Any] = json.loads(outcome.stdout)
     return found
 
 
@@ -71,6 +74,18 @@ class TestByName:
         shown = printed("run", "own_parts:clinic", "random", "-t", "patients=2", "--json")
         assert shown["reward"] == rmab.run(clinic(0, patients=2), "random").reward.sum()
         assert printed("plan", "own_parts:clinic", "--seed", 3, "--json")["arms"] == 3
+
+    def test_their_options_are_listed(self) -> None:
+        shown = CliRunner().invoke(main, ["tasks", "own_parts:ward"]).stdout
+        assert re.search(r"patients +3 +integer", shown)
+        assert re.search(r"episodes +50 +integer >= 1", shown)
+        schema = printed("tasks", "own_parts:clinic", "--json")["properties"]
+        assert list(schema) == ["patients", "episodes", "feedback", "copies"]
+        assert re.search(r"boldness +0.5 +number >= 0", CliRunner().invoke(main, ["learners", "own_parts:Mine"]).stdout)
+        played = printed("run", "cpap", "ucmd", "-o", "estimator=own_parts:Fade", "-o", "estimator.speed=0.5", *TINY)
+        assert played["learner"] == "ucmd"
+        wrong = CliRunner().invoke(main, ["run", "cpap", "ucmd", "-o", "estimator=own_parts:Fade", "-o", "speed=-1"])
+        assert "estimator.speed: Input should be greater than or equal to 0 (got -1)" in wrong.output
 
     def test_in_a_study(self, tmp_path: Path) -> None:
         file = tmp_path / "own.toml"

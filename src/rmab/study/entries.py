@@ -4,6 +4,7 @@ An object becomes data when a study is made of it. A learner is its name, or tha
 written to a temporary file. So workers in other processes can rebuild both, and the same objects give the same runs.
 """
 
+import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -71,7 +72,8 @@ class TaskSpec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _completed(cls, given: Any) -> Any:
-        given = stored_task(given) if isinstance(given, Task) else {"name": given} if isinstance(given, str) else given
+        given = stored_task(given) if isinstance(given, Task) else given
+        given = {"name": str(given)} if isinstance(given, str | os.PathLike) else given
         if not isinstance(given, dict):
             return given
         if not isinstance(given.get("name"), str):

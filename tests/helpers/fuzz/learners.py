@@ -15,6 +15,7 @@ from fuzz.cases import Case
 from fuzz.players import check_trajectory
 from fuzz.proofs import masses, require
 from rmab.common.arrays import FloatArray
+from rmab.common.options import json_schema
 from rmab.errors import FeedbackError, ModelError, RmabError
 from rmab.learning.registry import LEARNERS
 from rmab.testing import check_learner
@@ -25,7 +26,7 @@ LARGEST = 1e9  # of an option without a limit
 
 def options(case: Case, name: str) -> dict[str, Any]:
     """Draw legal options of a learner, as its schema declares them; about half are left at their defaults."""
-    declared = LEARNERS.schema(name).model_json_schema().get("properties", {})
+    declared = json_schema(LEARNERS.schema(name)).get("properties", {})
     return {key: value(case, one) for key, one in declared.items() if case.chance(0.5)}
 
 
