@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # The tests of a file share what they set up: they are played by one process.
 PYTEST := -m pytest -n auto --dist loadfile
+unexport PYTHONDONTWRITEBYTECODE # tests start many processes, which would translate every module again
 SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 
 .PHONY: help demo programme docs planners pictures pages test test-fast test-lowest lint boundscheck fuzz coverage bench clean

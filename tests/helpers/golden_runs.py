@@ -99,10 +99,13 @@ def play(task: str, place: int, seed: int = SEED) -> rmab.RunResult | None:
 
 
 def digest(run: rmab.RunResult | None) -> str:
-    """Return a digest of every plan, reward, estimate and state of a run, whatever the names of the arrays are."""
+    """Return a digest of every plan, reward, estimate and state of a run, whatever the names of the arrays are.
+
+    Iterations of solvers are left out: they are work, not a result.
+    """
     if run is None:
         return "refused"
-    arrays = [run.reward, run.activations, run.iterations, run.planned, run.believed, run.rewards, run.estimates]
+    arrays = [run.reward, run.activations, run.planned, run.believed, run.rewards, run.estimates]
     arrays += run.state.arrays.values()
     each = [np.asarray(array) for array in arrays if array is not None]
     digests = [hashlib.sha256(f"{a.dtype.str}{a.shape}".encode() + np.ascontiguousarray(a).tobytes()).digest() for a in each]

@@ -13,7 +13,7 @@ from rmab.common.arrays import FloatArray
 from rmab.errors import SolverError
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
-from rmab.solvers.fluid import fluid as fluid_module
+from rmab.solvers.fluid import fluid as fluid_module, highs as highs_module
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.fluid import certified
 from rmab.solvers.fluid.highs import FluidLp
@@ -132,7 +132,7 @@ def test_a_gap_that_cannot_be_certified_is_an_error(monkeypatch: pytest.MonkeyPa
     def sloppy(program: object) -> tuple[FloatArray, FloatArray]:
         return np.ones((4, 4, 3, 2)), np.zeros(4)
 
-    monkeypatch.setattr(fluid_module.FluidLp, "solve", sloppy)
+    monkeypatch.setattr(FluidLp, "solve", sloppy)
     with pytest.raises(SolverError, match=r"certified gap is .* above the tolerance 1\.00e-06"):
         rmab.solvers.solve_fluid(problem, reward, method="highs")
     assert rmab.solvers.solve_fluid(problem, reward).method == "newton"  # it takes over
@@ -151,7 +151,8 @@ def test_the_other_solver_takes_over_where_one_fails(
 ) -> None:
     problem, reward = random_problem(6, count=count, states=3, horizon=4, budget=1)
     usual = rmab.solvers.solve_fluid(problem, reward)
-    monkeypatch.setattr(fluid_module, first, Lost)
+    solvers = {"FluidLp": highs_module, "SoftPath": fluid_module}  # where each is looked up
+    monkeypatch.setattr(solvers.pop(first), first, Lost)
     plan = rmab.solvers.solve_fluid(problem, reward)
     assert {usual.method, plan.method} == {"highs", "newton"}
     assert plan.method == other
@@ -163,7 +164,8 @@ def test_the_other_solver_takes_over_where_one_fails(
         with pytest.raises(SolverError, match=r"^fluid LP: lost$"):
             rmab.solvers.solve_fluid(problem, reward)
     monkeypatch.setattr(fluid_module, "PATIENCE", 10**9)
-    monkeypatch.setattr(fluid_module, "FluidLp" if first == "SoftPath" else "SoftPath", Lost)
+    for name, module in solvers.items():
+        monkeypatch.setattr(module, name, Lost)
     with pytest.raises(SolverError, match=rf"^fluid LP: lost \({usual.method}\); fluid LP: lost \({other}\)$"):
         rmab.solvers.solve_fluid(problem, reward)
 
