@@ -1,5 +1,7 @@
 """Arguments as numbers and arrays of numbers, or an error that says what is wrong with them."""
 
+from __future__ import annotations
+
 import math
 import os
 from contextlib import suppress

@@ -1,5 +1,7 @@
 """Packages that come with an extra: where one is missing, the error names the extra."""
 
+from __future__ import annotations
+
 from importlib.util import find_spec
 
 from rmab.errors import MissingExtra

@@ -3,6 +3,8 @@
 A file is written under a temporary name and then renamed, so that neither a reader nor a crash ever sees half of one.
 """
 
+from __future__ import annotations
+
 import errno
 import json
 import os

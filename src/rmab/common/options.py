@@ -8,6 +8,8 @@ Values come from Python, a command line or a study file alike. What is wrong is 
 what is wrong and what was given.
 """
 
+from __future__ import annotations
+
 import inspect
 import os
 import warnings

@@ -1,5 +1,7 @@
 """Dataclasses as flat fields, for `Stored`, and back: arrays, numbers and text by name, nested ones as `log.state`."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict, fields as fields_of, is_dataclass
 from types import NoneType, UnionType

@@ -7,6 +7,8 @@ Every file says its ``kind`` and the version of its ``format``. Older versions a
 A class that can be stored derives from `Stored`, declares its `Format`, and has a row in `KINDS`.
 """
 
+from __future__ import annotations
+
 import io
 import json
 import os

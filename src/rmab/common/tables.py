@@ -1,5 +1,7 @@
 """Tables as files: CSV or Parquet, written atomically."""
 
+from __future__ import annotations
+
 import io
 import os
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The best arms under caps of groups, and what one more place under each cap is worth."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

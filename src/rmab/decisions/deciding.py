@@ -1,5 +1,7 @@
 """The decision: indices and rules become a list with ranks, reasons, probabilities, prices and notes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np

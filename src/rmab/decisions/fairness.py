@@ -5,6 +5,8 @@ linear programme, and the fairer one has a constraint more: its price, the dual 
 place was worth more than the place that took its stead.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What a reader of a list should know: places that stay empty, ties, floors that are late, prices of caps."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import many

@@ -1,5 +1,7 @@
 """Why an arm is on the list, in a sentence made of the numbers that put it there."""
 
+from __future__ import annotations
+
 from rmab.common import IntArray
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Choice

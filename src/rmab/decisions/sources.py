@@ -1,5 +1,7 @@
 """Candidates from what there is: a model, a learner's plan, an index policy, or indices made by hand."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

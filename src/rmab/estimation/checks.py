@@ -1,5 +1,7 @@
 """What a careful statistician asks of a log before its model is believed: each answer a number, with a verdict in words."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -6,6 +6,8 @@ visualization of navigation patterns"). Rows have a weak prior around those of a
 a state has no zeros.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np

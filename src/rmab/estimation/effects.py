@@ -1,5 +1,7 @@
 """What an action changes in each group by the next period, with an interval."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

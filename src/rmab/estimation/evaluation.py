@@ -11,6 +11,8 @@ groups that are shrunk look more alike than they are. Corrections that were trie
 In each world another plan is made as well. What it earns more than ours is what better knowledge would be worth.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass

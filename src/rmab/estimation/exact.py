@@ -3,6 +3,8 @@
 Digits are added and subtracted as integers, which is exact. A number keeps everything above 2^-65, about 3e-20.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import FloatArray, IntArray

@@ -1,5 +1,7 @@
 """What a model says of an arm, in words: its state, for how long, and what an action would change."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from rmab.estimation.fit import Fit

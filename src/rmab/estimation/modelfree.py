@@ -13,6 +13,8 @@ for the records that there are: weights are drawn for arms (Rubin 1981), and fre
 group and state appears stays as it was.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np

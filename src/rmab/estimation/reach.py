@@ -1,5 +1,7 @@
 """Whom a plan reaches over the periods ahead, group by group, and whom it never does: by simulation."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -10,6 +10,8 @@ is often infinite, and tells nothing of those that are nearly as likely. Of fewe
 differ: transitions are then weighted one by one, as if arms were alike.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import FloatArray

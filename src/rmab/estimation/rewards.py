@@ -1,5 +1,7 @@
 """What a period in a state is worth: declared, learned from rewards, or assumed, with a note that says so."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

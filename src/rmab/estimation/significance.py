@@ -6,6 +6,8 @@ root of the excess of G over its degrees of freedom, per record, which is about 
 differ.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """One round of a task as a Gymnasium environment."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 import gymnasium

@@ -1,5 +1,7 @@
 """Learners of this library in an environment: they see what any agent sees, and earn what `rmab.run` says."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import gymnasium

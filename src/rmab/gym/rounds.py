@@ -1,5 +1,7 @@
 """Rounds of a task, played step by step by somebody outside: the base of all environments. It needs no Gymnasium."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 

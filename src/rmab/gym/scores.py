@@ -1,5 +1,7 @@
 """Actions as scores: the arms of the highest scores are active, as many as the budget."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import gymnasium

@@ -1,5 +1,7 @@
 """Many rounds of a task as one vectorised Gymnasium environment: compiled code plays a step of all of them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

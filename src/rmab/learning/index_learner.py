@@ -1,5 +1,7 @@
 """Learners that count transitions, average rewards, and make both into a table of indices before every episode."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 

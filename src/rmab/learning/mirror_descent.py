@@ -9,6 +9,8 @@
 What a component returns is checked at once, so that a custom one that errs is named.
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from copy import copy
 from dataclasses import replace

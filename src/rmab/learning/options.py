@@ -7,6 +7,8 @@
 `Mine(memory=0)` is refused with one line; `help(Mine)` lists the options; the command line and study files know them, too.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass

@@ -3,6 +3,8 @@
 Text is compared value by value, not row by row: a million rows have few different states.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,7 @@
 """CSV files: their delimiter, their header, and the line of every record."""
 
+from __future__ import annotations
+
 import csv
 import io
 import re

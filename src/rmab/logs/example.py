@@ -1,5 +1,7 @@
 """Logs of made-up programmes, of which the truth is known: to try the library, to teach it, and to test it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import date, timedelta
 

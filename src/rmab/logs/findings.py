@@ -1,5 +1,7 @@
 """What is wrong with a log, and what is worth knowing: collected first, then reported all at once, with line numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Columns by name with the lines that they stand on, and what to say where a column is not there."""
 
+from __future__ import annotations
+
 import difflib
 import re
 from collections import Counter

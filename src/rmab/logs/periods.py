@@ -4,6 +4,8 @@ Every period becomes a whole number of steps after the first. The step is the mo
 arm that follow each other; a period that is no whole number of steps away from the others is refused.
 """
 
+from __future__ import annotations
+
 import re
 from calendar import monthrange
 from collections import Counter

@@ -1,5 +1,7 @@
 """Read the log of a programme: columns and their meaning; all problems are reported at once, with line numbers."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

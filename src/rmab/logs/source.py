@@ -3,6 +3,8 @@
 Columns of a CSV are read as text, so that '007' stays what it is; what they mean is decided later, in one place for all.
 """
 
+from __future__ import annotations
+
 import codecs
 import gzip
 import os

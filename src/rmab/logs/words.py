@@ -1,5 +1,7 @@
 """What the things of a programme are called."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 

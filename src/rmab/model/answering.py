@@ -1,5 +1,7 @@
 """Adversaries that answer to what the learner does: to what it did so far, or to what it is about to do."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Self

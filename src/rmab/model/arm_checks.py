@@ -1,5 +1,7 @@
 """Checks of what arms are made of: each error names the first entry that is wrong."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -10,6 +10,8 @@ Where every step differs there are K = H phases. Solvers and learners join the t
 that one phase costs nothing: cell ``n * K + k`` is arm (or group, or block) n in phase k.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

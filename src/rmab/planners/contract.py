@@ -1,5 +1,7 @@
 """The contract of a planner: a function of a problem and a reward that returns a policy."""
 
+from __future__ import annotations
+
 from typing import Protocol
 
 import numpy as np

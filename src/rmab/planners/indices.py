@@ -1,5 +1,7 @@
 """Index policies from a plan: one number per arm, step and state."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Annotated, Any, Literal, get_args
 

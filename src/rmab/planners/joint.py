@@ -1,5 +1,7 @@
 """The optimum of a small problem: backward induction over the states of all arms together, and over all sets of arms."""
 
+from __future__ import annotations
+
 from functools import reduce
 from itertools import combinations
 from math import comb

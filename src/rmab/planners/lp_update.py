@@ -1,5 +1,7 @@
 """LP-update (Gast, Gaujal & Yan, 2023): at every step, solve the fluid LP again from the states that really occurred."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -5,6 +5,8 @@ the same episodes, and those that have clearly fallen behind the leader are drop
 earns is measured on other episodes than those that made it win.
 """
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Iterable, Mapping

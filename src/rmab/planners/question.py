@@ -3,6 +3,8 @@
 They are pickled and stored as that question, so that a copy decides the same, to the byte, on any machine.
 """
 
+from __future__ import annotations
+
 from dataclasses import FrozenInstanceError
 from typing import Any, ClassVar, Self
 

@@ -1,5 +1,7 @@
 """A race of policies: they play the same episodes, a few more at a time, and who has clearly fallen behind drops out."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -3,6 +3,8 @@
 Endless horizon, discounted or average, or a finite one: `rmab.solvers.whittle` computes the indices of one arm.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """What a simulation returns: one episode in full, or the rewards of many."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,6 +3,8 @@
 Any object with `act` is a policy. An IndexPolicy is a table with one number per arm, step and state; compiled code runs it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,5 +1,7 @@
 """Episodes of a problem step by step: somebody decides, compiled code plays. Policies in Python and environments use it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,7 @@
 """A policy plays episodes of a problem, and the budget is checked at every step."""
 
+from __future__ import annotations
+
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 

@@ -1,5 +1,7 @@
 """What a report is made of: all rounds of one learner on one task, and all learners of one task."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

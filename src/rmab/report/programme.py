@@ -1,5 +1,7 @@
 """The report of a programme, for its manager: what the plan brings, who is reached, what the data cannot tell."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """The figures of a programme's report as PNG: what the plan brings, who is reached, what an action changes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any

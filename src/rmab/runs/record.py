@@ -1,5 +1,7 @@
 """What a run leaves behind: rewards, plans and estimates, episode by episode, and the regret that follows from them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """One run: a learner plays a task for all its episodes. Learners see views and feedback; everything else stays here."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

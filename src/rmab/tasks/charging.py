@@ -11,6 +11,8 @@ at most 45 minutes of charging: so a vehicle that leaves short was left waiting.
 evening; energy is cheap at night and dear in the evening, when the site may draw less.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Required

@@ -20,6 +20,8 @@ worked out by hand. They bring their own rewards, so that there is no adversary 
     rounding keeps the half at any length.
 """
 
+from __future__ import annotations
+
 from typing import Annotated
 
 import numpy as np

@@ -10,6 +10,8 @@ Adversaries act on all arms of a class alike, as tariffs do: one factor on the p
 Here are the paper's numbers, and rules for charging; `rmab.tasks.charging` makes the tasks.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import FloatArray, as_share, frozen

@@ -11,6 +11,8 @@ Rewards of the others are uniform on [0, 1], pair by pair. Kernels and rewards f
 budget, horizon or adversary leaves them as they are.
 """
 
+from __future__ import annotations
+
 from typing import Annotated
 
 import numpy as np

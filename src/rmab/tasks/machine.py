@@ -11,6 +11,8 @@ and repairs f(x) have closed forms, and so has Whittle's index of average reward
 The costs are negative rewards.
 """
 
+from __future__ import annotations
+
 from typing import Annotated
 
 import numpy as np

@@ -1,5 +1,7 @@
 """From a name to a task: `cpap`, `cpap@switching`, `mine:ward@switching`, or a file."""
 
+from __future__ import annotations
+
 import inspect
 import os
 from dataclasses import replace

@@ -15,6 +15,8 @@ last differs in sign. The part of its arms that may be active is ours.
 Kernels are rounded as they were published: rows are divided by their sum. Adversaries act on all arms alike.
 """
 
+from __future__ import annotations
+
 from functools import partial
 from typing import NamedTuple
 

@@ -10,6 +10,8 @@ of average reward to be cost * service / abandonment, however many there are, an
 to the end, the less it is here. The costs are negative rewards.
 """
 
+from __future__ import annotations
+
 from typing import Annotated
 
 import numpy as np

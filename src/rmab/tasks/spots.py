@@ -5,6 +5,8 @@ and L units there are S = D (L + 1) states, named `empty` and `d,l`. A class of 
 for each of K phases.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

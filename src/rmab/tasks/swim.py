@@ -13,6 +13,8 @@ what it pays.
 All arms start in the first state. The numbers are ours.
 """
 
+from __future__ import annotations
+
 from typing import Annotated
 
 import numpy as np

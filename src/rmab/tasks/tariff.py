@@ -11,6 +11,8 @@ Times are HH:MM, ascending, and begin at 00:00; every price holds until the next
 plain numbers per unit of load, in the money of the pay: no currency, no unit, a point for decimals.
 """
 
+from __future__ import annotations
+
 import csv
 import re
 from dataclasses import dataclass

@@ -6,6 +6,8 @@ passive .1; in the second it is the other way round. With two steps the best pol
 budget; `random` fills it, and is always active here.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import Episodes, Horizon, check_memory

@@ -1,5 +1,7 @@
 """The contract of a learner, as a suite to run on your own: `check_learner(MyLearner())` passes, or says what is broken."""
 
+from __future__ import annotations
+
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace

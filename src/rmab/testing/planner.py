@@ -1,5 +1,7 @@
 """The contract of a planner, as a suite: `check_planner(planner)` passes, or names the broken clause."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

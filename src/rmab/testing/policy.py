@@ -1,5 +1,7 @@
 """The contract of a policy, as a suite: `check_policy(policy, problem)` passes, or names the broken clause."""
 
+from __future__ import annotations
+
 import tempfile
 from collections.abc import Iterator
 from functools import partial

@@ -13,6 +13,8 @@ random cases, by 0.65 % at most. Refuses tasks with more than 100 000 pairs of j
 Tuned: radius and width 0.1 of these (docs/tuning.md).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb

@@ -21,6 +21,8 @@ cent better than chance (docs/tuning.md).
 Cost: as of `uob-reps`, for every node, twice.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import FloatArray

@@ -3,6 +3,8 @@
 `planned.py` has the planners, which do not learn either.
 """
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Literal
 

@@ -16,6 +16,8 @@ epsilon))) and prices within [0, T^(1/4)] (the paper's, in our reading: its rate
 Tuned: 64 eta_p and 1000 eta_d (docs/tuning.md).
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import FloatArray, cached_property, log_over

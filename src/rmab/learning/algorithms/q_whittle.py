@@ -25,6 +25,8 @@ move where those of passive pairs never are. Hard budget: as published. Tuned: t
 rewards that change (docs/tuning.md).
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray

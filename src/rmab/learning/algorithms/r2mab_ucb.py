@@ -13,6 +13,8 @@ extended LP of the paper has it in our reading, or the sample mean (`rewards="me
 and rewards within delta; tuned: the same, for the theory's own radius won (version `online`; docs/tuning.md).
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

@@ -12,6 +12,8 @@ active. Tuned: exploration of 0.15 T^(2/3) episodes, rad 0: no optimism is left,
 (docs/tuning.md).
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import FloatArray, IntArray

@@ -25,6 +25,8 @@ The width of a mean reward is that of the visits whose reward was shown. That of
 not of the window's: with the few of those, every reward would be hoped to be 1 for ever.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

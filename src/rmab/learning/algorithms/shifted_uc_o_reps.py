@@ -16,6 +16,8 @@ Parameters: alpha = T^(-1/4), the published rate without its constant, which wou
 alpha / (S A T)), which balances the bound (both in our reading). Tuned: 64 eta (docs/tuning.md).
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import IntArray, cached_property

@@ -8,6 +8,8 @@ states; ours are running means, 1 where nothing was seen. Hard budget: the paper
 activates the B highest indices. Theory: prior 1, uniform; tuned: 2 (docs/tuning.md).
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray

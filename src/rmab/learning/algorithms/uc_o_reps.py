@@ -11,6 +11,8 @@ Parameters: eta = sqrt(ln(S^2 A) / T), the minimiser of the regret bound (the co
 64 eta (docs/tuning.md).
 """
 
+from __future__ import annotations
+
 from rmab.common import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Centred, Doubling, Revealed

@@ -10,6 +10,8 @@ activated. The discount, which the paper leaves open, is 1 - 1/H. Tuned: the the
 (docs/tuning.md).
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import FloatArray, IntArray, log_over

@@ -1,5 +1,7 @@
 """`ucmd`, the recommended learner: the paper's skeleton with the components that won (docs/learning.md)."""
 
+from __future__ import annotations
+
 from rmab.learning.components.execution import Execution, Probes, TopB
 from rmab.learning.components.forecasts import Forecast
 from rmab.learning.components.priced import Priced

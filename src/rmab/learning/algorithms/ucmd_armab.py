@@ -13,6 +13,8 @@ Its regret theorem (Section 5.1) does not hold as stated, for two reasons, each 
 and `turns`, the study `theorem`, and docs/reproduction.md.
 """
 
+from __future__ import annotations
+
 from rmab.common import cached_property
 from rmab.learning.components import EPSILON, ROUNDINGS, RULE, Active, Hoeffding, PaperEstimator
 from rmab.learning.components.rewards import ZEROS, Zeros

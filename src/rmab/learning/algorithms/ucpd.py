@@ -15,6 +15,8 @@ ours). Queues are slow: the plan keeps the budget when T is far above 16 H^2. Tu
 count for far more (docs/tuning.md).
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import FloatArray, cached_property

@@ -17,6 +17,8 @@ Cost: one backward induction per visited node. With S = 120 and H = 100 (deadlin
 nine tenths of it in Comp-UOB; cpap takes a twentieth of a second.
 """
 
+from __future__ import annotations
+
 from rmab.common import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.components import (

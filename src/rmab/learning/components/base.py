@@ -1,5 +1,7 @@
 """What all parts share: options, memory in plain arrays, and what they are told of an episode."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self

@@ -1,5 +1,7 @@
 """What the skeleton asks of what its parts return, at every call: shapes, finite numbers, occupancies."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Forecasts of rewards: several predictions, weighed by how they have come true, with optimism in units of their errors."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from rmab.common import FloatArray

@@ -7,6 +7,8 @@ takes over: dual averaging on the mean of all past rewards, at an inverse temper
 of episodes, its shares drawn as they are.
 """
 
+from __future__ import annotations
+
 from functools import partial
 from typing import NamedTuple
 

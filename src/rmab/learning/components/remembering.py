@@ -1,5 +1,7 @@
 """Reward estimators that remember: the mean of what was seen, or the last value."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import ClassVar
 

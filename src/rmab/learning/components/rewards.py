@@ -3,6 +3,8 @@
 Values are mapped to [0, 1]. Known zeros need no care: the learner puts them in, unless a part says otherwise.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Literal

@@ -4,6 +4,8 @@ All sets hold every true kernel with probability 1 - epsilon or more, in every e
 `Estimated` kernels hold nothing but the estimate.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from copy import copy
 from typing import ClassVar, Self

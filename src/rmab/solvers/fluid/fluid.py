@@ -4,6 +4,8 @@ The answer is certified, whatever solver it came from: the occupancy is rebuilt 
 kernels, so it is feasible to rounding; and the bound is the dual value of the prices, from backward induction.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 

@@ -1,5 +1,7 @@
 """The optimistic fluid LP of learners like UCRL: kernels are chosen, too, within their boxes."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Softened plans of blocks of like arms, from plain arrays: what `soften` and learners call."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """From blocks of like arms to the arrays of one priced step."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np

@@ -16,6 +16,8 @@ Cold, or where a start is too far off, prices are followed from a high temperatu
 straight line in the temperature, so each rung of this ladder predicts the next.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -8,6 +8,8 @@ this is backward induction with a softened maximum, and the share of a state tha
 advantage, in every state, visited or not. What is left is a smooth convex function of H prices (`search.py`).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields
 
 import numpy as np

@@ -9,6 +9,8 @@ The dual has one potential per (arm, step, state) and one price per step; the mu
 a closed form per row. `newton.py` minimises it; `compiled/dual.py` and `compiled/curvature.py` do the work arm by arm.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

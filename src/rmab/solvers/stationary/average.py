@@ -3,6 +3,8 @@
 It is the stationary LP of `stationary.py` over boxes that hold one kernel each; like arms are one block, with their number.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
