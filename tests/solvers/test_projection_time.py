@@ -205,7 +205,7 @@ def test_large_programmes(kind: str) -> None:
 
 
 def test_chunks_of_arms_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    instance = LARGE["many arms"]
+    instance = timed_instance(8, (12, 12, 4), 3, budget=3.0)
     whole = instance.solve()
     monkeypatch.setattr("rmab.solvers.projection.newton.CHUNK", 1)
     np.testing.assert_allclose(instance.solve().z, whole.z, atol=1e-9)
