@@ -111,7 +111,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
         (["run", "cpap", "ucmd", "--seed", "-1"], "'--seed': -1 is not in the range x>=0."),
         (["run", "cpap", "ucmd", "--episodes", "two"], "'--episodes': 'two' is not a valid integer range."),
         (["run", "cpap", "ucmd", "--episodes", "0"], "'--episodes': 0 is not in the range x>=1."),
-        (["plan", "cpap", "--arm", "1.5"], "'--arm': '1.5' is not a valid integer range."),
+        (["bound", "cpap", "--arm", "1.5"], "'--arm': '1.5' is not a valid integer range."),
         (["study", "run", "growth", "--out", "x", "--rounds", "two"], "'--rounds': 'two' is not a valid integer range."),
         (["run", "cpap", "uc-o-reps", "--feedback", "bandit"], "uc-o-reps needs full feedback (got 'bandit')"),
         (["run", "no_such:maker", "ucmd"], "task no_such:maker: there is no module 'no_such'; is its folder on PYTHONPATH?"),
@@ -128,7 +128,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
         (["run", "cpap", "ucmd", "--save", "no/such/folder/run.csv"], "there is no folder"),
         (["plan", "missing.npz"], "missing.npz: cannot be read"),
         (["plan", "cpap", "--seed", "two"], "Invalid value for '--seed': 'two' is not a valid integer range."),
-        (["plan", "cpap", "--arm", "-1"], "Invalid value for '--arm': -1 is not in the range x>=0."),
+        (["bound", "cpap", "--arm", "-1"], "Invalid value for '--arm': -1 is not in the range x>=0."),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_code_2(words: list[str], said: str) -> None:
@@ -232,7 +232,7 @@ def test_progress_is_shown_on_a_terminal_and_keeps_out_of_the_output() -> None:
     assert b"3/3" in shown
 
 
-@pytest.mark.parametrize(("words", "line"), [("tasks --json", "["), ("tasks", "Tasks"), ("plan cpap", "cpap: 20 arms")])
+@pytest.mark.parametrize(("words", "line"), [("tasks --json", "["), ("tasks", "Tasks"), ("bound cpap", "cpap: 20 arms")])
 def test_a_reader_that_goes_away_is_no_trace(words: str, line: str) -> None:
     command = f"{shlex.quote(sys.executable)} -m rmab {words} | head -n 1"
     outcome = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)

@@ -40,7 +40,7 @@ def test_fluid_and_its_indices(data: st.DataObject, problem: Problem, offset: fl
     for mine, theirs in ((one.value, two.value), (one.bound, two.bound)):
         assert theirs / factor == pytest.approx(mine + everywhere, rel=1e-13, abs=1e-12)
     for index in (rmab.planners.occupancy_index, rmab.planners.lagrangian_index):
-        first, second = (index(problem, plan.blocks.reward[plan.blocks.block_of], plan=plan).table for plan in (one, two))
+        first, second = (index(problem, plan.blocks.reward[plan.blocks.block_of], fluid=plan).table for plan in (one, two))
         np.testing.assert_array_equal(first * (factor if index is rmab.planners.lagrangian_index else 1.0), second)
     myopic = [rmab.planners.myopic_index(problem, table).table for table in (reward, other)]
     np.testing.assert_array_equal(myopic[0] * factor, myopic[1])

@@ -157,7 +157,15 @@ def test_no_stream_is_one_that_made_the_task(name: str, monkeypatch: pytest.Monk
         starts.append(str(made.bit_generator.state["state"]))
         return made
 
+    bits = np.random.PCG64
+
+    def recorded_bits(seed: Any) -> np.random.PCG64:
+        made = bits(seed)
+        starts.append(str(made.state["state"]))
+        return made
+
     monkeypatch.setattr(np.random, "default_rng", recorded)
+    monkeypatch.setattr(np.random, "PCG64", recorded_bits)  # the simulator's streams
     task = rmab.make_task("cpap@noisy", seed=3, arms=4, budget=2, horizon=5, episodes=3)
     of_task = set(starts)
     rmab.run(task, name, 3)

@@ -75,7 +75,7 @@ def test_a_plan_for_small_rewards(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         Path("reward.json").write_text(json.dumps([[0, 0], [0, 0], [size, size]]))
         task = rmab.make_task("cpap", arms=2, budget=1, horizon=4, episodes=1)
         task.problem.save("problem.json")
-        outcome = call("plan", "problem.json", "--reward", "reward.json")
+        outcome = call("bound", "problem.json", "--reward", "reward.json")
         assert outcome.exit_code == 0, outcome.stderr
         found = re.search(r"earns more than (\S+) an", outcome.stdout)
         assert found

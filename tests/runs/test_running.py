@@ -216,10 +216,10 @@ class TestErrors:
             rmab.run(small_task(), "random", seed=seed)
 
     def test_unknown_names(self):
-        with pytest.raises(
-            rmab.errors.ModelError, match=r"unknown learner 'ucb'; there are ucmd, ucmd-armab, rmab-ucrl, .*, oracle"
-        ):
+        with pytest.raises(rmab.errors.ModelError, match=r"^unknown learner 'ucb'\. `rmab learners` lists them$"):
             rmab.run(small_task(), "ucb")
+        with pytest.raises(rmab.errors.ModelError, match=r"^unknown learner 'ucmd-arm', did you mean 'ucmd-armab'\?"):
+            rmab.run(small_task(), "ucmd-arm")
         with pytest.raises(rmab.errors.ModelError, match="unknown task 'nothing'"):
             rmab.run("nothing", "random")
 
@@ -231,16 +231,16 @@ class TestErrors:
         assert "\n" not in line
         for part in ("epsilon: ", "(got 2)", "step: ", "(got 'fast')", "heat: ", "(got 3)", "scale: ", "rule: "):
             assert part in line
-        known = "epsilon, scale, rule, rounding, confidence, estimator, step"
-        assert f"heat: there is no such option, but {known}" in line
+        assert "heat: no such option. There are confidence, estimator, step, rounding, refresh, probes" in line
+        assert line.endswith("`rmab learners ucmd` lists the options")
 
     @pytest.mark.parametrize(
         ("name", "option"),
         [
             ("ucmd", {"epsilon": 0}),
-            ("ucmd", {"epsilon": float("nan")}),
-            ("ucmd", {"scale": 0}),
-            ("ucmd", {"scale": float("inf")}),
+            ("ucmd-armab", {"epsilon": float("nan")}),
+            ("ucmd-armab", {"scale": 0}),
+            ("ucmd-armab", {"scale": float("inf")}),
             ("ucmd", {"confidence": "gauss"}),
             ("ucmd", {"estimator": "mean"}),
             ("ucmd-armab", {"step": "lazy"}),
@@ -251,7 +251,7 @@ class TestErrors:
     )
     def test_one_wrong_option(self, name, option):
         ((key, value),) = option.items()
-        with pytest.raises(rmab.errors.ModelError, match=rf"^learner {name}: {key}: .*\(got {value!r}\)$"):
+        with pytest.raises(rmab.errors.ModelError, match=rf"^learner {name}: {key}: .*\(got {value!r}\)"):
             rmab.make_learner(name, **option)
 
     def test_own_learners(self, tmp_path, monkeypatch):
@@ -261,9 +261,7 @@ class TestErrors:
         assert rmab.make_learner("lucky:make", luck=2).name == "random"
         with pytest.raises(rmab.errors.ModelError, match="learner lucky:make: returned int instead of Learner"):
             rmab.make_learner("lucky:make", luck=0)
-        with pytest.raises(
-            rmab.errors.ModelError, match=r"lucky:make: got an .* argument 'skill'; the maker is make\(luck=1\)"
-        ):
+        with pytest.raises(rmab.errors.ModelError, match=r"lucky:make: skill: no such option. There are luck \(got 1\)"):
             rmab.make_learner("lucky:make", skill=1)
         with pytest.raises(rmab.errors.ModelError, match=r"learner lucky:nothing: 'nothing' does not exist in module lucky"):
             rmab.make_learner("lucky:nothing")

@@ -173,13 +173,13 @@ class TestCommandsAndStudies:
 
     def test_a_day_is_planned_with_options(self, tmp_path: Path) -> None:
         file = written(tmp_path, DAY)
-        words = ["plan", "deadline-day", "-t", "arms=3", "-t", "budget=1", "-t", "horizon=24", "-t", f"tariff={file}"]
+        words = ["bound", "deadline-day", "-t", "arms=3", "-t", "budget=1", "-t", "horizon=24", "-t", f"tariff={file}"]
         outcome = CliRunner().invoke(main, [*words, "--json"])
         assert outcome.exit_code == 0, outcome.output
         told = json.loads(outcome.stdout)
         task = rmab.make_task("deadline-day", arms=3, budget=1, horizon=24, tariff=file)
         assert told["bound"] == pytest.approx(rmab.solvers.solve_fluid(task.problem, task.base_reward).bound)
-        shown = CliRunner().invoke(main, ["plan", "deadline-day", "-t", "arms=100", "-t", "horizon=24", "-t", "jobs=[[1]]"])
+        shown = CliRunner().invoke(main, ["bound", "deadline-day", "-t", "arms=100", "-t", "horizon=24", "-t", "jobs=[[1]]"])
         assert "100 arms of 2 states, budget 24 to 32, 24 steps" in shown.output
         assert "arivals: no such option." in CliRunner().invoke(main, ["plan", "cpap", "-t", "arivals=1"]).output
 

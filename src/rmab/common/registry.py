@@ -122,7 +122,7 @@ class Registry(Generic[AnyEntry]):
 
     def unknown(self, name: str) -> str:
         """Return one line on a name that is not known: the nearest one, and the command that lists them."""
-        return f"unknown {self.kind} {name!r:.60}{nearest(name, self)} `{self.listed_by}` lists them"
+        return f"unknown {self.kind} {name!r:.60}{nearest(str(name), self)} `{self.listed_by}` lists them"
 
     def name_of(self, implementation: object) -> str:
         """Return the name of an implementation that is loaded already; empty where it has none."""
@@ -141,7 +141,7 @@ class Registry(Generic[AnyEntry]):
         ModelError
             If there is no such name; or a custom one cannot be imported, or is not of this kind.
         """
-        if ":" in name:
+        if isinstance(name, str) and ":" in name:
             from rmab.common.references import load_custom
 
             return load_custom(self.kind, name, self.classes())

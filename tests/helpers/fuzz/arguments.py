@@ -54,7 +54,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     task = rmab.make_task("cpap", arms=2, budget=1, horizon=3, episodes=2)
     view, model = task.view(), rmab.RewardModel(np.ones((1, 3, 2, 2)), 0, 2)
     policy, plan = planners.random_policy(problem), solvers.solve_fluid(problem, reward)
-    endless = {"problem": problem, "reward": reward, "plan": solvers.solve_average_fluid(problem, reward)}
+    endless = {"problem": problem, "reward": reward, "average": solvers.solve_average_fluid(problem, reward)}
     learner = rmab.make_learner("ucmd")
     state, rng = learner.begin(view), np.random.default_rng(0)
     seen = rmab.simulate(task.problem, learner.plan(state).policy, task.reward(0), np.random.default_rng(0))
@@ -92,9 +92,9 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
                                       **solve}),
         "project_ball": (solvers.project_ball, {"reference": table, "centre": kernels, "radius": np.full((3, 2, 2), 0.1),
                                              "warm": None, "tolerance": 1e-8, **solve}),
-        "occupancy_index": (planners.occupancy_index, {"problem": problem, "reward": reward, "plan": plan, "rule": "fill",
+        "occupancy_index": (planners.occupancy_index, {"problem": problem, "reward": reward, "fluid": plan, "rule": "fill",
                                                    "rounding": "top"}),
-        "lagrangian_index": (planners.lagrangian_index, {"problem": problem, "reward": reward, "plan": plan,
+        "lagrangian_index": (planners.lagrangian_index, {"problem": problem, "reward": reward, "fluid": plan,
                                                      "rule": "fill"}),
         "myopic_index": (planners.myopic_index, {"problem": problem, "reward": reward, "lookahead": True, "rule": "fill"}),
         "round_robin": (planners.round_robin, {"problem": problem, "episode": 0}),
@@ -120,7 +120,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
                                               "rewards": np.full((3, 2), np.nan)}),
         "learner": (rmab.make_learner, {"name": "ucmd", "epsilon": 0.1, "scale": 1.0, "rule": "fill", "rounding": "top"}),
         "rmab-ucrl": (rmab.make_learner, {"name": "rmab-ucrl", "version": "generator", "samples": 3, "optimism": 1.0}),
-        "Ucmd": (Ucmd, {"rewards": None, "sets": None, "step": None, "execute": None, "refresh": None}),
+        "Ucmd": (Ucmd, {"estimator": None, "confidence": None, "step": None, "rounding": None, "refresh": None}),
         "begin": (learner.begin, {"view": view, "seed": 0}),
         "plan": (learner.plan, {"state": state, "start": [0, 1], "budget": [1, 0], "horizon": 2}),
         "learn": (learner.learn, {"state": state, "feedback": feedback}),
@@ -170,8 +170,8 @@ def timed_calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "project": (solvers.project, {"reference": table, "lower": low, "upper": high, "weights": np.ones(3), **time}),
         "project_ball": (solvers.project_ball, {"reference": table, "centre": kernels, "radius": np.full((3, 2, 2, 2), 0.1),
                                              **time}),
-        "occupancy_index": (planners.occupancy_index, {"problem": problem, "reward": reward, "plan": plan}),
-        "lagrangian_index": (planners.lagrangian_index, {"problem": problem, "reward": reward, "plan": plan}),
+        "occupancy_index": (planners.occupancy_index, {"problem": problem, "reward": reward, "fluid": plan}),
+        "lagrangian_index": (planners.lagrangian_index, {"problem": problem, "reward": reward, "fluid": plan}),
         "myopic_index": (planners.myopic_index, {"problem": problem, "reward": reward}),
         "LpUpdate": (planners.LpUpdate, {"problem": problem, "reward": reward}),
         "whittle": (planners.whittle_index, {"problem": problem, "reward": reward}),

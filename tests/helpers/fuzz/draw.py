@@ -163,7 +163,7 @@ def task(case: Case, *, feedback: str = "bandit", most_arms: int = 5, most_steps
         sizes = {"arms": count, "budget": case.whole(0, count), "horizon": case.whole(1, most_steps), "episodes": episodes}
         family = case.pick(FAMILIES)
         sizes |= {"types": case.whole(1, count)} if family == "random-types" else {}
-        name = f"{family}@{case.pick(ADVERSARIES)}"
+        name = f"{family}@{case.pick(list(ADVERSARIES))}"
         return rmab.make_task(name, seed=case.whole(0, 10**6), feedback=feedback, **sizes)  # type: ignore[arg-type]
     given = problem(case, most_arms, 4, most_steps, phased=phased)
     lead = (given.phases,) if given.phases > 1 and case.chance(0.7) else ()  # or the same in all phases
@@ -176,7 +176,7 @@ def task(case: Case, *, feedback: str = "bandit", most_arms: int = 5, most_steps
         low, high = low - (abs(low) or 1.0), high + (abs(high) or 1.0)
     if case.chance(0.3):
         model = rmab.RewardModel(table[:1], min(low, 0.0), max(high, 0.0) + (high == 0 == low))
-        against = rmab.make_adversary(case.pick(ADVERSARIES), model, episodes, case.rng)
+        against = rmab.make_adversary(case.pick(list(ADVERSARIES)), model, episodes, case.rng)
         return rmab.Task("drawn", given, against, feedback)  # type: ignore[arg-type]
     silent = bool(not table[..., 0].any() and low <= 0 <= high)
     return rmab.Task.from_rewards(given, table, low=low, high=high, passive_zero=silent, feedback=feedback)  # type: ignore[arg-type]

@@ -41,7 +41,7 @@ class Forecast(RewardEstimator):
     Examples
     --------
     >>> from rmab.learning import Forecast, Ucmd
-    >>> Ucmd(estimator=Forecast(rates=(1.0, 0.5), together=False)).rewards.rates
+    >>> Ucmd(estimator=Forecast(rates=(1.0, 0.5), together=False)).estimator.rates
     (1.0, 0.5)
     """
 
