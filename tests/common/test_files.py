@@ -142,6 +142,7 @@ class TestLoad:
         assert re.search("not JSON" if suffix == ".json" else "not a readable .npz archive", refusal(path, FileError))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "message"), [(".json", "not JSON"), (".npz", "not a readable .npz archive")])
 def test_cut_off(tmp_path, problem, suffix, message):
     path = tmp_path / f"p{suffix}"
@@ -163,6 +164,7 @@ def test_npz_with_pickled_objects_is_refused(tmp_path):
     assert re.search("not a readable .npz archive", refusal(path, FileError))
 
 
+@pytest.mark.slow
 def test_npz_with_any_byte_wrong(tmp_path, problem):
     problem.save(tmp_path / "p.npz")
     whole = (tmp_path / "p.npz").read_bytes()

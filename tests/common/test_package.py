@@ -68,6 +68,7 @@ def test_public_names_exist_and_are_documented(name: str) -> None:
     assert name in dir(rmab)
 
 
+@pytest.mark.slow
 def test_a_strict_type_checker_accepts_code_of_a_user(tmp_path: Path) -> None:
     """Names are exported, classes can be derived from, and a component of the wrong kind is found."""
     code = """
