@@ -196,6 +196,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_run(monkeypatch: p
     assert "/proc/x.csv: cannot be written" in said
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_with_130() -> None:
     code = """
 import rmab.runs.running
@@ -215,6 +216,7 @@ main(["run", "cpap", "random", "-t", "episodes=1000000"])
     assert errors.strip() == "stopped"
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_and_keeps_out_of_the_output() -> None:
     terminal, theirs = pty.openpty()
     command = [sys.executable, "-m", "rmab", "run", "cpap", "random", "--episodes", "3", "--json"]

@@ -30,6 +30,7 @@ def typed(line: str) -> str:
     return "" if target else printed
 
 
+@pytest.mark.slow
 def test_the_guide_s_commands_run_in_order_and_print_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.chdir(tmp_path)

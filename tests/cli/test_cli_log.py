@@ -97,6 +97,7 @@ def test_a_single_fault_is_one_line(tmp_path: Path) -> None:
     assert "line 2: action 'maybe'" in outcome.stderr
 
 
+@pytest.mark.slow
 def test_an_evaluation_with_its_report(model: Path) -> None:
     page = model.with_name("plan.html")
     outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "6", "--replicates", "40", "--report", str(page))

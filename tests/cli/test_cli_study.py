@@ -20,6 +20,8 @@ from commands import call, refused
 from rmab.report import Report
 from rmab.study import BUILTIN, Results
 
+pytestmark = pytest.mark.slow
+
 TINY = """
 name = "tiny"
 rounds = 2

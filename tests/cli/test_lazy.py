@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 MEASURE = """
 import json, sys
 from click.testing import CliRunner
@@ -20,6 +22,7 @@ def imported(*words: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_run_imports_its_learner_and_task_and_no_other() -> None:
     ours = [name for name in imported("run", "cpap", "ucmd", "--episodes", "2") if name.startswith("rmab")]
     assert len(ours) < 93  # 185 before imports were lazy

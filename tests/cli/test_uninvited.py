@@ -102,6 +102,7 @@ class TestNames:
 
 
 class TestImports:
+    @pytest.mark.slow
     def test_a_study_that_is_only_looked_at_imports_nothing(self, here: Path) -> None:
         sys.path.append(str(here))
         run_study(small_study(1, ("mine_here:Mine", "random")), here / "out", engine=LocalEngine(1))
@@ -116,6 +117,7 @@ class TestImports:
         assert "mine_here" not in sys.modules
         assert not (here / "imported").exists()
 
+    @pytest.mark.slow
     def test_what_is_imported_is_said_once(self, here: Path) -> None:
         (here / "x.toml").write_text(STUDY.format(task="cpap", of_task=SMALL, learner="mine_here:Mine"))
         for words in (["run", "cpap", "mine_here:Mine", *FEW], ["study", "run", "x.toml", "--out", "out"]):
@@ -123,6 +125,7 @@ class TestImports:
             assert outcome.returncode == 0, outcome.stderr
             assert outcome.stderr.count(f"mine_here: imported from {here / 'mine_here.py'}\n") == 1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("module", [False, True])
     def test_the_current_folder_is_looked_at_only_for_names_that_ask(self, here: Path, module: bool) -> None:
         for name in ("coverage", "signal", "highspy", "multiprocessing", "tbb", "pandas"):
@@ -162,6 +165,7 @@ class TestOwnCode:
         assert "SystemExit: 0" in outcome.stderr
         assert "died" not in outcome.stderr
 
+    @pytest.mark.slow
     def test_what_it_prints_does_not_reach_the_json(self, here: Path) -> None:
         (here / "loud.py").write_text(
             "import ctypes, os, subprocess, sys\nimport mine_here, rmab\nfrom rmab.learning import Chance\n"

@@ -51,6 +51,7 @@ print("equal")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="there are no forks here")
 def test_forked_children_work_after_use_in_the_parent() -> None:
     done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=300, check=False)

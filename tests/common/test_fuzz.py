@@ -20,6 +20,7 @@ from fuzz.record import Record
 SEEDS = {"solvers": range(28), "players": range(20), "files": range(62), "learners": range(17), "sharing": range(4)}
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize(("part", "seed"), [(part, seed) for part in PARTS for seed in SEEDS.get(part, range(100))])
 def test_a_case_of_every_kind_is_fine(part: str, seed: int) -> None:
@@ -69,6 +70,7 @@ def test_what_goes_wrong_is_found_with_what_replays_it(fault: int, found: str, t
 HUNG = [(planted.HANG, "waiting"), (planted.DEEP, "waiting"), (planted.BUSY, "CPU time")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "how"), HUNG)
 def test_a_case_that_hangs_is_ended_and_its_stack_is_kept(fault: int, how: str, tmp_path: Path) -> None:
     driver, said = fuzzer(tmp_path, 3.0)

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from rmab.cli import main
 
+pytestmark = pytest.mark.slow
+
 CODE = """
 import numpy
 from rmab.play.compiled.selection import uniform

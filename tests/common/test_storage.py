@@ -186,6 +186,7 @@ INSIDE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("suffix", [".npz", ".json"])
 @pytest.mark.parametrize("kind", SAMPLES)
@@ -214,6 +215,7 @@ EDITED = ("thompson", "q-whittle", "uc-whittle", "colored-ucrl2", "dilated-po")
 CASES = [one for one in LEARNERS if one[0] in EDITED or one[1].get("estimator") == "last"]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     ("name", "options"), CASES, ids=lambda one: one if isinstance(one, str) else "-".join(map(str, one.values()))

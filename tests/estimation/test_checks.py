@@ -53,12 +53,14 @@ def test_all_is_fine_where_it_is() -> None:
     assert all(np.isfinite(one.value) for one in checks.values())
 
 
+@pytest.mark.slow
 def test_false_alarms_are_rare() -> None:
     alarms = [name for seed in range(12) for name, one in found(mothers(200, 25, seed=seed, groups=("age",))).items()
               if one.verdict != "fine" and name not in ("what is known", "effect of a call")]  # fmt: skip
     assert len(alarms) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "fitted"),
     [

@@ -69,6 +69,7 @@ def drawn(number: int, arms: int, weeks: int, states: int, seed: int) -> tuple[n
     return counts, kind, told.argmax(axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 3, 5, 8])
 def test_random_clusters_are_found_as_well_as_by_one_who_knew_their_kernels(number: int) -> None:
     for seed in range(2):

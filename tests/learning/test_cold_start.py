@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numba
 import numpy as np
+import pytest
 
 from rmab.common.machine_code import Dispatcher, InnerFunction
 
@@ -50,6 +51,7 @@ json.dump({f"{one.__module__}.{one.__name__}": len(full(one)) for one in compile
 """
 
 
+@pytest.mark.slow
 def test_a_first_run_compiles_what_it_uses_once_and_nothing_else() -> None:
     """What has machine code after the run: compiled by it, or by an earlier one and loaded from the store."""
     done = subprocess.run([sys.executable, "-c", RUN], check=True, capture_output=True, text=True)

@@ -36,6 +36,7 @@ from rmab.solvers import TransitionSets
 from rmab.testing import check_execution, check_refresh, check_rewards, check_sets, check_step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", [Estimated(), Hoeffding(), Bernstein(), WideBernstein(), Kl(epsilon=0.5), L1(), Hoeffding(scale=0.3)]
 )

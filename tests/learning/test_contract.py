@@ -56,6 +56,7 @@ class TestLearners:
         for option, names in NAMES.items():
             assert {parts[option] for parts in PARTS} == set(names)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("name", "options"), CASES)
     def test_on_the_task_of_the_suite(self, name, options):
         learner, task = rmab.make_learner(name, **options), None
@@ -78,6 +79,7 @@ class TestLearners:
     def test_no_learner_draws_without_need(self, name, options):
         assert rmab.make_learner(name, **options).draws == ((name, options) in DRAWING + LOOKING)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["ucmd", "ucmd-armab", "rmab-ucrl", "oracle", "random", *DESCENDING])
     @pytest.mark.parametrize(
         "declared",

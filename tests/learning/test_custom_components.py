@@ -87,6 +87,7 @@ class TestByName:
         wrong = CliRunner().invoke(main, ["run", "cpap", "ucmd", "-o", "estimator=own_parts:Fade", "-o", "speed=-1"])
         assert "estimator.speed: Input should be greater than or equal to 0 (got -1)" in wrong.output
 
+    @pytest.mark.slow
     def test_in_a_study(self, tmp_path: Path) -> None:
         file = tmp_path / "own.toml"
         options = "{ arms = 4, budget = 2, horizon = 3, episodes = 4 }"
@@ -172,6 +173,7 @@ class TestFeedback:
         assert (shown["feedback"], shown["privileged"]) == ("full", self.TOLD)
         assert shown["reward"] == rmab.run(rmab.make_task("cpap", **SMALL), "uc-o-reps").reward.sum()
 
+    @pytest.mark.slow
     def test_in_a_study(self, tmp_path: Path) -> None:
         whole = {
             "name": "s",

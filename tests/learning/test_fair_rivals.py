@@ -113,6 +113,7 @@ def test_good_bad_is_as_its_authors_describe_it() -> None:
     assert game.problem.start.tolist() == [[0.5, 0.5]] * 8
 
 
+@pytest.mark.slow
 def test_uc_whittle_learns_on_its_authors_domain() -> None:
     """8 arms, budget 3, 20 steps, 30 episodes: in the last ten it has most of what chance leaves."""
     lost = gap = 0.0

@@ -237,6 +237,7 @@ def missed(kind: str, view: View, shrink: float = 1.0, visits: Any = (1, 3, 10, 
     return out / tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HONEST)
 def test_the_true_kernels_are_in_their_sets(kind: str) -> None:
     assert missed(kind, view_of(2, 3, 3, episodes=2)) <= 0.2

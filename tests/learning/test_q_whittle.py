@@ -126,6 +126,7 @@ def test_the_authors_examples_are_learned(name: str, slow: float, distance: floa
     np.testing.assert_allclose(found, truth, atol=distance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["circulant", "restart"])
 def test_few_like_arms_learn_the_order(name: str, seed: int) -> None:

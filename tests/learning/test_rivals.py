@@ -157,6 +157,7 @@ def late(name: str, **options: Any) -> float:
     return float(rmab.run(task, learner).reward[200:].mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "least"),
     [

@@ -226,6 +226,7 @@ class Asked(Hoeffding):
         return super().around(pools, counts, episode)
 
 
+@pytest.mark.slow
 def test_sets_are_made_for_the_coming_episode() -> None:
     """One arm, H = 3, T = 4: by doubling epochs they hold to the end, and are made of the counts of the epoch."""
     view = view_of(1, 1, 3)

@@ -176,6 +176,7 @@ def test_groups_are_kept_filled_in_and_labelled() -> None:
     assert any("1 of 2 arms have no 'district'" in str(one) for one in log.notes)
 
 
+@pytest.mark.slow
 def test_a_date_that_is_far_off_is_a_slip_and_told_by_line(tmp_path: Path) -> None:
     weeks = [f"A,{week},x,0" for week in range(1, 40)]
     assert problems(read, csv(tmp_path, *weeks, "B,20240312,x,0")) == [

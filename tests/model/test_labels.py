@@ -18,6 +18,7 @@ from studies import TINY, Inline, small_study
 STRANGE = ["$", "a$b", r"$\foo$", r"$\frac{$", r"\$x$", "$x^$ costs $5", "_hidden", "%s {0} \\n", "<b>&amp;"]
 
 
+@pytest.mark.slow
 def test_a_report_takes_any_label(tmp_path: Path) -> None:
     learners = [{"name": "random", "label": one} for one in STRANGE]
     tasks = [{"name": f"cpap@{kind}", "label": f"{kind} $^", "options": TINY} for kind in ("noisy", "iid")]

@@ -76,6 +76,7 @@ def test_no_candidate_beats_the_joint_optimum(seed: int) -> None:
     assert best.value + 4 * best.stderr >= exact - 0.1 * abs(exact)
 
 
+@pytest.mark.slow
 def test_episodes_that_are_all_alike_prove_nothing_where_a_rare_one_pays_much() -> None:
     """One arm: stay and get .01 a step, or move once and get 100 with probability .01, which is worth 1."""
     kernel = np.zeros((1, 3, 2, 3))
@@ -84,7 +85,7 @@ def test_episodes_that_are_all_alike_prove_nothing_where_a_rare_one_pays_much() 
     reward = np.zeros((1, 3, 2))
     reward[0, 0, 0], reward[0, 1] = 0.01, 100.0
     problem = rmab.Problem(rmab.Arms(kernel), 0, 1, 2)
-    for seed in range(4):
+    for seed in range(2):
         assert rmab.plan(problem, reward, episodes=1500, seed=seed).name in (
             "lagrangian",
             "whittle-finite",
@@ -138,6 +139,7 @@ def test_wrong_arguments(given: dict[str, Any], message: str) -> None:
         rmab.plan(problem, reward, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("discount", [1.0, 0.8])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_rolling_plan_is_near_the_exact_optimum(seed: int, discount: float) -> None:

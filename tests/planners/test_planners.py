@@ -55,6 +55,7 @@ def test_exact_optimum_and_bound_hold_for_every_planner(seed: int) -> None:
         assert batch.mean <= optimum + 4 * batch.stderr, name
 
 
+@pytest.mark.slow
 def test_good_planners_come_close_to_the_exact_optimum() -> None:
     problem, reward = random_problem(8, count=4, states=3, horizon=6, budget=2)
     optimum = reference.optimal_value(problem, reward)

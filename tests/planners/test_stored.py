@@ -59,6 +59,7 @@ def test_a_loaded_policy_solves_nothing_again(tmp_path: Path, monkeypatch: pytes
         decisions(load_policy(tmp_path / f"{name}.npz"))
 
 
+@pytest.mark.slow
 def test_the_plan_of_the_readme_acts_in_another_process(tmp_path: Path) -> None:
     scope: dict[str, Any] = {}
     exec(README, scope)

@@ -24,6 +24,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     return write_programme_report(fitted, calls, found, run_checks(fitted, replicates=40), folder / "plan.html")
 
 
+@pytest.mark.slow
 def test_it_comes_with_its_figures_as_png(written: tuple[Path, ...]) -> None:
     assert [path.name for path in written] == ["plan.html", "benefit.png", "reach.png", "effects.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written[1:])

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from report_data import cell, page, summary
 from rmab.model.registry import FORESEES
@@ -74,6 +75,7 @@ def test_negative_regret_over_tasks_is_explained_where_there_is_some() -> None:
     assert "negative" not in said(10.0 + 1e-12)
 
 
+@pytest.mark.slow
 def test_figures_of_different_tasks_have_different_names() -> None:
     tasks = ["ρ = 1", "σ = 1", "a b", "A-b", "a-b-2", "!"]
     pages = [page(cell("one", [5.0], task=task)) for task in tasks]

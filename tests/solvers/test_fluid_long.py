@@ -38,6 +38,7 @@ def types_of_arms(types: int, each: int) -> rmab.Arms:
     return rmab.Arms(kernels.repeat(each, axis=0), groups=np.arange(types).repeat(each))
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_conveyor_that_runs_backward_when_activations_are_missing(method: str) -> None:
     """In the long run each of eight places holds 1/8 of the arms, and the last one pays .1: .0125 an arm and step.

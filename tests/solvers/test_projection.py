@@ -93,6 +93,7 @@ KINDS: dict[str, Callable[[int], Instance]] = {
 CASES = pytest.mark.parametrize(("kind", "seed"), [(kind, seed) for kind in KINDS for seed in SEEDS])
 
 
+@pytest.mark.slow
 @CASES
 def test_answer_meets_the_optimality_conditions(kind: str, seed: int) -> None:
     instance = KINDS[kind](seed)

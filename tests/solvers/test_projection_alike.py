@@ -61,6 +61,7 @@ def test_the_hessian_is_that_of_the_long_way(name: str) -> None:
     np.testing.assert_allclose(enter, enter_too, rtol=1e-13, atol=1e-16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNLIKE)
 def test_unlike_rows_go_the_long_way_and_nothing_is_touched(name: str) -> None:
     done, upper, leave, enter = blocks(UNLIKE[name], alike=True)

@@ -108,6 +108,7 @@ class Solver:
         return gradient, hessian
 
 
+@pytest.mark.slow
 def test_dual_is_that_of_its_twin(instance: Instance) -> None:
     """At several points in a row, some twice: what is kept from one evaluation must not colour the next."""
     solver = Solver(instance)

@@ -52,12 +52,14 @@ def apart(one: Projection, other: Projection, tolerance: float = 1e-7) -> list[s
     return [name for name, holds in alike.items() if not holds]
 
 
+@pytest.mark.slow
 @given(instances())
 @settings(max_examples=150)
 def test_answer_is_feasible_and_proves_itself_optimal(instance: Instance) -> None:
     assert not faults(instance, instance.solve())
 
 
+@pytest.mark.slow
 @given(instances(), SEEDS)
 @EXAMPLES
 def test_no_feasible_point_is_nearer(instance: Instance, seed: int) -> None:
@@ -65,6 +67,7 @@ def test_no_feasible_point_is_nearer(instance: Instance, seed: int) -> None:
     assert instance.divergence(other) >= answer.value * (1 - 1e-9) - 1e-9
 
 
+@pytest.mark.slow
 @given(instances(), SEEDS)
 @EXAMPLES
 def test_generalised_pythagorean_inequality(instance: Instance, seed: int) -> None:
@@ -74,6 +77,7 @@ def test_generalised_pythagorean_inequality(instance: Instance, seed: int) -> No
     assert left >= right - 1e-7 * max(1.0, abs(right))
 
 
+@pytest.mark.slow
 @given(instances(), SEEDS)
 @EXAMPLES
 def test_projection_of_a_feasible_point_is_itself(instance: Instance, seed: int) -> None:
@@ -85,6 +89,7 @@ def test_projection_of_a_feasible_point_is_itself(instance: Instance, seed: int)
     np.testing.assert_allclose(answer.prices, 0.0, atol=1e-6)
 
 
+@pytest.mark.slow
 @given(instances())
 @EXAMPLES
 def test_projecting_twice_changes_nothing(instance: Instance) -> None:
@@ -160,6 +165,7 @@ def test_arguments_are_not_changed(instance: Instance) -> None:
         assert not np.shares_memory(value, answer.mass)
 
 
+@pytest.mark.slow
 @given(instances())
 @EXAMPLES
 def test_warm_start_gives_the_same_answer_sooner(instance: Instance) -> None:

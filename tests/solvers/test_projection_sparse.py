@@ -51,6 +51,7 @@ def test_the_newton_step_does_not_depend_on_the_way(name: str, monkeypatch: pyte
     np.testing.assert_allclose(price_step, other_price_step, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INSTANCES)
 def test_answers_are_right(name: str) -> None:
     assert not faults(INSTANCES[name], INSTANCES[name].solve(), most=40)
@@ -73,6 +74,7 @@ def test_deadlines_that_are_known() -> None:
     assert not faults(instance, instance.solve(), most=30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 5, 8, 17, 40])
 def test_inverse_of_a_matrix_given_by_its_upper_half(size: int) -> None:
     rng = np.random.default_rng(size)

@@ -83,6 +83,7 @@ def test_prices_that_nothing_responds_to_do_not_run_away() -> None:
     np.testing.assert_allclose(_price_step(sound, np.array([2.0, 3.0, 2.0]), 4.0), [1.0, 3.0, 0.5], rtol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_a_steep_plan_whose_prices_are_lost_in_rounding_is_found() -> None:
     """References over 19 orders of magnitude, and active masses that fill the budget to 1e-9."""

@@ -154,6 +154,7 @@ def test_an_arm_that_wants_to_be_active_far_beyond_the_budget(passive: float) ->
     np.testing.assert_allclose(answer.prices, -np.log(passive), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [4.0, 3.0, 0.4])
 @pytest.mark.parametrize("radius", [None, 0.3])
 def test_references_over_200_orders(radius: float | None, budget: float) -> None:
@@ -251,6 +252,7 @@ def steep_deadline(seed: int, width: float) -> Instance:
     return Instance(np.broadcast_to(table, (1, 30, 120, 2, 120)), low, high, [0], 30.0, weights=[100.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_steep_rewards_far_from_any_start(seed: int) -> None:
     """Newton with the point's own masses needs 75 to 134 iterations for these, and a path of milder references; or fails."""
@@ -258,6 +260,7 @@ def test_steep_rewards_far_from_any_start(seed: int) -> None:
     assert not faults(instance, instance.solve())
 
 
+@pytest.mark.slow
 def test_a_warm_start_from_another_world() -> None:
     """The plan for other rewards is no place to start from; the answer is the same."""
     one, other = steep_deadline(0, 0.1), steep_deadline(1, 0.1)

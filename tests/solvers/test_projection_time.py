@@ -140,6 +140,7 @@ def test_rows_without_mass_lie_in_the_sets_of_their_steps_too(kind: str, seed: i
     assert row_violation(instance, instance.solve().kernel).max() <= 1e-12
 
 
+@pytest.mark.slow
 @CASES
 def test_answer_is_that_of_an_independent_solver(kind: str, seed: int) -> None:
     instance = KINDS[kind](seed)
@@ -199,13 +200,15 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LARGE)
 def test_large_programmes(kind: str) -> None:
     assert not faults(LARGE[kind], LARGE[kind].solve(), most=40)
 
 
+@pytest.mark.slow
 def test_chunks_of_arms_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    instance = LARGE["many arms"]
+    instance = timed_instance(8, (12, 12, 4), 3, budget=3.0)
     whole = instance.solve()
     monkeypatch.setattr("rmab.solvers.projection.newton.CHUNK", 1)
     np.testing.assert_allclose(instance.solve().z, whole.z, atol=1e-9)

@@ -142,12 +142,14 @@ def instances(draw: st.DrawFn) -> Instance:
     return instance.but(reference=instance.reference * draw(st.sampled_from([1e-30, 1.0, 1e6])))
 
 
+@pytest.mark.slow
 @given(instances())
 @settings(max_examples=100)
 def test_any_answer_is_feasible_and_proves_itself_optimal(instance: Instance) -> None:
     assert not faults(instance, instance.solve())
 
 
+@pytest.mark.slow
 @given(instances(), st.integers(0, 2**32 - 1))
 @settings(max_examples=60)
 def test_no_feasible_point_is_nearer(instance: Instance, seed: int) -> None:

@@ -56,6 +56,7 @@ def check_feasible(plan, low, high, budget, weights):
 
 
 class TestAgainstHighs:
+    @pytest.mark.slow
     @pytest.mark.parametrize("support", [0.2, 0.5, 1.0])
     @pytest.mark.parametrize("width", WIDTHS)
     def test_value_feasibility_and_order_of_the_blocks(self, width, support):

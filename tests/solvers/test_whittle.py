@@ -51,6 +51,7 @@ def test_known_numbers(discount: float, index: list[float]) -> None:
     assert indexable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("discount", [0.5, 0.9, 0.99, 1.0])
 @pytest.mark.parametrize("states", [1, 2, 7, 40, BLOCK + 1, 3 * BLOCK])
 def test_as_markovianbandit(peer: Any, states: int, discount: float) -> None:

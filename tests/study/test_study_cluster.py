@@ -48,6 +48,7 @@ def test_the_pages_warn_of_an_open_scheduler() -> None:
         assert "security.md" in text or page == "docs/security.md"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
 def test_with_tls_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=rmab -keyout node.key -out node.pem"

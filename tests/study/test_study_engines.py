@@ -17,6 +17,8 @@ from rmab.study.engines import dask
 from rmab.study.single_run import attempt
 from studies import Inline, data, small_study
 
+pytestmark = pytest.mark.slow
+
 STUDY = small_study(6)
 
 SCRIPT = """

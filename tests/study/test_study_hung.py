@@ -18,6 +18,7 @@ from studies import HERE, small_study
 HUNG = {"name": "studies:Hung", "label": "hung"}
 
 
+@pytest.mark.slow
 def test_a_hung_run_is_stopped_recorded_and_the_others_go_on(tmp_path: Path) -> None:
     note, out = tmp_path / "pid", tmp_path / "out"
     study = small_study(2, learners=[{**HUNG, "options": {"note": str(note)}}, {"name": "random"}])
@@ -59,6 +60,7 @@ def test_a_hung_worker_ends_with_a_study_that_is_killed(tmp_path: Path, deep: bo
     pytest.fail("the worker lives on")
 
 
+@pytest.mark.slow
 def test_the_settings_of_workers_are_not_those_of_what_learners_start(tmp_path: Path) -> None:
     note = tmp_path / "environment"
     learners = [{"name": "studies:Telling", "label": "telling", "options": {"note": str(note)}}]
@@ -83,6 +85,7 @@ def test_dask_has_no_limit_and_says_so() -> None:
     assert "--time-limit is for the local engine" in refused("study", "run", "paper-cpap", "--out", "out", *words)
 
 
+@pytest.mark.slow
 def test_the_command_that_goes_on_has_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(HERE)

@@ -53,6 +53,7 @@ def test_a_task_object_is_the_same_in_every_study_and_round() -> None:
         np.testing.assert_array_equal(built.reward(1), task.reward(1))
 
 
+@pytest.mark.slow
 def test_a_study_of_objects_runs_in_other_processes(tmp_path: Path) -> None:
     task = rmab.make_task("cpap@noisy", seed=3, **SMALL)
     entry = {"name": "cpap", "options": SMALL}

@@ -60,6 +60,7 @@ def test_everything_is_built_once_per_process(module: Path, tmp_path: Path) -> N
     assert sorted(own_study.BUILT) == sorted(["learner", "task 0", *(f"task {seed}" for seed in seeds)])
 
 
+@pytest.mark.slow
 def test_the_source_of_task_and_learner_is_recorded(module: Path, tmp_path: Path) -> None:
     study = small_study(1, ("own_study:Mine", "random"), **OWN)
     run_study(study, tmp_path / "out", engine=LocalEngine(1))
@@ -90,6 +91,7 @@ def test_a_changed_task_outdates_all_its_runs_and_they_can_be_played_anew(
     assert changes_since(study, folder).ids == frozenset()
 
 
+@pytest.mark.slow
 def test_a_report_reads_every_shard_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_study(small_study(2), tmp_path, engine=Inline())
     read, opened = pq.ParquetFile, list[object]()

@@ -138,6 +138,7 @@ class TestDamage:
         assert engine.played == [job.id]
         assert data(finished) == whole
 
+    @pytest.mark.slow
     def test_no_changed_byte_changes_the_data_unseen(self, finished: Path, tmp_path: Path) -> None:
         job = small_study().jobs()[1]
         content, path = shard_path(finished, job.id).read_bytes(), tmp_path / "changed.parquet"
@@ -340,6 +341,7 @@ class TestDisk:
         ):
             run_study(small_study(), tmp_path / "file" / "study", engine=Inline())
 
+    @pytest.mark.slow
     def test_a_folder_that_cannot_be_written(self, finished: Path) -> None:
         for shard in (finished / "runs").iterdir():
             shard.unlink()
@@ -350,6 +352,7 @@ class TestDisk:
             run_study(small_study(), finished, engine=LocalEngine(1))
         assert (finished / "study.json").read_bytes() == before
 
+    @pytest.mark.slow
     def test_a_full_disk_gives_one_line_and_keeps_what_is_there(self, finished: Path, tmp_path: Path) -> None:
         """Files of more than 4 kB fail, as the last ones on a full disk do: study.json fits, shards do not."""
         content = data(finished)

@@ -192,6 +192,7 @@ class TestCommandsAndStudies:
         assert fields["tariff"]["values"] == "path of a file, or a number, or one per phase"
         assert "JSON" not in CliRunner().invoke(main, ["tasks", "cpap"]).output
 
+    @pytest.mark.slow
     def test_a_study_of_job_mixes_is_run(self, tmp_path: Path) -> None:
         sizes = {"arms": 3, "budget": 1, "horizon": 4, "episodes": 2, "load": [1.0]}
         mixes = {"short": [1.0], "long": [0.0, 0.5, 0.5]}

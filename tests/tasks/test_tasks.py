@@ -171,6 +171,7 @@ class TestDeadline:
             assert kernel[leaving, 0, 0] == pytest.approx(0.3)
             assert kernel[leaving, 1, number[12, 9]] == pytest.approx(0.7 / 108)
 
+    @pytest.mark.slow
     def test_fluid_value_and_reference_policies(self) -> None:
         task = rmab.make_task("deadline")
         problem, reward = task.problem, task.base_reward

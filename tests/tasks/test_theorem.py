@@ -72,6 +72,7 @@ def test_a_sound_estimator_mends_it() -> None:
     assert lost("greener", "ucmd", 100) < 0.03  # it looks at the other arm now and then
 
 
+@pytest.mark.slow
 def test_the_highest_indices_are_late() -> None:
     """Even with all rewards revealed, all of the half that any fixed policy earns is lost; draws keep it.
 

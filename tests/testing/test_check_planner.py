@@ -17,6 +17,7 @@ pytestmark = pytest.mark.compiled
 CALLS = count()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", rmab.list_planners())
 def test_the_planners_of_the_library_pass(name: str) -> None:
     check_planner(name)
