@@ -62,7 +62,7 @@ def test_learners_and_parts_say_what_they_are_and_list_their_options(name: str) 
     assert len(said.splitlines()[0]) > 20
     for option in fields(thing) if is_dataclass(thing) else ():
         assert option.name in said.partition("Parameters\n")[2], f"{name}: {option.name} is not described"
-    if isinstance(thing, type) and issubclass(thing, learning.Part | learning.Learner):
+    if isinstance(thing, type) and issubclass(thing, learning.Component | learning.Learner):
         for method in own_methods(thing):
             found = inspect.getattr_static(thing, method)
             if callable(found) or isinstance(found, property):

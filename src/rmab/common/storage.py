@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Set
@@ -28,7 +29,17 @@ from rmab.errors import FileError, ModelError, raised_as
 Fields = dict[str, Any]
 EXACT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))  # numbers that Python has, too
 # What zipfile, zlib and NumPy raise on an archive in which some byte is wrong.
-BROKEN_ARCHIVE = (ValueError, EOFError, KeyError, RuntimeError, SyntaxError, OSError, zipfile.BadZipFile, zlib.error)
+BROKEN_ARCHIVE = (
+    ValueError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    SyntaxError,
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+)
 
 
 class Kind(NamedTuple):

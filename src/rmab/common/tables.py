@@ -7,9 +7,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
-
 from rmab.common.files import write_atomically
 from rmab.errors import FileError
 
@@ -31,9 +28,8 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     suffix = Path(path).suffix
     if suffix not in TABLE_SUFFIXES:
         raise FileError(f"{path}: the name must end in {' or '.join(TABLE_SUFFIXES)}")
+    from pyarrow import csv, parquet  # noqa: PLC0415  (of an extra: whoever has a table has it)
+
     stream = io.BytesIO()
-    if suffix == ".csv":
-        pacsv.write_csv(table, stream)
-    else:
-        pq.write_table(table, stream)
+    (csv.write_csv if suffix == ".csv" else parquet.write_table)(table, stream)
     write_atomically(path, stream.getvalue())

@@ -43,6 +43,13 @@ class Candidate:
         What an episode took, mostly to decide.
     why : str
         Why it does not apply, or how it failed; empty where it does.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> task = rmab.make_task("cpap", arms=4, budget=2, horizon=5)
+    >>> rmab.plan(task.problem, task.base_reward, candidates=["lagrangian"], episodes=5).candidates[0].name
+    'lagrangian'
     """
 
     name: str
