@@ -13,6 +13,8 @@ from rmab.estimation.resampling import Resampler
 from rmab.estimation.shrinkage import shrink
 from rmab.estimation.values import World
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def fitted() -> Fit:
@@ -61,7 +63,6 @@ def test_rotation_takes_everybody_in_turn_who_has_waited_longest_first(fitted: F
     assert waited[turn[0] == 1].min() >= waited[turn[1] == 1].max()
 
 
-@pytest.mark.slow
 def test_an_evaluation_has_everything_and_the_same_again(fitted: Fit, found: Evaluation) -> None:
     assert list(found.benefits) == ["nothing", "rotation", "random", "as logged"]
     for name, one in found.benefits.items():
@@ -75,7 +76,6 @@ def test_an_evaluation_has_everything_and_the_same_again(fitted: Fit, found: Eva
     assert evaluate(fitted, 25, horizon=12, replicates=40, seed=1).fields() != found.fields()
 
 
-@pytest.mark.slow
 def test_more_records_make_narrower_intervals(found: Evaluation) -> None:
     large = mothers(1200, 60)
     few = replace(large, present=large.present[:300])  # the same size of a programme, known from far more records
@@ -180,7 +180,6 @@ def spotty(rate: float) -> Fit:
     return rmab.data.fit(read(table(*rows, names=f"{HEADER},region"), groups=["region"]), reward={"s1": 1})
 
 
-@pytest.mark.slow
 def test_it_is_refused_where_the_log_never_did_what_the_plan_would() -> None:
     free = model_free(spotty(0.0), 60, 10)
     assert "where the log hardly ever made one" in free.refused

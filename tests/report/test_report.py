@@ -28,6 +28,8 @@ from rmab.report.statistics import Interval, interval
 from rmab.report.summary import COLUMNS, Summary, summarise
 from rmab.study import Results, Study
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -55,7 +57,6 @@ def grown(folder: Path) -> Summary:
     return summarise(found.study, found.table(COLUMNS))
 
 
-@pytest.mark.slow
 def test_cells_have_what_the_runs_had(results: Results, summary: Summary) -> None:
     frame = results.to_pandas()
     assert [one.task for one in summary.pages] == ["cpap@noisy", "cpap@switching"]
@@ -176,7 +177,6 @@ def test_the_theorem_is_held_against_the_paper_s_learner_only() -> None:
     assert not any("theorem" in line for line in page_words(page(cell("other", [4.0, 9.0]))))
 
 
-@pytest.mark.slow
 def test_the_headline_has_three_sentences(summary: Summary, grown: Summary, report: Report) -> None:
     assert len(report.headline) == len(headline(grown)) == 3
     assert report.headline == tuple(headline(summary))
@@ -279,7 +279,6 @@ def test_long_curves_are_thinned_out(episodes: int, curves: int) -> None:
     assert len(shown) * curves <= max(150_000, 20 * curves)
 
 
-@pytest.mark.slow
 def test_figures_are_there_in_both_formats_and_the_same_again(report: Report, summary: Summary) -> None:
     names = {path.name for path in report.figures}
     parts = ("reward", "regret", "theory", "sources")

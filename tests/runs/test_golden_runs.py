@@ -23,7 +23,14 @@ RECORDED = json.loads(FILE.read_text())
 CLOSE, DEVIATIONS = 1e-6, 5.0
 
 
-@pytest.mark.parametrize(("name", "task", "place"), [pytest.param(*case, id=case[0]) for case in cases()])
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    """A third of the time goes into the plans of one case, for all arms at once."""
+    return [pytest.mark.slow] if name == "mixed, active: colored-ucrl2-24" else []
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "place"), [pytest.param(*case, id=case[0], marks=marks(case[0])) for case in cases()]
+)
 def test_runs_are_as_recorded(name: str, task: str, place: int) -> None:
     run, entry = play(task, place), RECORDED["runs"][name]
     if fingerprint() in RECORDED["fingerprints"]:

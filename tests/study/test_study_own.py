@@ -100,6 +100,7 @@ def test_a_report_reads_every_shard_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(opened) == 4
 
 
+@pytest.mark.slow
 class TestSentToWorkers:
     """The workers' path has the library only."""
 

@@ -14,6 +14,8 @@ from rmab.play.policy import Rounding
 from rmab.runs.comparators import theory_curve
 from rmab.tasks.counterexamples import WORST
 
+pytestmark = pytest.mark.slow
+
 
 def lost(task: str, learner: Learner | str, episodes: int, feedback: Any = None, **options: Any) -> float:
     """Return the regret per step to the best fixed policy, over the second half of the run."""
@@ -72,7 +74,6 @@ def test_a_sound_estimator_mends_it() -> None:
     assert lost("greener", "ucmd", 100) < 0.03  # it looks at the other arm now and then
 
 
-@pytest.mark.slow
 def test_the_highest_indices_are_late() -> None:
     """Even with all rewards revealed, all of the half that any fixed policy earns is lost; draws keep it.
 
