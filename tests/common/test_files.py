@@ -148,7 +148,7 @@ def test_cut_off(tmp_path, problem, suffix, message):
     path = tmp_path / f"p{suffix}"
     problem.save(path)
     whole = path.read_bytes()
-    for length in range(0, len(whole) - 2, max(97, len(whole) // 60)):
+    for length in range(0, len(whole) - 2, max(97, len(whole) // 20)):
         path.write_bytes(whole[:length])
         assert message in refusal(path, FileError)
 

@@ -89,7 +89,7 @@ def test_the_make_targets_of_the_readme_exist() -> None:
 
 def test_the_demo_prints_a_table_and_saves_a_picture(tmp_path: Path) -> None:
     picture = tmp_path / "deep" / "plan.png"
-    command = [sys.executable, str(ROOT / "examples" / "planners.py"), "--rounds", "100", "--out", str(picture)]
+    command = [sys.executable, str(ROOT / "examples" / "planners.py"), "--rounds", "20", "--out", str(picture)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
     for policy in ("fluid bound", "LP-update", "Lagrangian index", "occupancy index", "myopic", "random", "round robin"):
         assert printed.count(policy) >= 2, policy

@@ -63,7 +63,7 @@ def test_a_loaded_policy_solves_nothing_again(tmp_path: Path, monkeypatch: pytes
 def test_the_plan_of_the_readme_acts_in_another_process(tmp_path: Path) -> None:
     scope: dict[str, Any] = {}
     exec(README, scope)
-    best = rmab.plan(scope["problem"], scope["reward"], candidates=["lagrangian", "rolling"], episodes=100)
+    best = rmab.plan(scope["problem"], scope["reward"], candidates=["lagrangian", "rolling"], episodes=30)
     assert best.name == "rolling"
     best.save(tmp_path / "plan.npz")
     best.policy.save(tmp_path / "policy.npz")  # type: ignore[attr-defined]
