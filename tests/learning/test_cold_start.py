@@ -40,7 +40,7 @@ FIRST = [
 RUN = """
 import contextlib, json, sys
 from rmab.cli import main
-from rmab.common.dispatcher import Dispatcher, InnerFunction
+from rmab.common.machine_code import Dispatcher, InnerFunction
 
 with contextlib.suppress(SystemExit):
     main(["run", "cpap", "ucmd", "--episodes", "2"])
