@@ -1,6 +1,7 @@
 """Machine code on disk: nothing that is wrong with it breaks a command; it is said once, and the code compiled again."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -127,6 +128,54 @@ def test_warm_clears_the_code_of_all_versions_and_nothing_else(tmp_path: Path, m
     assert (elsewhere / "b.code").exists()
     again = CliRunner().invoke(main, ["warm", "--clear"])
     assert again.stdout.endswith(": 0 files removed, 0.0 MB\n")
+
+
+INTERRUPTED = """
+import os, signal
+from numba.core import event
+from rmab.common.compile import compiled
+
+@compiled
+def twice(number):
+    return 2 * number
+
+class Press(event.Listener):
+    def on_start(self, _):
+        os.kill(os.getpid(), signal.SIGINT)
+    def on_end(self, _):
+        print("compiled")
+
+with event.install_listener("numba:compile", Press()):
+    try:
+        twice(3)
+    except KeyboardInterrupt:
+        print("interrupted")
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, twice(3))
+"""
+
+
+def test_ctrl_c_during_a_compilation_takes_effect_at_its_end(tmp_path: Path) -> None:
+    # LLVM calls back into Python, where a KeyboardInterrupt is printed and lost: the run went on for ever
+    program = tmp_path / "program.py"
+    program.write_text(INTERRUPTED)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["compiled", "interrupted", "True", "6"]
+
+
+def test_a_second_ctrl_c_does_not_wait() -> None:
+    from rmab.common.machine_code import deferred_interrupt
+
+    pressed: list[int] = []
+
+    def press() -> None:
+        with deferred_interrupt():
+            for number in (1, 2, 3):
+                pressed.append(number)
+                os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        press()
+    assert pressed == [1, 2]
 
 
 def test_after_warm_no_learner_compiles() -> None:

@@ -8,10 +8,12 @@ import hashlib
 import os
 import pickle
 import shutil
+import signal
 import stat
+import threading
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,37 @@ from numba.core.registry import CPUDispatcher
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 
 from rmab.common.words import notify_once
+
+_compiling = False  # whether the main thread compiles, so that an interrupt waits
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of a compilation: LLVM calls back into Python, where the exception would be lost.
+
+    A second Ctrl-C does not wait. Where the program has a SIGINT handler of its own, that one is called at the end.
+    """
+    global _compiling  # noqa: PLW0603  (signals have one handler per process)
+    handler = signal.getsignal(signal.SIGINT)
+    if _compiling or threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    pending: list[tuple[int, Any]] = []
+
+    def keep(number: int, frame: Any) -> None:
+        if pending:
+            handler(number, frame)
+        pending.append((number, frame))
+
+    signal.signal(signal.SIGINT, keep)
+    _compiling = True
+    try:
+        yield
+    finally:
+        _compiling = False
+        signal.signal(signal.SIGINT, handler)
+        if pending:
+            handler(*pending[0])
 
 
 class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
@@ -90,7 +123,7 @@ class Dispatcher(CPUDispatcher):  # type: ignore[misc]
 
     def compile(self, sig: Any) -> Any:
         """Compile in full for these types: Python calls it."""
-        with global_compiler_lock:
+        with deferred_interrupt(), global_compiler_lock:
             types = tuple(sigutils.normalize_signature(sig)[0])
             if types in self._inner and not self._linking:
                 self._inner.discard(types)
