@@ -13,7 +13,7 @@ from rmab.errors import ModelError
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
 
-TIE = 1e-9  # of the largest index: what is closer is equal
+DIGITS = 9  # of the largest index: what is equal so far is equal
 LONGEST = 2**31  # periods that can be counted
 
 
@@ -120,10 +120,17 @@ class Candidates(ReadOnly):
         return max(float(np.abs(self.index).max(initial=0.0)), 1e-300)
 
     @property
+    def level(self) -> FloatArray:
+        """(N,) the index in parts of the largest, rounded: arms of the same level are equal."""
+        return np.asarray(np.round(self.index / self.scale, DIGITS)) + 0.0
+
+    @property
     def helped(self) -> BoolArray:
         """(N,) who is worth a place by index."""
-        return np.asarray(self.index > (self.least + TIE * self.scale if np.isfinite(self.least) else self.least))
+        return np.asarray(
+            self.level > (np.round(self.least / self.scale, DIGITS) if np.isfinite(self.least) else self.least)
+        )
 
     def rank(self, draws: FloatArray) -> IntArray:
         """Return the arms, the highest index first; of equals, who has waited longest, and then by random draws (N,)."""
-        return np.asarray(np.lexsort((draws, -self.waited, -np.round(self.index / self.scale, 9))))
+        return np.asarray(np.lexsort((draws, -self.waited, -self.level)))

@@ -12,9 +12,10 @@ from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
 from rmab.decisions.decision import Decision
 from rmab.decisions.fairness import find_unfairness, write_warnings
+from rmab.decisions.filling import TIES, Randomness, fill_places
 from rmab.decisions.notes import write_notes
 from rmab.decisions.reasons import write_reasons
-from rmab.decisions.rules import Rule, Rules, draw_numbers, fill_places
+from rmab.decisions.rules import Rule, Rules
 from rmab.decisions.sources import Source, candidates_of
 from rmab.errors import ModelError
 from rmab.logs.findings import list_some, quote
@@ -112,12 +113,12 @@ def decide(
     share = as_share(random_share, "random_share")
     members = _find_caps(candidates, {} if caps is None else caps)
     respected = Rules(places, forced, excluded, every, int(share * places + 0.5), members, tuple(rules))
-    draws = draw_numbers(roster.ids, as_integer(seed, "seed"), candidates.period)
-    choice = fill_places(candidates, respected, draws)
-    order = candidates.rank(draws)
+    source_of_draws = Randomness(as_integer(seed, "seed"), candidates.period)
+    choice = fill_places(candidates, respected, source_of_draws)
+    order = candidates.rank(source_of_draws.numbers(roster.ids, TIES))
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
-    unfair = find_unfairness(candidates, choice, respected, draws)
+    unfair = find_unfairness(candidates, choice, respected, source_of_draws)
     notes = (*write_notes(candidates, choice, respected, random_share=share), *write_warnings(candidates.words, unfair))
     return Decision(
         period=candidates.period,

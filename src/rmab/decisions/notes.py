@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common import many
-from rmab.decisions.candidates import TIE, Candidates
-from rmab.decisions.rules import INDEX, Choice, Rules
+from rmab.decisions.candidates import Candidates
+from rmab.decisions.filling import Choice
+from rmab.decisions.rules import INDEX, Rules
 from rmab.logs.findings import list_some, quote
 
 
@@ -41,10 +42,11 @@ def _ties(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:
     mine = choice.rule == INDEX
     if not mine.any() or rules.caps:
         return []
-    index = candidates.index
-    alike = np.abs(index - index[mine].min()) <= TIE * candidates.scale
+    alike = candidates.level == candidates.level[mine].min()
     alike &= ~rules.must_not & np.isin(choice.rule, ("", INDEX))
     got = int((alike & mine).sum())
     if got == alike.sum():
         return []
-    return [f"the last {many(got, 'place')} went to some of {int(alike.sum()):,} alike: who has waited longest, then by lot"]
+    return [
+        f"the last {many(got, 'place')} went to some of {int(alike.sum()):,} alike: who has waited longest, then at random"
+    ]
