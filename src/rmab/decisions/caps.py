@@ -94,11 +94,16 @@ def select_best(
     """Choose the best under caps that cross, by an integer programme; as many places as can be are filled.
 
     Returns counts (K,), and what one more place under each cap is worth (C,), by the linear relaxation. worth and free are
-    (K,), kinds (L,) are those to choose from, in the order in which equals get their places.
+    (K,), kinds (L,) are those to choose from, the best first, equals in the order in which they get their places.
     """
     counts, prices = np.zeros(free.size, dtype=np.int64), np.zeros(len(room))
     if not kinds.size or places <= 0:
         return counts, prices
+    cell = np.unique(member[:, kinds].T, axis=0, return_inverse=True)[1].reshape(-1)
+    by, free_of = np.argsort(cell, kind="stable"), np.bincount(cell, weights=free[kinds])
+    before = np.empty(kinds.size)
+    before[by] = np.cumsum(free[kinds[by]]) - free[kinds[by]] - (np.cumsum(free_of) - free_of)[cell[by]]
+    kinds = kinds[before <= places]  # no more of a cell can have a place: they are the best first
     keys = np.column_stack([member[:, kinds].T, worth[kinds]])
     alike, one_of = np.unique(keys, axis=0, return_inverse=True)
     one_of = one_of.reshape(-1)

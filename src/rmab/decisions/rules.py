@@ -101,7 +101,10 @@ def name_of(rule: Rule) -> str:
 def ask_rule(rule: Rule, draft: Draft) -> IntArray:
     """Return the arms of a custom rule; ModelError where it gives places that it has not."""
     count, name = draft.listed.size, f"rule {quote(name_of(rule))}"
-    arms = np.asarray(rule(draft))
+    try:
+        arms = np.asarray(rule(draft))
+    except Exception as error:  # somebody's code may raise anything
+        raise ModelError(f"{name}: it raised {type(error).__name__}: {error}", code="rule-failed") from error
     if arms.dtype.kind == "b" and arms.shape == (count,):
         arms = np.flatnonzero(arms)
     if arms.ndim != 1 or (arms.size and arms.dtype.kind not in "iu") or np.unique(arms).size < arms.size:
