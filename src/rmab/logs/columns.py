@@ -241,7 +241,7 @@ def parse_numbers(column: Any, name: str, decimal: str, findings: Findings) -> F
     if pa.types.is_string_view(joined.type):
         joined = joined.cast(pa.string())
     if any(is_kind(joined.type) for is_kind in NUMERIC):
-        found = joined.cast(pa.float64()).fill_null(math.nan).to_numpy(zero_copy_only=False).copy()
+        found = joined.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(zero_copy_only=False).copy()
     elif pa.types.is_string(joined.type) or pa.types.is_large_string(joined.type):
         found = _from_text(joined, name, decimal, findings)
     else:
