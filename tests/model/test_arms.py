@@ -151,7 +151,7 @@ class TestStructure:
 
     @pytest.mark.parametrize("labels", [[0, 1], [0, 1, 2, 3], []])
     def test_number_of_group_labels(self, labels):
-        with pytest.raises(ModelError, match=f"groups: 3 labels are needed, one per arm, got {len(labels)}"):
+        with pytest.raises(ModelError, match=f"groups: one label per arm is needed.*; got {len(labels)} labels"):
             Arms(table(), groups=labels)
 
     @pytest.mark.parametrize("label", [1.5, None, (1,), [1]])
