@@ -7,7 +7,7 @@ simulated episodes under the empirical kernels. Importance weights are those vis
 import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray, log_over
-from rmab.learning.pools import Observed, Pools, empirical
+from rmab.learning.pools import Observations, Pools, empirical
 from rmab.model import Arms, Problem, View, cells, parted
 from rmab.play import Feedback, Policy, visit_rates
 from rmab.solvers.compiled.bounds import occupancy_bounds
@@ -105,7 +105,7 @@ def placed(view: View, feedback: Feedback, values: FloatArray) -> FloatArray:
 
 
 def weighted_losses(
-    pools: Pools, observed: Observed, visits: FloatArray, weights: FloatArray, *, alike: bool = False
+    pools: Pools, observed: Observations, visits: FloatArray, weights: FloatArray, *, alike: bool = False
 ) -> FloatArray:
     """(C, H, S, 2) loss times visits over weights (both C,H,S,2); pairs known to pay nothing have their loss as it is.
 

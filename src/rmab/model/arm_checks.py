@@ -23,10 +23,7 @@ from rmab.common import (
     notify_once,
 )
 from rmab.errors import ModelError
-from rmab.model.time import bare, place
-
-KEPT = 1e-9  # a row that misses a sum of 1 by no more is kept as it is, to the last bit
-MENDED = 1e-8 * (1 + 1e-6)  # one that misses it by no more is divided by its sum: eight printed digits, and rounding
+from rmab.model.time import KEPT, MENDED, bare, place
 
 
 def checked_rows(kernels: FloatArray, normalise: bool) -> FloatArray:

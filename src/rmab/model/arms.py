@@ -43,9 +43,9 @@ class Arms(ReadOnly):
     ----------
     kernels : array_like of float, shape (N, S, 2, S) or (N, K, S, 2, S)
         ``kernels[n, s, a, y]`` is the probability that arm n moves from state s to state y under action a (0 passive,
-        1 active). Every row sums to 1; one that misses it by more than 1e-9, but by no more than 1e-8, as printed kernels
-        do, is divided by its sum, and the log says so once. Where it depends on the time there is one such table for each
-        of K phases, and the problem says which steps are of which phase (`rmab.Problem`).
+        1 active). Every row sums to 1; one that misses it by more than 1e-9, but by no more than 1e-6, as printed kernels
+        and those of float32 do, is divided by its sum, and the log says so once. Where it depends on the time there is one
+        such table for each of K phases, and the problem says which steps are of which phase (`rmab.Problem`).
     state_names : sequence of str, length S, optional
         Names of the states, all different.
     groups : sequence of int or str, length N, optional
