@@ -10,7 +10,7 @@ the states u end in the states x, and V[x, y] is the value of the counts x + y.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import comb, prod
@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, IntArray, ReadOnly, as_tolerance, check_memory, frozen
 from rmab.errors import ModelError, SolverError
-from rmab.model import Problem, cells
+from rmab.model import Problem
 from rmab.solvers.checks import check_timeless, checked_table
 
-MOST = 100_000_000  # splits of all counts beyond which the induction would take hours
-ROUNDS = 100_000  # steps of relative value iteration
+MOST = 50_000_000  # splits of all counts beyond which the induction would take hours
+ROUNDS, STUCK = 300, 0.99  # steps of relative value iteration in which the bounds must come closer by a hundredth
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +39,21 @@ class ExactOptimum(ReadOnly):
         The type of every arm: like arms are exchangeable.
     states : int
         Number of joint counts.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> rmab.solvers.solve_exact(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3).type_of
+    array([0, 0, 0])
     """
 
     value: float
-    type_of: IntArray = field(repr=False)
+    type_of: IntArray
     states: int
+
+    def __repr__(self) -> str:
+        return f"ExactOptimum(value {self.value:.6g}, {self.states:,} joint counts)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +68,22 @@ class ExactAverage(ReadOnly):
         The type of every arm: like arms are exchangeable.
     states : int
         Number of joint counts.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> rmab.solvers.solve_exact_average(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3).type_of
+    array([0, 0, 0])
     """
 
     value: float
     bound: float
-    type_of: IntArray = field(repr=False)
+    type_of: IntArray
     states: int
+
+    def __repr__(self) -> str:
+        return f"ExactAverage({self.value:.6g} to {self.bound:.6g}, {self.states:,} joint counts)"
 
 
 def solve_exact(problem: Problem, reward: ArrayLike) -> ExactOptimum:
@@ -94,7 +114,7 @@ def solve_exact(problem: Problem, reward: ArrayLike) -> ExactOptimum:
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
     >>> problem, reward = rmab.Problem(arms, start=0, budget=1, horizon=4), [[[0, 0], [1, 1]]] * 3
     >>> rmab.solvers.solve_exact(problem, reward)
-    ExactOptimum(value=2.3759999999999994, states=4)
+    ExactOptimum(value 2.376, 4 joint counts)
     """
     counts = Counts.of(problem, reward, "solvers.solve_exact")
     value = np.zeros(counts.shape)
@@ -133,9 +153,8 @@ def solve_exact_average(problem: Problem, reward: ArrayLike, *, tolerance: float
     --------
     >>> import rmab
     >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
-    >>> optimum = rmab.solvers.solve_exact_average(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
-    >>> round(optimum.value, 6)
-    0.953846
+    >>> rmab.solvers.solve_exact_average(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
+    ExactAverage(1 to 1, 4 joint counts)
     """
     limit = as_tolerance(tolerance, "tolerance")
     counts = Counts.of(problem, reward, "solvers.solve_exact_average")
@@ -143,18 +162,20 @@ def solve_exact_average(problem: Problem, reward: ArrayLike, *, tolerance: float
     if np.ptp(problem.budgets):
         raise ModelError("solve_exact_average: the budget must be the same at every step")
     budget = int(problem.budgets[0])
-    value, gap = np.zeros(counts.shape), np.inf
-    first = counts.improved(value, 0, budget)
-    scale = float(np.abs(first).max()) or 1.0
-    for _ in range(ROUNDS):
-        change = counts.improved(value, 0, budget) - value
-        gap = float(np.ptp(change))
-        if gap <= limit * scale:
-            return ExactAverage(float(change.min()), float(change.max()), counts.type_of, value.size)
-        value = value + 0.5 * change
-        value -= value.flat[0]
-    reason = "the average may depend on the start"
-    raise SolverError(f"solve_exact_average: the bounds differ by {gap:.1e} after {ROUNDS:,} steps; {reason}")
+    value, gap, before = np.zeros(counts.shape), np.inf, np.inf
+    scale = float(np.abs(counts.improved(value, 0, budget)).max()) or 1.0
+    while True:
+        for _ in range(ROUNDS):
+            change = counts.improved(value, 0, budget) - value
+            gap = float(np.ptp(change))
+            if gap <= limit * scale:
+                return ExactAverage(float(change.min()), float(change.max()), counts.type_of, value.size)
+            value = value + 0.5 * change
+            value -= value.flat[0]
+        if gap > STUCK * before:
+            reason = "the average may depend on the start"
+            raise SolverError(f"solve_exact_average: the bounds stay {gap:.1e} apart; {reason}")
+        before = gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,33 +193,36 @@ class Type:
     @property
     def states(self) -> int:
         """S, the number of states."""
-        return self.kernels.shape[1]
+        return int(self.kernels.shape[1])
 
     @cached_property
     def layouts(self) -> list[IntArray]:
-        """For m = 0..n: all ways (L, S) to put m arms into the states, in the order of their codes."""
-        grid = np.indices((self.number + 1,) * (self.states - 1)).reshape(self.states - 1, -1).T
-        total = grid.sum(axis=1)
-        found = []
-        for m in range(self.number + 1):
-            kept = grid[total <= m]
-            found.append(np.column_stack([kept, m - kept.sum(axis=1)]))
+        """For m = 0..n: all ways (L, S) to put m arms into the states, in lexicographic order."""
+        found = [np.full((1, 1), m) for m in range(self.number + 1)]
+        for _ in range(self.states - 1):
+            found = [
+                np.concatenate([np.insert(found[m - first], 0, first, axis=1) for first in range(m + 1)])
+                for m in range(self.number + 1)
+            ]
         return found
+
+    def place(self, layouts: IntArray) -> IntArray:
+        """Return the number of each layout (..., S) among those of as many arms.
+
+        Before it are the layouts that agree in the first states and have fewer arms in the next one. With r arms left for
+        the next state, which has c of them, and k states after it, they are C(r + k, k) - C(r + k - c, k).
+        """
+        left = np.flip(np.cumsum(np.flip(layouts, axis=-1), axis=-1), axis=-1)
+        after = np.arange(self.states - 1, -1, -1)
+        return np.asarray(
+            (self._ways[left + after, after] - self._ways[left - layouts + after, after])[..., :-1].sum(axis=-1)
+        )
 
     @cached_property
-    def places(self) -> list[IntArray]:
-        """For m = 0..n: the number of a layout in `layouts[m]`, by the code of its first S - 1 counts; -1 for others."""
-        found = []
-        for layouts in self.layouts:
-            place = np.full((self.number + 1) ** (self.states - 1), -1, dtype=np.intp)
-            place[self.code(layouts)] = np.arange(len(layouts))
-            found.append(place)
-        return found
-
-    def code(self, layouts: IntArray) -> IntArray:
-        """Return a number for each layout: its first S - 1 counts as digits."""
-        digits = (self.number + 1) ** np.arange(self.states - 2, -1, -1, dtype=np.intp)
-        return np.asarray(layouts[..., :-1] @ digits)
+    def _ways(self) -> IntArray:
+        """C(i, k), as far as it is needed."""
+        most = self.number + self.states
+        return np.array([[comb(i, k) if i - k <= self.number else 0 for k in range(self.states)] for i in range(most)])
 
     def moves(self, phase: int, action: int, most: int) -> list[FloatArray]:
         """For m = 0..most: (L, L) the probability that m arms in one layout end in another."""
@@ -208,18 +232,18 @@ class Type:
             layouts, fewer = self.layouts[m], self.layouts[m - 1]
             state = np.argmax(layouts > 0, axis=1)  # of one arm; the others are a layout of m - 1
             others = layouts - np.eye(self.states, dtype=np.intp)[state]
-            before = found[-1][self.places[m - 1][self.code(others)]]
+            before = found[-1][self.place(others)]
             table = np.zeros((len(layouts), len(layouts)))
             for after in range(self.states):
-                ends = self.places[m][self.code(fewer + np.eye(self.states, dtype=np.intp)[after])]
+                ends = self.place(fewer + np.eye(self.states, dtype=np.intp)[after])
                 table[:, ends] += kernel[state, after][:, np.newaxis] * before
             found.append(table)
         return found
 
-    def joined(self, active: int) -> IntArray:
-        """Return the layout of all arms (U, W) that active and passive ones form, where so many are active."""
-        both = self.layouts[active][:, np.newaxis] + self.layouts[self.number - active]
-        return self.places[-1][self.code(both)]
+    @cached_property
+    def joined(self) -> list[IntArray]:
+        """For b = 0..n: the layout of all arms (U, W) that active and passive ones form, where b are active."""
+        return [self.place(one[:, np.newaxis] + other) for one, other in zip(self.layouts, self.layouts[::-1], strict=True)]
 
     @cached_property
     def begin(self) -> FloatArray:
@@ -228,7 +252,7 @@ class Type:
         for m, one in enumerate(self.start):
             further = np.zeros(len(self.layouts[m + 1]))
             for state in np.flatnonzero(one):
-                ends = self.places[m + 1][self.code(self.layouts[m] + np.eye(self.states, dtype=np.intp)[state])]
+                ends = self.place(self.layouts[m] + np.eye(self.states, dtype=np.intp)[state])
                 further[ends] += one[state] * mass
             mass = further
         return mass
@@ -245,10 +269,10 @@ class Counts:
     @classmethod
     def of(cls, problem: Problem, reward: ArrayLike, name: str) -> Counts:
         """Find the types of a problem; ModelError where their counts are too many."""
-        arms = problem.arms
         rewards = checked_table(problem, reward, name)
+        arms = problem.arms
         table = rewards.reshape(arms.count, problem.phases, *rewards.shape[1:])
-        own = cells(arms.kernels[arms.representatives], problem.phases).reshape(-1, problem.phases, *table.shape[2:], arms.states)
+        own = arms.group_kernels.reshape(-1, *table.shape[1:], arms.states)
         same: dict[bytes, int] = {}
         kernel_of = np.array([same.setdefault(one.tobytes(), len(same)) for one in own])[arms.group_of]
         rows = np.column_stack([kernel_of, arms.real_states, table.reshape(arms.count, -1)])
@@ -258,7 +282,9 @@ class Counts:
         splits = prod(comb(int(n + 2 * s - 1), int(2 * s - 1)) for n, s in zip(numbers, sizes, strict=True))
         if splits > MOST:
             counted = f"{len(first)} types of arms have {splits:.1e} splits of their counts"
-            raise ModelError(f"{name.rpartition('.')[2]}: {counted}, more than {MOST:.0e}; use a bound instead", code="too-large")
+            raise ModelError(
+                f"{name.rpartition('.')[2]}: {counted}, more than {MOST:.0e}; use a bound instead", code="too-large"
+            )
         layouts = [comb(int(n + s - 1), int(s - 1)) for n, s in zip(numbers, sizes, strict=True)]
         bytes_of = 8.0 * problem.phases * sum(2 * n * one**2 for n, one in zip(numbers, layouts, strict=True))
         check_memory(f"the moves of {max(layouts):,} counts", bytes_of + 32.0 * splits)
@@ -283,7 +309,7 @@ class Counts:
             after, target = value, np.zeros((), dtype=np.intp)
             earned = np.zeros(())
             for place, (kind, b) in enumerate(zip(self.types, active, strict=True)):
-                joined = kind.joined(b)
+                joined = kind.joined[b]
                 # The type's axis becomes two, of its active and its passive layouts; the axes of later types stay behind.
                 after = np.moveaxis(after, 2 * place, -1)[..., joined]
                 passive = self._move(place, phase, 0)[kind.number - b]
