@@ -7,6 +7,7 @@ from . import (
     learning as learning,
     live as live,
     planners as planners,
+    report as report,
     runs as runs,
     solvers as solvers,
     study as study,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from rmab.common import cached_property
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Centred, Doubling, Revealed
-from rmab.learning.mirror_descent import Components, MirrorDescent
+from rmab.learning.mirror_descent import ComponentSet, MirrorDescent
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.play import Rounding, Rule
 
@@ -34,9 +34,9 @@ class UcOReps(MirrorDescent):
     rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """L1 balls by doubling epochs, the true rewards, online mirror descent."""
-        step = Centred(scale=self.chosen("rate"))
-        return Components(
+        step = Centred(scale=self.parameter("rate"))
+        return ComponentSet(
             L1(epsilon=self.epsilon), Revealed(), step, ROUNDINGS.load(self.rounding)(rule=self.rule), Doubling()
         )

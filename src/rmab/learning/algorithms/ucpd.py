@@ -23,7 +23,7 @@ from rmab.common import FloatArray, cached_property
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Doubling, Episode, Revealed
-from rmab.learning.mirror_descent import Components
+from rmab.learning.mirror_descent import ComponentSet
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.state import Memory
 from rmab.play import Rounding, Rule
@@ -62,9 +62,9 @@ class Ucpd(PrimalDual):
     alpha: float | None = option(default=None, ge=1e-12, le=1e6, help=ALPHA)
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """L1 balls by doubling epochs, the true rewards, mirror descent with queues."""
-        step = Queues(v=self.chosen("v"), alpha=self.chosen("alpha"))
-        return Components(
+        step = Queues(v=self.parameter("v"), alpha=self.parameter("alpha"))
+        return ComponentSet(
             L1(epsilon=self.epsilon), Revealed(), step, ROUNDINGS.load(self.rounding)(rule=self.rule), Doubling()
         )
