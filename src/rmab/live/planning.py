@@ -14,7 +14,7 @@ import numpy as np
 from rmab.common import FloatArray, IntArray
 from rmab.errors import SolverError
 from rmab.estimation.rewards import make_pay
-from rmab.estimation.shrinkage import Shrinkage, Tree, shrink
+from rmab.estimation.shrinkage import Levels, Shrinkage, shrink
 from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer, believe
 from rmab.logs.words import PLAIN_WORDS
@@ -58,9 +58,9 @@ class Model:
     def effect(self) -> tuple[FloatArray, FloatArray]:
         """Two (G, S): what a decision adds to the reward of its period, and the variance of that estimate."""
         gain = np.diff(self.reward, axis=2)[..., 0] * self.reach[:, np.newaxis]
-        strength = self.rows.strength.sum(axis=0) if len(self.rows.strength) else 0.0
+        strength = np.minimum(self.rows.strength[-1], self.visits.sum(axis=0)) if len(self.visits) > 1 else 0.0
         spread = np.ptp(self.reward) ** 2 / 4.0
-        variance = (spread / (self.visits + np.minimum(strength, 1e6) + 1.0)).sum(axis=2) * self.reach[:, np.newaxis] ** 2
+        variance = (spread / (self.visits + strength + 1.0)).sum(axis=2) * self.reach[:, np.newaxis] ** 2
         return gain, variance
 
 
@@ -82,7 +82,7 @@ def learn(ledger: Ledger, observer: Observer) -> Model:
         part = np.minimum(1.0, one.trust / np.maximum(visits, 1e-300))
         np.add.at(counts, [ledger.groups.index(name) for name in one.groups], own * part)
     groups = len(counts)
-    rows = shrink(counts, Tree(np.arange(groups)[np.newaxis][: groups > 1]))
+    rows = shrink(counts, Levels(np.arange(groups)[np.newaxis][: groups > 1]))
     config = ledger.declared
     if config.reward is not None:
         worth = np.array([config.reward.get(one, 0.0) for one in config.states])
