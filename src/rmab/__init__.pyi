@@ -6,6 +6,7 @@ from . import (
     gym as gym,
     learning as learning,
     planners as planners,
+    report as report,
     runs as runs,
     solvers as solvers,
     study as study,

@@ -96,7 +96,7 @@ class Configured:
         other = [name for name in vars(self) if not name.startswith("_") and not hasattr(type(self), name)]
         return {name: getattr(self, name) for name in dict.fromkeys((*declared, *other))}
 
-    def chosen(self, name: str) -> float:
+    def parameter(self, name: str) -> float:
         """Return a parameter in units of its theory: as it was set, or by the preset."""
         given: float | None = getattr(self, name)
         if given is not None:

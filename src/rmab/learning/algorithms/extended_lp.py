@@ -8,7 +8,7 @@ import numpy as np
 from rmab.common import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 from rmab.learning.components import EPSILON, OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
-from rmab.learning.index_learner import IndexLearner, Known
+from rmab.learning.index_learner import IndexLearner, Knowledge
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import NO_MASS, Pools, share_of
 from rmab.model import Problem, parted
@@ -53,7 +53,7 @@ class ExtendedLearner(IndexLearner):
         """Whether a generator draws the samples, group by group."""
         return self.version == "generator"
 
-    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
+    def inform(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
         """Return the learner that has drawn its samples from this problem's kernels; nothing else of it is kept."""
         told = copy(self)
         object.__setattr__(told, "_drawn", drawn(problem, self.samples or DEFAULT, seed))
@@ -64,13 +64,13 @@ class ExtendedLearner(IndexLearner):
         """From the episodes, or from the generator."""
         return Sampling(self._drawn, self.name) if self.version == "generator" else OBSERVING
 
-    def times_seen(self, known: Known) -> IntArray:
+    def times_seen(self, known: Knowledge) -> IntArray:
         """(R, S, 2) the number of visits that the width of a mean reward is for."""
         return known.shown
 
-    def optimistic(self, known: Known) -> tuple[TransitionSets, FloatArray]:
+    def optimistic(self, known: Knowledge) -> tuple[TransitionSets, FloatArray]:
         """Return boxes of every group and rewards (R, S, 2), the mean or min(mean + delta, 1); `optimism` is the unit."""
-        optimism = self.chosen("optimism")
+        optimism = self.parameter("optimism")
         sets = Hoeffding(epsilon=self.epsilon, scale=optimism).around(Pools.of(known.task), known.counts, known.until)
         if self.rewards == "mean":
             return sets, known.means

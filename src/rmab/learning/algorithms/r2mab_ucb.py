@@ -21,7 +21,7 @@ import numpy as np
 
 from rmab.learning.algorithms.extended_lp import MEANS, ExtendedLearner, Means, finite_plan
 from rmab.learning.components import Exploration
-from rmab.learning.index_learner import Known
+from rmab.learning.index_learner import Knowledge
 from rmab.learning.options import configured, option
 from rmab.learning.state import Arrays
 from rmab.model import by_step
@@ -41,7 +41,7 @@ class R2mabUcb(ExtendedLearner):
         """For T^(2/3) episodes, in the version of that name."""
         return Exploration() if self.version == "explore" else None
 
-    def prepare(self, known: Known) -> Arrays:
+    def prepare(self, known: Knowledge) -> Arrays:
         """Solve the extended LP."""
         pools, (sets, estimate) = known.pools, self.optimistic(known)
         mass, index = finite_plan(pools, sets, estimate)

@@ -33,10 +33,10 @@ import numpy as np
 
 from rmab.common import FloatArray, IntArray
 from rmab.learning.algorithms.extended_lp import MEANS, ExtendedLearner, Means, finite_plan, ranked
-from rmab.learning.index_learner import Known
+from rmab.learning.index_learner import Knowledge
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import Arrays, Declared, State, masses
+from rmab.learning.state import Arrays, ArraySpecs, State, masses
 from rmab.model import View
 from rmab.solvers.checks import check_one_budget
 from rmab.solvers.stationary.stationary import stationary_fluid
@@ -52,7 +52,7 @@ class RmabUcrl(ExtendedLearner):
     )
     rewards: Means = option(default="mean", help=MEANS)
 
-    def prepare(self, known: Known) -> Arrays:
+    def prepare(self, known: Knowledge) -> Arrays:
         """Solve the extended LP; the share of a state's mass that is active is the index of its block."""
         pools, (sets, estimate) = known.pools, self.optimistic(known)
         if self.version in ("finite", "window"):
@@ -65,9 +65,9 @@ class RmabUcrl(ExtendedLearner):
         mass, share = (np.repeat(one[:, np.newaxis], view.horizon, axis=1) for one in (endless.mass, index))
         return {"estimate": estimate, "mass": mass, "share": share}
 
-    def kept(self, view: View) -> Declared:
+    def state_spec(self, view: View) -> ArraySpecs:
         """Declare the shares, too."""
-        return {**super().kept(view), "share": masses(Pools.of(view).weights.size, view.horizon, view.states)}
+        return {**super().state_spec(view), "share": masses(Pools.of(view).weights.size, view.horizon, view.states)}
 
     def refuses(self, view: View) -> str:
         """Return that an endless horizon knows neither phases nor budgets by step."""
@@ -79,7 +79,7 @@ class RmabUcrl(ExtendedLearner):
         """(N, H, S) the share of every arm's block."""
         return state.arrays["share"][Pools.of(state.view).block_of]
 
-    def times_seen(self, known: Known) -> IntArray:
+    def times_seen(self, known: Knowledge) -> IntArray:
         """(R, S, 2) the visits whose reward was shown; with a window deliberately all visits."""
         return known.visits[known.pools.group_of_payoff] if self.version == "window" else known.shown
 

@@ -21,8 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common import IntArray, cached_property
-from rmab.learning.components import L1, Centred, Episode, Estimate, RewardEstimator
-from rmab.learning.mirror_descent import RATE, Components, EpochLearner
+from rmab.learning.components import L1, Centred, Episode, RewardEstimate, RewardEstimator
+from rmab.learning.mirror_descent import RATE, ComponentSet, EpochLearner
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Memory
@@ -64,14 +64,14 @@ class ShiftedWeights(RewardEstimator):
     alike = False  # declared zeros have their loss as it is
     shift: float = option(default=1.0, ge=1e-12, le=1e6, help=SHIFT)
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:  # noqa: ARG002
         """Weigh the losses of every step by how likely they were to be seen."""
         pools, mass = episode.pools, episode.mass
         visits = step_visits(pools, episode.feedback)
         weights = importance(pools, episode.policy, share_of(mass), episode.basis, mass, episode.luck)
         least = mixed_with(pools.view, self.shift) / (2 * pools.view.states)
         weights = np.maximum(weights, least)
-        return Estimate(-weighted_losses(pools, episode.observed, visits, weights, alike=self.alike))
+        return RewardEstimate(-weighted_losses(pools, episode.observed, visits, weights, alike=self.alike))
 
 
 @configured
@@ -96,8 +96,8 @@ class ShiftedUcOReps(EpochLearner):
     shift: float | None = option(default=None, ge=1e-12, le=1e6, help=SHIFT)
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """Shifted boxes by doubling epochs, weighted losses, online mirror descent."""
-        shift = self.chosen("shift")
-        sets, step = ShiftedL1(epsilon=self.epsilon, shift=shift), ShiftedStep(scale=self.chosen("rate"), shift=shift)
-        return self.joined(step, ShiftedWeights(shift=shift), sets)
+        shift = self.parameter("shift")
+        sets, step = ShiftedL1(epsilon=self.epsilon, shift=shift), ShiftedStep(scale=self.parameter("rate"), shift=shift)
+        return self.assemble(step, ShiftedWeights(shift=shift), sets)

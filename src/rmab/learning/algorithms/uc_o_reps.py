@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from rmab.common import cached_property
 from rmab.learning.components import Centred
-from rmab.learning.mirror_descent import RATE, Components, EpochLearner
+from rmab.learning.mirror_descent import RATE, ComponentSet, EpochLearner
 from rmab.learning.options import configured, option
 
 
@@ -28,6 +28,6 @@ class UcOReps(EpochLearner):
     rate: float | None = option(default=None, ge=1e-12, le=1e6, help=RATE)
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """L1 balls by doubling epochs, the true rewards, online mirror descent."""
-        return self.joined(Centred(scale=self.chosen("rate")))
+        return self.assemble(Centred(scale=self.parameter("rate")))

@@ -22,7 +22,7 @@ import numpy as np
 from rmab.common import FloatArray, cached_property
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
 from rmab.learning.components import Episode
-from rmab.learning.mirror_descent import Components
+from rmab.learning.mirror_descent import ComponentSet
 from rmab.learning.options import configured, option
 from rmab.learning.state import Memory
 
@@ -56,6 +56,6 @@ class Ucpd(PrimalDual):
     alpha: float | None = option(default=None, ge=1e-12, le=1e6, help=ALPHA)
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """L1 balls by doubling epochs, the true rewards, mirror descent with queues."""
-        return self.joined(Queues(v=self.chosen("v"), alpha=self.chosen("alpha")))
+        return self.assemble(Queues(v=self.parameter("v"), alpha=self.parameter("alpha")))

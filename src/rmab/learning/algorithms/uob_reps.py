@@ -20,8 +20,8 @@ nine tenths of it in Comp-UOB; cpap takes a twentieth of a second.
 from __future__ import annotations
 
 from rmab.common import cached_property
-from rmab.learning.components import Bernstein, Centred, Episode, Estimate, RewardEstimator
-from rmab.learning.mirror_descent import RATE, Components, EpochLearner
+from rmab.learning.components import Bernstein, Centred, Episode, RewardEstimate, RewardEstimator
+from rmab.learning.mirror_descent import RATE, ComponentSet, EpochLearner
 from rmab.learning.options import configured, option
 from rmab.learning.pools import share_of
 from rmab.learning.state import Memory
@@ -40,14 +40,14 @@ class UpperOccupancy(RewardEstimator):
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=WIDTH)
     gamma: float = option(default=1.0, ge=1e-12, le=1e6, help="implicit exploration, in units of the theory's")
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:  # noqa: ARG002
         """Weigh the losses of every step by how likely they were to be seen, at most."""
         pools, share = episode.pools, share_of(episode.mass)
         visits = step_visits(pools, episode.feedback)
         upper = bounds(pools, episode.sets, share, visits.sum(axis=3) > 0, most=True)
         weights = importance(pools, episode.policy, share, episode.basis, upper, episode.luck)
         weights += self.gamma * exploration(pools.view, self.epsilon)
-        return Estimate(-weighted_losses(pools, episode.observed, visits, weights, alike=self.alike))
+        return RewardEstimate(-weighted_losses(pools, episode.observed, visits, weights, alike=self.alike))
 
 
 @configured
@@ -71,7 +71,8 @@ class UobReps(EpochLearner):
     gamma: float | None = option(default=None, ge=1e-12, le=1e6, help="implicit exploration, in units of the theory's")
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """Bernstein boxes by doubling epochs, losses over upper bounds, online mirror descent."""
-        losses = UpperOccupancy(epsilon=self.epsilon, gamma=self.chosen("gamma"))
-        return self.joined(UobStep(scale=self.chosen("rate"), epsilon=self.epsilon), losses, Bernstein(epsilon=self.epsilon))
+        losses = UpperOccupancy(epsilon=self.epsilon, gamma=self.parameter("gamma"))
+        step = UobStep(scale=self.parameter("rate"), epsilon=self.epsilon)
+        return self.assemble(step, losses, Bernstein(epsilon=self.epsilon))

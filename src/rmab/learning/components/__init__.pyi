@@ -34,10 +34,10 @@ from .registry import (
 from .remembering import Fading as Fading, LastSeen as LastSeen
 from .rewards import (
     Direct as Direct,
-    Estimate as Estimate,
     ImplicitExploration as ImplicitExploration,
     PaperEstimator as PaperEstimator,
     Revealed as Revealed,
+    RewardEstimate as RewardEstimate,
     RewardEstimator as RewardEstimator,
 )
 from .sets import (
@@ -56,4 +56,4 @@ from .sets import (
     doubled as doubled,
     hoeffding_width as hoeffding_width,
 )
-from .steps import Active as Active, Centred as Centred, Lazy as Lazy, Step as Step, Stepped as Stepped
+from .steps import Active as Active, Centred as Centred, Lazy as Lazy, Step as Step, StepResult as StepResult
