@@ -9,7 +9,7 @@ from rmab.common.processes import cached_property
 from rmab.learning import Kl
 from rmab.learning.algorithms.shifted_uc_o_reps import ShiftedUcOReps, ShiftedWeights
 from rmab.learning.algorithms.uob_reps import UobReps, UpperOccupancy
-from rmab.learning.mirror_descent import Components
+from rmab.learning.mirror_descent import ComponentSet
 from rmab.learning.options import configured
 
 
@@ -91,7 +91,7 @@ class UobRepsKl(UobReps):
     name = "uob-reps-kl"
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """As published, but for the sets."""
         return super().components._replace(confidence=Kl(epsilon=self.epsilon))
 
@@ -109,9 +109,9 @@ class UobRepsExact(UobReps):
     name = "uob-reps-exact"
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """As published, but for declared zeros."""
-        return super().components._replace(estimator=ExactZeros(epsilon=self.epsilon, gamma=self.chosen("gamma")))
+        return super().components._replace(estimator=ExactZeros(epsilon=self.epsilon, gamma=self.parameter("gamma")))
 
 
 class AllWeighed(ShiftedWeights):
@@ -127,6 +127,6 @@ class ShiftedAlike(ShiftedUcOReps):
     name = "shifted-alike"
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """As published, but for declared zeros."""
-        return super().components._replace(estimator=AllWeighed(shift=self.chosen("shift")))
+        return super().components._replace(estimator=AllWeighed(shift=self.parameter("shift")))

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from kept import Kept, asked
+from kept import ArraySpec, asked
 from tables import per_cent, rows
 
 import rmab
 from rmab.common.arrays import FloatArray
 from rmab.learning.algorithms.rmab_ucrl import RmabUcrl
-from rmab.learning.index_learner import Known
+from rmab.learning.index_learner import Knowledge
 from rmab.learning.state import Arrays
 from rmab.planners.joint import joint_visits
 from rmab.report.statistics import interval
@@ -88,7 +88,7 @@ def plans(seed: int) -> Found:
 
     told = rmab.make_learner("ucmd", confidence="true", estimator="paper", step="active", probes={"every": 0})
     found = {"myopic": lost(rmab.planners.myopic_index(problem, reward))}
-    learners = {"sets": rmab.make_learner("ucmd-armab"), "true kernels": told.informed(problem, 200 * reward)}
+    learners = {"sets": rmab.make_learner("ucmd-armab"), "true kernels": told.inform(problem, 200 * reward)}
     for name, player in learners.items():
         for episode in played(game, player, seed):
             if episode.number in (0, 10, 200):
@@ -99,7 +99,7 @@ def plans(seed: int) -> Found:
 class Watched(RmabUcrl):
     """RMAB-UCRL, which keeps what its LP is like before ties are broken."""
 
-    def prepare(self, known: Known) -> Arrays:
+    def prepare(self, known: Knowledge) -> Arrays:
         """Solve the LP once more; keep its price, and the parts of rewards and of indices that are as `WATCHED` says."""
         pools, (sets, estimate) = known.pools, self.optimistic(known)
         blocks, size = sets.take(pools.group), (int(known.task.budget), pools.weights, pools.real[pools.group])
@@ -126,20 +126,20 @@ NAMES = list(LOOKS)
 
 def play(folder: Path, rounds: int = ROUNDS) -> None:
     """Look at what is missing of these rounds in the folder's file."""
-    kept = Kept.of(folder / FILE)
+    kept = ArraySpec.of(folder / FILE)
     for name, look in LOOKS.items():
         for seed in range(len(kept.found.setdefault(name, [])), rounds):
             kept.found[name].append(look(seed))
             kept.write()
 
 
-def values(kept: Kept, name: str) -> dict[str, FloatArray]:
+def values(kept: ArraySpec, name: str) -> dict[str, FloatArray]:
     """Return what a look found in all rounds, by key."""
     each = kept.found[name]
     return {key: np.array([one[key] for one in each]) for key in each[0]}
 
 
-def table(kept: Kept, name: str) -> str:
+def table(kept: ArraySpec, name: str) -> str:
     """Return the means of a look and their 95% intervals, in per cent, in Markdown."""
     found = {key: interval(each) for key, each in values(kept, name).items()}
     return rows(["what", "per cent", "rounds"], [[key, per_cent(one), str(one.count)] for key, one in found.items()], 1)
@@ -149,7 +149,7 @@ def main() -> None:
     """Look, and print the tables."""
     folder, rounds = asked(__doc__ or "", ROUNDS)
     play(folder, rounds)
-    kept = Kept.of(folder / FILE)
+    kept = ArraySpec.of(folder / FILE)
     for name in LOOKS:
         sys.stdout.write(f"{name}\n{table(kept, name)}\n")
 

@@ -24,7 +24,7 @@ from sphinx.environment import BuildEnvironment
 import rmab
 
 MODULES = [f"rmab.{name}" for name in rmab.__all__ if inspect.ismodule(getattr(rmab, name))]
-ROOMS = ("rmab", *MODULES, "rmab.report", "rmab.tasks.deadline")
+PUBLIC = ("rmab", *MODULES, "rmab.tasks.deadline")
 BLOCK = re.compile(r"^```\{names\} (\S+)\n(.*?)^```$", re.M | re.S)
 BAR = re.compile(r"(?<=\s)\|(?=[;,.)\s])")  # a bar by itself, which docutils takes for the begin of a substitution
 CLAUSE = re.compile(r"^([A-Za-z][\w` ,/-]{0,24}?) {2,}(\S.*)$")  # of a docstring that lists words in a column
@@ -37,11 +37,11 @@ def is_error(thing: object) -> bool:
 
 
 def public_names() -> list[str]:
-    """Return where every public name is shown, as `rmab.Arms`; one that two rooms have is shown in the first."""
-    homes: list[str] = []
+    """Return where every public name is shown, as `rmab.Arms`; one that two packages have is shown in the first."""
+    shown: list[str] = []
     seen: set[int] = set()
-    for room in ROOMS:
-        module = import_module(room)
+    for home in PUBLIC:
+        module = import_module(home)
         errors = (
             name for name, thing in vars(module).items() if isinstance(thing, type) and issubclass(thing, rmab.RmabError)
         )
@@ -50,8 +50,8 @@ def public_names() -> list[str]:
             if inspect.ismodule(thing) or id(thing) in seen:
                 continue
             seen.add(id(thing))
-            homes.append(f"{room}.{name}")
-    return homes
+            shown.append(f"{home}.{name}")
+    return shown
 
 
 def kind_of(thing: object) -> str:
@@ -63,9 +63,9 @@ def kind_of(thing: object) -> str:
 
 def expanded(match: re.Match[str]) -> str:
     """Return the directives for a block of names."""
-    room, names = match[1], match[2].split()
-    module = import_module(room)
-    lines = ["```{eval-rst}", f".. currentmodule:: {room}", "", ".. autosummary::", "   :nosignatures:", ""]
+    home, names = match[1], match[2].split()
+    module = import_module(home)
+    lines = ["```{eval-rst}", f".. currentmodule:: {home}", "", ".. autosummary::", "   :nosignatures:", ""]
     lines += [f"   {name}" for name in names]
     for name in names:
         kind = kind_of(getattr(module, name))
@@ -101,8 +101,8 @@ def as_list(app: Sphinx, what: str, name: str, thing: object, options: object, l
 def find_aliases() -> None:
     """Remember under which public name a class or function of an inner module is shown."""
     for home in public_names():
-        room, _, name = home.rpartition(".")
-        thing: Any = getattr(import_module(room), name)
+        package, _, name = home.rpartition(".")
+        thing: Any = getattr(import_module(package), name)
         inner = f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"
         _ALIASES[inner] = home
 
@@ -114,7 +114,7 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes
     if not _ALIASES:
         find_aliases()
     target = node["reftarget"]
-    homes = [_ALIASES.get(target), *(f"{room}.{target}" for room in ROOMS), f"rmab.{target}"]
+    homes = [_ALIASES.get(target), *(f"{home}.{target}" for home in PUBLIC), f"rmab.{target}"]
     domain = env.domains["py"]
     assert isinstance(domain, PythonDomain)
     for home in (one for one in homes if one in domain.objects):

@@ -147,6 +147,12 @@ class StudyError(RmabError, RuntimeError):
     code = "study-stopped"
 
 
+class StoreError(RmabError, RuntimeError):
+    """The database of a live programme cannot be reached, is damaged, or is another one than before. Nothing was changed."""
+
+    code = "store"
+
+
 class MissingExtra(RmabError, ImportError):
     """Something needs a package that is not installed. The message names the extra of rmab that brings it.
 
@@ -193,17 +199,18 @@ class LogError(ModelError):
 
 
 @contextmanager
-def raised_as(kind: type[RmabError] | None, where: str = "", **location: Any) -> Iterator[None]:
+def raised_as(kind: type[RmabError] | None, where: str = "", *, code: str = "", **location: Any) -> Iterator[None]:
     """Turn an error of the library in the body into this kind, with `where` before its message; code and location stay.
 
-    None leaves the kind as it is, or takes the next that is made of a message alone.
+    None leaves the kind as it is, or takes the next that is made of a message alone. code: for errors without one of their
+    own.
     """
     try:
         yield
     except RmabError as error:
         plain = next(one for one in type(error).__mro__ if "__init__" not in vars(one) or one is RmabError)
-        code = error.code if error.code != type(error).code else ""
-        raise (kind or plain)(f"{where}{error}", code=code, **{**error.location, **location}) from error
+        own = error.code if error.code != type(error).code else code
+        raise (kind or plain)(f"{where}{error}", code=own, **{**error.location, **location}) from error
 
 
 def wrong_shape(kind: type[RmabError], field: str, wanted: object, given: tuple[int, ...]) -> RmabError:

@@ -12,7 +12,7 @@ import pytest
 
 import rmab
 from rmab.errors import FeedbackError, FileError, ModelError, PolicyError, RmabError, SolverError
-from rmab.learning.state import Kept, check_arrays
+from rmab.learning.state import ArraySpec, check_arrays
 from rmab.study import Failure, Job, Study
 from rmab.study.failures import keep, kept
 from rmab.testing import check_learner
@@ -109,7 +109,7 @@ def test_a_state_without_the_table_that_is_played_is_refused() -> None:
 
 @pytest.mark.parametrize(("dtype", "fits"), [("f2", True), ("f4", True), ("g", True), (">f8", False), ("i8", False)])
 def test_arrays_of_other_precision_are_compared_without_overflow(dtype: str, fits: bool) -> None:
-    declared = {"x": Kept((2,), "f", 0)}
+    declared = {"x": ArraySpec((2,), "f", 0)}
     if fits:
         check_arrays({"x": np.zeros(2, dtype=dtype)}, declared)
         return

@@ -74,7 +74,7 @@ def test_a_strict_type_checker_accepts_code_of_a_user(tmp_path: Path) -> None:
     code = """
 import numpy as np
 import rmab
-from rmab.learning import Direct, Estimate, Kl, RewardEstimator, Ucmd
+from rmab.learning import Direct, RewardEstimate, Kl, RewardEstimator, Ucmd
 
 
 class Mine(rmab.Learner):

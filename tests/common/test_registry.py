@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
 import pytest
 from pydantic import Field
 
+import rmab
 from rmab.common.options import Numbers, checked, problems, schema
 from rmab.common.references import Reference
 from rmab.common.registry import Entry, Registry
@@ -120,3 +122,23 @@ def test_a_function_with_free_keywords_takes_any() -> None:
 def test_references(text: str, name: str, against: str, is_file: bool, modules: set[str]) -> None:
     found = Reference.parse(text)
     assert (found.name, found.against, found.is_file, found.modules) == (name, against, is_file, modules)
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "location"),
+    [
+        (lambda: rmab.make_planner("rollin"), "unknown-name", {"planner": "rollin"}),
+        (lambda: rmab.make_learner("ucmd", estimator="nope"), "bad-option", {"option": "estimator", "learner": "ucmd"}),
+        (lambda: rmab.make_learner("nowhere:Mine"), "bad-reference", {"learner": "nowhere:Mine"}),
+        (lambda: rmab.make_planner("own_parts:nothing"), "bad-reference", {"planner": "own_parts:nothing"}),
+        (
+            lambda: rmab.make_learner("planner", planner="rollin"),
+            "unknown-name",
+            {"planner": "rollin", "learner": "planner"},
+        ),
+    ],
+)
+def test_a_wrong_name_has_a_code_and_a_location(call: Callable[[], object], code: str, location: dict[str, str]) -> None:
+    with pytest.raises(ModelError) as caught:
+        call()
+    assert (caught.value.code, caught.value.location) == (code, location)

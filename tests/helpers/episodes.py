@@ -8,7 +8,7 @@ import numpy as np
 import literal
 from rmab.learning import Episode
 from rmab.learning.components.registry import CONFIDENCE
-from rmab.learning.pools import Observed, Pools
+from rmab.learning.pools import Observations, Pools
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy
@@ -43,7 +43,7 @@ GROUPS = np.array([0, 0, 1])
 REWARD = np.array([[[0.0, 1.0], [-2.0, 3.0]], [[0.0, 1.0], [-2.0, 3.0]], [[0.5, 0.5], [-1.0, 2.0]]])
 
 
-def tiny(**changes: Any) -> tuple[View, Pools, Observed]:
+def tiny(**changes: Any) -> tuple[View, Pools, Observations]:
     """Return the episode above, rewards in [-2, 3], as it is pooled."""
     fields = {"groups": GROUPS, "start": STATES[0], "low": -2.0, "high": 3.0, **changes}
     view = view_of(3, 2, 3, **fields)
@@ -58,7 +58,7 @@ def sets_of(name: str, view: View, counts: Any, support: Any, episode: int, epsi
     return CONFIDENCE.load(name)(epsilon=epsilon).around(pools, np.asarray(counts), episode)
 
 
-def ended(pools: Pools, observed: Observed, number: int = 0, before: Any = None, **changes: Any) -> Episode:
+def ended(pools: Pools, observed: Observations, number: int = 0, before: Any = None, **changes: Any) -> Episode:
     """Return an episode that ended, of which only what was observed matters; before: the counts (G,S,2,S) before it."""
     view = pools.view
     counts = np.zeros(pools.support.shape, dtype=np.int64) if before is None else before

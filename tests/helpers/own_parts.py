@@ -81,3 +81,8 @@ def number(*_: object, **__: object) -> int:
 
 
 NOT_CALLABLE = 5
+
+
+def greedy(problem: rmab.Problem, reward: object) -> rmab.IndexPolicy:
+    """Plan for the next reward alone."""
+    return rmab.planners.myopic_index(problem, reward)  # type: ignore[arg-type]

@@ -45,7 +45,7 @@ class Always(rmab.Learner):
 
 def played(learner: Learner, task: rmab.Task, seed: int = 0) -> list[State]:
     """Return the states before every episode."""
-    told = learner.informed(task.problem, task.reward(0), seed) if hasattr(learner, "informed") else learner
+    told = learner.inform(task.problem, task.reward(0), seed) if hasattr(learner, "inform") else learner
     states = [told.begin(task.view(), seed)]
     for t in range(task.episodes):
         reward = task.reward(t)

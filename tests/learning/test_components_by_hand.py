@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from episodes import GROUPS, ended, tiny, view_of
-from rmab.learning import Bernstein, Estimate, Forecast, Hoeffding, Kl, WideBernstein
+from rmab.learning import Bernstein, Forecast, Hoeffding, Kl, RewardEstimate, WideBernstein
 from rmab.learning.components import Fading, LastSeen
 from rmab.learning.components.counting import add_to_means, begin_means, mean_reward
 from rmab.learning.components.rewards import implicit_estimate
 from rmab.learning.components.sets import hoeffding_width, kl_interval, union_log
-from rmab.learning.pools import Observed, Pools, share_of
+from rmab.learning.pools import Observations, Pools, share_of
 from rmab.learning.visits import bounds, executed_occupancy, importance, weighted_losses
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy
@@ -117,7 +117,7 @@ def test_intervals_around_certainty() -> None:
 
 def test_a_loss_that_was_not_shown_is_none() -> None:
     """Two visits whose reward stays hidden, as of passive arms under feedback of active ones."""
-    seen = Observed(np.zeros((1, 1, 2, 1), dtype=np.int64), np.array([[[np.nan, 0.25]]]), np.array([[[2.0, 2.0]]]))
+    seen = Observations(np.zeros((1, 1, 2, 1), dtype=np.int64), np.array([[[np.nan, 0.25]]]), np.array([[[2.0, 2.0]]]))
     np.testing.assert_allclose(implicit_estimate(seen, np.full((1, 1, 2), 3.0)), [[[1.0, 1 - 0.75 * 2 / 3]]], rtol=1e-15)
 
 
@@ -128,7 +128,7 @@ def test_a_hidden_loss_has_no_weight() -> None:
     values[0, 1, 0] = np.nan
     visits = np.zeros((3, 3, 2, 2))
     visits[0, 1:, 1, 0], visits[0, 0, 0, 1] = 1.0, 1.0
-    losses = weighted_losses(pools, Observed(seen.counts, values, seen.visits), visits, 0.5 * visits)
+    losses = weighted_losses(pools, Observations(seen.counts, values, seen.visits), visits, 0.5 * visits)
     hand = np.zeros(visits.shape)
     hand[0, 0, 0, 1] = 0.4 / 0.5  # active in state 0, it paid 0.6
     np.testing.assert_allclose(losses, hand, rtol=1e-14)
@@ -168,20 +168,20 @@ def test_importance_of_what_is_neither_planned_nor_hoped_for() -> None:
 def test_means_leave_out_visits_whose_reward_is_hidden() -> None:
     memory: Any = begin_means(Pools.of(view_of(1, 1)))
     for t, paid in enumerate((0.5, np.nan, 0.2)):
-        seen = Observed(np.zeros((1, 1, 2, 1), dtype=np.int64), np.array([[[paid, np.nan]]]), np.array([[[3.0, 0.0]]]))
+        seen = Observations(np.zeros((1, 1, 2, 1), dtype=np.int64), np.array([[[paid, np.nan]]]), np.array([[[3.0, 0.0]]]))
         memory = add_to_means(memory, seen, t)
     np.testing.assert_allclose(mean_reward(memory), [[[(3 * 0.5 + 3 * 0.2) / 6, 1.0]]], rtol=1e-15)
     assert [len(begin_means(Pools.of(view_of(1, 1)), window)["seen"]) for window in (0, 1, 3)] == [1, 1, 3]
 
 
-def learned(kind: type[Any], paid: list[float | None], episodes: int = 100) -> list[Estimate]:
+def learned(kind: type[Any], paid: list[float | None], episodes: int = 100) -> list[RewardEstimate]:
     """Return the estimates when one pair is seen to pay so, episode by episode; None: not visited."""
     pools = Pools.of(view_of(1, 1, 1, episodes=episodes))
     estimator, estimates = kind(), []
     memory = estimator.begin(pools)
     for t, value in enumerate(paid):
         values = np.array([[[np.nan, np.nan if value is None else value]]])
-        seen = Observed(np.zeros((1, 1, 2, 1), dtype=np.int64), values, np.ones((1, 1, 2)))
+        seen = Observations(np.zeros((1, 1, 2, 1), dtype=np.int64), values, np.ones((1, 1, 2)))
         estimates.append(estimator.learn(memory, ended(pools, seen, t)))
         memory = estimates[-1].memory
     return estimates
@@ -214,7 +214,7 @@ def test_known_zeros_are_not_what_forecasts_are_judged_by() -> None:
     estimator = Forecast()
     memory: Any = estimator.begin(pools)
     for t, paid in enumerate((0.2, 0.8)):
-        seen = Observed(np.zeros((1, 1, 2, 1), dtype=np.int64), np.array([[[0.0, paid]]]), np.ones((1, 1, 2)))
+        seen = Observations(np.zeros((1, 1, 2, 1), dtype=np.int64), np.array([[[0.0, paid]]]), np.ones((1, 1, 2)))
         memory = estimator.learn(memory, ended(pools, seen, t)).memory
     np.testing.assert_allclose(memory["errors"], 0.36, rtol=1e-14)
     np.testing.assert_array_equal(memory["times"], [[[0, 2]]])

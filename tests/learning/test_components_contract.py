@@ -12,7 +12,6 @@ from rmab.learning import (
     DependentRounding,
     Direct,
     Doubling,
-    Estimate,
     Estimated,
     EveryEpisode,
     Fading,
@@ -25,6 +24,7 @@ from rmab.learning import (
     PaperEstimator,
     Priced,
     Revealed,
+    RewardEstimate,
     RewardEstimator,
     TopB,
     WideBernstein,
@@ -171,7 +171,7 @@ class Gains(RewardEstimator):
 
     def learn(self, memory, episode):
         gain = np.full(self.shape or episode.pools.zero.shape, self.value)
-        return Estimate(gain, self.ahead, self.memory or {})
+        return RewardEstimate(gain, self.ahead, self.memory or {})
 
 
 class NoEstimate(RewardEstimator):
@@ -187,7 +187,7 @@ class Secret(RewardEstimator):
 
     def learn(self, memory, episode):
         self._calls += 1
-        return Estimate(np.full(episode.pools.zero.shape, 1 / self._calls))
+        return RewardEstimate(np.full(episode.pools.zero.shape, 1 / self._calls))
 
 
 class Overwrites(Direct):
@@ -216,13 +216,13 @@ class Draws(RewardEstimator):
     """Has noise arm by arm, and does not say so."""
 
     def learn(self, memory, episode):
-        return Estimate(np.random.default_rng(episode.luck).random(episode.pools.zero.shape))
+        return RewardEstimate(np.random.default_rng(episode.luck).random(episode.pools.zero.shape))
 
 
 @pytest.mark.parametrize(
     ("part", "line"),
     [
-        (NoEstimate(), "returns: NoEstimate: learn must return an Estimate, got ndarray"),
+        (NoEstimate(), "returns: NoEstimate: learn must return a RewardEstimate, got ndarray"),
         (Gains(shape=(2, 2)), "returns: Gains: gain is (2, 2), not (4, 3, 2) or (4, 4, 3, 2)"),
         (Gains(ahead=np.zeros((3, 2))), "returns: Gains: ahead is (3, 2), not (4, 3, 2)"),
         (Gains(np.nan), "returns: Gains: estimates must be finite, and at most 1"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contracts import broken
-from rmab.learning import EveryEpisode, Execution, Kl, Lazy, Step, Stepped, TopB
+from rmab.learning import EveryEpisode, Execution, Kl, Lazy, Step, StepResult, TopB
 from rmab.play.policy import IndexPolicy
 from rmab.solvers import TransitionSets
 from rmab.testing import check_execution, check_refresh, check_step
@@ -23,7 +23,7 @@ class Plans(Step):
         return self.changed(Lazy().move(memory, episode, sets, estimate))
 
     def changed(self, plan):
-        return Stepped(self.change(plan.mass), plan.iterations, plan.memory)
+        return StepResult(self.change(plan.mass), plan.iterations, plan.memory)
 
 
 def too_small(mass):
@@ -55,7 +55,7 @@ class Stays(Step):
     """Sticks to the first plan, whatever is learned."""
 
     def move(self, memory, episode, sets, estimate):
-        return Stepped(episode.mass)
+        return StepResult(episode.mass)
 
 
 class NoPlan(Step):
@@ -66,7 +66,7 @@ class NoPlan(Step):
 @pytest.mark.parametrize(
     ("part", "line"),
     [
-        (NoPlan(), "returns: NoPlan: a step must return Stepped, got ndarray"),
+        (NoPlan(), "returns: NoPlan: a step must return a StepResult, got ndarray"),
         (Plans(too_small), "returns: Plans: the plan is (4, 3, 3, 2), not (4, 4, 3, 2)"),
         (Plans(too_light), "returns: Plans: a step of the plan has mass 1 only up to 1.0e-01"),
         (Plans(negative), "returns: Plans: the plan has a mass that is negative, or no number"),
@@ -87,9 +87,9 @@ def test_a_plan_that_no_kernel_of_the_sets_can_make():
     mass = np.zeros((1, 2, 2, 2))
     mass[0, 0, 0, 0] = mass[0, 1, 1, 0] = 1.0
     watched = _WatchedStep(Lazy())
-    assert watched.seen(Stepped(mass), sets).mass is mass
+    assert watched.seen(StepResult(mass), sets).mass is mass
     with pytest.raises(AssertionError, match="sets: no kernel of the sets brings so much"):
-        watched.seen(Stepped(frozen(mass)), sets)
+        watched.seen(StepResult(frozen(mass)), sets)
 
 
 class Spends(Execution):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.learning import L1, Direct, Estimate, Kl, Lazy, Revealed, RewardEstimator, Step, Stepped, Ucmd, option
+from rmab.learning import L1, Direct, Kl, Lazy, Revealed, RewardEstimate, RewardEstimator, Step, StepResult, Ucmd, option
 from rmab.learning.algorithms.uob_reps import UpperOccupancy
 
 TASK = rmab.make_task("cpap", episodes=3, arms=4, budget=2, horizon=5)
@@ -14,14 +14,14 @@ class Blank(Step):
     """Plans nothing."""
 
     def move(self, memory, episode, sets, estimate):
-        return Stepped(np.zeros(episode.mass.shape))
+        return StepResult(np.zeros(episode.mass.shape))
 
 
 class Flat(RewardEstimator):
     """Forgets the arms."""
 
     def learn(self, memory, episode):
-        return Estimate(np.ones(episode.pools.zero.shape[1:]))
+        return RewardEstimate(np.ones(episode.pools.zero.shape[1:]))
 
 
 class Nothing(RewardEstimator):
@@ -34,7 +34,7 @@ class Nothing(RewardEstimator):
     [
         ({"step": Blank()}, "Blank: a step of the plan has mass 1 only up to 1"),
         ({"estimator": Flat()}, r"Flat: gain is \(3, 2\), not \(4, 3, 2\) or \(4, 5, 3, 2\)"),
-        ({"estimator": Nothing()}, "Nothing: learn must return an Estimate, got NoneType"),
+        ({"estimator": Nothing()}, "Nothing: learn must return a RewardEstimate, got NoneType"),
     ],
 )
 def test_a_part_that_errs_is_named_in_a_run(parts, line):
@@ -65,7 +65,7 @@ class Guess(RewardEstimator):
 
     def learn(self, memory, episode):
         values = episode.observed.values
-        return Estimate(np.where(np.isnan(values), self.value, values))
+        return RewardEstimate(np.where(np.isnan(values), self.value, values))
 
 
 @pytest.mark.parametrize(("one", "other"), [(0.1, 0.9), (np.zeros(3), np.ones(3)), (Kl(epsilon=0.1), Kl(epsilon=0.2))])
@@ -89,7 +89,7 @@ def test_a_forgotten_mark_is_named():
         size: int = option(default=3, help="of something")
 
         def learn(self, memory, episode):
-            return Estimate(np.ones(episode.pools.zero.shape))
+            return RewardEstimate(np.ones(episode.pools.zero.shape))
 
     with pytest.raises(
         rmab.errors.ModelError, match=r"^Unmarked: size is an option, but the class is not marked @configured$"
@@ -102,7 +102,7 @@ class Once(RewardEstimator):
 
     def learn(self, memory, episode):
         kept = {} if "first" in memory else {"first": np.ones(2)}
-        return Estimate(np.ones(episode.pools.zero.shape), memory=kept)
+        return RewardEstimate(np.ones(episode.pools.zero.shape), memory=kept)
 
 
 def test_memory_is_what_was_returned_last():

@@ -265,7 +265,7 @@ class TestBrokenLearners:
             (MovesTheStart(), "read-only: planning has changed the view or the state"),
             (WritesIntoItsState(), "read-only: learning has changed the view or the state"),
             (TakesAnyState(), "own states: `plan` with the state of another learner is accepted"),
-            (Boasts(), "privileged: a learner that says that it is must have `informed`"),
+            (Boasts(), "privileged: a learner that says that it is must have `inform`"),
         ],
         ids=lambda value: type(value).__name__ if isinstance(value, rmab.Learner) else "",
     )

@@ -20,7 +20,7 @@ def played(name: str, options: dict[str, Any]) -> tuple[Learner, State]:
     """Return the learner, told what it must know, and its state after two episodes."""
     learner = rmab.make_learner(name, **options)
     task = rmab.make_task("cpap", feedback=learner.feedback, **SMALL)
-    learner = learner.informed(task.problem, task.base_reward) if learner.privileged else learner
+    learner = learner.inform(task.problem, task.base_reward) if learner.privileged else learner
     state = learner.begin(task.view())
     for t in range(2):
         episode = rmab.simulate(task.problem, learner.plan(state).policy, task.reward(t), np.random.default_rng(t))
@@ -44,7 +44,7 @@ def test_every_array_that_is_declared_is_checked(place: int, tmp_path: Path) -> 
     learner, state = played(*LEARNERS[place])
     state.save(tmp_path / "state.npz")
     learner.plan(State.load(tmp_path / "state.npz"))
-    declared = learner.kept(state.view)
+    declared = learner.state_spec(state.view)
     assert declared or state.arrays.keys() <= {"table"} or not state.arrays
     for name, wanted in declared.items():
         if name not in state.arrays:

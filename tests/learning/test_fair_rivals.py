@@ -45,7 +45,7 @@ def test_every_version_breaks_ties(version: str, rewards: Any) -> None:
     task = rmab.Task.from_rewards(problem, rewards_of, low=0, high=1, passive_zero=True)
     learner = rmab.make_learner("rmab-ucrl", version=version, rewards=rewards)
     run = rmab.run(task, learner)
-    table = learner.informed(problem, rewards_of.sum(axis=0)).plan(run.state).policy.table[:, 0, 0]
+    table = learner.inform(problem, rewards_of.sum(axis=0)).plan(run.state).policy.table[:, 0, 0]
     assert len(set(table.tolist())) == 4
     if rewards == "mean":
         assert run.share_of_chance() < (0.8 if version == "window" else 0.2)  # what left the window counts as 1 again

@@ -7,7 +7,7 @@ import pytest
 
 import rmab
 from episodes import ended, view_of
-from rmab.learning import Forecast, Observed, Pools
+from rmab.learning import Forecast, Observations, Pools
 
 RATES = (1.0, 0.9, 0.7, 0.0)
 FADING, SHRINK, UNSURE, STEADY, PROVEN = 0.98, 4.0, 0.3, 2.0, 7.0
@@ -104,8 +104,8 @@ def look_ahead(twins: list[Twin], episode: int, optimism: float) -> list[dict[An
     return found
 
 
-def told(pools: Pools, values: np.ndarray) -> Observed:
-    return Observed(np.zeros(pools.support.shape, dtype=np.int64), values, np.ones(values.shape))
+def told(pools: Pools, values: np.ndarray) -> Observations:
+    return Observations(np.zeros(pools.support.shape, dtype=np.int64), values, np.ones(values.shape))
 
 
 @pytest.mark.compiled

@@ -14,7 +14,7 @@ from rmab.learning import Hoeffding
 from rmab.learning.algorithms.restless_ucb import radius
 from rmab.learning.components.counting import add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.index_tables import lagrangian_table, whittle_table
-from rmab.learning.pools import Observed, Pools
+from rmab.learning.pools import Observations, Pools
 from rmab.learning.registry import LEARNERS
 from rmab.play.feedback import Feedback
 from rmab.solvers.compiled.balls import lifted_rows
@@ -81,9 +81,9 @@ def test_every_learner_names_its_paper_and_its_presets(name: str) -> None:
     assert "20" in LEARNERS[learner.name].paper
     assert learner.feedback == "bandit"
     for parameter, value in learner.TUNED.items():
-        assert learner.chosen(parameter) == value
-        assert rmab.make_learner(name).chosen(parameter) == 1.0  # type: ignore[attr-defined]
-        assert rmab.make_learner(name, preset="tuned", **{parameter: 0.7}).chosen(parameter) == 0.7  # type: ignore[attr-defined]
+        assert learner.parameter(parameter) == value
+        assert rmab.make_learner(name).parameter(parameter) == 1.0  # type: ignore[attr-defined]
+        assert rmab.make_learner(name, preset="tuned", **{parameter: 0.7}).parameter(parameter) == 0.7  # type: ignore[attr-defined]
     with pytest.raises(ModelError, match=f"learner {name}: preset: "):
         rmab.make_learner(name, preset="mine")
 
@@ -91,9 +91,9 @@ def test_every_learner_names_its_paper_and_its_presets(name: str) -> None:
 # ---------------------------------------------------------------- shared parts
 
 
-def observed(values: list[float], visits: list[float]) -> Observed:
+def observed(values: list[float], visits: list[float]) -> Observations:
     """One kind, one state: values and visits of the two actions."""
-    return Observed(np.zeros((1, 1, 2, 1), dtype=np.int64), np.array([[values]]), np.array([[visits]]))
+    return Observations(np.zeros((1, 1, 2, 1), dtype=np.int64), np.array([[values]]), np.array([[visits]]))
 
 
 def test_means_by_hand() -> None:
@@ -120,7 +120,7 @@ def test_times_seen_are_whole_numbers_of_all_arms() -> None:
         kinds = len(pools.zero)
         values, visits = np.tile([0.5, np.nan], (kinds, 1, 1)), np.full((kinds, 1, 2), 3 / 7 if pooled else 3.0)
         for t in range(100):
-            memory = add_to_means(memory, Observed(np.zeros((1, 1, 2, 1), dtype=np.int64), values, visits), t)
+            memory = add_to_means(memory, Observations(np.zeros((1, 1, 2, 1), dtype=np.int64), values, visits), t)
         np.testing.assert_array_equal(times_seen(pools, memory), np.broadcast_to([300, 0], (kinds, 1, 2)))
 
 

@@ -16,7 +16,7 @@ from rmab.learning.components.registry import CONFIDENCE, ESTIMATORS
 from rmab.learning.components.rewards import PaperEstimator, paper_estimate
 from rmab.learning.components.sets import hoeffding_width, kl_interval
 from rmab.learning.mirror_descent import _with_zeros
-from rmab.learning.pools import Observed, Pools, empirical
+from rmab.learning.pools import Observations, Pools, empirical
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 
@@ -318,7 +318,7 @@ def test_a_defect_of_the_paper_that_its_weights_are_not_unbiased(chance: float, 
     view = view_of(1, 1, 50)
     expected = 0.0
     for c in range(1, 51):
-        seen = Observed(np.zeros((1, 1, 2, 1), dtype=int), np.full((1, 1, 2), 0.01), np.full((1, 1, 2), float(c)))
+        seen = Observations(np.zeros((1, 1, 2, 1), dtype=int), np.full((1, 1, 2), 0.01), np.full((1, 1, 2), float(c)))
         expected += binom.pmf(c, 50, chance) * paper_estimate(view, seen, np.zeros((1, 1, 2)))[0, 0, 0]
     assert expected / 0.01 == pytest.approx(published, rel=0.05)
     assert expected / 0.01 > 1.05

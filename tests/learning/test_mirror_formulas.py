@@ -13,10 +13,10 @@ import literal
 import oracle
 import rmab
 from episodes import ended, view_of
-from rmab.learning import Active, Estimate, Hoeffding, Lazy
+from rmab.learning import Active, Hoeffding, Lazy, RewardEstimate
 from rmab.learning.components.registry import ESTIMATORS
 from rmab.learning.components.steps import fitting_beta, paper_rate
-from rmab.learning.pools import Observed, Pools
+from rmab.learning.pools import Observations, Pools
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.view import View
@@ -37,12 +37,12 @@ def test_steps_by_hand() -> None:
     """One state, one step: two masses that sum to 1. Uniform first; then tilted by exp(eta r); then held by the budget."""
     view = view_of(2, 1, 1, budget=2)
     pools = Pools.of(view)
-    nothing = Observed(np.zeros((2, 1, 2, 1), dtype=int), np.zeros((2, 1, 2)), np.zeros((2, 1, 2)))
+    nothing = Observations(np.zeros((2, 1, 2, 1), dtype=int), np.zeros((2, 1, 2)), np.zeros((2, 1, 2)))
     sets = Hoeffding().around(pools, nothing.counts, 0)
     step = Active(scale=2.0 / paper_rate(view))
     plan = step.begin(pools, sets)
     np.testing.assert_allclose(plan.mass, 0.5, rtol=1e-9)
-    estimate = Estimate(np.array([[[0.0, 1.0]], [[1.0, 0.5]]]))
+    estimate = RewardEstimate(np.array([[[0.0, 1.0]], [[1.0, 0.5]]]))
     free = step.move(plan.memory, ended(pools, nothing, mass=plan.mass), sets, estimate)
     # e^2 / (1 + e^2) = 0.880797; e / (e + e^2) = 0.268941.
     np.testing.assert_allclose(free.mass[:, 0, 0, 1], [0.880797, 0.268941], atol=1e-6)
@@ -252,7 +252,7 @@ def forecast(paid: list[float | None], kind: str = "forecast") -> tuple[list[Any
     memory, estimates = part.begin(pools), []
     for t, value in enumerate(paid):
         values = np.array([[[np.nan, np.nan if value is None else value]]])
-        seen = Observed(np.zeros((1, 1, 2, 1), dtype=int), values, np.ones((1, 1, 2)))
+        seen = Observations(np.zeros((1, 1, 2, 1), dtype=int), values, np.ones((1, 1, 2)))
         estimates.append(part.learn(memory, ended(pools, seen, t)))
         memory = estimates[-1].memory
     return estimates, view
@@ -292,13 +292,13 @@ def test_other_estimators_by_hand() -> None:
 
 def test_dual_averaging_goes_along_the_mean_where_nothing_is_forecast() -> None:
     pools = Pools.of(view_of(2, 1, 1, budget=1))
-    nothing = Observed(np.zeros((2, 1, 2, 1), dtype=int), np.zeros((2, 1, 2)), np.zeros((2, 1, 2)))
+    nothing = Observations(np.zeros((2, 1, 2, 1), dtype=int), np.zeros((2, 1, 2)), np.zeros((2, 1, 2)))
     sets, step, gains = Hoeffding().around(pools, nothing.counts, 0), Lazy(), np.random.default_rng(0).random((4, 2, 1, 2))
     plan = step.begin(pools, sets)
     for t, gain in enumerate(gains):
-        plan = step.move(plan.memory, ended(pools, nothing, t, mass=plan.mass), sets, Estimate(gain))
+        plan = step.move(plan.memory, ended(pools, nothing, t, mass=plan.mass), sets, RewardEstimate(gain))
         np.testing.assert_allclose(plan.memory["mean"], gains[: t + 1].mean(axis=0), rtol=1e-14)
-    ahead = step.move(plan.memory, ended(pools, nothing, 4, mass=plan.mass), sets, Estimate(gain, gains[0]))
+    ahead = step.move(plan.memory, ended(pools, nothing, 4, mass=plan.mass), sets, RewardEstimate(gain, gains[0]))
     assert set(ahead.memory) == {"beta", "ahead"}
     np.testing.assert_array_equal(ahead.memory["ahead"], gains[0])
 

@@ -17,13 +17,13 @@ from rmab.learning import (
     Component,
     DependentRounding,
     Direct,
-    Estimate,
     Hoeffding,
     ImplicitExploration,
     Kl,
     Lazy,
     PaperEstimator,
     Refresh,
+    RewardEstimate,
     RewardEstimator,
     TopB,
     Ucmd,
@@ -162,9 +162,9 @@ class Tunable(Component):
 
 
 def test_presets_by_hand() -> None:
-    assert (Tunable().chosen("rate"), Tunable().chosen("bonus")) == (1.0, 1.0)
-    assert (Tunable(preset="tuned").chosen("rate"), Tunable(preset="tuned").chosen("bonus")) == (8.0, 1.0)
-    assert (Tunable(preset="tuned", rate=0.0).chosen("rate"), Tunable(bonus=3.0).chosen("bonus")) == (0.0, 3.0)
+    assert (Tunable().parameter("rate"), Tunable().parameter("bonus")) == (1.0, 1.0)
+    assert (Tunable(preset="tuned").parameter("rate"), Tunable(preset="tuned").parameter("bonus")) == (8.0, 1.0)
+    assert (Tunable(preset="tuned", rate=0.0).parameter("rate"), Tunable(bonus=3.0).parameter("bonus")) == (0.0, 3.0)
 
 
 @configured
@@ -174,7 +174,7 @@ class Mine(RewardEstimator):
     memory: int = option(default=10, ge=1, help="episodes that count")
 
     def learn(self, memory, episode):
-        return Estimate(np.full(episode.pools.zero.shape, 1 / self.memory))
+        return RewardEstimate(np.full(episode.pools.zero.shape, 1 / self.memory))
 
 
 def test_options_are_keywords_that_are_checked():

@@ -7,7 +7,7 @@ import pytest
 
 import rmab
 from episodes import ended, tiny, view_of
-from rmab.learning import Estimate, Estimated, Kl, Observed, Pools, Priced, Probes, Revealed, TopB, Ucmd
+from rmab.learning import Estimated, Kl, Observations, Pools, Priced, Probes, Revealed, RewardEstimate, TopB, Ucmd
 from rmab.learning.components.priced import FORECAST, PAST
 from rmab.solvers.priced.blocks import soften_blocks
 from rmab.tasks.swim import kernels
@@ -52,13 +52,15 @@ def test_a_prior_so_small_that_rows_are_no_distributions_is_refused() -> None:
     np.testing.assert_allclose(rows, 1.0, rtol=1e-12)
 
 
-def told(pools: Pools, paid: Any) -> Observed:
-    return Observed(np.zeros(pools.support.shape, dtype=np.int64), np.asarray(paid, dtype=float), np.ones(pools.zero.shape))
+def told(pools: Pools, paid: Any) -> Observations:
+    return Observations(
+        np.zeros(pools.support.shape, dtype=np.int64), np.asarray(paid, dtype=float), np.ones(pools.zero.shape)
+    )
 
 
 def moved(part: Priced, memory: Any, pools: Pools, t: int, gain: Any, ahead: Any) -> Any:
     sets = Estimated().around(pools, np.ones(pools.support.shape, dtype=np.int64), t).take(pools.group)
-    estimate = Estimate(np.asarray(gain, dtype=float), np.asarray(ahead, dtype=float))
+    estimate = RewardEstimate(np.asarray(gain, dtype=float), np.asarray(ahead, dtype=float))
     return part.move(memory, ended(pools, told(pools, gain), t), sets, estimate)
 
 
@@ -197,7 +199,7 @@ def test_looks_last_until_activation_has_led_where_it_leads() -> None:
         counts = np.zeros((3, 2, 2, 2), dtype=np.int64)
         counts[0, 0, 1], counts[1, 1, 1, 1] = (10 - up, up), 7
         end = ended(pools, told(pools, np.full((3, 2, 2), np.nan)), 0, counts=counts)
-        assert part.learn(part.begin(pools), end, Estimate(np.zeros((3, 2, 2))))["steps"] == steps
+        assert part.learn(part.begin(pools), end, RewardEstimate(np.zeros((3, 2, 2))))["steps"] == steps
 
 
 def test_looks_are_frequent_again_after_a_surprise() -> None:
@@ -207,7 +209,7 @@ def test_looks_are_frequent_again_after_a_surprise() -> None:
     for t, (values, surprised, unseen, calm) in enumerate(
         [(nothing, [0, 0, 0], 1, 1), (nothing, [0, 0, 0], 2, 2), (paid, [1, 0, 0], 0, 0), (paid, [1, 0, 0], 0, 1)]
     ):
-        estimate = Estimate(np.zeros((3, 1, 2)), surprised=np.array(surprised, dtype=bool))
+        estimate = RewardEstimate(np.zeros((3, 1, 2)), surprised=np.array(surprised, dtype=bool))
         memory = part.learn(memory, ended(pools, told(pools, values), t), estimate)
         np.testing.assert_array_equal(memory["unseen"], unseen)
         assert memory["calm"] == calm

@@ -141,9 +141,9 @@ def test_presets(name: str) -> None:
     parameters = [field for field in theory.options if field not in ("preset", "epsilon", "rounding", "rule")]
     assert set(tuned.TUNED) == set(parameters)
     for parameter in parameters:
-        assert theory.chosen(parameter) == 1.0
-        assert tuned.chosen(parameter) == tuned.TUNED[parameter]
-        assert rmab.make_learner(name, preset="tuned", **{parameter: 0.125}).chosen(parameter) == 0.125
+        assert theory.parameter(parameter) == 1.0
+        assert tuned.parameter(parameter) == tuned.TUNED[parameter]
+        assert rmab.make_learner(name, preset="tuned", **{parameter: 0.125}).parameter(parameter) == 0.125
     with pytest.raises(rmab.errors.ModelError, match=f"learner {name}: preset: .*'theory' or 'tuned'"):
         rmab.make_learner(name, preset="best")
 

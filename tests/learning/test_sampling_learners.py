@@ -9,7 +9,7 @@ from scipy.stats import beta, kstest
 
 import rmab
 from rmab.errors import ModelError
-from rmab.learning import Known
+from rmab.learning import Knowledge
 from rmab.learning.algorithms.thompson import posterior_draw
 from rmab.learning.components.counting import drawn
 from rmab.learning.index_tables import lagrangian_table
@@ -24,13 +24,13 @@ from strategies import random_problem
 def test_the_generator_s_samples_are_all_it_knows_of_the_kernels(name: str) -> None:
     task = rmab.make_task("cpap@noisy", arms=4, budget=2, horizon=5, episodes=4)
     learner: Any = rmab.make_learner(name, version="generator", samples=30)
-    told = learner.informed(task.problem, task.reward(0))
+    told = learner.inform(task.problem, task.reward(0))
     assert set(vars(told)) == {*learner.options, "_drawn"}
     np.testing.assert_array_equal(told._drawn, drawn(task.problem, 30, 0))
     np.testing.assert_array_equal(told._drawn.sum(axis=3), 30)
     for state in played(learner, task):
         np.testing.assert_array_equal(state.arrays["counts"], told._drawn)
-    other = learner.informed(task.problem, 2 * task.reward(0))  # told no rewards
+    other = learner.inform(task.problem, 2 * task.reward(0))  # told no rewards
     np.testing.assert_array_equal(other.begin(task.view()).arrays["mass"], told.begin(task.view()).arrays["mass"])
     assert rmab.run(task, learner).privileged == "is told samples of every pair's next state"
     with pytest.raises(ModelError, match=f"{name}: the generator must be asked first"):
@@ -53,7 +53,8 @@ def test_the_width_of_samples_is_the_same_in_all_episodes() -> None:
     view, pools = task.view(), Pools.of(task.view())
     first, last = played(learner, task)[1], played(learner, task)[-1]
     boxes = [
-        learner.optimistic(Known(pools, view, state.episode, 0, view.episodes, state.arrays))[0] for state in (first, last)
+        learner.optimistic(Knowledge(pools, view, state.episode, 0, view.episodes, state.arrays))[0]
+        for state in (first, last)
     ]
     np.testing.assert_array_equal(boxes[0].low, boxes[1].low)
     np.testing.assert_array_equal(boxes[0].high, boxes[1].high)
@@ -84,7 +85,7 @@ def test_samples_of_another_task_are_refused() -> None:
     small = rmab.make_task("cpap", arms=4, budget=2)
     learner: Any = rmab.make_learner("rmab-ucrl", version="generator")
     with pytest.raises(ModelError, match=r"samples of shape \(4, 3, 2, 3\) for a task of \(6, 3, 2, 3\)"):
-        learner.informed(small.problem, small.reward(0)).begin(rmab.make_task("cpap", arms=6, budget=2).view())
+        learner.inform(small.problem, small.reward(0)).begin(rmab.make_task("cpap", arms=6, budget=2).view())
 
 
 def test_many_samples_give_the_plan_of_the_true_kernels() -> None:

@@ -9,18 +9,20 @@ import pytest
 
 from episodes import ended, view_of
 from rmab.errors import ModelError
-from rmab.learning import Active, Doubling, Estimate, EveryEpisode, Hoeffding, Lazy, Stepped, Ucmd
+from rmab.learning import Active, Doubling, EveryEpisode, Hoeffding, Lazy, RewardEstimate, StepResult, Ucmd
 from rmab.learning.components import Centred, Exploration, Observing, Sampling, Step
 from rmab.learning.components.steps import fitting_beta
-from rmab.learning.pools import Observed, Pools
+from rmab.learning.pools import Observations, Pools
 from rmab.play.feedback import Feedback
 from rmab.solvers.projection.project import Projection
 
 # ---------------------------------------------------------------- steps
 
 
-def nothing(pools: Pools) -> Observed:
-    return Observed(np.zeros(pools.support.shape, dtype=np.int64), np.zeros(pools.zero.shape), np.zeros(pools.zero.shape))
+def nothing(pools: Pools) -> Observations:
+    return Observations(
+        np.zeros(pools.support.shape, dtype=np.int64), np.zeros(pools.zero.shape), np.zeros(pools.zero.shape)
+    )
 
 
 class HalfUniform(Active):
@@ -30,11 +32,11 @@ class HalfUniform(Active):
         return 0.5
 
 
-def moved(step: Step, pools: Pools, memory: Any, gain: Any) -> Stepped:
+def moved(step: Step, pools: Pools, memory: Any, gain: Any) -> StepResult:
     """Return the next plan of one step, kernels unknown."""
     seen = nothing(pools)
     sets = Hoeffding().around(pools, seen.counts, 0).take(pools.group)
-    return step.move(memory, ended(pools, seen), sets, Estimate(np.asarray(gain, dtype=float)))
+    return step.move(memory, ended(pools, seen), sets, RewardEstimate(np.asarray(gain, dtype=float)))
 
 
 def test_the_plan_is_mixed_with_the_uniform_one_before_it_is_tilted() -> None:
@@ -161,7 +163,7 @@ def test_the_fitting_beta_of_two_steps_and_states_by_hand() -> None:
 
 
 def test_a_plan_of_one_s_own_took_no_iterations() -> None:
-    assert Stepped(np.zeros((1, 1, 1, 2))).iterations == 0
+    assert StepResult(np.zeros((1, 1, 1, 2))).iterations == 0
 
 
 # ---------------------------------------------------------------- when sets are made anew, and where counts are from

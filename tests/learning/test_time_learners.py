@@ -202,7 +202,7 @@ class TestRefused:
         task = rmab.make_task("cpap", arms=2, budget=1, horizon=3, episodes=3)
         learner = rmab.make_learner(name)
         if learner.privileged:
-            learner = learner.informed(task.problem, task.base_reward)
+            learner = learner.inform(task.problem, task.base_reward)
         state = learner.begin(task.view())
         with pytest.raises(ModelError, match=f"{name} plans for the start, budget and horizon of its view only"):
             learner.plan(state, start=1)

@@ -11,7 +11,7 @@ import rmab
 from rmab.errors import FeedbackError, ModelError, PolicyError
 from rmab.learning import Kl, Ucmd
 from rmab.learning.components import PaperEstimator
-from rmab.learning.index_learner import IndexLearner, Known
+from rmab.learning.index_learner import IndexLearner, Knowledge
 from rmab.learning.pools import Pools
 from rmab.model.registry import ADVERSARIES
 from rmab.testing import check_adversary
@@ -159,7 +159,7 @@ class Noting(IndexLearner):
 
     name = "noting"
 
-    def prepare(self, known: Known) -> Any:
+    def prepare(self, known: Knowledge) -> Any:
         """Rank all alike."""
         sizes = np.array([known.task.horizon, known.pools.view.horizon])
         return {"table": np.ones((4, 3)) * sizes[0] + sizes[1] / 10, "estimate": known.means}

@@ -124,12 +124,15 @@ def names_of(candidates: Any) -> list[str]:
 
 def test_candidates_are_names_functions_pairs_or_a_mapping(mine: str) -> None:
     assert names_of(["lagrangian", greedy]) == ["greedy", "lagrangian"]
-    assert names_of([("mine", greedy), partial(greedy), "random", "random"]) == ["greedy", "mine", "random"]
+    assert names_of([("mine", greedy), partial(greedy), "random"]) == ["greedy", "mine", "random"]
+    assert names_of(["rolling", {"name": "rolling", "window": 2}]) == ["rolling", "rolling, window=2"]
     short = rmab.make_planner("rolling", window=2)
     assert names_of({"short": short, "long": "rolling", "custom": greedy}) == ["custom", "long", "short"]
     assert names_of([f"{mine}:greedy"]) == [f"{mine}:greedy"]
     with pytest.raises(ModelError, match="two candidates have the name 'greedy'; give them as"):
         names_of([greedy, partial(greedy)])
+    with pytest.raises(ModelError, match="two candidates have the name 'random'"):
+        names_of(["random", "random"])
 
 
 def test_planners_that_take_the_fluid_plan_share_one_solve(monkeypatch: pytest.MonkeyPatch) -> None:

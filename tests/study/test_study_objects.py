@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rmab
-from own_parts import Fade, Mine, Plain
+from own_parts import Fade, Mine, Plain, greedy
 from rmab.errors import ModelError
 from rmab.learning import Chance, Fading, Kl, Ucmd
 from rmab.study import LearnerSpec, LocalEngine, Results, Study, TaskSpec, run_study
@@ -77,7 +77,9 @@ class Local(Chance):
     [
         ({"rounds": 0}, "study: rounds: Input should be greater than or equal to 1 (got 0)"),
         ({"learners": []}, "study: learners: List should have at least 1 item"),
-        ({"tasks": [3]}, "study: tasks[0]: Input should be a valid dictionary or instance of TaskSpec (got 3)"),
+        ({"tasks": [3]}, "study: tasks[0]: must be a name, a Task or a table, got int (got 3)"),
+        ({"tasks": [rmab.make_task]}, "study: tasks[0]: must be a name, a Task or a table, got a function; give its"),
+        ({"learners": [Mine]}, "study: learners[0]: must be a name, a Learner or a table, got a class; give an object"),
         ({"tasks": ["cpap", "cpap"]}, "study: tasks: two have the label 'cpap'"),
         ({"colour": 1}, "study: colour: Extra inputs are not permitted (got 1)"),
         ({"learners": [Plain(3)]}, "study: learners[0]: learner Plain: cannot be rebuilt from its options"),
@@ -89,6 +91,24 @@ def test_what_is_wrong_is_our_error_in_one_line(entries: dict[str, Any], message
         Study(**{"tasks": ["cpap"], "learners": ["random"], "rounds": 1, **entries})
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_model_validate_raises_our_error() -> None:
+    with pytest.raises(ModelError, match=r"study: rounds: Field required; tasks: List should have at least 1 item"):
+        Study.model_validate({"tasks": [], "learners": ["random"]})
+    with pytest.raises(ModelError, match="study: must be a table, got list"):
+        Study.model_validate([])
+    study = Study(tasks=["cpap"], learners=["random"], rounds=1)
+    assert Study.model_validate(study.model_dump()) == study
+
+
+def test_a_planner_function_plays_in_a_study() -> None:
+    learner = rmab.make_learner("planner", planner=greedy)
+    [spec] = Study(tasks=["cpap"], learners=[learner], rounds=1).learners
+    assert spec.options == {"planner": "own_parts:greedy"}
+    assert learner_of(spec).signature == learner.signature
+    with pytest.raises(ModelError, match=r"planner <lambda>: other processes cannot import it from a function; move it"):
+        Study(tasks=["cpap"], learners=[rmab.make_learner("planner", planner=lambda *_: None)], rounds=1)
 
 
 def test_a_learner_of_a_function_or_script_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,7 @@ def test_true_kernels_are_told_by_the_run_only() -> None:
     run = rmab.run(game, learner, feedback="full")
     assert run.privileged == "knows the kernels and sees all rewards of an episode"
     assert run.state.learner == learner.signature  # what it was told is no option
-    told = learner.informed(game.problem, game.base_reward)
+    told = learner.inform(game.problem, game.base_reward)
     mass = told.plan(told.begin(game.view())).occupancy
     kernels = game.problem.arms.kernels
     np.testing.assert_allclose(np.einsum("nhsa,nsay->nhy", mass[:, :-1], kernels), mass[:, 1:].sum(axis=3), atol=1e-7)

@@ -6,18 +6,16 @@ from typing import Any
 import click
 
 from rmab.cli.names import LEARNER, TASK
-from rmab.cli.program import examples
+from rmab.cli.program import BadInput, command
 from rmab.cli.screen import print_json, print_table
 from rmab.common import Registry
 
 
-@click.command(
-    epilog=examples(
-        ("rmab tasks", "all tasks and adversaries"),
-        ("rmab tasks deadline", "the options of one"),
-        ("rmab tasks mine:ward", "the options of a custom one"),
-        ("rmab tasks --json", "all of them for a program"),
-    )
+@command(
+    ("rmab tasks", "all tasks and adversaries"),
+    ("rmab tasks deadline", "the options of one"),
+    ("rmab tasks mine:ward", "the options of a custom one"),
+    ("rmab tasks --json", "all of them for a program"),
 )
 @click.argument("name", type=TASK, required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
@@ -49,22 +47,25 @@ def tasks(name: str | None, machine: bool) -> None:
     print_table("Adversaries", columns, list(ADVERSARIES.summaries().items()), left=2, notes=notes)
 
 
-@click.command(
-    epilog=examples(
-        ("rmab learners", "all learners"),
-        ("rmab learners ucmd", "the options of one"),
-        ("rmab learners ucmd --json", "its options as a JSON schema"),
-    )
+@command(
+    ("rmab learners", "all learners"),
+    ("rmab learners ucmd", "the options of one"),
+    ("rmab learners ucmd estimator", "the components that it can have there, with their options"),
+    ("rmab learners ucmd --json", "its options as a JSON schema"),
 )
 @click.argument("name", type=LEARNER, required=False)
+@click.argument("component", required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def learners(name: str | None, machine: bool) -> None:
-    """List the learners; with a NAME, show its options.
+def learners(name: str | None, component: str | None, machine: bool) -> None:
+    """List the learners; with a NAME, show its options; with a COMPONENT of it, such as estimator, all choices for that.
 
     Privileged learners know what no real programme knows; they are for comparison only.
     """
     from rmab.learning.registry import LEARNERS
 
+    if name is not None and component is not None:
+        _show_components(name, component, machine)
+        return
     if name is not None:
         _show_options(LEARNERS, name, machine, "rmab run cpap {name} -o {option}")
         return
@@ -79,7 +80,7 @@ def learners(name: str | None, machine: bool) -> None:
     print_table("Learners", ("learner", "feedback", "what it is", "paper"), rows, left=4, notes=notes)
 
 
-@click.command(epilog=examples(("rmab planners", "all planners"), ("rmab planners rolling", "the options of one")))
+@command(("rmab planners", "all planners"), ("rmab planners rolling", "the options of one"))
 @click.argument("name", required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def planners(name: str | None, machine: bool) -> None:
@@ -87,7 +88,7 @@ def planners(name: str | None, machine: bool) -> None:
     from rmab.planners.registry import PLANNERS
 
     if name is not None:
-        _show_options(PLANNERS, name, machine, 'rmab run cpap planner -o \'planner={{"name": "{name}"}}\'')
+        _show_options(PLANNERS, name, machine, "rmab plan cpap --candidates {name} -o {name}.{option}")
         return
     rows = [(one.name, one.summary, one.paper) for one in PLANNERS.entries()]
     if machine:
@@ -119,8 +120,33 @@ def _show_options(registry: Registry[Any], name: str, machine: bool, example: st
     if any("one per" in values for _, _, values, _ in rows):
         notes.append("Lists and tables are JSON: -t phases=2 -t 'arrival=[0.2, 0.6]'")
     if any("." in option for option, *_ in rows):
-        notes.append("An option with a point belongs to the default component. Choose another one: -o estimator=fading")
+        kind = next(option for option, *_ in rows if "." in option).partition(".")[0]
+        notes.append(f"An option with a point belongs to the default component. All choices: rmab learners {name} {kind}")
     print_table(f"Options of {name}", ("option", "default", "values", "what it is"), rows, left=4, notes=notes)
+
+
+def _show_components(name: str, kind: str, machine: bool) -> None:
+    """Print what an option of a learner can be, each with its options."""
+    from rmab.common import json_schema
+    from rmab.learning.registry import LEARNERS, component_options
+
+    kinds = component_options(LEARNERS.load(name))
+    if kind not in kinds:
+        known = f"it has {', '.join(kinds)}" if kinds else "it has none"
+        raise BadInput(f"learner {name} has no component {kind!r}; {known}")
+    registry = kinds[kind]
+    if machine:
+        print_json({one: json_schema(registry.schema(one)) for one in registry})
+        return
+    rows = [
+        (one.name if not place else "", one.summary if not place else "", *row)
+        for one in registry.entries()
+        for place, row in enumerate(list(_rows(_properties(registry, one.name))) or [("", "", "", "")])
+    ]
+    notes = [f"Choose one: rmab run cpap {name} -o {kind}={rows[0][0]}"]
+    notes.append(f"Set an option of it: -o {kind}.OPTION=VALUE. A custom one: -o {kind}=module:Class")
+    columns = (kind, "what it is", "option", "default", "values", "meaning")
+    print_table(f"Choices for {kind} of {name}", columns, rows, left=6, notes=notes)
 
 
 def _rows(properties: dict[str, Any], before: str = "") -> Iterator[tuple[str, str, str, str]]:

@@ -3,13 +3,13 @@
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rmab.cli.models import Model, model_arguments
-from rmab.cli.names import MODEL_FILES, checked_file, whole_number
-from rmab.cli.program import BadInput, examples
+from rmab.cli.names import MODEL_FILES, file_option, pairs_option, whole_number
+from rmab.cli.program import BadInput, command
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, waiting
 
 if TYPE_CHECKING:
@@ -18,27 +18,30 @@ if TYPE_CHECKING:
 DIGITS = 5  # of the best reward; all numbers of the table have the same number of decimals
 
 
-@click.command(
-    epilog=examples(
-        ("rmab plan cpap", "the best policy for a case study with its typical reward"),
-        ("rmab plan cpap --candidates rolling,lagrangian", "only these planners; `rmab planners` lists them"),
-        ("rmab plan cpap --candidates rolling,mine:greedy", "a custom planner, too"),
-        ("rmab plan mine.json --save policy.npz", "a task file; store the best policy"),
-        ("rmab plan problem.json --reward reward.json --json", "a problem file and its rewards, for a program"),
-    )
+@command(
+    ("rmab plan cpap", "the best policy for a case study with its typical reward"),
+    ("rmab plan cpap --candidates rolling,lagrangian", "only these planners; `rmab planners` lists them"),
+    ("rmab plan cpap --candidates rolling,mine:greedy", "a custom planner, too"),
+    ("rmab plan cpap --candidates rolling -o rolling.window=5", "with an option of a planner"),
+    ("rmab plan mine.json --save policy.npz", "a task file; store the best policy"),
+    ("rmab plan problem.json --reward reward.json --json", "a problem file and its rewards, for a program"),
 )
 @model_arguments
 @click.option("--candidates", multiple=True, metavar="NAMES", help="Planners to try, with commas between; may be repeated.")
+@pairs_option(
+    "-o",
+    "--option",
+    "options",
+    metavar="PLANNER.KEY=VALUE",
+    help="Option of a candidate (rolling.window=5); may be repeated.",
+)
 @click.option(
     "--episodes", type=whole_number(min=2), default=100, show_default=True, help="Most episodes that a candidate plays."
 )
-@click.option(
-    "--save",
-    type=click.Path(path_type=Path),
-    callback=checked_file(*MODEL_FILES),
-    help="File for the best policy, .npz or .json.",
-)
-def plan(model: Model, candidates: tuple[str, ...], episodes: int, save: Path | None, machine: bool) -> None:
+@file_option("--save", *MODEL_FILES, help="File for the best policy, .npz or .json.")
+def plan(
+    model: Model, candidates: tuple[str, ...], options: dict[str, Any], episodes: int, save: Path | None, machine: bool
+) -> None:
     """Find the best policy for a PROBLEM with known kernels, by simulation.
 
     Planners that do not apply to the problem are reported with the reason. The bound is what no policy can beat; `rmab
@@ -48,11 +51,19 @@ def plan(model: Model, candidates: tuple[str, ...], episodes: int, save: Path | 
     """
     from rmab.common import Stored
     from rmab.planners.plan import plan as find_best
+    from rmab.planners.registry import CANDIDATES
 
-    names = [name.strip() for one in candidates for name in one.split(",")] or None
+    names = [name.strip() for one in candidates for name in one.split(",")] or list(CANDIDATES)
+    if stray := [f"{key}" for key, value in options.items() if key not in names or not isinstance(value, dict)]:
+        raise BadInput(f"-o {stray[0]}: write PLANNER.KEY=VALUE with one of the candidates: {', '.join(names)}")
     with alone_on_stdout(machine), waiting("planning") as progress:
         best = find_best(
-            model.problem, model.reward, candidates=names, episodes=episodes, seed=model.seed, progress=progress
+            model.problem,
+            model.reward,
+            candidates=[{"name": name, **options.get(name, {})} for name in names],
+            episodes=episodes,
+            seed=model.seed,
+            progress=progress,
         )
     if save is not None:
         if not isinstance(best.policy, Stored):

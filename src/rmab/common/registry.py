@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from rmab.errors import ModelError
+from rmab.errors import ModelError, raised_as
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -144,7 +144,8 @@ class Registry(Generic[AnyEntry]):
         if isinstance(name, str) and ":" in name:
             from rmab.common.references import load_custom
 
-            return load_custom(self.kind, name, self.classes())
+            with raised_as(None, code="bad-reference", **{self.kind: name}):
+                return load_custom(self.kind, name, self.classes())
         return imported(self[name].target)
 
     def call(self, name: str, *values: object, **options: object) -> Any:
@@ -160,7 +161,8 @@ class Registry(Generic[AnyEntry]):
             return implementation(*values, **options)
         from rmab.common.references import call_custom
 
-        return call_custom(self.kind, name, implementation, self.classes(), values, options)
+        with raised_as(None, code="bad-reference", **{self.kind: name}):
+            return call_custom(self.kind, name, implementation, self.classes(), values, options)
 
     def schema(self, name: str) -> type[BaseModel]:
         """Return the options of a name as a pydantic model: their types, limits, defaults and descriptions."""

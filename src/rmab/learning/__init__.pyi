@@ -36,10 +36,10 @@ from .components.priced import Priced as Priced
 from .components.remembering import Fading as Fading, LastSeen as LastSeen
 from .components.rewards import (
     Direct as Direct,
-    Estimate as Estimate,
     ImplicitExploration as ImplicitExploration,
     PaperEstimator as PaperEstimator,
     Revealed as Revealed,
+    RewardEstimate as RewardEstimate,
     RewardEstimator as RewardEstimator,
 )
 from .components.sets import (
@@ -55,10 +55,10 @@ from .components.sets import (
     TrueKernels as TrueKernels,
     WideBernstein as WideBernstein,
 )
-from .components.steps import Active as Active, Lazy as Lazy, Step as Step, Stepped as Stepped
-from .index_learner import IndexLearner as IndexLearner, Known as Known
-from .mirror_descent import Components as Components, MirrorDescent as MirrorDescent
+from .components.steps import Active as Active, Lazy as Lazy, Step as Step, StepResult as StepResult
+from .index_learner import IndexLearner as IndexLearner, Knowledge as Knowledge
+from .mirror_descent import ComponentSet as ComponentSet, MirrorDescent as MirrorDescent
 from .options import configured as configured, option as option
-from .pools import Observed as Observed, Pools as Pools
+from .pools import Observations as Observations, Pools as Pools
 from .registry import list_learners as list_learners, make_learner as make_learner
 from .state import State as State

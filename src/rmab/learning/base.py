@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from rmab.common import FloatArray, IntArray, ReadOnly, as_integer, expect, frozen
 from rmab.errors import FeedbackError, ModelError
 from rmab.learning.options import Configured, described, named, ours
-from rmab.learning.state import Arrays, Changes, Declared, State, check_arrays
+from rmab.learning.state import Arrays, ArraySpecs, Changes, State, check_arrays
 from rmab.model import Problem, View
 from rmab.play import Feedback, Policy
 
@@ -232,7 +232,7 @@ class Learner(Configured, ABC):
         """Override: return why it cannot play tasks like this, as the rest of a sentence; empty where it can."""
         return ""
 
-    def kept(self, view: View) -> Declared:  # noqa: ARG002
+    def state_spec(self, view: View) -> ArraySpecs:  # noqa: ARG002
         """Override: declare the arrays that a state must have. States from files and other processes are checked by it."""
         return {}
 
@@ -243,7 +243,7 @@ class Learner(Configured, ABC):
         """
         return None
 
-    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Learner:  # noqa: ARG002
+    def inform(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Learner:  # noqa: ARG002
         """Override in a privileged learner: return the one that knows what it may of problem and summed rewards (N, S, 2).
 
         `rmab.run` calls it before the first episode, for privileged learners only. The seed is that of the run.
@@ -255,7 +255,7 @@ class Learner(Configured, ABC):
         if state.learner != self.signature:
             raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}", code="foreign-state")
         if not state._trusted:
-            check_arrays(state.arrays, self.kept(state.view))
+            check_arrays(state.arrays, self.state_spec(state.view))
             _trusted(state)
 
 

@@ -11,13 +11,13 @@ from rmab.common import FloatArray, IntArray, cached_property
 from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.components import OBSERVING, Counting, Exploration, add_to_means, begin_means, mean_reward, times_seen
 from rmab.learning.pools import Pools
-from rmab.learning.state import MOST, Arrays, Declared, Kept, State, masses, whole
+from rmab.learning.state import MOST, Arrays, ArraySpec, ArraySpecs, State, masses, whole
 from rmab.model import View
 from rmab.play import Feedback, IndexPolicy
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Known:
+class Knowledge:
     """What an index learner knows before an episode.
 
     Parameters
@@ -78,7 +78,7 @@ class IndexLearner(Learner):
     """
 
     @abstractmethod
-    def prepare(self, known: Known) -> Arrays:
+    def prepare(self, known: Knowledge) -> Arrays:
         """Override: return `table` (N, S) or (N, H, S) for the coming episode, `estimate` (R, S, 2) in [0, 1]; what else is
         returned is kept, too. What is not returned stays as it is. `known.pools.view` has start, budget and horizon of the
         episode, which may be others than those of the task.
@@ -110,15 +110,15 @@ class IndexLearner(Learner):
         """(N, S, 2), or (N, K, S, 2): what it takes rewards for, in their own units; None before the first episode."""
         return Pools.of(state.view).in_own_units(state.arrays["estimate"]) if state.episode else None
 
-    def kept(self, view: View) -> Declared:
+    def state_spec(self, view: View) -> ArraySpecs:
         """Declare counts and rewards, and what most index learners make of them."""
         pools = Pools.of(view)
-        sums = Kept((max(self.window(view), 1), *pools.zero.shape), "f", 0, MOST)
-        own = {"counts": whole(*pools.support.shape), "seen": sums, "paid": sums, "estimate": Kept(pools.zero.shape)}
+        sums = ArraySpec((max(self.window(view), 1), *pools.zero.shape), "f", 0, MOST)
+        own = {"counts": whole(*pools.support.shape), "seen": sums, "paid": sums, "estimate": ArraySpec(pools.zero.shape)}
         plan = {"mass": masses(pools.weights.size, view.horizon, view.states, 2, optional=True)}
         own_way = type(self).table is not IndexLearner.table or type(self).decide is not IndexLearner.decide
-        table = Kept((view.arms, view.states), optional=own_way, other=(view.arms, view.horizon, view.states))
-        return {**own, **plan, "table": table, "committed": Kept((), "b", optional=True)}
+        table = ArraySpec((view.arms, view.states), optional=own_way, other=(view.arms, view.horizon, view.states))
+        return {**own, **plan, "table": table, "committed": ArraySpec((), "b", optional=True)}
 
     def initial(self, view: View, seed: int) -> Arrays:
         """Begin with no counts, or with what a generator has drawn."""
@@ -148,7 +148,7 @@ class IndexLearner(Learner):
 
     def _prepared(self, pools: Pools, task: View, arrays: Arrays, episode: int, seed: int) -> Arrays:
         """Return what the coming episode needs."""
-        known = Known(pools, task, episode, seed, self.counting.until(task, episode), arrays)
+        known = Knowledge(pools, task, episode, seed, self.counting.until(task, episode), arrays)
         if self.explore is None:
             return self.prepare(known)
         if self.explore.goes_on(Pools.of(task), known.visits, episode):

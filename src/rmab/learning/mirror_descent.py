@@ -23,18 +23,22 @@ from rmab.common import FloatArray, IntArray
 from rmab.learning.base import EpisodePlan, Feedbacks, Learner
 from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
-from rmab.learning.components.execution import Execution, Probes
-from rmab.learning.components.rewards import Estimate, RewardEstimator
-from rmab.learning.components.sets import ConfidenceSets, EveryEpisode, Refresh
-from rmab.learning.components.steps import Step, Stepped
-from rmab.learning.pools import Observed, Pools
-from rmab.learning.state import Arrays, Changes, Declared, Kept, Memory, State, masses, whole
+from rmab.learning.components.execution import ROUNDING, RULE, Execution, Probes
+from rmab.learning.components.registry import ROUNDINGS
+from rmab.learning.components.rewards import Revealed, RewardEstimate, RewardEstimator
+from rmab.learning.components.sets import EPSILON, L1, ConfidenceSets, Doubling, EveryEpisode, Refresh
+from rmab.learning.components.steps import Step, StepResult
+from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.pools import Observations, Pools
+from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, Changes, Memory, State, masses, whole
 from rmab.model import Problem, View
-from rmab.play import Feedback, Policy
+from rmab.play import Feedback, Policy, Rounding, Rule
 from rmab.solvers.transitions import TransitionSets
 
+RATE = "the learning rate, in units of the theory's"
 
-class Components(NamedTuple):
+
+class ComponentSet(NamedTuple):
     """What a learner of this family is made of."""
 
     confidence: ConfidenceSets
@@ -59,13 +63,13 @@ class MirrorDescent(Learner):
 
     @property
     @abstractmethod
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """Override: the components, the same at every call."""
 
-    _told: ClassVar[Components | None] = None  # after privileged ones were informed
+    _told: ClassVar[ComponentSet | None] = None  # after privileged ones were informed
 
     @property
-    def _components(self) -> Components:
+    def _components(self) -> ComponentSet:
         return self._told or self.components
 
     @property
@@ -73,10 +77,10 @@ class MirrorDescent(Learner):
         """What its parts are told that no real programme knows."""
         return " and ".join(filter(None, (part.privileged for part in self.components)))
 
-    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
+    def inform(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
         """Return the learner whose privileged parts know what they may of this problem."""
         told, own = copy(self), self.components
-        object.__setattr__(told, "_told", own._replace(**{k: one.informed(problem) for k, one in own._asdict().items()}))
+        object.__setattr__(told, "_told", own._replace(**{k: one.inform(problem) for k, one in own._asdict().items()}))
         return told
 
     @property
@@ -98,13 +102,13 @@ class MirrorDescent(Learner):
             return None
         return Pools.of(state.view).in_own_units(state.arrays["estimate"])
 
-    def kept(self, view: View) -> Declared:
+    def state_spec(self, view: View) -> ArraySpecs:
         """Declare the plan, and the memories of all parts."""
         pools, components = Pools.of(view), self.components
         plan = {"mass": masses(pools.weights.size, view.horizon, view.states, 2)} if components.step.stored else {}
-        own = {**plan, "iterations": whole(), "estimate": Kept(pools.zero.shape, optional=True)}
+        own = {**plan, "iterations": whole(), "estimate": ArraySpec(pools.zero.shape, optional=True)}
         named = components.by_memory().items()
-        return {**own, **{f"{k}.{name}": one for k, part in named for name, one in part.kept(pools).items()}}
+        return {**own, **{f"{k}.{name}": one for k, part in named for name, one in part.state_spec(pools).items()}}
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Plan for the first sets, before any reward is known."""
@@ -136,25 +140,25 @@ class MirrorDescent(Learner):
         pools = Pools.of(state.view)
         return self._executed(state, pools, self._plan(state, pools))
 
-    def _plan(self, state: State, pools: Pools) -> Stepped:
+    def _plan(self, state: State, pools: Pools) -> StepResult:
         """Return the plan in force: as it is kept, or made anew."""
         if self._components.step.stored:
-            return Stepped(state.arrays["mass"], int(state.arrays["iterations"]))
+            return StepResult(state.arrays["mass"], int(state.arrays["iterations"]))
         known = (state.of("refresh"), state.arrays["sets.counts"], state.episode)
         plan = self._components.step.last(state.of("step"), pools, partial(self._sets, pools, *known))
         return replace(check_plan(self._components.step, pools, plan), iterations=int(state.arrays["iterations"]))
 
-    def _again(self, state: State, pools: Pools, sets: TransitionSets) -> Stepped:
+    def _again(self, state: State, pools: Pools, sets: TransitionSets) -> StepResult:
         return check_plan(self._components.step, pools, self._components.step.again(state.of("step"), pools, sets))
 
-    def _executed(self, state: State, pools: Pools, plan: Stepped) -> EpisodePlan:
+    def _executed(self, state: State, pools: Pools, plan: StepResult) -> EpisodePlan:
         """Return the policy of a plan, its looks included."""
         policy, rest = self._policy(pools, plan), (plan.mass, pools.block_of, plan.iterations, plan.visits)
         del plan  # its shares are in the policy, and may be large
         prices, luck = self._components.step.prices(state.of("step")), (state.seed, state.episode)
         return EpisodePlan(self._components.probes.added(state.of("looks"), policy, pools, prices, luck), *rest)
 
-    def _policy(self, pools: Pools, plan: Stepped) -> Policy:
+    def _policy(self, pools: Pools, plan: StepResult) -> Policy:
         execute = self._components.rounding.drawing() if plan.drawn else self._components.rounding
         return execute.policy(pools, plan.shares)
 
@@ -184,7 +188,7 @@ class MirrorDescent(Learner):
         sets = components.confidence.around(pools, basis, components.refresh.until(pools, episode))
         return check_sets(components.confidence, pools, sets).take(pools.group if blocks is None else blocks)
 
-    def _episode(self, state: State, feedback: Feedback, observed: Observed, counts: IntArray) -> Episode:
+    def _episode(self, state: State, feedback: Feedback, observed: Observations, counts: IntArray) -> Episode:
         pools, refresh, before = Pools.of(state.view), state.of("refresh"), state.arrays["sets.counts"]
         return Episode(
             pools,
@@ -209,17 +213,34 @@ class MirrorDescent(Learner):
         return self._policy(pools, plan), mass
 
 
+@configured
+class EpochLearner(MirrorDescent):
+    """What learners share whose sets are rebuilt when a pair's count doubles, and whose plans are rounded."""
+
+    preset: Preset = option(default="theory", help=PRESET)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
+    rounding: Rounding = option(default="dependent", help=ROUNDING)
+    rule: Rule = option(default="fill", help=RULE)
+
+    def assemble(
+        self, step: Step, estimator: RewardEstimator | None = None, confidence: ConfidenceSets | None = None
+    ) -> ComponentSet:
+        """Return the components with this step; by default with the true rewards, and L1 balls."""
+        sets, rounding = confidence or L1(epsilon=self.epsilon), ROUNDINGS.load(self.rounding)(rule=self.rule)
+        return ComponentSet(sets, estimator or Revealed(), step, rounding, Doubling())
+
+
 def _named(**memories: Memory) -> Arrays:
     """Return the arrays of parts, with the name of their part first."""
     return {f"{part}.{name}": array for part, memory in memories.items() for name, array in memory.items()}
 
 
-def _planned(plan: Stepped) -> Arrays:
+def _planned(plan: StepResult) -> Arrays:
     kept = {} if plan.mass is None else {"mass": plan.mass}
     return {**kept, "iterations": np.array(plan.iterations), **_named(step=plan.memory)}
 
 
-def _with_zeros(pools: Pools, estimate: Estimate) -> Estimate:
+def _with_zeros(pools: Pools, estimate: RewardEstimate) -> RewardEstimate:
     """Put the zeros that are known into what was estimated pair by pair."""
     if estimate.gain.ndim == 4:
         return estimate

@@ -15,6 +15,7 @@ from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import cache
 from hashlib import sha256
 from inspect import cleandoc
+from types import FunctionType
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -95,7 +96,7 @@ class Configured:
         other = [name for name in vars(self) if not name.startswith("_") and not hasattr(type(self), name)]
         return {name: getattr(self, name) for name in dict.fromkeys((*declared, *other))}
 
-    def chosen(self, name: str) -> float:
+    def parameter(self, name: str) -> float:
         """Return a parameter in units of its theory: as it was set, or by the preset."""
         given: float | None = getattr(self, name)
         if given is not None:
@@ -127,6 +128,8 @@ def described(value: object) -> str:
         return f"{named(type(value))}({own})"
     if isinstance(value, np.ndarray):
         return f"{value.dtype.str}{value.shape} {sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]}"
+    if isinstance(value, FunctionType):
+        return f"{value.__module__}:{value.__qualname__}"  # as study files name it
     return named(value) if isinstance(value, type) else f"{named(type(value))} {value!r}".partition(" at 0x")[0]
 
 

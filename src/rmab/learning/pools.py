@@ -17,7 +17,7 @@ NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not de
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Observed:
+class Observations:
     """What was seen in one episode, pooled.
 
     Parameters
@@ -91,7 +91,7 @@ class Pools:
         real = np.repeat(np.arange(view.states) < view.real_states[member, np.newaxis], view.phases, axis=0)  # (G, S)
         support = np.broadcast_to(real[:, np.newaxis, np.newaxis, :], (len(real), view.states, 2, view.states)).copy()
         if view.support is not None:
-            support &= cells(view.support[member], view.phases)
+            support &= cells(view.support[view.support_of[member]], view.phases)
         support |= ~real[:, :, np.newaxis, np.newaxis] & np.eye(view.states, dtype=bool)[:, np.newaxis]  # padding stays put
         zero = np.zeros(((int(payoffs.max()) + 1) * view.phases, view.states, 2), dtype=bool)
         zero[..., 0] = view.passive_zero
@@ -142,7 +142,7 @@ class Pools:
         np.add.at(total, self.payoff, values)
         return total
 
-    def observe(self, feedback: Feedback) -> Observed:
+    def observe(self, feedback: Feedback) -> Observations:
         """Count and pool what was seen."""
         states, actions, number = feedback.states, feedback.actions, self.view.states
         shape, low, high, phases = self.support.shape, self.view.low, self.view.high, self.view.phases
@@ -158,7 +158,7 @@ class Pools:
         values = cells(values, phases)
         values[self.zero] = self.floor
         arms = self.arms_paid_alike[:, np.newaxis, np.newaxis]
-        return Observed(frozen(counts), frozen(np.clip(values, 0.0, 1.0)), frozen(visits / arms))
+        return Observations(frozen(counts), frozen(np.clip(values, 0.0, 1.0)), frozen(visits / arms))
 
 
 def share_of(mass: FloatArray) -> FloatArray:

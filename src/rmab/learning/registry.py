@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmab.common import Entry, Problems, Registry
-from rmab.errors import ModelError
+from rmab.errors import ModelError, raised_as
 
 if TYPE_CHECKING:
     from rmab.learning.base import Learner
@@ -113,10 +113,8 @@ def make_learner(name: str, **options: object) -> Learner:
     if not isinstance(name, str):
         raise ModelError(f"the name of a learner must be text, got {type(name).__name__}")
     taken = LEARNERS.checked(name, full_options(name, options))
-    try:
+    with raised_as(ModelError, "" if ":" in name else f"learner {name}: ", learner=name):
         learner: Learner = LEARNERS.call(name, **taken)
-    except ModelError as error:
-        raise error if ":" in name else ModelError(f"learner {name}: {error}") from error
     return learner
 
 

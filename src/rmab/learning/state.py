@@ -18,7 +18,7 @@ ABOUT = 1e-6  # by which masses may miss [0, 1]
 WORDS = {"f": "real numbers", "i": "whole numbers", "b": "True or False"}
 
 
-class Kept(NamedTuple):
+class ArraySpec(NamedTuple):
     """One array that a learner or a part keeps.
 
     Parameters
@@ -43,20 +43,20 @@ class Kept(NamedTuple):
     other: tuple[int, ...] | None = None
 
 
-Declared = Mapping[str, Kept]
+ArraySpecs = Mapping[str, ArraySpec]
 
 
-def whole(*shape: int) -> Kept:
+def whole(*shape: int) -> ArraySpec:
     """Declare whole numbers, 0 or more."""
-    return Kept(shape, "i", 0, MOST)
+    return ArraySpec(shape, "i", 0, MOST)
 
 
-def masses(*shape: int, optional: bool = False) -> Kept:
+def masses(*shape: int, optional: bool = False) -> ArraySpec:
     """Declare masses or shares, from 0 to 1."""
-    return Kept(shape, "f", -ABOUT, 1 + ABOUT, optional)
+    return ArraySpec(shape, "f", -ABOUT, 1 + ABOUT, optional)
 
 
-def check_arrays(arrays: Mapping[str, NDArray[Any]], declared: Declared) -> None:
+def check_arrays(arrays: Mapping[str, NDArray[Any]], declared: ArraySpecs) -> None:
     """Raise ModelError, naming array and place, unless all that was declared is there and as it was declared."""
     for name, wanted in declared.items():
         if name not in arrays:
@@ -117,10 +117,11 @@ class State(ReadOnly, Stored):
 
     FORMAT = Format(
         "rmab learner state",
-        1,
+        View.FORMAT.version,
         {"learner", "seed", "episode", *(f"view_{name}" for name in View.FORMAT.required)},
         {f"view_{name}" for name in View.FORMAT.optional},
         prefix="array_",
+        upgrades=View.FORMAT.upgrades,
         suffixes=(".npz",),  # JSON does not say of which type the numbers of an array are
     )
 

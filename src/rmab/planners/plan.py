@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,8 @@ from rmab.play import Policy
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.fluid import solve_fluid
 
-Candidates = Iterable["str | Planner | tuple[str, Planner | str]"] | Mapping[str, "Planner | str"]
+Single: TypeAlias = "str | Planner | Mapping[str, Any]"  # a name, a planner, or a table of a name and options
+Candidates: TypeAlias = "Iterable[Single | tuple[str, Single]] | Mapping[str, Single]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +120,9 @@ def plan(
     reward : (N, S, 2) or (N, K, S, 2) array
         Reward of each arm, state and action; in each phase, where it depends on the time.
     candidates : list or mapping, optional
-        Planners to try: names of `rmab.list_planners()`, `module:planner`, functions of a problem and a reward, or pairs
-        (name, planner); or a mapping of name to planner. By default 'lagrangian' (the index at the fluid plan's prices),
+        Planners to try: names of `rmab.list_planners()`, `module:planner`, functions of a problem and a reward, tables of a
+        name and options (``{"name": "rolling", "window": 5}``), or pairs (name, planner); or a mapping of name to planner.
+        By default 'lagrangian' (the index at the fluid plan's prices),
         'occupancy' (its shares, as probabilities), 'whittle', 'whittle-finite', 'rolling' (planned again at every step), and
         from the plan of an endless horizon 'stationary' (its index), 'id' and 'ftva'. One that does not apply to the
         problem, or fails, is reported with its reason.
@@ -214,17 +216,22 @@ def _planners(candidates: Candidates | None) -> dict[str, Planner]:
     planners: dict[str, Planner] = {}
     for one in given.items() if isinstance(given, Mapping) else given:
         name, planner = one if isinstance(one, tuple) and len(one) == 2 else (_name_of(one), one)
-        if not isinstance(name, str) or not (isinstance(planner, str) or callable(planner)):
-            raise ModelError(f"a candidate is the name of a planner, a planner, or (name, planner), got {one!r:.40}")
-        if name in planners and planner != name:
+        table = {"name": planner} if isinstance(planner, str) else planner
+        if not isinstance(name, str) or not (callable(planner) or (isinstance(table, Mapping) and "name" in table)):
+            kinds = "the name of a planner, a table of its name and options, a planner, or (name, planner)"
+            raise ModelError(f"a candidate is {kinds}, got {one!r:.40}")
+        if name in planners:
             raise ModelError(f"two candidates have the name {name!r}; give them as (name, planner)")
-        planners[name] = make_planner(planner) if isinstance(planner, str) else planner
+        planners[name] = planner if callable(planner) else make_planner(**table)
     if not planners:
         raise ModelError("candidates: at least one is needed")
     return planners
 
 
 def _name_of(planner: Any) -> Any:
-    """Return what a planner is called: its name, or that of its function or class."""
+    """Return what a planner is called: its name, with options if any, or that of its function or class."""
+    if isinstance(planner, Mapping):
+        options = ", ".join(f"{key}={value}" for key, value in planner.items() if key != "name")
+        return f"{planner.get('name')}, {options}" if options else planner.get("name")
     function = getattr(planner, "func", planner)  # of a partial
     return planner if isinstance(planner, str) else getattr(function, "__name__", type(planner).__name__)

@@ -276,5 +276,5 @@ def inform(learner: Learner, task: Task, seed: int) -> Learner:
     if not learner.privileged:
         return learner
     if task.adversary.adaptive:
-        return learner.informed(task.problem, task.episodes * task.base_reward, seed)
-    return learner.informed(task.problem, np.sum([task.reward(t) for t in range(task.episodes)], axis=0), seed)
+        return learner.inform(task.problem, task.episodes * task.base_reward, seed)
+    return learner.inform(task.problem, np.sum([task.reward(t) for t in range(task.episodes)], axis=0), seed)

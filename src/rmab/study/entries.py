@@ -73,7 +73,7 @@ class TaskSpec(BaseModel):
         given = stored_task(given) if isinstance(given, Task) else given
         given = {"name": str(given)} if isinstance(given, str | os.PathLike) else given
         if not isinstance(given, dict):
-            return given
+            return accepted(given, cls, Task)
         if not isinstance(given.get("name"), str):
             return {"label": "?", **given}  # what is wrong is the name
         name, found = given["name"], {}
@@ -111,12 +111,24 @@ class LearnerSpec(BaseModel):
     def _completed(cls, given: Any) -> Any:
         given = stored_learner(given) if isinstance(given, Learner) else {"name": given} if isinstance(given, str) else given
         if not isinstance(given, dict):
-            return given
+            return accepted(given, cls, Learner)
         if not isinstance(given.get("name"), str):
             return {"label": "?", **given}  # what is wrong is the name
         words = list(_flat(given.get("options")))
         words += [f"{given['feedback']} feedback"] if isinstance(given.get("feedback"), str) else []
         return {"label": ", ".join([given["name"], *words]), **given}
+
+
+def accepted(given: Any, spec: type[BaseModel], kind: type) -> Any:
+    """Return an entry that is one already; ValueError for everything that no entry can be made of."""
+    if isinstance(given, spec):
+        return given
+    shown = type(given).__name__
+    if isinstance(given, type):
+        shown = f"a class; give an object, {given.__name__}(...)"
+    elif callable(given):
+        shown = f"a function; give its name, 'module:{getattr(given, '__name__', shown)}'"
+    raise ValueError(f"must be a name, a {kind.__name__} or a table, got {shown}")
 
 
 def _flat(options: Any, before: str = "") -> Iterator[str]:
@@ -146,11 +158,8 @@ def stored_task(task: Task) -> dict[str, Any]:
 
 def stored_learner(learner: Learner) -> dict[str, Any]:
     """Return the entry of a learner that was built already: the name of its class, and the options that were set."""
-    cls, name = type(learner), LEARNERS.name_of(type(learner))
-    if not name and (cls.__module__ == "__main__" or "<locals>" in cls.__qualname__):
-        where = "the script that runs" if cls.__module__ == "__main__" else "a function"
-        raise ValueError(f"learner {cls.__name__}: other processes cannot import it from {where}; move it into a module")
-    reference, options = name or f"{cls.__module__}:{cls.__qualname__}", _options(learner)
+    cls = type(learner)
+    reference, options = LEARNERS.name_of(cls) or _reference(cls, "learner"), _options(learner)
     try:
         same = make_learner(reference, **options).signature == learner.signature
     except ModelError as error:
@@ -158,6 +167,16 @@ def stored_learner(learner: Learner) -> dict[str, Any]:
     if not same:
         raise ValueError(f"learner {cls.__name__}: cannot be rebuilt from its options; give the study module:function")
     return {"name": reference, "options": options, "label": ", ".join([learner.name, *_flat(options)])}
+
+
+def _reference(thing: Any, what: str) -> str:
+    """Return where other processes can import a class or a function; ValueError where they cannot."""
+    module, name = getattr(thing, "__module__", ""), getattr(thing, "__qualname__", "")
+    if not name or module == "__main__" or "<" in name:
+        where = "the script that runs" if module == "__main__" else "a function"
+        shown = getattr(thing, "__name__", repr(thing))
+        raise ValueError(f"{what} {shown:.60}: other processes cannot import it from {where}; move it into a module")
+    return f"{module}:{name}"
 
 
 def _options(thing: Configured) -> dict[str, Any]:
@@ -168,8 +187,10 @@ def _options(thing: Configured) -> dict[str, Any]:
         if key in defaults and described(value) == described(defaults[key]):
             continue
         if isinstance(value, Configured):
-            cls, name = type(value), kinds[key].name_of(type(value)) if key in kinds else ""
-            changed[key] = {"name": name or f"{cls.__module__}:{cls.__qualname__}", **_options(value)}
+            name = kinds[key].name_of(type(value)) if key in kinds else ""
+            changed[key] = {"name": name or _reference(type(value), key), **_options(value)}
+        elif callable(value):
+            changed[key] = _reference(value, key)
         else:
             changed[key] = np.asarray(value).tolist() if isinstance(value, tuple | np.generic) else value
     return changed

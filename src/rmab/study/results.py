@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from pydantic import ValidationError
 
 import rmab
 from rmab.common import check_memory, cores, parsed_json, require, write_atomically
@@ -91,7 +90,7 @@ class Results:
             raise
         except OSError as error:
             raise FileError(f"{path}: cannot be read ({error.strerror or error}): not the folder of a study") from error
-        except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = str(error).splitlines()[0]
             raise FileError(f"{path}: does not describe a study ({reason})") from error
 

@@ -118,7 +118,14 @@ class Study(BaseModel):
         try:
             super().__init__(**entries)
         except ValidationError as error:
-            raise ModelError(f"study: {'; '.join(_problems(error))}") from error
+            raise ModelError(f"study: {'; '.join(_problems(error))}", code="bad-study") from error
+
+    @classmethod
+    def model_validate(cls, obj: Any, **_: Any) -> "Study":
+        """Check a table, as a study file has it; see the class. ModelError with everything that is wrong."""
+        if not isinstance(obj, dict | Study):
+            raise ModelError(f"study: must be a table, got {type(obj).__name__}", code="bad-study")
+        return obj if isinstance(obj, Study) else cls(**obj)
 
     @model_validator(mode="after")
     def _labels_differ(self) -> "Study":
@@ -171,7 +178,7 @@ class Study(BaseModel):
         for place, learner in _valid(LearnerSpec, raw.get("learners")):
             found += [_problem(("learners", place, *where), message) for where, message in learner_problems(learner)]
         if found:
-            raise ModelError(f"{source}: {'; '.join(found)}")
+            raise ModelError(f"{source}: {'; '.join(found)}", code="bad-study", study=source)
         return study
 
     def check(self) -> None:

@@ -12,16 +12,16 @@ from rmab.learning import (
     Component,
     ConfidenceSets,
     Episode,
-    Estimate,
     Execution,
     Lazy,
-    Observed,
+    Observations,
     Pools,
     Probes,
     Refresh,
+    RewardEstimate,
     RewardEstimator,
     Step,
-    Stepped,
+    StepResult,
     Ucmd,
 )
 from rmab.learning.options import described
@@ -168,7 +168,7 @@ class _WatchedSets(_Watched, ConfidenceSets):
         require(found == pools.support.shape, f"counting: counts must be {pools.support.shape}, got {found}")
         return memory
 
-    def learn(self, memory: Memory, observed: Observed) -> Memory:
+    def learn(self, memory: Memory, observed: Observations) -> Memory:
         after: Memory = self._part.learn(memory, observed)
         counted = (after["counts"] >= 0) & (after["counts"] <= memory["counts"] + observed.counts)
         require(bool(counted.all()), "counting: the memory's counts are not those of transitions that were observed")
@@ -192,24 +192,24 @@ class _WatchedRewards(_Watched, RewardEstimator):
     def begin(self, pools: Pools) -> Memory:
         return self._part.begin(pools)  # type: ignore[no-any-return]
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
         return self._part.learn(memory, episode)  # type: ignore[no-any-return]
 
 
 class _WatchedStep(_Watched, Step):
-    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+    def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         return self.seen(self._part.begin(pools, sets), sets)
 
-    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
+    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         tight = _tight(sets)
         self.seen(self._part.move(memory, episode, tight, estimate), tight)  # the sets of few episodes rule out little
         return self.seen(self._part.move(memory, episode, sets, estimate), sets)
 
-    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:
         return self.seen(self._part.again(memory, pools, sets), sets)
 
-    def seen(self, plan: Stepped, sets: TransitionSets) -> Stepped:
-        mass = plan.mass if isinstance(plan, Stepped) else None
+    def seen(self, plan: StepResult, sets: TransitionSets) -> StepResult:
+        mass = plan.mass if isinstance(plan, StepResult) else None
         if mass is None or np.ndim(mass) != 4 or mass.shape[::2] != sets.low.shape[:2]:
             return plan  # shares alone; or the learner says what is wrong
         if (mass >= 0).all():

@@ -54,7 +54,7 @@ def check_learner(learner: Learner, task: Task | None = None, *, episodes: int =
 
     Without a task of yours, a small one is made: 5 arms of 3 states. At most `episodes` episodes of it are played, again and
     again; a learner that is not defined without full feedback gets it. A learner that must be told the problem has
-    `informed(problem, summed rewards, seed)` and says so in `privileged`.
+    `inform(problem, summed rewards, seed)` and says so in `privileged`.
     """
     if as_integer(episodes, "episodes") < 2:
         raise ModelError(f"episodes must be at least 2, got {episodes}")
@@ -89,13 +89,13 @@ Course = list[tuple[Print, Print, Print]]  # of every episode: the plan, what ha
 
 def _told(learner: Learner, game: Game) -> Learner:
     """Tell a privileged learner what it asks for, and nobody else."""
-    if type(learner).informed is Learner.informed:
-        require(not learner.privileged, "privileged: a learner that says that it is must have `informed`")
+    if type(learner).inform is Learner.inform:
+        require(not learner.privileged, "privileged: a learner that says that it is must have `inform`")
         return learner
     if not learner.privileged:  # in some versions only
         return learner
-    told = learner.informed(game.problem, game.rewards.sum(axis=0), SEED)
-    require(isinstance(told, Learner), "privileged: `informed` must return a learner")
+    told = learner.inform(game.problem, game.rewards.sum(axis=0), SEED)
+    require(isinstance(told, Learner), "privileged: `inform` must return a learner")
     return told
 
 

@@ -181,7 +181,7 @@ def play(case: Case) -> None:
     luck = case.whole(0, 2**40)
     try:
         if learner.privileged:
-            learner = learner.informed(task.problem, task.base_reward, luck)
+            learner = learner.inform(task.problem, task.base_reward, luck)
         first = learner.begin(task.view(), luck)
     except ModelError as error:
         require("\n" not in str(error), "a refusal of more than one line")
@@ -193,7 +193,7 @@ def play(case: Case) -> None:
     if not task.adversary.adaptive:  # its rewards depend on visits, which a state does not have
         loaded = rmab.State.load(case.folder / "state.npz")
         fresh = rmab.make_learner(name, **chosen)
-        fresh = fresh.informed(task.problem, task.base_reward, luck) if fresh.privileged else fresh
+        fresh = fresh.inform(task.problem, task.base_reward, luck) if fresh.privileged else fresh
         rest = play_on(case, fresh, task, loaded, luck)
         require(rest == course[loaded.episode :], f"{name}: goes on differently from a state that was saved")
     if case.chance(0.2) and name != "oracle":  # a plan that is not unique may turn out otherwise in another order

@@ -25,10 +25,10 @@ from rmab.common import BoolArray, FloatArray, IntArray, log_over
 from rmab.errors import ModelError
 from rmab.learning.base import EpisodePlan
 from rmab.learning.components import doubled
-from rmab.learning.index_learner import IndexLearner, Known
+from rmab.learning.index_learner import IndexLearner, Knowledge
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools, empirical
-from rmab.learning.state import Arrays, Declared, Kept, State, whole
+from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, State, whole
 from rmab.model import View
 from rmab.play import checked_states
 from rmab.solvers.compiled.balls import joint_plan
@@ -63,12 +63,16 @@ class ColoredUcrl2(IndexLearner):
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="probability that the truth lies outside its set")
     optimism: float | None = option(default=None, ge=0, le=100, help="radius and width, in units of the theory's")
 
-    def kept(self, view: View) -> Declared:
+    def state_spec(self, view: View) -> ArraySpecs:
         """Declare the plan for all arms at once, and the visits when it was made."""
         joint, sets = view.states**view.arms, sum(comb(view.arms, k) for k in range(int(view.budgets.max()) + 1))
         shape = Pools.of(view).support.shape[:3]
-        plan = {"choice": Kept((view.horizon, joint), "i", 0, sets - 1), "value": Kept((joint,)), "epoch": whole(*shape)}
-        return {**super().kept(view), **plan}
+        plan = {
+            "choice": ArraySpec((view.horizon, joint), "i", 0, sets - 1),
+            "value": ArraySpec((joint,)),
+            "epoch": whole(*shape),
+        }
+        return {**super().state_spec(view), **plan}
 
     @property
     def anywhere(self) -> bool:
@@ -88,12 +92,12 @@ class ColoredUcrl2(IndexLearner):
             raise ModelError(f"{self.name} plans for all arms at once: {size} are too many, {LARGEST} pairs at most")
         return super().initial(view, seed)
 
-    def prepare(self, known: Known) -> Arrays:
+    def prepare(self, known: Knowledge) -> Arrays:
         """Plan anew where the count of a colour has doubled."""
         pools, visits, episode = known.pools, known.visits, known.episode
         if episode and not doubled(known.arrays["epoch"], visits):
             return {}
-        view, sure = pools.view, (self.epsilon, self.chosen("optimism"))
+        view, sure = pools.view, (self.epsilon, self.parameter("optimism"))
         radius, width = color_widths(view, visits, known.shown, episode, *sure)
         estimate = known.with_zeros(np.minimum(known.means + width, 1.0))
         values = np.empty((view.horizon + 1, view.states**view.arms))

@@ -26,12 +26,11 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common import FloatArray
-from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.base import EpisodePlan, Learner
-from rmab.learning.components import EPSILON, RULE, Doubling, WideBernstein
+from rmab.learning.components import EPSILON, ROUNDING, RULE, Doubling, WideBernstein
 from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.pools import Observed, Pools
-from rmab.learning.state import Arrays, Declared, Kept, State, whole
+from rmab.learning.pools import Observations, Pools
+from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, State, whole
 from rmab.learning.visits import bounds, importance, of_blocks, own_occupancy, placed
 from rmab.model import View
 from rmab.play import Feedback, IndexPolicy, Rounding, Rule
@@ -62,7 +61,7 @@ class DilatedPo(Learner):
         if self.rate is None and self.preset == "theory":
             pairs = 2 * view.states * view.horizon
             return float(min(1 / (24 * view.horizon**3), 1 / np.sqrt(pairs * view.horizon * view.episodes)))
-        return self.chosen("rate") / view.horizon
+        return self.parameter("rate") / view.horizon
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Begin with no losses and no prices."""
@@ -71,11 +70,11 @@ class DilatedPo(Learner):
         losses = np.zeros((pools.weights.size, view.horizon, view.states, 2))
         return {"counts": counts, **EPOCHS.learn({}, counts), "losses": losses, "prices": np.zeros(view.horizon)}
 
-    def kept(self, view: View) -> Declared:
+    def state_spec(self, view: View) -> ArraySpecs:
         """Declare counts, losses and prices."""
         pools = Pools.of(view)
-        table, each = whole(*pools.support.shape), Kept((view.horizon,), "f", 0, 1)
-        losses = Kept((pools.weights.size, view.horizon, view.states, 2))
+        table, each = whole(*pools.support.shape), ArraySpec((view.horizon,), "f", 0, 1)
+        losses = ArraySpec((pools.weights.size, view.horizon, view.states, 2))
         return {"counts": table, "epoch": table, "losses": losses, "prices": each}
 
     def decide(self, state: State) -> EpisodePlan:
@@ -101,21 +100,21 @@ class DilatedPo(Learner):
         with np.errstate(over="ignore"):  # the probability is then 0
             return np.asarray(1.0 / (1.0 + np.exp(-self.eta(state.view) * (losses[..., 0] - losses[..., 1]))))
 
-    def _advance(self, state: State, feedback: Feedback, observed: Observed, share: FloatArray) -> FloatArray:
+    def _advance(self, state: State, feedback: Feedback, observed: Observations, share: FloatArray) -> FloatArray:
         """(C, H, S, 2) Q - B of the last episode."""
         view, arrays, pools = state.view, state.arrays, Pools.of(state.view)
         until = EPOCHS.until(pools, state.episode)
         sets = WideBernstein(epsilon=self.epsilon).around(pools, arrays["epoch"], until).take(pools.group)
         everywhere = np.ones(share.shape, dtype=bool)
         most, least = (bounds(pools, sets, share, everywhere, most=sign) for sign in (True, False))
-        gamma = max(self.chosen("gamma") * 2 * self.eta(view) * view.horizon, LEAST)
+        gamma = max(self.parameter("gamma") * 2 * self.eta(view) * view.horizon, LEAST)
         luck = (state.seed, state.episode)
         weights = importance(pools, self.decide(state).policy, share, arrays["epoch"], most, luck) + gamma
         to_go = of_blocks(pools, placed(view, feedback, _losses_to_go(pools, feedback, observed, arrays["prices"])))
-        return to_go / weights - self.chosen("bonus") * _bonus(pools, sets, share, most, least, gamma)
+        return to_go / weights - self.parameter("bonus") * _bonus(pools, sets, share, most, least, gamma)
 
 
-def _losses_to_go(pools: Pools, feedback: Feedback, observed: Observed, prices: FloatArray) -> FloatArray:
+def _losses_to_go(pools: Pools, feedback: Feedback, observed: Observations, prices: FloatArray) -> FloatArray:
     """(H, N) what every arm loses from step h on, prices included; rewards that were not revealed count as no loss."""
     actions = feedback.actions.astype(np.int64)
     cell = pools.payoff_of * pools.view.phases + pools.view.steps[:, np.newaxis]

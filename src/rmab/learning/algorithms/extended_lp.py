@@ -1,14 +1,15 @@
 """What learners share that solve the extended LP: Hoeffding boxes around kernels and rewards, or a generator's samples."""
 
 from copy import copy
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from rmab.common import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
-from rmab.learning.components import OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
-from rmab.learning.index_learner import IndexLearner, Known
+from rmab.learning.components import EPSILON, OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
+from rmab.learning.index_learner import IndexLearner, Knowledge
+from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import NO_MASS, Pools, share_of
 from rmab.model import Problem, parted
 from rmab.solvers.compiled.dynamics import backward
@@ -23,14 +24,18 @@ Means = Literal["mean", "optimistic"]
 MEANS = "the sample mean, or the mean plus its width delta, at most 1"
 
 
+@configured
 class ExtendedLearner(IndexLearner):
     """Optimism about kernels and rewards. Version `generator` knows kernels through samples alone: privileged."""
 
+    TUNED = {"optimism": 1.0}
+    preset: Preset = option(default="theory", help=PRESET)
     version: str
-    epsilon: float
-    samples: int | None
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
+    optimism: float | None = option(default=None, ge=0, le=100, help=OPTIMISM)
+    samples: int | None = option(default=None, ge=1, le=10**9, help=SAMPLES)
     rewards: Means
-    _drawn: IntArray | None = None
+    _drawn: ClassVar[IntArray | None] = None
 
     def __post_init__(self) -> None:
         """Check the options; samples go with one version only."""
@@ -48,7 +53,7 @@ class ExtendedLearner(IndexLearner):
         """Whether a generator draws the samples, group by group."""
         return self.version == "generator"
 
-    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
+    def inform(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
         """Return the learner that has drawn its samples from this problem's kernels; nothing else of it is kept."""
         told = copy(self)
         object.__setattr__(told, "_drawn", drawn(problem, self.samples or DEFAULT, seed))
@@ -59,13 +64,13 @@ class ExtendedLearner(IndexLearner):
         """From the episodes, or from the generator."""
         return Sampling(self._drawn, self.name) if self.version == "generator" else OBSERVING
 
-    def times_seen(self, known: Known) -> IntArray:
+    def times_seen(self, known: Knowledge) -> IntArray:
         """(R, S, 2) the number of visits that the width of a mean reward is for."""
         return known.shown
 
-    def optimistic(self, known: Known) -> tuple[TransitionSets, FloatArray]:
+    def optimistic(self, known: Knowledge) -> tuple[TransitionSets, FloatArray]:
         """Return boxes of every group and rewards (R, S, 2), the mean or min(mean + delta, 1); `optimism` is the unit."""
-        optimism = self.chosen("optimism")
+        optimism = self.parameter("optimism")
         sets = Hoeffding(epsilon=self.epsilon, scale=optimism).around(Pools.of(known.task), known.counts, known.until)
         if self.rewards == "mean":
             return sets, known.means

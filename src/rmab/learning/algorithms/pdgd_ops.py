@@ -22,13 +22,11 @@ import numpy as np
 
 from rmab.common import FloatArray, cached_property, log_over
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
-from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Doubling, Episode, Revealed, Stepped
-from rmab.learning.mirror_descent import Components
-from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.components import Episode, StepResult
+from rmab.learning.mirror_descent import RATE, ComponentSet
+from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import Declared, Kept, Memory
-from rmab.play import Rounding, Rule
+from rmab.learning.state import ArraySpec, ArraySpecs, Memory
 from rmab.solvers.transitions import TransitionSets
 
 DUAL = "the rate of the prices, in units of the theory's"
@@ -41,14 +39,14 @@ class PriceAscent(PricedMirror):
     dual: float = option(default=1.0, ge=1e-12, le=1e6, help=DUAL)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="of the rate of the prices")
 
-    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+    def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         """Return the first plan; nothing was gained or priced yet."""
         first = super().begin(pools, sets)
-        return Stepped(first.mass, first.iterations, {**first.memory, "greatest": np.array(0.0)})
+        return StepResult(first.mass, first.iterations, {**first.memory, "greatest": np.array(0.0)})
 
-    def kept(self, pools: Pools) -> Declared:
+    def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare the largest gain, too."""
-        return {**super().kept(pools), "greatest": Kept((), "f", 0)}
+        return {**super().state_spec(pools), "greatest": ArraySpec((), "f", 0)}
 
     def exponent(self, memory: Memory, episode: Episode, gain: FloatArray) -> tuple[FloatArray, Memory]:
         """Return the rate, in units of the largest |gain - price| so far, times gain less price."""
@@ -69,17 +67,10 @@ class PdgdOps(PrimalDual):
 
     name = "pdgd-ops"
     TUNED = {"primal": 64.0, "dual": 1000.0}
-    preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    rounding: Rounding = option(default="dependent", help=ROUNDING)
-    rule: Rule = option(default="fill", help=RULE)
-    primal: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
+    primal: float | None = option(default=None, ge=1e-12, le=1e6, help=RATE)
     dual: float | None = option(default=None, ge=1e-12, le=1e6, help=DUAL)
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """L1 balls by doubling epochs, the true rewards, mirror descent with prices."""
-        step = PriceAscent(scale=self.chosen("primal"), dual=self.chosen("dual"), epsilon=self.epsilon)
-        return Components(
-            L1(epsilon=self.epsilon), Revealed(), step, ROUNDINGS.load(self.rounding)(rule=self.rule), Doubling()
-        )
+        return self.assemble(PriceAscent(scale=self.parameter("primal"), dual=self.parameter("dual"), epsilon=self.epsilon))

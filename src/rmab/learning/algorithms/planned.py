@@ -12,7 +12,7 @@ from rmab.errors import ModelError
 from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.components import RULE
 from rmab.learning.options import configured, option
-from rmab.learning.state import Arrays, Declared, Kept, State
+from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, State
 from rmab.model import Problem, View
 from rmab.planners.contract import Planner
 from rmab.planners.indices import turns
@@ -47,7 +47,7 @@ class PrivilegedLearner(FixedLearner):
     def solver(self) -> Planner:
         """Override: return the planner that is called with the problem and the summed rewards."""
 
-    def informed(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> PrivilegedLearner:  # noqa: ARG002
+    def inform(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> PrivilegedLearner:  # noqa: ARG002
         """Return the learner that knows this problem and these summed rewards: the only way to inform it."""
         policy: Any = self.solver()(problem, rewards)
         if not isinstance(policy, Policy):
@@ -61,10 +61,10 @@ class PrivilegedLearner(FixedLearner):
         policy = self._plan()
         return {"table": policy.table} if isinstance(policy, IndexPolicy) else {}
 
-    def kept(self, view: View) -> Declared:  # noqa: ARG002
+    def state_spec(self, view: View) -> ArraySpecs:  # noqa: ARG002
         """Declare the table."""
         policy = self._plan()
-        return {"table": Kept(policy.table.shape)} if isinstance(policy, IndexPolicy) else {}
+        return {"table": ArraySpec(policy.table.shape)} if isinstance(policy, IndexPolicy) else {}
 
     def decide(self, state: State) -> EpisodePlan:
         """Play the policy."""
@@ -75,7 +75,7 @@ class PrivilegedLearner(FixedLearner):
 
     def _plan(self) -> Policy:
         if self._policy is None:
-            raise ModelError(f"{self.name} must be informed of the problem first: rmab.run does, or call `informed`")
+            raise ModelError(f"{self.name} must be informed of the problem first: rmab.run does, or call `inform`")
         return self._policy
 
 

@@ -7,11 +7,11 @@ kept by the index policy that is read off the plan; the plan's own excess is rec
 import numpy as np
 
 from rmab.common import FloatArray
-from rmab.learning.components import Centred, Episode, Stepped
-from rmab.learning.mirror_descent import MirrorDescent
+from rmab.learning.components import Centred, Episode, StepResult
+from rmab.learning.mirror_descent import EpochLearner
 from rmab.learning.options import configured
 from rmab.learning.pools import Pools
-from rmab.learning.state import Declared, Kept, State
+from rmab.learning.state import ArraySpec, ArraySpecs, State
 from rmab.model import View
 from rmab.solvers.transitions import TransitionSets
 
@@ -22,15 +22,15 @@ class PricedMirror(Centred):
 
     coupled = False
 
-    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+    def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         """Return the first plan; nothing is priced, and nothing was overspent."""
         first, nothing = super().begin(pools, sets), np.zeros(pools.view.horizon)
-        return Stepped(first.mass, first.iterations, {**first.memory, "prices": nothing, "excess": nothing})
+        return StepResult(first.mass, first.iterations, {**first.memory, "prices": nothing, "excess": nothing})
 
-    def kept(self, pools: Pools) -> Declared:
+    def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare prices, and what was overspent, too."""
-        each = Kept((pools.view.horizon,))
-        return {**super().kept(pools), "prices": each, "excess": each}
+        each = ArraySpec((pools.view.horizon,))
+        return {**super().state_spec(pools), "prices": each, "excess": each}
 
     def uniform_share(self, view: View) -> float:
         """Return 1 / T: fixed share, so that the plan can always turn back."""
@@ -43,7 +43,7 @@ class PricedMirror(Centred):
         return np.asarray((used - view.budgets) / view.arms)
 
 
-class PrimalDual(MirrorDescent):
+class PrimalDual(EpochLearner):
     """Learners whose step prices the budget."""
 
     def violation(self, state: State) -> float:

@@ -33,7 +33,7 @@ from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.learning.base import EpisodePlan, Learner, stream
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import MOST, Arrays, Declared, Kept, State, whole
+from rmab.learning.state import MOST, Arrays, ArraySpec, ArraySpecs, State, whole
 from rmab.model import View
 from rmab.play import Feedback, IndexPolicy
 
@@ -117,12 +117,12 @@ class QWhittle(Learner):
         counts = {"visits": np.zeros((payoffs, states, 2)), "met": np.zeros((payoffs, states, 2))}
         return {"quality": np.zeros((payoffs, states, states, 2)), **prices, **counts, "steps": np.array(0)}
 
-    def kept(self, view: View) -> Declared:
+    def state_spec(self, view: View) -> ArraySpecs:
         """Declare the tables."""
         payoffs, states = len(Pools.of(view).zero), view.states
-        tables = {"quality": Kept((payoffs, states, states, 2)), "index": Kept((payoffs, states))}
-        counts = {name: Kept((payoffs, states, 2), "f", 0, MOST) for name in ("visits", "met")}
-        return {**tables, **counts, "moves": Kept((payoffs, states), "f", 0, MOST), "steps": whole()}
+        tables = {"quality": ArraySpec((payoffs, states, states, 2)), "index": ArraySpec((payoffs, states))}
+        counts = {name: ArraySpec((payoffs, states, 2), "f", 0, MOST) for name in ("visits", "met")}
+        return {**tables, **counts, "moves": ArraySpec((payoffs, states), "f", 0, MOST), "steps": whole()}
 
     def decide_in(self, state: State, view: View) -> EpisodePlan:
         """Activate the highest indices, which depend on no situation."""
@@ -136,7 +136,7 @@ class QWhittle(Learner):
         """Activate the highest indices, or random arms at the steps that are for exploration."""
         view = state.view
         luck = stream(state.seed, KEY, state.episode).random(view.horizon)
-        greedy = luck >= EXPLORATION * self.chosen("exploration")
+        greedy = luck >= EXPLORATION * self.parameter("exploration")
         index = state.arrays["index"][Pools.of(view).payoff_of]
         table = np.where(greedy[:, np.newaxis], index[:, np.newaxis], 0.0)  # equal indices: B arms at random
         return EpisodePlan(IndexPolicy(table, view.budget))
@@ -145,7 +145,7 @@ class QWhittle(Learner):
         """Learn from one step after the other."""
         view, pools = state.view, Pools.of(state.view)
         tables = Tables(state.arrays, pools.real[pools.group_of_payoff])
-        fast, slow = self.chosen("fast"), self.chosen("slow")
+        fast, slow = self.parameter("fast"), self.parameter("slow")
         values, states, actions = pools.observe(feedback).values, feedback.states, feedback.actions.astype(np.int64)
         for h in range(len(actions)):
             paid = values[pools.payoff_of, states[h], actions[h]]

@@ -18,7 +18,7 @@ import numpy as np
 
 from rmab.common import FloatArray, IntArray
 from rmab.learning.components import Exploration
-from rmab.learning.index_learner import IndexLearner, Known
+from rmab.learning.index_learner import IndexLearner, Knowledge
 from rmab.learning.index_tables import lagrangian_table
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import empirical
@@ -40,11 +40,11 @@ class RestlessUcb(IndexLearner):
     @property
     def explore(self) -> Exploration:
         """For c T^(2/3) episodes."""
-        return Exploration(scale=self.chosen("exploration"))
+        return Exploration(scale=self.parameter("exploration"))
 
-    def prepare(self, known: Known) -> Arrays:
+    def prepare(self, known: Knowledge) -> Arrays:
         """Return the Lagrangian index of the optimistic instance."""
-        pools, optimism, means = known.pools, self.chosen("optimism"), known.means
+        pools, optimism, means = known.pools, self.parameter("optimism"), known.means
         reach = np.minimum(optimism * radius(known.task, known.visits), 1.0)
         more = np.minimum(optimism * radius(known.task, known.shown), 1.0)
         estimate = known.with_zeros(np.minimum(means + more, 1.0))

@@ -32,12 +32,11 @@ from typing import Literal
 import numpy as np
 
 from rmab.common import FloatArray, IntArray
-from rmab.learning.algorithms.extended_lp import MEANS, OPTIMISM, SAMPLES, ExtendedLearner, Means, finite_plan, ranked
-from rmab.learning.components import EPSILON
-from rmab.learning.index_learner import Known
-from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.algorithms.extended_lp import MEANS, ExtendedLearner, Means, finite_plan, ranked
+from rmab.learning.index_learner import Knowledge
+from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import Arrays, Declared, State, masses
+from rmab.learning.state import Arrays, ArraySpecs, State, masses
 from rmab.model import View
 from rmab.solvers.checks import check_one_budget
 from rmab.solvers.stationary.stationary import stationary_fluid
@@ -48,17 +47,12 @@ class RmabUcrl(ExtendedLearner):
     """Optimism about kernels; the reward of a pair is taken for its mean, or for min(mean + delta, 1)."""
 
     name = "rmab-ucrl"
-    TUNED = {"optimism": 1.0}
-    preset: Preset = option(default="theory", help=PRESET)
     version: Literal["stationary", "finite", "window", "generator"] = option(
         default="stationary", help="as published, for a finite horizon, with a window of sqrt(T), or from a generator"
     )
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    optimism: float | None = option(default=None, ge=0, le=100, help=OPTIMISM)
-    samples: int | None = option(default=None, ge=1, le=10**9, help=SAMPLES)
     rewards: Means = option(default="mean", help=MEANS)
 
-    def prepare(self, known: Known) -> Arrays:
+    def prepare(self, known: Knowledge) -> Arrays:
         """Solve the extended LP; the share of a state's mass that is active is the index of its block."""
         pools, (sets, estimate) = known.pools, self.optimistic(known)
         if self.version in ("finite", "window"):
@@ -71,9 +65,9 @@ class RmabUcrl(ExtendedLearner):
         mass, share = (np.repeat(one[:, np.newaxis], view.horizon, axis=1) for one in (endless.mass, index))
         return {"estimate": estimate, "mass": mass, "share": share}
 
-    def kept(self, view: View) -> Declared:
+    def state_spec(self, view: View) -> ArraySpecs:
         """Declare the shares, too."""
-        return {**super().kept(view), "share": masses(Pools.of(view).weights.size, view.horizon, view.states)}
+        return {**super().state_spec(view), "share": masses(Pools.of(view).weights.size, view.horizon, view.states)}
 
     def refuses(self, view: View) -> str:
         """Return that an endless horizon knows neither phases nor budgets by step."""
@@ -85,7 +79,7 @@ class RmabUcrl(ExtendedLearner):
         """(N, H, S) the share of every arm's block."""
         return state.arrays["share"][Pools.of(state.view).block_of]
 
-    def times_seen(self, known: Known) -> IntArray:
+    def times_seen(self, known: Knowledge) -> IntArray:
         """(R, S, 2) the visits whose reward was shown; with a window deliberately all visits."""
         return known.visits[known.pools.group_of_payoff] if self.version == "window" else known.shown
 

@@ -21,15 +21,13 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common import IntArray, cached_property
-from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Centred, Doubling, Episode, Estimate, RewardEstimator
-from rmab.learning.mirror_descent import Components, MirrorDescent
-from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.components import L1, Centred, Episode, RewardEstimate, RewardEstimator
+from rmab.learning.mirror_descent import RATE, ComponentSet, EpochLearner
+from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import importance, step_visits, weighted_losses
 from rmab.model import View
-from rmab.play import Rounding, Rule
 from rmab.solvers.transitions import TransitionSets
 
 SHIFT = "alpha, in units of the theory's; never above 1"
@@ -66,14 +64,14 @@ class ShiftedWeights(RewardEstimator):
     alike = False  # declared zeros have their loss as it is
     shift: float = option(default=1.0, ge=1e-12, le=1e6, help=SHIFT)
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:  # noqa: ARG002
         """Weigh the losses of every step by how likely they were to be seen."""
         pools, mass = episode.pools, episode.mass
         visits = step_visits(pools, episode.feedback)
         weights = importance(pools, episode.policy, share_of(mass), episode.basis, mass, episode.luck)
         least = mixed_with(pools.view, self.shift) / (2 * pools.view.states)
         weights = np.maximum(weights, least)
-        return Estimate(-weighted_losses(pools, episode.observed, visits, weights, alike=self.alike))
+        return RewardEstimate(-weighted_losses(pools, episode.observed, visits, weights, alike=self.alike))
 
 
 @configured
@@ -89,26 +87,17 @@ class ShiftedStep(Centred):
 
 
 @configured
-class ShiftedUcOReps(MirrorDescent):
+class ShiftedUcOReps(EpochLearner):
     """Mirror descent with importance-weighted losses over shifted kernels."""
 
     name = "shifted-uc-o-reps"
     TUNED = {"rate": 64.0, "shift": 1.0}
-    preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    rounding: Rounding = option(default="dependent", help=ROUNDING)
-    rule: Rule = option(default="fill", help=RULE)
-    rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
+    rate: float | None = option(default=None, ge=1e-12, le=1e6, help=RATE)
     shift: float | None = option(default=None, ge=1e-12, le=1e6, help=SHIFT)
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """Shifted boxes by doubling epochs, weighted losses, online mirror descent."""
-        shift = self.chosen("shift")
-        return Components(
-            ShiftedL1(epsilon=self.epsilon, shift=shift),
-            ShiftedWeights(shift=shift),
-            ShiftedStep(scale=self.chosen("rate"), shift=shift),
-            ROUNDINGS.load(self.rounding)(rule=self.rule),
-            Doubling(),
-        )
+        shift = self.parameter("shift")
+        sets, step = ShiftedL1(epsilon=self.epsilon, shift=shift), ShiftedStep(scale=self.parameter("rate"), shift=shift)
+        return self.assemble(step, ShiftedWeights(shift=shift), sets)

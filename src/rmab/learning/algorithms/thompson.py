@@ -14,7 +14,7 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.learning.base import stream
-from rmab.learning.index_learner import IndexLearner, Known
+from rmab.learning.index_learner import IndexLearner, Knowledge
 from rmab.learning.index_tables import lagrangian_table
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.state import Arrays
@@ -32,10 +32,10 @@ class Thompson(IndexLearner):
     preset: Preset = option(default="theory", help=PRESET)
     prior: float | None = option(default=None, ge=1e-12, le=1e6, help="the weight of every transition before it was seen")
 
-    def prepare(self, known: Known) -> Arrays:
+    def prepare(self, known: Knowledge) -> Arrays:
         """Return the Lagrangian index of the draw."""
         pools, rng = known.pools, stream(known.seed, KEY, known.episode)
-        kernels = posterior_draw(known.counts, pools.support, self.chosen("prior"), rng)
+        kernels = posterior_draw(known.counts, pools.support, self.parameter("prior"), rng)
         table = lagrangian_table(pools, kernels[pools.group], known.means[pools.payoff])
         return {"table": table, "estimate": known.means}
 

@@ -17,11 +17,11 @@ import numpy as np
 from rmab.common import FloatArray, IntArray, log_over
 from rmab.errors import SolverError
 from rmab.learning.components import EPSILON
-from rmab.learning.index_learner import IndexLearner, Known
+from rmab.learning.index_learner import IndexLearner, Knowledge
 from rmab.learning.index_tables import endless_discount, whittle_table
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools, empirical
-from rmab.learning.state import Arrays, Declared, Kept, State
+from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, State
 from rmab.model import View, limits_of
 from rmab.play import Feedback
 from rmab.solvers.compiled.balls import lifted_values
@@ -40,19 +40,19 @@ class UcWhittle(IndexLearner):
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
     optimism: float | None = option(default=None, ge=0, le=100, help="the radius, in units of the theory's")
 
-    def prepare(self, known: Known) -> Arrays:
+    def prepare(self, known: Knowledge) -> Arrays:
         """Return the Whittle indices of the kernels that promise most at the price at hand."""
         pools, means = known.pools, known.means
         price, discount = float(known.arrays.get("price", np.array(0.0))), endless_discount(pools.view)
         wide = whittle_radius(pools.view, known.visits, known.episode, self.epsilon)
-        wide = np.minimum(self.chosen("optimism") * wide, 2.0)
+        wide = np.minimum(self.parameter("optimism") * wide, 2.0)
         kernels, values = optimistic_kernels(pools, known.counts, means, wide, price, discount)
         table = whittle_table(pools, kernels, means[pools.payoff], discount)
         return {"table": table, "estimate": means, "values": values, "price": np.array(price)}
 
-    def kept(self, view: View) -> Declared:
+    def state_spec(self, view: View) -> ArraySpecs:
         """Declare the price, too, and the index of an endless horizon."""
-        return {**super().kept(view), "price": Kept(()), "table": Kept((view.arms, view.states))}
+        return {**super().state_spec(view), "price": ArraySpec(()), "table": ArraySpec((view.arms, view.states))}
 
     def observe(self, state: State, feedback: Feedback) -> Arrays:
         """Keep the price that would have cleared the budget."""

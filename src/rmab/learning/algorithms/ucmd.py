@@ -9,7 +9,7 @@ from rmab.learning.components.registry import CONFIDENCE, ESTIMATORS, PROBES, RE
 from rmab.learning.components.rewards import RewardEstimator
 from rmab.learning.components.sets import ConfidenceSets, Estimated, EveryEpisode, Refresh
 from rmab.learning.components.steps import Step
-from rmab.learning.mirror_descent import Components, MirrorDescent
+from rmab.learning.mirror_descent import ComponentSet, MirrorDescent
 from rmab.learning.options import configured, option
 
 
@@ -40,6 +40,6 @@ class Ucmd(MirrorDescent):
     probes: Probes = option(default=Probes(), registry=PROBES, help="forced exploration: who is activated to be seen")
 
     @property
-    def components(self) -> Components:
+    def components(self) -> ComponentSet:
         """The components as they were given."""
-        return Components(self.confidence, self.estimator, self.step, self.rounding, self.refresh, self.probes)
+        return ComponentSet(self.confidence, self.estimator, self.step, self.rounding, self.refresh, self.probes)

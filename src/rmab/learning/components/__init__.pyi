@@ -14,6 +14,7 @@ from .counting import (
     times_seen as times_seen,
 )
 from .execution import (
+    ROUNDING as ROUNDING,
     RULE as RULE,
     DependentRounding as DependentRounding,
     Execution as Execution,
@@ -33,10 +34,10 @@ from .registry import (
 from .remembering import Fading as Fading, LastSeen as LastSeen
 from .rewards import (
     Direct as Direct,
-    Estimate as Estimate,
     ImplicitExploration as ImplicitExploration,
     PaperEstimator as PaperEstimator,
     Revealed as Revealed,
+    RewardEstimate as RewardEstimate,
     RewardEstimator as RewardEstimator,
 )
 from .sets import (
@@ -55,4 +56,4 @@ from .sets import (
     doubled as doubled,
     hoeffding_width as hoeffding_width,
 )
-from .steps import Active as Active, Centred as Centred, Lazy as Lazy, Step as Step, Stepped as Stepped
+from .steps import Active as Active, Centred as Centred, Lazy as Lazy, Step as Step, StepResult as StepResult

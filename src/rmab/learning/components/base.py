@@ -8,8 +8,8 @@ from typing import ClassVar, Literal, Self
 
 from rmab.common import FloatArray, IntArray, cached_property
 from rmab.learning.options import Configured
-from rmab.learning.pools import Observed, Pools
-from rmab.learning.state import Declared
+from rmab.learning.pools import Observations, Pools
+from rmab.learning.state import ArraySpecs
 from rmab.model import Problem
 from rmab.play import Feedback, Policy
 from rmab.solvers.transitions import TransitionSets
@@ -22,7 +22,7 @@ class Component(Configured):
     feedback    the feedback without which it is not defined.
     anywhere    whether it takes episodes of any start, budget and horizon, not only those of the view: then neither the
                 plan (`Episode.mass`) nor the policy is what was executed, and it may not count on them.
-    privileged  what it is told that no real programme knows; empty for an honest part. A privileged part has `informed`.
+    privileged  what it is told that no real programme knows; empty for an honest part. A privileged part has `inform`.
     """
 
     draws: ClassVar[bool] = False
@@ -30,11 +30,11 @@ class Component(Configured):
     feedback: ClassVar[Literal["bandit", "full"]] = "bandit"
     privileged: ClassVar[str] = ""
 
-    def informed(self, problem: Problem) -> Self:  # noqa: ARG002
+    def inform(self, problem: Problem) -> Self:  # noqa: ARG002
         """Override in a privileged part: return the one that knows what it may of the problem. `rmab.run` calls it."""
         return self
 
-    def kept(self, pools: Pools) -> Declared:  # noqa: ARG002
+    def state_spec(self, pools: Pools) -> ArraySpecs:  # noqa: ARG002
         """Override: declare the arrays that the memory must have. Memories from files are checked by it."""
         return {}
 
@@ -67,7 +67,7 @@ class Episode:
     number: int
     seed: int
     feedback: Feedback
-    observed: Observed
+    observed: Observations
     before: IntArray
     counts: IntArray
     basis: IntArray

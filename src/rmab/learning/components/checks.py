@@ -9,8 +9,8 @@ import numpy as np
 from rmab.common import IntArray
 from rmab.errors import ModelError
 from rmab.learning.components.base import Component, Episode
-from rmab.learning.components.rewards import Estimate
-from rmab.learning.components.steps import Stepped
+from rmab.learning.components.rewards import RewardEstimate
+from rmab.learning.components.steps import StepResult
 from rmab.learning.pools import Pools
 from rmab.learning.state import Memory
 from rmab.solvers.transitions import TransitionSets
@@ -35,9 +35,10 @@ def check_basis(part: Component, basis: IntArray, counts: IntArray) -> IntArray:
     return basis
 
 
-def check_estimate(part: Component, episode: Episode, estimate: Estimate) -> Estimate:
+def check_estimate(part: Component, episode: Episode, estimate: RewardEstimate) -> RewardEstimate:
     """Return the estimate, or raise ModelError unless it has the right shape and all is finite, and at most 1."""
-    _require(part, isinstance(estimate, Estimate), f"learn must return an Estimate, got {type(estimate).__name__}")
+    kind = type(estimate).__name__
+    _require(part, isinstance(estimate, RewardEstimate), f"learn must return a RewardEstimate, got {kind}")
     pools, view = episode.pools, episode.pools.view
     each, by_step = pools.zero.shape, (pools.weights.size, view.horizon, view.states, 2)
     _require(part, np.shape(estimate.gain) in (each, by_step), f"gain is {np.shape(estimate.gain)}, not {each} or {by_step}")
@@ -54,9 +55,9 @@ def check_estimate(part: Component, episode: Episode, estimate: Estimate) -> Est
     return estimate
 
 
-def check_plan(part: Component, pools: Pools, plan: Stepped) -> Stepped:
+def check_plan(part: Component, pools: Pools, plan: StepResult) -> StepResult:
     """Return the plan, or raise ModelError unless it is an occupancy: all mass begins in the start state, and stays 1."""
-    _require(part, isinstance(plan, Stepped), f"a step must return Stepped, got {type(plan).__name__}")
+    _require(part, isinstance(plan, StepResult), f"a step must return a StepResult, got {type(plan).__name__}")
     view, mass = pools.view, plan.mass
     shape = (pools.weights.size, view.horizon, view.states, 2)
     check_memory(part, plan.memory)

@@ -9,7 +9,7 @@ from rmab.errors import ModelError
 from rmab.learning.base import stream
 from rmab.learning.components.base import Component
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Observed, Pools
+from rmab.learning.pools import Observations, Pools
 from rmab.learning.state import Memory
 from rmab.model import Problem, View, cells
 
@@ -24,7 +24,7 @@ class Counting(Component, ABC):
         """(G, S, 2, S) the transitions that are known before the first episode."""
 
     @abstractmethod
-    def learn(self, counts: IntArray, observed: Observed) -> IntArray:
+    def learn(self, counts: IntArray, observed: Observations) -> IntArray:
         """(G, S, 2, S) the transitions that are known after an episode."""
 
     @abstractmethod
@@ -40,7 +40,7 @@ class Observing(Counting):
         """(G, S, 2, S) zeros."""
         return np.zeros(pools.support.shape, dtype=np.int64)
 
-    def learn(self, counts: IntArray, observed: Observed) -> IntArray:
+    def learn(self, counts: IntArray, observed: Observations) -> IntArray:
         """(G, S, 2, S) all that was counted."""
         return counts + observed.counts
 
@@ -64,12 +64,12 @@ class Sampling(Counting):
     def begin(self, pools: Pools) -> IntArray:
         """(G, S, 2, S) the samples; ModelError where there are none, or they are of another task."""
         if self.samples is None:
-            raise ModelError(f"{self.name}: the generator must be asked first: rmab.run does, or use `informed`")
+            raise ModelError(f"{self.name}: the generator must be asked first: rmab.run does, or use `inform`")
         if self.samples.shape != pools.support.shape:
             raise ModelError(f"{self.name}: samples of shape {self.samples.shape} for a task of {pools.support.shape}")
         return self.samples
 
-    def learn(self, counts: IntArray, observed: Observed) -> IntArray:  # noqa: ARG002
+    def learn(self, counts: IntArray, observed: Observations) -> IntArray:  # noqa: ARG002
         """(G, S, 2, S) the samples."""
         return counts
 
@@ -80,7 +80,7 @@ class Sampling(Counting):
 
 def drawn(problem: Problem, samples: int, seed: int) -> IntArray:
     """(G, S, 2, S) how often each next state came up among `samples` draws of every pair of every group."""
-    kernels = cells(problem.arms.kernels[problem.arms.representatives], problem.phases)
+    kernels = cells(problem.arms.group_kernels, problem.phases)
     rows = kernels / kernels.sum(axis=3, keepdims=True)
     return frozen(stream(seed, KEY).multinomial(samples, rows).astype(np.int64))
 
@@ -114,7 +114,7 @@ def begin_means(pools: Pools, window: int = 0) -> Memory:
     return {"seen": np.zeros(shape), "paid": np.zeros(shape)}
 
 
-def add_to_means(memory: Memory, observed: Observed, episode: int, window: int = 0) -> Memory:
+def add_to_means(memory: Memory, observed: Observations, episode: int, window: int = 0) -> Memory:
     """Take in one episode (from 0): visits whose reward was shown, and what they were paid."""
     shown = ~np.isnan(observed.values)
     slot = episode % window if window else 0

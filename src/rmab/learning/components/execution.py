@@ -9,10 +9,10 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.learning.components.base import Component, Episode
-from rmab.learning.components.rewards import Estimate
+from rmab.learning.components.rewards import RewardEstimate
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import Declared, Kept, Memory, whole
+from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
 from rmab.play import LARGE, IndexPolicy, Policy, Rule
 
 KEY = 8  # of the stream that they draw from
@@ -54,12 +54,12 @@ class Probes(Component):
             return {}
         return {"unseen": np.zeros(pools.view.arms, dtype=np.int64), "calm": np.array(0), "steps": np.array(1)}
 
-    def kept(self, pools: Pools) -> Declared:
+    def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare them."""
-        steps = Kept((), "i", 1, pools.view.horizon)
+        steps = ArraySpec((), "i", 1, pools.view.horizon)
         return {"unseen": whole(pools.view.arms), "calm": whole(), "steps": steps} if self.every else {}
 
-    def learn(self, memory: Memory, episode: Episode, estimate: Estimate) -> Memory:
+    def learn(self, memory: Memory, episode: Episode, estimate: RewardEstimate) -> Memory:
         """Note who was seen, and whether an arm that had not been surprised."""
         if self.every == 0:
             return {}
@@ -122,6 +122,7 @@ def _cheapest(budgets: IntArray, prices: FloatArray | None, number: int, rng: np
     return np.asarray(rng.permutation(np.resize(order[: max(enough, int(np.ceil(CHEAP * order.size)))], number)))
 
 
+ROUNDING = "the highest indices (top), or dependent rounding of the plan's shares"
 RULE = "always activate the full budget (fill), or leave arms of index 0 (at-most) or below (auto) passive"
 
 

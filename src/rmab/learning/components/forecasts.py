@@ -9,10 +9,10 @@ from rmab.errors import ModelError
 from rmab.learning.compiled import forecasting
 from rmab.learning.compiled.forecasting import look_ahead, take_in
 from rmab.learning.components.base import Episode
-from rmab.learning.components.rewards import Estimate, RewardEstimator, revealed
+from rmab.learning.components.rewards import RewardEstimate, RewardEstimator, revealed
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import MOST, Declared, Kept, Memory, masses, whole
+from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, masses, whole
 
 FADING = 0.98  # what is left of the weight of a squared error after the next one
 SHRINK = 4.0  # checks of all rows together that count with those of a row
@@ -63,14 +63,14 @@ class Forecast(RewardEstimator):
 
     def begin(self, pools: Pools) -> Memory:
         """Return the memory of `rmab.learning.compiled.forecasting`, before anything was seen."""
-        kept = self.kept(pools)
+        kept = self.state_spec(pools)
         made = {
             name: np.zeros(one.shape or (), dtype=np.int64 if one.kind == "i" else np.float64) for name, one in kept.items()
         }
         rows = len(pools.zero)
         return {**made, "likely": np.ones(pools.zero.shape), "spread": np.full(rows, UNSURE)}
 
-    def kept(self, pools: Pools) -> Declared:
+    def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare the memory."""
         rates, pairs = len(self.rates), pools.zero.shape
         rows, experts = pairs[:1], len(self.rates) * (2 if self.together else 1)
@@ -78,19 +78,19 @@ class Forecast(RewardEstimator):
             "means": masses(rates, *pairs),
             "times": whole(*pairs),
             "when": whole(*pairs),
-            "profile": Kept(pairs, "f", -HIGHEST, HIGHEST),
-            "strength": Kept(pairs, "f", 0, MOST),
-            "level": Kept((rates, *rows), "f", 0, HIGHEST),
+            "profile": ArraySpec(pairs, "f", -HIGHEST, HIGHEST),
+            "strength": ArraySpec(pairs, "f", 0, MOST),
+            "level": ArraySpec((rates, *rows), "f", 0, HIGHEST),
             "leveled": whole(*rows),
             "level_when": whole(*rows),
-            "errors": Kept((experts, *rows), "f", 0, MOST),
-            "checks": Kept(rows, "f", 0, MOST),
-            "pair_errors": Kept(pairs, "f", 0, MOST),
+            "errors": ArraySpec((experts, *rows), "f", 0, MOST),
+            "checks": ArraySpec(rows, "f", 0, MOST),
+            "pair_errors": ArraySpec(pairs, "f", 0, MOST),
             "likely": masses(*pairs),
-            "spread": Kept(rows, "f", 0, MOST),
+            "spread": ArraySpec(rows, "f", 0, MOST),
         }
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
         """Check the last forecast, take in the episode, and look ahead."""
         pools, rates = episode.pools, np.array(self.rates)
         seen, values = revealed(episode)
@@ -101,4 +101,4 @@ class Forecast(RewardEstimator):
         numbers = (episode.number, rates, FADING, self.optimism, SHRINK, UNSURE)
         look_ahead(kept, pools.zero, pools.arms_paid_alike.astype(np.float64), *numbers, ahead)
         gain = np.where(seen, values, kept.likely)
-        return Estimate(gain, ahead, arrays, kept.likely, surprised)
+        return RewardEstimate(gain, ahead, arrays, kept.likely, surprised)

@@ -17,11 +17,11 @@ import numpy as np
 from rmab.common import FloatArray, check_memory
 from rmab.errors import ModelError, SolverError
 from rmab.learning.components.base import Episode
-from rmab.learning.components.rewards import Estimate
-from rmab.learning.components.steps import MadeSets, Step, Stepped
+from rmab.learning.components.rewards import RewardEstimate
+from rmab.learning.components.steps import MadeSets, Step, StepResult
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
-from rmab.learning.state import Declared, Kept, Memory
+from rmab.learning.state import ArraySpec, ArraySpecs, Memory
 from rmab.model import by_phase, cells
 from rmab.solvers.fluid.path import SoftPath
 from rmab.solvers.priced.blocks import Priced as Solved, Warm, soften_blocks
@@ -69,22 +69,22 @@ class Priced(Step):
     scale: float = option(default=1.0, ge=1e-12, le=1e6, help="how much greedier than by the rule, as a factor of beta")
     trust: float = option(default=0.3, ge=0, le=1, help=TRUST)
 
-    def kept(self, pools: Pools) -> Declared:
+    def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare both plans in prices, and what was believed."""
         horizon, pairs = pools.view.horizon, pools.zero.shape
-        several: dict[str, Kept] = {}
+        several: dict[str, ArraySpec] = {}
         for name in (FORECAST, PAST):
-            several[f"{name}.reward"] = Kept(pairs, "f", -1e9, 1e9, optional=name == PAST)
-            several[f"{name}.beta"] = Kept((), "f", 0, GREATEST, optional=name == PAST)
-            several[f"{name}.fitting"] = Kept((), "f", 0, GREATEST, optional=name == PAST)
-            several[f"{name}.prices"] = Kept((horizon,), "f", 0, HUGE, optional=name == PAST)
-            several[f"{name}.curvature"] = Kept((horizon, horizon), optional=True)
-        sums = {name: Kept((), "f", -HUGE, HUGE) for name in ("believed", "realised")}
-        tables = {name: Kept(pairs, "f", -HUGE, HUGE) for name in ("lead", "likely", "mean")}
-        share = Kept((pools.weights.size, horizon, pools.view.states), "f", 0, 1, optional=True)
-        return {**several, **sums, **tables, "trusted": Kept((), "b"), "share": share}
+            several[f"{name}.reward"] = ArraySpec(pairs, "f", -1e9, 1e9, optional=name == PAST)
+            several[f"{name}.beta"] = ArraySpec((), "f", 0, GREATEST, optional=name == PAST)
+            several[f"{name}.fitting"] = ArraySpec((), "f", 0, GREATEST, optional=name == PAST)
+            several[f"{name}.prices"] = ArraySpec((horizon,), "f", 0, HUGE, optional=name == PAST)
+            several[f"{name}.curvature"] = ArraySpec((horizon, horizon), optional=True)
+        sums = {name: ArraySpec((), "f", -HUGE, HUGE) for name in ("believed", "realised")}
+        tables = {name: ArraySpec(pairs, "f", -HUGE, HUGE) for name in ("lead", "likely", "mean")}
+        share = ArraySpec((pools.weights.size, horizon, pools.view.states), "f", 0, 1, optional=True)
+        return {**several, **sums, **tables, "trusted": ArraySpec((), "b"), "share": share}
 
-    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+    def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         """Plan as if everything paid the most."""
         hope = np.where(pools.zero, pools.floor, 1.0)
         found, memory = self._planned(FORECAST, {}, pools, sets, hope, GREATEST)
@@ -92,7 +92,7 @@ class Priced(Step):
         kept = {"believed": nothing, "realised": nothing, "lead": found.lead, "likely": hope, "mean": np.zeros(hope.shape)}
         return _stepped(found, {**memory, **kept, "trusted": np.array(True)})
 
-    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
+    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         """Judge the last forecast, plan with the new one; and with the past, where the forecast is not trusted."""
         pools, number = episode.pools, episode.number
         if estimate.gain.ndim == 4:
@@ -116,12 +116,12 @@ class Priced(Step):
             passes += found.plan.passes
         return _stepped(found, kept, passes, drawn=not trusted)
 
-    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:
         """Plan with the last forecast, or the past, at the beta that it had."""
         plan = _again(memory, pools, sets)
         return _in_force(memory, pools, sets, plan.share, plan.passes)
 
-    def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> Stepped:
+    def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> StepResult:
         """Return the last plan: as it was kept, or made again."""
         share = memory["share"] if "share" in memory else _again(memory, pools, sets()).share
         return _in_force(memory, pools, sets, share)
@@ -147,15 +147,17 @@ class Priced(Step):
         return found, {f"{name}.{key}": value for key, value in kept.items()}
 
 
-def _stepped(found: Found, memory: Memory, passes: int | None = None, *, drawn: bool = False) -> Stepped:
+def _stepped(found: Found, memory: Memory, passes: int | None = None, *, drawn: bool = False) -> StepResult:
     plan = found.plan
     kept = {**memory, "share": plan.share} if plan.plans.nodes <= SMALL else memory
-    return Stepped(None, plan.passes if passes is None else passes, kept, kept.get("share"), drawn)
+    return StepResult(None, plan.passes if passes is None else passes, kept, kept.get("share"), drawn)
 
 
-def _in_force(memory: Memory, pools: Pools, sets: TransitionSets | MadeSets, share: FloatArray, passes: int = 0) -> Stepped:
+def _in_force(
+    memory: Memory, pools: Pools, sets: TransitionSets | MadeSets, share: FloatArray, passes: int = 0
+) -> StepResult:
     """Return the plan of this share; visits are asked for rarely, and nothing is kept for them until then."""
-    return Stepped(None, passes, {}, share, not memory["trusted"], partial(_visited, memory, pools, sets))
+    return StepResult(None, passes, {}, share, not memory["trusted"], partial(_visited, memory, pools, sets))
 
 
 def _visited(memory: Memory, pools: Pools, sets: TransitionSets | MadeSets) -> FloatArray:

@@ -9,10 +9,10 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray
 from rmab.learning.components.base import Episode
-from rmab.learning.components.rewards import Estimate, RewardEstimator, revealed
+from rmab.learning.components.rewards import RewardEstimate, RewardEstimator, revealed
 from rmab.learning.options import configured
 from rmab.learning.pools import Pools
-from rmab.learning.state import MOST, Declared, Kept, Memory, whole
+from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, whole
 
 FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
 DRIFT = 0.1  # optimism of the last value, per root of its age
@@ -38,18 +38,18 @@ class Remembering(RewardEstimator):
             "when": np.zeros(shape, dtype=np.int64),
         }
 
-    def kept(self, pools: Pools) -> Declared:
+    def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare the means, and what goes with them."""
         shape = pools.zero.shape
-        means, numbers = (Kept((len(self.RATES), *shape), "f", 0, most) for most in (1, MOST))
-        return {"means": means, "numbers": numbers, "ever": Kept(shape, "b"), "when": whole(*shape)}
+        means, numbers = (ArraySpec((len(self.RATES), *shape), "f", 0, most) for most in (1, MOST))
+        return {"means": means, "numbers": numbers, "ever": ArraySpec(shape, "b"), "when": whole(*shape)}
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
         """Take in one episode: what was seen counts as it is, the rest is guessed."""
         seen, values = revealed(episode)
         kept = {**memory, **self.remember(memory, seen, values, episode.number)}
         guess = self.unseen(kept, episode.number, episode.pools.view.episodes)
-        return Estimate(np.where(seen, values, np.where(kept["ever"], np.clip(guess, 0.0, 1.0), 1.0)), memory=kept)
+        return RewardEstimate(np.where(seen, values, np.where(kept["ever"], np.clip(guess, 0.0, 1.0), 1.0)), memory=kept)
 
     def remember(self, memory: Memory, seen: BoolArray, values: FloatArray, number: int) -> Memory:
         """Return the memory with the values (R, S, 2) of an episode, where they were seen."""

@@ -15,7 +15,7 @@ from rmab.common import BoolArray, FloatArray
 from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.sets import hoeffding_width
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Observed, Pools
+from rmab.learning.pools import Observations, Pools
 from rmab.learning.state import Memory
 from rmab.model import View, by_phase
 
@@ -24,7 +24,7 @@ ZEROS = "passive rewards that are declared to be 0: estimated like all others, a
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
+class RewardEstimate:
     """What an estimator makes of an episode.
 
     Parameters
@@ -70,7 +70,7 @@ class RewardEstimator(Component, ABC):
         return {}
 
     @abstractmethod
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
         """Return the estimate after an episode."""
 
 
@@ -81,9 +81,9 @@ class Revealed(RewardEstimator):
     feedback = "full"
     anywhere = True
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:  # noqa: ARG002
         """Take in one episode; padded states have no reward."""
-        return Estimate(np.nan_to_num(episode.observed.values))
+        return RewardEstimate(np.nan_to_num(episode.observed.values))
 
 
 @configured
@@ -105,7 +105,7 @@ class PaperEstimator(RewardEstimator):
         """Whether declared zeros are taken as declared."""
         return self.zeros == "declared"
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
         """Take in one episode; delta is of the visits before it."""
         pools = episode.pools
         if pools.view.feedback == "full":
@@ -113,7 +113,7 @@ class PaperEstimator(RewardEstimator):
         visits = episode.before.sum(axis=3)[pools.group_of_payoff]
         width = hoeffding_width(pools.view, visits, episode.number, self.epsilon)
         played = int(episode.observed.counts.sum()) // pools.view.arms  # steps, of which an episode may have fewer than H
-        return Estimate(paper_estimate(pools.view, episode.observed, width, played, pools.zero))
+        return RewardEstimate(paper_estimate(pools.view, episode.observed, width, played, pools.zero))
 
 
 @configured
@@ -122,10 +122,10 @@ class Direct(RewardEstimator):
 
     anywhere = True
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:  # noqa: ARG002
         """Take in one episode."""
         values = episode.observed.values
-        return Estimate(np.where(np.isnan(values), 1.0, values))
+        return RewardEstimate(np.where(np.isnan(values), 1.0, values))
 
 
 @configured
@@ -139,7 +139,7 @@ class ImplicitExploration(RewardEstimator):
     draws = True
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="of gamma: that of UOB-REPS")
 
-    def learn(self, memory: Memory, episode: Episode) -> Estimate:  # noqa: ARG002
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:  # noqa: ARG002
         """Take in one episode."""
         from rmab.learning.visits import executed_occupancy, exploration, of_payoffs  # noqa: PLC0415  (few ask)
 
@@ -147,11 +147,11 @@ class ImplicitExploration(RewardEstimator):
         rates = executed_occupancy(pools, episode.policy, episode.counts, episode.luck)
         visits = by_phase(rates, pools.view.steps, pools.view.phases)
         expected = of_payoffs(pools, visits) + exploration(pools.view, self.epsilon)
-        return Estimate(implicit_estimate(episode.observed, expected))
+        return RewardEstimate(implicit_estimate(episode.observed, expected))
 
 
 def paper_estimate(
-    view: View, observed: Observed, width: FloatArray, played: int | None = None, zero: BoolArray | None = None
+    view: View, observed: Observations, width: FloatArray, played: int | None = None, zero: BoolArray | None = None
 ) -> FloatArray:
     """(R, S, 2) the paper's estimate; width (R, S, 2) is delta; played: the steps of the episode, by default the view's.
 
@@ -166,7 +166,7 @@ def paper_estimate(
     return np.where(seen, np.minimum(scaled + width, 1.0), 1.0)
 
 
-def implicit_estimate(observed: Observed, expected: FloatArray) -> FloatArray:
+def implicit_estimate(observed: Observations, expected: FloatArray) -> FloatArray:
     """(R, S, 2) 1 - loss c / expected, where expected (R, S, 2) is what c is on average, plus gamma; 1 where not seen.
 
     Too high on average, by little where a pair is often visited: so it explores.

@@ -16,8 +16,8 @@ from rmab.common import BoolArray, FloatArray, IntArray, frozen, log_over
 from rmab.errors import ModelError
 from rmab.learning.components.base import Component
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Observed, Pools, empirical
-from rmab.learning.state import Declared, Memory, whole
+from rmab.learning.pools import Observations, Pools, empirical
+from rmab.learning.state import ArraySpecs, Memory, whole
 from rmab.model import Problem, View, cells
 from rmab.solvers.transitions import TransitionSets
 
@@ -67,7 +67,7 @@ class Doubling(Refresh):
             return {"epoch": counts}
         return memory
 
-    def kept(self, pools: Pools) -> Declared:
+    def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare the counts of the epoch."""
         return {"epoch": whole(*pools.support.shape)}
 
@@ -112,11 +112,11 @@ class ConfidenceSets(Component, ABC):
         """Return the memory before the first episode: `counts` (G, S, 2, S) of transitions, and what else is needed."""
         return {"counts": np.zeros(pools.support.shape, dtype=np.int64)}
 
-    def kept(self, pools: Pools) -> Declared:
+    def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare the counts."""
         return {"counts": whole(*pools.support.shape)}
 
-    def learn(self, memory: Memory, observed: Observed) -> Memory:
+    def learn(self, memory: Memory, observed: Observations) -> Memory:
         """Return the memory after an episode; `counts` are what the sets are made of: override to forget old ones."""
         return {"counts": memory["counts"] + observed.counts}
 
@@ -236,16 +236,16 @@ class TrueKernels(ConfidenceSets):
     privileged = "knows the kernels"
     _kernels: ClassVar[FloatArray | None] = None
 
-    def informed(self, problem: Problem) -> Self:
+    def inform(self, problem: Problem) -> Self:
         """Return the part that knows the kernels of this problem, and nothing else of it: the only way to tell it."""
-        told, kernels = copy(self), problem.arms.kernels[problem.arms.representatives]
+        told, kernels = copy(self), problem.arms.group_kernels
         object.__setattr__(told, "_kernels", frozen(cells(kernels, problem.phases)))
         return told
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
         """Return the kernels."""
         if self._kernels is None:
-            raise ModelError("TrueKernels must be told the problem first: rmab.run does, or use `informed`")
+            raise ModelError("TrueKernels must be told the problem first: rmab.run does, or use `inform`")
         return TransitionSets.known(self._kernels)
 
 

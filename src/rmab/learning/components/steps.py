@@ -16,10 +16,10 @@ import numpy as np
 from rmab.common import FloatArray, check_memory, frozen
 from rmab.errors import ModelError
 from rmab.learning.components.base import Component, Episode
-from rmab.learning.components.rewards import Estimate
+from rmab.learning.components.rewards import RewardEstimate
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools, share_of
-from rmab.learning.state import Declared, Kept, Memory, masses
+from rmab.learning.state import ArraySpec, ArraySpecs, Memory, masses
 from rmab.model import View
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.transitions import TransitionSets
@@ -37,7 +37,7 @@ MadeSets = Callable[[], TransitionSets]  # makes the sets of every block when th
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stepped:
+class StepResult:
     """A plan, and what the step keeps. It has a mass; or a share, unless `last` is to make it from the memory.
 
     Parameters
@@ -82,10 +82,10 @@ class Step(Component, ABC):
 
     stored: ClassVar[bool] = True
 
-    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+    def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         """Return the first plan, before any reward is known, given the sets of every block."""
         plan = _projected(pools, sets, _uniform(pools), None)
-        return Stepped(plan.mass, plan.iterations)
+        return StepResult(plan.mass, plan.iterations)
 
     def __init_subclass__(cls, **options: object) -> None:
         """Let a step with `again` plan anywhere, unless it says otherwise."""
@@ -93,14 +93,14 @@ class Step(Component, ABC):
         if "anywhere" not in vars(cls):
             cls.anywhere = cls.again is not Step.again
 
-    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:  # noqa: ARG002
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:  # noqa: ARG002
         """Override to plan for any situation: return the plan where `pools` has the start, budget and horizon at hand.
 
         Given are the memory and the sets of every block; what the plan would keep is dropped.
         """
         raise ModelError(f"{type(self).__name__} plans for the start, budget and horizon of the view only")
 
-    def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> Stepped:
+    def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> StepResult:
         """Return the plan that `begin` or `move` made last, where it is not stored; override where the memory has it."""
         return self.again(memory, pools, sets())
 
@@ -109,7 +109,7 @@ class Step(Component, ABC):
         return None
 
     @abstractmethod
-    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
+    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         """Return the next plan, given the episode that ended, the new sets of every block, and what was paid."""
 
 
@@ -138,16 +138,16 @@ class Active(Step):
         """Return the part of the last plan that is replaced by the uniform occupancy before it is tilted."""
         return 0.0
 
-    def kept(self, pools: Pools) -> Declared:
+    def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare the flow of the last plan."""
         view = pools.view
         return {"flow": masses(pools.weights.size, view.horizon, view.states, 2, view.states)}
 
-    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+    def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         """Return the projected uniform occupancy."""
         return self._kept(_projected(pools, sets, _uniform(pools), None, self._budget(pools)), {})
 
-    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
+    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         """Tilt the last plan and project it."""
         pools = episode.pools
         exponent, own = self.exponent(memory, episode, pools.by_block(estimate.gain))
@@ -163,8 +163,8 @@ class Active(Step):
         view = pools.view
         return view.budgets.astype(np.float64) if self.coupled else np.full(view.horizon, float(view.arms))
 
-    def _kept(self, plan: Projection, own: Memory) -> Stepped:
-        return Stepped(plan.mass, plan.iterations, {"flow": plan.z, **own})
+    def _kept(self, plan: Projection, own: Memory) -> StepResult:
+        return StepResult(plan.mass, plan.iterations, {"flow": plan.z, **own})
 
 
 @configured
@@ -185,13 +185,13 @@ class Lazy(Step):
 
     scale: float = option(default=1.0, ge=1e-12, le=1e6, help="how much greedier than by the rule, as a factor of beta")
 
-    def kept(self, pools: Pools) -> Declared:
+    def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare beta, and the direction: what is forecast, or the mean of gains where nothing is."""
-        view, ahead = pools.view, Kept(pools.zero.shape, optional=True)
+        view, ahead = pools.view, ArraySpec(pools.zero.shape, optional=True)
         mean = ahead._replace(other=(pools.weights.size, view.horizon, view.states, 2))
-        return {"beta": Kept((), "f", 0, GREATEST), "mean": mean, "ahead": ahead}
+        return {"beta": ArraySpec((), "f", 0, GREATEST), "mean": mean, "ahead": ahead}
 
-    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> Stepped:
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:
         """Project along the last direction, at the beta that the last plan called for."""
         direction = memory.get("ahead", memory.get("mean"))
         if direction is None:
@@ -199,14 +199,14 @@ class Lazy(Step):
         if direction.ndim == 4:
             raise ModelError("Lazy: directions that are known step by step hold for the start of the view only")
         plan = _tilted(pools, sets, None, pools.by_block(direction), float(memory["beta"]))
-        return Stepped(plan.mass, plan.iterations)
+        return StepResult(plan.mass, plan.iterations)
 
-    def begin(self, pools: Pools, sets: TransitionSets) -> Stepped:
+    def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         """Return the projected uniform occupancy."""
         first = super().begin(pools, sets)
-        return Stepped(first.mass, first.iterations, {"beta": np.array(LEAST)})
+        return StepResult(first.mass, first.iterations, {"beta": np.array(LEAST)})
 
-    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: Estimate) -> Stepped:
+    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         """Project at the beta that the last plans called for; again at once where it is still far too small."""
         pools, mass, direction, kept = episode.pools, episode.mass, estimate.ahead, dict[str, FloatArray]()
         if direction is None:
@@ -222,7 +222,7 @@ class Lazy(Step):
             if beta < 1.5 * last:
                 break
             mass = plan.mass
-        return Stepped(plan.mass, plan.iterations, {**kept, "beta": np.array(beta)})
+        return StepResult(plan.mass, plan.iterations, {**kept, "beta": np.array(beta)})
 
 
 def paper_rate(view: View) -> float:

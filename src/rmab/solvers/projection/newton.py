@@ -10,8 +10,9 @@ from rmab.errors import SolverError
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import solve_positive
 from rmab.solvers.projection.compiled.curvature import curvature, direction, direction_joint
-from rmab.solvers.projection.compiled.dual import NEGLIGIBLE, dual, fit_step, mean_masses, open_step, opening
+from rmab.solvers.projection.compiled.dual import NEGLIGIBLE, dual, fit_step, mean_masses, opening
 from rmab.solvers.projection.compiled.program import FEW_STATES, Factors, Primal, Program
+from rmab.solvers.projection.compiled.rows import solve_rows
 from rmab.solvers.projection.compiled.sparse import sparse_arms
 
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
@@ -58,7 +59,7 @@ class DualNewton:
             opening(self.program, marginals, self.prices, self.v, self.primal)
             return
         for h in range(self.budget.size - 1, -1, -1):
-            self.each(lambda first, last: open_step(self.program, h, first, last, self.v, self.primal))  # noqa: B023
+            self.each(lambda first, last: solve_rows(self.program, first, last, h, self.v, self.primal))  # noqa: B023
             fit_step(self.program, h, marginals, self.primal.phi, self.prices, self.v)
 
     def each(self, work: Callable[[int, int], Any]) -> list[Any]:

@@ -49,17 +49,7 @@ def pattern_of(program: Program, n: int, h: int, primal: Primal) -> tuple[int, i
 
 @compiled_in_any_order
 def own_entries(
-    kernel: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    n: int,
-    cell: int,
-    h: int,
-    s: int,
-    a: int,
-    sigma: float,
-    u: FloatArray,
-    own: IntArray,
+    row: FloatArray, low: FloatArray, high: FloatArray, sigma: float, u: FloatArray, own: IntArray
 ) -> tuple[float, int]:
     """Return alpha, and how many entries of the row are its own: pinned, or not alpha u. Their states are in own (S,).
 
@@ -68,17 +58,17 @@ def own_entries(
     states = u.size
     for trial in range(2):
         place = (trial + 1) * states // 3
-        alpha, others = kernel[n, h, s, a, place] / u[place], 0
+        alpha, others = row[place] / u[place], 0
         for y in range(states):
-            p = kernel[n, h, s, a, y]
+            p = row[y]
             alike = abs(p - alpha * u[y]) <= ALIKE * p
-            others += 0 if alike & (p > low[cell, s, a, y]) & (p < high[cell, s, a, y]) else 1
+            others += 0 if alike & (p > low[y]) & (p < high[y]) else 1
         if OTHERS * others > states:
             continue
         found = 0
         for y in range(states if others > 0 else 0):
-            p = kernel[n, h, s, a, y]
-            if not (abs(p - alpha * u[y]) <= ALIKE * p and low[cell, s, a, y] < p < high[cell, s, a, y]):
+            p = row[y]
+            if not (abs(p - alpha * u[y]) <= ALIKE * p and low[y] < p < high[y]):
                 if (alpha * u[y]) ** 2 > LARGEST * sigma:
                     return 0.0, -1
                 own[found] = y
@@ -89,44 +79,25 @@ def own_entries(
 
 @compiled_in_any_order
 def add_alike(
-    block: FloatArray,
-    kernel: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    n: int,
-    cell: int,
-    h: int,
-    s: int,
-    a: int,
-    m: float,
-    sigma: float,
-    alpha: float,
-    u: FloatArray,
-    own: IntArray,
-    count: int,
-    linear: FloatArray,
-) -> float:
+    block: FloatArray, row: FloatArray, low: FloatArray, high: FloatArray, m: float, sigma: float, alpha: float,
+    u: FloatArray, own: IntArray, linear: FloatArray,
+) -> float:  # fmt: skip
     """Add what a row of mass m has of its own to the block (S,S), upper half, and m b to linear (S,).
 
-    Returns what it adds to the factor of u u'.
+    own holds the states of these entries. Returns what it adds to the factor of u u'.
     """
     rest = 0.0
-    for i in range(count):
-        p = kernel[n, h, s, a, own[i]]
-        rest += 0.0 if low[cell, s, a, own[i]] < p < high[cell, s, a, own[i]] else p
+    for x in own:
+        rest += 0.0 if low[x] < row[x] < high[x] else row[x]
     ratio = rest / sigma
-    for i in range(count):
+    for i in range(own.size):
         x = own[i]
-        p = kernel[n, h, s, a, x]
-        pinned = not low[cell, s, a, x] < p < high[cell, s, a, x]
-        common = alpha * u[x]
+        p, common, pinned = row[x], alpha * u[x], not low[x] < row[x] < high[x]
         lean = p + common * ratio if pinned else (common - p) * ratio  # d - f / sigma
         linear[x] += m * alpha * lean
-        for j in range(i, count):
-            y = own[j]
-            other = kernel[n, h, s, a, y]
-            shared = alpha * u[y]
-            if low[cell, s, a, y] < other < high[cell, s, a, y]:  # d = f there
+        for y in own[i:]:
+            other, shared = row[y], alpha * u[y]
+            if low[y] < other < high[y]:  # d = f there
                 block[x, y] += m * lean * (other - shared)
             elif pinned:
                 block[x, y] += m * (p * other - p * shared - common * (other + shared * ratio))
@@ -153,7 +124,7 @@ def assemble_alike(
     for s in range(0 if last else states):
         for a in range(actions if program.reach[n, h, s] else 0):
             if sigma[n, h, s, a] != 1.0:
-                row = (kernel, low, high, n, cell, h, s, a, sigma[n, h, s, a])
+                row = (kernel[n, h, s, a], low[cell, s, a], high[cell, s, a], sigma[n, h, s, a])
                 alphas[s, a], counts[s, a] = own_entries(*row, u, own[s, a])
                 if counts[s, a] < 0:
                     return False
@@ -178,8 +149,8 @@ def assemble_alike(
                 for y in range(states):
                     enter[n, h, y] -= m * kernel[n, h, s, a, y]
             if sigma[n, h, s, a] != 1.0:
-                part = (kernel, low, high, n, cell, h, s, a, m, sigma[n, h, s, a])
-                along += add_alike(upper[n, h + 1], *part, alphas[s, a], u, own[s, a], counts[s, a], linear)
+                part = (kernel[n, h, s, a], low[cell, s, a], high[cell, s, a], m, sigma[n, h, s, a], alphas[s, a])
+                along += add_alike(upper[n, h + 1], *part, u, own[s, a, : counts[s, a]], linear)
     for x in range(0 if last else states):
         upper[n, h + 1, x, x] += diagonal[x]
         lean, common = along * u[x] + linear[x], u[x]

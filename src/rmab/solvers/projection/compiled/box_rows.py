@@ -1,10 +1,10 @@
 """The row of the projection over a box: p = clip(c q, low, high). See `rows.py` for what a row is."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.common.compile import compiled, compiled_inline
+from rmab.solvers.projection.compiled.program import HIGH, LOW, P, Q, V, W
 
 SMALL = 1e-200  # where the products w exp(v) of a row sum to less, or
 TINY = 1e-290  # one of them is less, the row is solved in logarithms
@@ -32,35 +32,21 @@ def ahead(v: FloatArray, reach: BoolArray, n: int, h: int, expv: FloatArray) -> 
 
 
 @compiled
-def box_in_logs(
-    reference: FloatArray,
-    successors: NDArray[np.uint32],
-    count: int,
-    n: int,
-    cell: int,
-    h: int,
-    s: int,
-    a: int,
-    v: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    q: FloatArray,
-) -> float:
+def box_in_logs(row: FloatArray, count: int) -> float:
     """Return ln c with sum clip(c w exp(v), low, high) = 1, and fill q with c w exp(v): for rows that would underflow."""
     smallest, largest = np.inf, -np.inf
     for k in range(count):
-        y = successors[cell, s, a, k]
-        q[k] = np.log(reference[n, h, s, a, y]) + v[n, h + 1, y]
-        smallest, largest = min(smallest, q[k]), max(largest, q[k])
+        row[Q, k] = np.log(row[W, k]) + row[V, k]
+        smallest, largest = min(smallest, row[Q, k]), max(largest, row[Q, k])
     below, above = -largest - 800.0, -smallest + 1.0  # all at their lower bounds; all at their upper bounds
     middle = -largest
     for _ in range(2 * HALVINGS):
         total, slope = 0.0, 0.0
         for k in range(count):
-            p = np.exp(min(q[k] + middle, 1.0))
-            if low[k] < p < high[k]:
+            p = np.exp(min(row[Q, k] + middle, 1.0))
+            if row[LOW, k] < p < row[HIGH, k]:
                 slope += p
-            total += min(max(p, low[k]), high[k])
+            total += min(max(p, row[LOW, k]), row[HIGH, k])
         if abs(total - 1.0) <= 1e-15 * count:
             above = middle
             break
@@ -76,32 +62,33 @@ def box_in_logs(
         if above - below <= 1e-15 * (abs(above) + abs(below)):
             break
     for k in range(count):
-        q[k] = np.exp(min(q[k] + above, 700.0))
+        row[Q, k] = np.exp(min(row[Q, k] + above, 700.0))
     return above
 
 
 @compiled
-def box_scale(q: FloatArray, low: FloatArray, high: FloatArray, count: int) -> float:
-    """Return c with sum clip(c q, low, high) = 1: safeguarded Newton on a piecewise linear, increasing function."""
-    total = 0.0
-    for k in range(count):
-        total += q[k]
+def box_scale(row: FloatArray, count: int, total: float) -> float:
+    """Return c with sum clip(c q, low, high) = 1: safeguarded Newton on a piecewise linear, increasing function.
+
+    total is sum q.
+    """
     c, below, above = 1.0 / total, 0.0, np.inf
     for _ in range(200):
         reached, slope = 0.0, 0.0
         raised, lowered = np.inf, 0.0  # the nearest c at which a pinned entry comes loose
         for k in range(count):
-            x = c * q[k]
-            if x <= low[k]:
-                reached += low[k]
-                if q[k] > 0.0:
-                    raised = min(raised, low[k] / q[k])
-            elif x >= high[k]:
-                reached += high[k]
-                lowered = max(lowered, high[k] / q[k])
+            q, low, high = row[Q, k], row[LOW, k], row[HIGH, k]
+            x = c * q
+            if x <= low:
+                reached += low
+                if q > 0.0:
+                    raised = min(raised, low / q)
+            elif x >= high:
+                reached += high
+                lowered = max(lowered, high / q)
             else:
                 reached += x
-                slope += q[k]
+                slope += q
         excess = reached - 1.0
         if abs(excess) <= 1e-15 * count:
             return c
@@ -128,64 +115,39 @@ def box_scale(q: FloatArray, low: FloatArray, high: FloatArray, count: int) -> f
 
 
 @compiled
-def box_row(
-    reference: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    successors: NDArray[np.uint32],
-    count: int,
-    n: int,
-    cell: int,
-    h: int,
-    s: int,
-    a: int,
-    v: FloatArray,
-    expv: FloatArray,
-    shift: float,
-    kernel: FloatArray,
-    constant: FloatArray,
-    q: FloatArray,
-    least: FloatArray,
-    most: FloatArray,
-) -> tuple[float, float]:
+def box_row(row: FloatArray, count: int, shift: float) -> tuple[float, float, float]:
     """Solve for the box low <= p <= high, from scratch: p = clip(c q, low, high).
 
-    Writes constant[n,h,s,a], the part of phi that the pinned entries cost without the potentials: sum p ln(p/w).
+    The third number is the part of phi that the pinned entries cost without the potentials: sum p ln(p/w).
     """
     total, smallest = 0.0, np.inf
     for k in range(count):
-        y = successors[cell, s, a, k]
-        q[k] = reference[n, h, s, a, y] * expv[y]
-        total += q[k]
-        smallest = min(smallest, q[k])
-        least[k], most[k] = low[cell, s, a, y], high[cell, s, a, y]
+        total += row[Q, k]
+        smallest = min(smallest, row[Q, k])
     if total > SMALL and smallest > TINY:
-        c, base = box_scale(q, least, most, count), shift
+        c, base = box_scale(row, count, total), shift
     else:
-        c, base = 1.0, -box_in_logs(reference, successors, count, n, cell, h, s, a, v, least, most, q)
+        c, base = 1.0, -box_in_logs(row, count)
     fixed, pinned, loose, tilt = 0.0, 0.0, 0.0, 0.0
     for k in range(count):
-        y = successors[cell, s, a, k]
-        x = c * q[k]
-        if least[k] < x < most[k]:
-            loose += q[k]
-            kernel[n, h, s, a, y] = x
+        x = c * row[Q, k]
+        if row[LOW, k] < x < row[HIGH, k]:
+            loose += row[Q, k]
+            row[P, k] = x
         else:
-            p = least[k] if x <= least[k] else most[k]
-            kernel[n, h, s, a, y] = p
+            p = row[LOW, k] if x <= row[LOW, k] else row[HIGH, k]
+            row[P, k] = p
             pinned += p
-            tilt += p * v[n, h + 1, y]
+            tilt += p * row[V, k]
             if p > 0.0:
-                fixed += p * (np.log(p) - np.log(reference[n, h, s, a, y]))
-    constant[n, h, s, a] = fixed
+                fixed += p * (np.log(p) - np.log(row[W, k]))
     if not loose > 0.0:
-        return fixed - tilt, 0.0
+        return fixed - tilt, 0.0, fixed
     sigma = max(1.0 - pinned, 1e-16)
     correction = sigma / (c * loose)  # exact for this choice of pinned entries
     for k in range(count):
-        y = successors[cell, s, a, k]
-        if least[k] < kernel[n, h, s, a, y] < most[k]:
+        low, high = row[LOW, k], row[HIGH, k]
+        if low < row[P, k] < high:
             # Still strictly inside: on its bound it would be taken for pinned the next time, without its cost.
-            x = kernel[n, h, s, a, y] * correction
-            kernel[n, h, s, a, y] = min(max(x, np.nextafter(least[k], 1.0)), np.nextafter(most[k], 0.0))
-    return fixed - tilt + sigma * (np.log(c * correction) - base), sigma
+            row[P, k] = min(max(row[P, k] * correction, np.nextafter(low, 1.0)), np.nextafter(high, 0.0))
+    return fixed - tilt + sigma * (np.log(c * correction) - base), sigma, fixed

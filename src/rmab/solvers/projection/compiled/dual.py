@@ -13,10 +13,9 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled
-from rmab.solvers.projection.compiled.box_rows import ahead
 from rmab.solvers.projection.compiled.full_rows import same_full_rows
 from rmab.solvers.projection.compiled.program import Primal, Program
-from rmab.solvers.projection.compiled.rows import any_row, nearest_row, same_rows
+from rmab.solvers.projection.compiled.rows import same_rows, solve_rows
 
 LEAST_PART = 0.1  # of a node's mass is left to it where next to nothing comes in
 NEGLIGIBLE = 1e-25  # masses below this are taken for this: what becomes of them matters to nobody, and rounding would rule
@@ -40,10 +39,9 @@ def dual(
     Writes the rows; gradient (N,H,S) of each arm by itself (inflow - outflow, at step 0 start - outflow); and used (H,), the
     weighted active mass.
     """
-    reference, low, high, radius, successors, counts, reach, _, idle, _, start, weights, phase, phases = program
-    kernel, constant, mass, phi, sigma = primal
+    _, _, _, radius, successors, counts, reach, _, idle, _, start, weights, phase, phases = program
+    kernel, _, mass, phi, sigma = primal
     horizon, states = reach.shape[1], reach.shape[2]
-    q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
     used[:] = 0.0
     total, worst = 0.0, 0.0
     if radius is None:
@@ -51,6 +49,7 @@ def dual(
         same_full_rows(program, first, last, v, primal)
     else:
         sigma[first:last] = -1.0
+    solve_rows(program, first, last, -1, v, primal)
     for n in range(first, last):
         gradient[n] = 0.0
         begin, sum_masses = 0.0, 0.0
@@ -59,19 +58,12 @@ def dual(
                 gradient[n, 0, s] = start[n, s]
                 begin += start[n, s] * v[n, 0, s]
         for h in range(horizon):
-            shift, cell = np.nan, n * phases + phase[h]
+            cell = n * phases + phase[h]
             for s in range(states):
                 if not reach[n, h, s]:
                     continue
                 for a in range(1 if idle[h] else 2):
                     count = counts[cell, s, a]
-                    if sigma[n, h, s, a] < 0.0:
-                        if np.isnan(shift):  # the first row of this step that asks for it
-                            shift = ahead(v, reach, n, h, expv)
-                        phi[n, h, s, a], sigma[n, h, s, a] = nearest_row(
-                            reference, low, high, radius, successors, count, n, cell, h, s, a,
-                            v, expv, shift, kernel, constant, q, least, most,
-                        )  # fmt: skip
                     m = np.exp(-prices[h] * a - v[n, h, s] - phi[n, h, s, a])
                     mass[n, h, s, a] = m
                     sum_masses += m
@@ -116,30 +108,6 @@ def mean_masses(mass: FloatArray, gradient: FloatArray, mean: FloatArray) -> Non
                         mean[n, h, s, a] = max(max(part, LEAST_PART) * mass[n, h, s, a], NEGLIGIBLE)
                     else:
                         mean[n, h, s, a] = 0.0
-
-
-@compiled
-def open_step(program: Program, h: int, first: int, last: int, v: FloatArray, primal: Primal) -> None:
-    """Solve the rows of step h at the potentials v[n,h+1], from scratch: kernel, constant and phi.
-
-    Rows that carry no mass have some kernel of their set, too.
-    """
-    reference, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases = program
-    kernel, constant, _, phi, _ = primal
-    states = reach.shape[2]
-    q, least, most, expv = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
-    for n in range(first, last):
-        shift, cell = ahead(v, reach, n, h, expv), n * phases + phase[h]
-        for s in range(states):
-            for a in range(2):
-                count = counts[cell, s, a]
-                if reach[n, h, s] and not (a == 1 and idle[h]):
-                    phi[n, h, s, a], _ = nearest_row(
-                            reference, low, high, radius, successors, count, n, cell, h, s, a,
-                            v, expv, shift, kernel, constant, q, least, most,
-                        )  # fmt: skip
-                else:
-                    any_row(low, high, successors, count, n, cell, h, s, a, kernel)
 
 
 @compiled
@@ -194,5 +162,5 @@ def opening(program: Program, marginals: FloatArray, prices: FloatArray, v: Floa
     """Write prices (H,) and potentials v (N,H+1,S) that put the mass of every node at marginals (N,H,S): a backward pass."""
     arms, horizon = program.reach.shape[0], program.reach.shape[1]
     for h in range(horizon - 1, -1, -1):
-        open_step(program, h, 0, arms, v, primal)
+        solve_rows(program, 0, arms, h, v, primal)
         fit_step(program, h, marginals, primal.phi, prices, v)

@@ -15,13 +15,13 @@ TRIALS = 60  # steps to the scale of a row; more than ten were never seen
 
 
 @compiled_in_any_order
-def full_scale(q: FloatArray, low: FloatArray, high: FloatArray, cell: int, s: int, a: int, total: float) -> float:
+def full_scale(q: FloatArray, low: FloatArray, high: FloatArray, total: float) -> float:
     """Return c with sum clip(c q, low, high) = 1, or -1 where a plain Newton iteration does not find it. total is sum q."""
     states, c = q.size, 1.0 / total
     for _ in range(TRIALS):
         reached, slope = 0.0, 0.0
         for y in range(states):
-            x, bottom, top = c * q[y], low[cell, s, a, y], high[cell, s, a, y]
+            x, bottom, top = c * q[y], low[y], high[y]
             reached += min(max(x, bottom), top)
             slope += q[y] if (x > bottom) & (x < top) else 0.0
         excess = reached - 1.0
@@ -38,63 +38,56 @@ def full_scale(q: FloatArray, low: FloatArray, high: FloatArray, cell: int, s: i
 
 @compiled_in_any_order
 def full_row(
-    reference: FloatArray,
+    w: FloatArray,
     low: FloatArray,
     high: FloatArray,
-    n: int,
-    cell: int,
-    h: int,
-    s: int,
-    a: int,
     v: FloatArray,
     expv: FloatArray,
     shift: float,
-    kernel: FloatArray,
-    constant: FloatArray,
+    p: FloatArray,
     q: FloatArray,
-) -> tuple[float, float]:
-    """Do as `box_row` does, or return sigma = -1 where that is to be asked."""
+) -> tuple[float, float, float]:
+    """Do as `box_row` does, or return sigma = -1 where that is to be asked. All arrays are (S,)."""
     states = q.size
     total, tiny = 0.0, 0
     for y in range(states):
-        x = reference[n, h, s, a, y] * expv[y]
+        x = w[y] * expv[y]
         q[y] = x
         total += x
         tiny += 1 if x <= TINY else 0
     if tiny > 0 or not total > SMALL:
-        return 0.0, -1.0
-    c = full_scale(q, low, high, cell, s, a, total)
+        return 0.0, -1.0, 0.0
+    c = full_scale(q, low, high, total)
     if not c > 0.0:
-        return 0.0, -1.0
+        return 0.0, -1.0, 0.0
     loose, count = 0.0, 0
     for y in range(states):
-        x, bottom, top = c * q[y], low[cell, s, a, y], high[cell, s, a, y]
+        x, bottom, top = c * q[y], low[y], high[y]
         inside = (x > bottom) & (x < top)
         loose += q[y] if inside else 0.0
         count += 0 if inside else 1
-        kernel[n, h, s, a, y] = min(max(x, bottom), top)
+        p[y] = min(max(x, bottom), top)
     fixed, pinned, tilt = 0.0, 0.0, 0.0
     for y in range(states if count > 0 else 0):
-        p = kernel[n, h, s, a, y]
-        if low[cell, s, a, y] < p < high[cell, s, a, y]:
+        x = p[y]
+        if low[y] < x < high[y]:
             continue
-        pinned += p
-        tilt += p * v[n, h + 1, y]
-        if p > 0.0:
-            fixed += p * (np.log(p) - np.log(reference[n, h, s, a, y]))
+        pinned += x
+        tilt += x * v[y]
+        if x > 0.0:
+            fixed += x * (np.log(x) - np.log(w[y]))
     sigma = 1.0 - pinned
     if not (loose > 0.0 and sigma > 1e-16):
-        return 0.0, -1.0
+        return 0.0, -1.0, 0.0
     correction, lost = sigma / (c * loose), 0  # exact for this choice of pinned entries
     for y in range(states):
-        p, bottom, top = kernel[n, h, s, a, y], low[cell, s, a, y], high[cell, s, a, y]
-        x = p * correction if (p > bottom) & (p < top) else p
-        lost += 1 if (p > bottom) & (p < top) & ((x <= bottom) | (x >= top)) else 0
-        kernel[n, h, s, a, y] = x
-    constant[n, h, s, a] = fixed
+        old, bottom, top = p[y], low[y], high[y]
+        x = old * correction if (old > bottom) & (old < top) else old
+        lost += 1 if (old > bottom) & (old < top) & ((x <= bottom) | (x >= top)) else 0
+        p[y] = x
     if lost > 0:  # an entry that is no longer strictly inside would be taken for pinned the next time, without its cost
-        return 0.0, -1.0
-    return fixed - tilt + sigma * (np.log(c * correction) - shift), sigma
+        return 0.0, -1.0, 0.0
+    return fixed - tilt + sigma * (np.log(c * correction) - shift), sigma, fixed
 
 
 @compiled_in_any_order

@@ -9,6 +9,7 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 
 FEW_STATES = 12  # up to so many, rows and blocks are worked on entry by entry, and blocks between steps are all kept
+W, V, Q, LOW, HIGH, P = range(6)  # lines of a row's table: reference, potential, w exp(v), bounds or centre, answer
 
 
 class Program(NamedTuple):

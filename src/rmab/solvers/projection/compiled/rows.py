@@ -9,84 +9,91 @@ What is pinned can be read off p afterwards, and p answers to a change of the po
     box    J = diag(p_F) - p_F p_F' / sigma        F: strictly between its bounds
     ball   the same for the entries above the centre, plus the same for those below it, whose totals are pinned.
 
-The row is named by its place (n,h,s,a) in the arrays, and by its cell in those of the sets: slicing it out would cost more
-than a small row's whole solution, because compiled code counts references to every slice. For the same reason these
-functions take loose arrays, not the tuples of `program.py`: called for every row, those would cost a tenth of the time, and
-half of it for balls.
+A row is gathered into a table (6, S) with one line for each quantity, and solved there: called with slices of the arrays, or
+with the tuples of `program.py`, a small row would take longer to hand over than to solve, because compiled code counts
+references.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled, compiled_inline
 from rmab.solvers.projection.compiled.ball_rows import ball_row
 from rmab.solvers.projection.compiled.box_rows import SMALL, ahead, box_row
 from rmab.solvers.projection.compiled.full_rows import full_row
-from rmab.solvers.projection.compiled.program import FEW_STATES, Primal, Program
+from rmab.solvers.projection.compiled.program import FEW_STATES, HIGH, LOW, P, Primal, Program, Q, V, W
+
+
+@compiled
+def solve_rows(program: Program, first: int, last: int, step: int, v: FloatArray, primal: Primal) -> None:
+    """Solve rows of arms first..last-1 at potentials v (N,H+1,S): write their kernel, phi, sigma and constant.
+
+    At one step, all rows are solved, and those that carry no mass get some kernel of their set. With step -1, at all steps,
+    those whose sigma is -1.
+    """
+    reference, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases = program
+    kernel, constant, _, phi, sigma = primal
+    horizon, states = reach.shape[1], reach.shape[2]
+    row, expv, every = np.empty((6, states)), np.empty(states), step >= 0
+    for n in range(first, last):
+        for h in range(step if every else 0, step + 1 if every else horizon):
+            shift, cell = np.nan, n * phases + phase[h]
+            for s in range(states):
+                for a in range(2):
+                    live, count = reach[n, h, s] and not (a == 1 and idle[h]), counts[cell, s, a]
+                    if not every and not (live and sigma[n, h, s, a] < 0.0):
+                        continue
+                    if live and np.isnan(shift):  # the first row of this step that asks for it
+                        shift = ahead(v, reach, n, h, expv)
+                    if live and radius is None and count == states > FEW_STATES:
+                        phi[n, h, s, a], sigma[n, h, s, a], constant[n, h, s, a] = full_row(
+                            reference[n, h, s, a],
+                            low[cell, s, a],
+                            high[cell, s, a],
+                            v[n, h + 1],
+                            expv,
+                            shift,
+                            kernel[n, h, s, a],
+                            row[Q],
+                        )
+                        if sigma[n, h, s, a] >= 0.0:
+                            continue
+                    for k in range(count):
+                        y = successors[cell, s, a, k]
+                        row[W, k], row[V, k] = reference[n, h, s, a, y], v[n, h + 1, y]
+                        row[Q, k] = row[W, k] * expv[y]
+                        row[LOW, k], row[HIGH, k] = low[cell, s, a, y], high[cell, s, a, y]
+                    if live:
+                        phi[n, h, s, a], sigma[n, h, s, a], constant[n, h, s, a] = nearest_row(
+                            row, count, radius, cell, s, a, shift
+                        )
+                    else:
+                        some_row(row, count)
+                    for k in range(count):
+                        kernel[n, h, s, a, successors[cell, s, a, k]] = row[P, k]
 
 
 @compiled_inline
 def nearest_row(
-    reference: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    radius: FloatArray | None,
-    successors: NDArray[np.uint32],
-    count: int,
-    n: int,
-    cell: int,
-    h: int,
-    s: int,
-    a: int,
-    v: FloatArray,
-    expv: FloatArray,
-    shift: float,
-    kernel: FloatArray,
-    constant: FloatArray,
-    q: FloatArray,
-    least: FloatArray,
-    most: FloatArray,
-) -> tuple[float, float]:
-    """Solve the row (n, h, s, a) over the box of its cell, or over the ball around low, at potentials v (N,H+1,S).
-
-    expv (S,) holds exp(v[n,h+1] - shift). Writes kernel[n,h,s,a] and constant[n,h,s,a]; q, least, most (S,) are work space.
-    """
+    row: FloatArray, count: int, radius: FloatArray | None, cell: int, s: int, a: int, shift: float
+) -> tuple[float, float, float]:
+    """Solve a row over its box, or over its ball; return phi, sigma, and what `box_row` returns."""
     if radius is not None:  # decided when it is compiled: None and an array are different types
-        size = radius[cell, s, a]
-        return ball_row(reference, low, size, successors, count, n, cell, h, s, a, v, expv, shift, kernel, q, least)
-    if count == expv.size > FEW_STATES:
-        phi, sigma = full_row(reference, low, high, n, cell, h, s, a, v, expv, shift, kernel, constant, q)
-        if sigma >= 0.0:
-            return phi, sigma
-    return box_row(
-        reference, low, high, successors, count, n, cell, h, s, a, v, expv, shift, kernel, constant, q, least, most
-    )
+        phi, sigma = ball_row(row, count, radius[cell, s, a], shift)
+        return phi, sigma, 0.0
+    return box_row(row, count, shift)
 
 
-@compiled_inline
-def any_row(
-    low: FloatArray,
-    high: FloatArray,
-    successors: NDArray[np.uint32],
-    count: int,
-    n: int,
-    cell: int,
-    h: int,
-    s: int,
-    a: int,
-    kernel: FloatArray,
-) -> None:
-    """Write some distribution of the set into a row that carries no mass: evenly between the bounds, or the centre."""
+@compiled
+def some_row(row: FloatArray, count: int) -> None:
+    """Write some distribution of the set as the answer: evenly between the bounds, or the centre."""
     spare, room = 1.0, 0.0
     for k in range(count):
-        y = successors[cell, s, a, k]
-        spare -= low[cell, s, a, y]
-        room += high[cell, s, a, y] - low[cell, s, a, y]
+        spare -= row[LOW, k]
+        room += row[HIGH, k] - row[LOW, k]
     part = min(spare / room, 1.0) if room > 0.0 and spare > 0.0 else 0.0
     for k in range(count):
-        y = successors[cell, s, a, k]
-        kernel[n, h, s, a, y] = low[cell, s, a, y] + part * (high[cell, s, a, y] - low[cell, s, a, y])
+        row[P, k] = row[LOW, k] + part * (row[HIGH, k] - row[LOW, k])
 
 
 @compiled
