@@ -46,9 +46,7 @@ def test_lost_leading_zeros_are_refused_with_examples() -> None:
     assert "5 pairs of them never have a record together: '0001' and '1'" in told[0]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("ann", "Ann"), ("0x7", "x7"), ("café", "cafe\u0301"), ("a b", "ab"), ("007", "7")]
-)
+@pytest.mark.parametrize(("one", "other"), [("ann", "Ann"), ("café", "cafe\u0301"), ("a b", "ab"), ("007", "7")])
 def test_ids_in_two_spellings_are_noted(one: str, other: str) -> None:
     log = read(table((one, 1, "x", 0), (one, 2, "y", 1), (other, 2, "x", 0), ("z", 1, "x", 0)))
     assert "differ only in leading zeros" in notes(log)

@@ -26,6 +26,13 @@ EXACT = 14  # digits of a sum of probabilities
 TIES = "ties"  # the purpose of the numbers that decide between equals
 
 
+def draw_numbers(ids: Sequence[str], seed: int, about: str) -> FloatArray:
+    """(N,) a number in [0, 1) for every arm, by a hash of seed, what it is about, and id."""
+    salt = f"{seed}/{about}/".encode("utf-8", "surrogatepass")
+    digests = [hashlib.blake2b(salt + one.encode("utf-8", "surrogatepass"), digest_size=8).digest() for one in ids]
+    return (np.frombuffer(b"".join(digests), dtype="<u8") >> np.uint64(11)).astype(np.float64) / 2.0**53
+
+
 @dataclass(frozen=True)
 class Randomness:
     """Random numbers in [0, 1), independent for every purpose, by a hash of seed, period, purpose and id.
@@ -42,10 +49,7 @@ class Randomness:
 
     def numbers(self, ids: Sequence[str], purpose: str) -> FloatArray:
         """(N,) a number for every arm: who joins does not change the others'."""
-        about = "\0".join((str(self.seed), self.period, purpose)).encode("utf-8", "surrogatepass")
-        key = hashlib.blake2b(about, digest_size=32).digest()
-        digests = [hashlib.blake2b(one.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for one in ids]
-        return (np.frombuffer(b"".join(digests), dtype="<u8") >> np.uint64(11)).astype(np.float64) / 2.0**53
+        return draw_numbers(ids, self.seed, f"{self.period}/{purpose}")
 
     def number(self, purpose: str) -> float:
         """Return one number."""
