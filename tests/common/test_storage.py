@@ -17,7 +17,7 @@ from rmab.learning import Learner
 from stored import COMPUTED, FOLDER, SAMPLES
 
 WARD = Format("ward", 3, {"beds"}, {"name"}, upgrades={2: lambda fields: {"beds": fields["places"]}}, remedy="count again")
-REFUSED = ("rmab-fit.0.2.0",)  # files of the past that are refused, with what to do
+REFUSED = ("rmab-fit.0.2.0", "rmab-fit.2")  # files of the past that are refused, with what to do
 
 
 @dataclass

@@ -89,7 +89,7 @@ def test_overlapping_caps_are_met_at_the_best_by_a_linear_programme() -> None:
 
 
 def test_where_one_group_takes_nearly_all_the_price_of_fairness_is_told(fitted: Fit) -> None:
-    assert not decide(fitted, 40).fairness
+    assert not decide(fitted, 80).fairness
     found = decide(fitted, 8)
     assert len(found.fairness) == 2
     for one in found.fairness:

@@ -61,7 +61,7 @@ def read_log(
     reward : str, optional
         A column with what was earned in the period.
     groups : sequence of str
-        Columns that define groups, the most important first. An arm keeps its value.
+        Columns that define groups, in any order. An arm keeps its value.
     states : list of str, or dict of str to float, optional
         The states in their order, the best last; others are refused. Or, for readings, the least reading of every state:
         ``{"low": 0, "ok": 3.5}``. By default the states are those that appear.
