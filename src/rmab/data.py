@@ -20,6 +20,8 @@ from rmab.estimation.checks import Check, run_checks
 from rmab.estimation.effects import Effect, estimate_effects
 from rmab.estimation.evaluation import Evaluation, evaluate
 from rmab.estimation.fit import Fit, fit, fit_statistics
+from rmab.estimation.measure import measure
+from rmab.estimation.measurement import Measurement
 from rmab.estimation.statistics import Statistics
 from rmab.logs.example import Truth, example_log, example_truth
 from rmab.logs.log import Log
@@ -35,6 +37,7 @@ __all__ = [
     "Evaluation",
     "Fit",
     "Log",
+    "Measurement",
     "Statistics",
     "Truth",
     "Words",
@@ -45,6 +48,7 @@ __all__ = [
     "example_truth",
     "fit",
     "fit_statistics",
+    "measure",
     "read_log",
     "run_checks",
 ]
