@@ -101,6 +101,7 @@ bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about t
 	@$(BIN)/python benchmarks/controller.py
 	@$(BIN)/python benchmarks/data.py
 	@$(BIN)/python benchmarks/gym.py
+	@$(BIN)/python benchmarks/memory.py
 
 clean: ## remove the environment and what the tools left in this folder
 	rm -rf $(VENV) $(LOWEST) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -62,7 +62,7 @@ def bootstrapped(fitted: Any, world: World, number: int) -> float:
     rng, kernels, more = np.random.default_rng((number, 3)), np.asarray(fitted.kernels), []
     for k in range(DRAWS):
         counts = rng.multinomial(fitted.counts.sum(axis=3), kernels)
-        own = np.asarray(shrink(counts.astype(float), fitted.tree).kernels)
+        own = np.asarray(shrink(counts.astype(float), fitted.levels).kernels)
         policy = world.policy(own)
         more.append(np.subtract(*(gain(world, policy, one, (number, k), LESS) for one in (own, kernels))))
     return float(np.mean(more))
@@ -73,7 +73,7 @@ def crossed(fitted: Any, world: World, number: int) -> float:
     rng, resampler, more = np.random.default_rng((number, 4)), Resampler(fitted), []
     for k in range(SPLITS):
         half = rng.permutation(len(fitted.roster.ids)) % 2
-        models = [np.asarray(shrink(resampler.counts((half == h).astype(float)), fitted.tree).kernels) for h in (0, 1)]
+        models = [np.asarray(shrink(resampler.counts((half == h).astype(float)), fitted.levels).kernels) for h in (0, 1)]
         for own, other in (models, models[::-1]):
             policy = world.policy(own)
             more.append(np.subtract(*(gain(world, policy, one, (number, k), LESS) for one in (own, other))))

@@ -40,8 +40,8 @@ def change(fields: dict[str, Any], name: str, value: Any) -> bytes:
         ("present", 0, HUGE),
         ("situation.state", 0, HUGE),
         ("situation.acted_before", 0, HUGE),
-        ("tree.nodes", 0, [0, 0, 1]),
-        ("tree.nodes", 0, [HUGE, 0, 1]),
+        ("levels.nodes", 0, [0, 0, 1]),
+        ("levels.nodes", 0, [HUGE, 0, 1]),
         ("statistics.counts", 0, [[[HUGE] * 3] * 2] * 3),
         ("statistics.counts", 0, [[[-1] * 3] * 2] * 3),
         ("rows.kernels", 0, [[[0.5] * 3] * 2] * 3),
@@ -117,5 +117,5 @@ def test_the_heap_is_safe_from_an_edited_archive(tmp_path: Path) -> None:
 def test_models_of_the_first_format_are_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "old.json"
     path.write_text('{"kind": "rmab fit", "version": 1, "arms": ["a"]}')
-    with pytest.raises(rmab.errors.FileError, match=r"older rmab \(format 1, this one reads format 2\): fit the log again"):
+    with pytest.raises(rmab.errors.FileError, match=r"older rmab \(format 1, this one reads format 3\): fit the log again"):
         Fit.load(path)

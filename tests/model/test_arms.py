@@ -23,7 +23,7 @@ class TestKernels:
         ("where", "value", "message"),
         [
             ((2, 1, 0), [0.5, 0.5003], f"kernels: arm 2, state 1, action 0 has row sum 1.0003, not 1{OFFER}"),
-            ((1, 0, 1), [0.5, 0.5 + 2e-8], f"kernels: arm 1, state 0, action 1 has row sum 1.00000002, not 1{OFFER}"),
+            ((1, 0, 1), [0.5, 0.5 + 2e-6], f"kernels: arm 1, state 0, action 1 has row sum 1.000002, not 1{OFFER}"),
             ((0, 0, 0), [0.0, 0.0], "kernels: arm 0, state 0, action 0 has row sum 0, not 1"),
             ((0, 0, 0), [1e308, 1e308], "kernels: arm 0, state 0, action 0 has row sum inf, not 1"),
             ((1, 0, 1), [-0.25, 1.25], "kernels: arm 1, state 0, action 1, next state 0 has probability -0.25"),
@@ -76,7 +76,7 @@ class TestNormalise:
     def nothing_said_yet(self, monkeypatch):
         monkeypatch.setattr(notices, "_topics", set())
 
-    @pytest.mark.parametrize("miss", [2e-9, -2e-9, 1e-8, -1e-8])
+    @pytest.mark.parametrize("miss", [2e-9, -2e-9, 1e-8, -3e-8, 1e-6, -1e-6])
     def test_printed_rows_are_mended_and_it_is_said_once(self, miss, caplog):
         given = changed((1, 0, 1), [0.3, 0.7 + miss])
         arms, again = Arms(given), Arms(given)
@@ -90,6 +90,16 @@ class TestNormalise:
         assert (
             f"1 of 12 rows divided by their sums; the worst missed 1 by {abs(miss):.3g} (arm 1, state 0, action 1 " in said
         )
+
+    def test_kernels_and_starts_of_float32_are_taken(self, caplog):
+        rng = np.random.default_rng(0)
+        rows, start = (rng.random(shape, dtype=np.float32) for shape in ((4, 50, 2, 50), (4, 50)))
+        rows, start = rows / rows.sum(axis=-1, keepdims=True), start / start.sum(axis=-1, keepdims=True)
+        problem = Problem(Arms(rows), start, 1, 3)
+        assert 1e-8 < np.abs(rows.sum(axis=-1, dtype=np.float64) - 1).max() < 1e-6
+        np.testing.assert_allclose(problem.arms.kernels.sum(axis=-1), 1.0, atol=1e-15)
+        np.testing.assert_allclose(problem.start.sum(axis=-1), 1.0, atol=1e-15)
+        assert [said.split(":")[1].strip() for said in caplog.messages] == ["kernels", "start"]
 
     def test_asked_for_it_divides_all_and_says_how_far_the_worst_was_off_each_time(self, caplog):
         given = changed((2, 1, 0), [1.5, 0.5])
@@ -151,7 +161,7 @@ class TestStructure:
 
     @pytest.mark.parametrize("labels", [[0, 1], [0, 1, 2, 3], []])
     def test_number_of_group_labels(self, labels):
-        with pytest.raises(ModelError, match=f"groups: 3 labels are needed, one per arm, got {len(labels)}"):
+        with pytest.raises(ModelError, match=f"groups: one label per arm is needed.*; got {len(labels)} labels"):
             Arms(table(), groups=labels)
 
     @pytest.mark.parametrize("label", [1.5, None, (1,), [1]])

@@ -80,7 +80,8 @@ class TestProblem:
 
     @pytest.mark.parametrize("change", ["kernels", "state_names", "groups", "support", "start", "budget", "horizon"])
     def test_equality_looks_at_every_field(self, problem, change):
-        fields = problem.to_fields()
+        assert Problem.from_fields(problem.to_fields()) == problem
+        fields = {**problem.to_fields(), "kernels": problem.arms.kernels, "support": problem.arms.support}
         assert Problem.from_fields(fields) == problem
         fields[change] = {"kernels": changed((1, 0, 0), [0.25, 0.75]), "start": 0, "budget": 1, "horizon": 4}.get(change)
         assert Problem.from_fields(fields) != problem

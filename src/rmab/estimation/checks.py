@@ -214,7 +214,7 @@ def _calibration(fit: Fit, log: Log, seed: int) -> Check:
     if early.sum() < FEW or late.sum() < FEW:
         return Check(name, np.nan, WATCH, "cannot be told: the log is too short to hold periods out")
     statistics = Statistics.from_log(log.until(cut), fit.group_of, len(fit.groups))
-    before = replace(fit, log=log.until(cut), statistics=statistics, rows=shrink(statistics.counts, fit.tree))
+    before = replace(fit, log=log.until(cut), statistics=statistics, rows=shrink(statistics.counts, fit.levels))
     held, rng, resampler = moves.where(late), np.random.default_rng((seed, 7)), Resampler(before)
     place = (fit.group_of[held.arm], held.state, held.action, fit.pay.goal)
     others = np.stack([resampler.draw(rng)[place] for _ in range(REDRAWN)])

@@ -14,7 +14,6 @@ import numpy as np
 
 from rmab.common import FloatArray, IntArray, as_integer
 from rmab.errors import ModelError
-from rmab.estimation.shrinkage import pool_rows
 from rmab.estimation.statistics import Statistics
 from rmab.logs.log import Log
 
@@ -87,11 +86,17 @@ def mixture(counts: FloatArray, number: int, seed: int) -> Mixture:
 
     Many short climbs, of which the best go on, find higher summits than a few long ones (Biernacki, Celeux & Govaert 2003).
     """
-    flat, centre = counts.reshape(len(counts), -1), pool_rows(counts.sum(axis=0))[0]
+    flat, centre = counts.reshape(len(counts), -1), _pool(counts.sum(axis=0))
     rngs = [np.random.default_rng((seed, number, k)) for k in range(STARTS if number > 1 else 1)]
     starts = (_deal(flat, centre.reshape(-1), counts.shape[1:], number, rng) for rng in rngs)
     short = sorted((_climb(flat, centre, one, SHORT) for one in starts), key=lambda one: -one.likelihood)
     return max((_climb(flat, centre, one.share, PASSES) for one in short[:KEPT]), key=lambda one: one.likelihood)
+
+
+def _pool(counts: FloatArray) -> FloatArray:
+    """(S, 2, S) rows of counts of that shape, with one visit of evenness; a row never seen is that of the other action."""
+    seen = np.where(counts.sum(axis=2, keepdims=True) > 0, counts, counts[:, ::-1])
+    return np.asarray((seen + 1 / len(counts)) / (seen.sum(axis=2, keepdims=True) + 1))
 
 
 def _climb(flat: FloatArray, centre: FloatArray, share: FloatArray, passes: int) -> Mixture:

@@ -28,7 +28,7 @@ from rmab.common import (
 from rmab.errors import ModelError
 from rmab.estimation.clusters import cluster_arms
 from rmab.estimation.rewards import Pay, make_pay
-from rmab.estimation.shrinkage import Shrinkage, Tree, shrink
+from rmab.estimation.shrinkage import Levels, Shrinkage, shrink
 from rmab.estimation.situation import Situation, find_situation
 from rmab.estimation.statistics import Statistics
 from rmab.logs.findings import Note
@@ -57,8 +57,8 @@ class Fit(ReadOnly, Stored):
         The G groups in words; one, 'everybody', where there are none.
     group_of : (N,) int array
         The group of every arm.
-    tree : Tree
-        How groups are nested.
+    levels : Levels
+        What groups have in common: their columns, which may be crossed or nested.
     statistics : Statistics
         What was seen: transitions `counts` (G, S, 2, S), and rewards.
     rows : Shrinkage
@@ -86,14 +86,14 @@ class Fit(ReadOnly, Stored):
     Problem(Arms(200 arms, 3 states, 3 groups), budget 10, horizon 12)
     """
 
-    FORMAT = Format("rmab fit", 2, {"roster.ids", "groups", "group_of"}, prefix="", remedy="fit the log again")
+    FORMAT = Format("rmab fit", 3, {"roster.ids", "groups", "group_of"}, prefix="", remedy="fit the log again")
 
     roster: Roster
     state_names: tuple[str, ...]
     words: Words
     groups: tuple[str, ...]
     group_of: IntArray
-    tree: Tree
+    levels: Levels
     statistics: Statistics
     rows: Shrinkage
     pay: Pay
@@ -111,7 +111,7 @@ class Fit(ReadOnly, Stored):
             "kernels": (self.kernels.shape, (groups, states, 2, states)),
             "rewards": (self.pay.table.shape, (groups, states, 2)),
             "belief": (self.situation.belief.shape, (arms, states)),
-            "tree": (self.tree.nodes.shape, (len(self.rows.strength), groups)),
+            "levels": (self.levels.nodes.shape, (len(self.rows.strength) - 1, groups)),
             "log": ((arms, states) if self.log is None else (len(self.log.arms), len(self.log.state_names)), (arms, states)),
         }
         for name, (found, wanted) in sizes.items():
@@ -173,6 +173,11 @@ class Fit(ReadOnly, Stored):
         groups, group_of = np.unique(self.group_of[self.present], return_inverse=True)
         arms = Arms.of_groups(self.kernels[groups], group_of.reshape(-1), state_names=self.state_names)
         return Problem(arms, self.start, as_integer(budget, "budget"), as_integer(horizon, "horizon"))
+
+    def at(self, period: str) -> Fit:
+        """Return the model with everybody where they are in a period, as the log writes it: the last one or a later one."""
+        there = find_situation(self.require_log(), self.kernels, self.group_of, self.require_log().periods.find(period))
+        return replace(self, situation=there)
 
     def require_log(self) -> Log:
         """Return the log; ModelError where the model was made from statistics alone."""
@@ -249,22 +254,23 @@ def fit(
         raise ModelError(f"the log shows no change: no arm has {what or 'a known action'}")
     notes: list[Note] = []
     if clusters is None:
-        tree, group_of, levels = Tree.of(log.factor_of)
-        groups = _labels(log, levels)
+        columns = _columns(log)
+        levels, group_of, values = Levels.of(log.factor_of[:, columns])
+        groups = _labels(log, values[:, np.argsort(columns)])
     else:
         group_of, groups, sentence = cluster_arms(log, clusters, as_integer(seed, "seed"))
-        tree = Tree(np.arange(len(groups))[np.newaxis])
+        levels = Levels(np.arange(len(groups))[np.newaxis])
         notes.append(Note(sentence))
     statistics = Statistics.from_log(log, group_of, len(groups))
     if reward is None and log.reward is not None and not len(statistics.numbers):
         raise ModelError("reward: no record has a reward, a state and an action")
-    rows = shrink(statistics.counts, tree)
+    rows = shrink(statistics.counts, levels)
     pay = make_pay(statistics, log.state_names, log.words, reward, ordered=log.ordered)
     situation = find_situation(log, rows.kernels, group_of)
     present = _present(log, situation, gone_after, notes)
     notes += [Note(one) for one in (*pay.notes, *_unseen(log.state_names, log.words, rows.unseen))]
     words = replace(log.words, unit=pay.unit)
-    model = (groups, group_of, tree, statistics, rows, pay, situation, present, (*log.notes, *notes))
+    model = (groups, group_of, levels, statistics, rows, pay, situation, present, (*log.notes, *notes))
     return Fit(log.roster, log.state_names, words, *model, log)
 
 
@@ -326,8 +332,8 @@ def fit_statistics(
     arms = len(given) if given.ndim else 0
     belief = given if given.ndim == 2 else np.eye(size)[as_indices(given, "states", (arms,), size)]
     names = tuple(str(one) for one in (range(size) if state_names is None else state_names))
-    tree = Tree(np.arange(count)[np.newaxis][: count > 1])
-    rows = shrink(statistics.counts, tree)
+    levels = Levels(np.arange(count)[np.newaxis][: count > 1])
+    rows = shrink(statistics.counts, levels)
     pay = make_pay(statistics, names, words, reward, ordered=False)
     notes = tuple(Note(one) for one in (*pay.notes, *_unseen(names, words, rows.unseen)))
     labels = tuple(f"group {k + 1}" for k in range(count)) if count > 1 else ("everybody",)
@@ -337,7 +343,7 @@ def fit_statistics(
         words=replace(words, unit=pay.unit),
         groups=labels,
         group_of=as_indices(group_of, "group_of", (arms,), count),
-        tree=tree,
+        levels=levels,
         statistics=statistics,
         rows=rows,
         pay=pay,
@@ -345,6 +351,12 @@ def fit_statistics(
         present=np.arange(arms),
         notes=notes,
     )
+
+
+def _columns(log: Log) -> IntArray:
+    """(F,) the columns of groups, the coarsest first, and by name: results do not depend on their order in the file."""
+    names = list(log.factors)
+    return np.array(sorted(range(len(names)), key=lambda f: (len(log.factors[names[f]]), names[f])), dtype=np.int64)
 
 
 def _labels(log: Log, levels: IntArray) -> tuple[str, ...]:

@@ -21,14 +21,14 @@ import numpy as np
 
 from rmab.common import FloatArray, IntArray
 from rmab.estimation.fit import Fit
-from rmab.estimation.resampling import ALONE, Resampler, draw_rows, interval
-from rmab.estimation.shrinkage import posterior, shrink
+from rmab.estimation.resampling import ALONE, Resampler, interval
+from rmab.estimation.shrinkage import draw_rows, posterior, shrink
 from rmab.solvers.fluid.fluid import solve_fluid
 
 LEAST = 0.01  # propensities below this mean that the log shows nothing of the plan's choices
 GROUPS_LOST = 0.2  # part of the records in which that may be so
 EFFECTIVE = 100  # records that the weighted ones must at least be worth
-REPLICATES = 400
+REPLICATES = 200
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Halves:
         self.fit, self.half, self.resampler = fit, split_halves(fit.group_of, seed), Resampler(fit)
         self.pays = np.asarray(fit.pay.table[:, :, 0])
         self.counts = counts = self._counts(np.ones(len(fit.roster.ids)))
-        self.fits = [shrink(one, fit.tree) for one in counts]
+        self.fits = [shrink(one, fit.levels) for one in counts]
         self.wanted = np.stack([rule_of(replace(fit, rows=one), budget, horizon) for one in reversed(self.fits)])
         self.visits = visits = counts.sum(axis=4)
         self.centre = np.stack([posterior(one, ALONE * np.asarray(fit.kernels), fit.kernels) for one in counts])
@@ -174,7 +174,7 @@ class Halves:
         alone = np.stack([posterior(one, rng.gamma(ALONE * centre), centre) for one in counts]) - self.centre
         alone *= np.sqrt((self.visits + 1.0 + ALONE) / np.maximum(self.visits, 1.0))[..., np.newaxis]
         several = zip(counts, self.fits, strict=True)
-        rows = [draw_rows(one, list(fit.strength), self.fit.tree, rng) for one, fit in several]
+        rows = [draw_rows(one, fit, self.fit.levels, rng) for one, fit in several]
         return self.under_plan(np.einsum("hgsay,gy->hgsa", alone, self.pays)), self.model(rows)
 
     def model(self, kernels: list[FloatArray]) -> float:

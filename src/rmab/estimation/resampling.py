@@ -16,7 +16,7 @@ import numpy as np
 
 from rmab.common import FloatArray
 from rmab.estimation.fit import Fit
-from rmab.estimation.shrinkage import Tree, collect_evidence, draw_strengths, pool_rows, posterior
+from rmab.estimation.shrinkage import draw_rows, posterior
 
 ALONE = 2.0  # visits that a prior is worth where a group stands on its own records
 LEVEL = 0.95  # of all intervals
@@ -39,9 +39,8 @@ class Resampler:
 
     def __init__(self, fitted: Fit) -> None:
         moves, states = fitted.require_log().transitions, len(fitted.state_names)
-        self.tree, self.arms, self.shape = fitted.tree, len(fitted.roster.ids), fitted.counts.shape
-        self.strength, self.fitted = list(fitted.rows.strength), fitted.kernels
-        self.evidence = collect_evidence(fitted.counts.astype(np.float64), self.strength, self.tree)
+        self.levels, self.arms, self.shape = fitted.levels, len(fitted.roster.ids), fitted.counts.shape
+        self.rows, self.fitted, self.seen = fitted.rows, fitted.kernels, fitted.counts.astype(np.float64)
         kind = (moves.state * 2 + moves.action) * states + moves.after
         size = 2 * states * states
         both, self.times = np.unique(moves.arm * size + kind, return_counts=True)
@@ -77,27 +76,4 @@ class Resampler:
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """(G, S, 2, S) what the kernels may be."""
-        return draw_rows(self.reweight(rng), self.strength, self.tree, rng, self.evidence)
-
-
-def draw_rows(
-    counts: FloatArray,
-    strength: list[FloatArray],
-    tree: Tree,
-    rng: np.random.Generator,
-    seen: list[FloatArray] | None = None,
-) -> FloatArray:
-    """(G, S, 2, S) kernels of weighted counts, with priors drawn.
-
-    Their strengths are drawn, too, where what was seen of every level, not weighted, is given; else they are as they are.
-    """
-    evidence = collect_evidence(counts, strength, tree)
-    pooled, unseen = pool_rows(evidence[0])
-    whole = evidence[0] + rng.gamma(np.full(pooled.shape, 1.0 / counts.shape[1]))
-    rows = np.where(unseen[..., np.newaxis], pooled, whole / whole.sum(axis=2, keepdims=True))[np.newaxis]
-    for level, (own, parent, m) in enumerate(zip(evidence[1:], tree.parents, strength, strict=True)):
-        centre = rows[parent]
-        if seen is not None and parent.size > 1:
-            m = draw_strengths(seen[level + 1], centre, rng)  # noqa: PLW2901
-        rows = posterior(own, rng.gamma(m[..., np.newaxis] * centre), centre)
-    return rows
+        return draw_rows(self.reweight(rng), self.rows, self.levels, rng, self.seen)

@@ -1,82 +1,73 @@
-"""Kernels of many groups, small ones too: empirical Bayes with Dirichlet priors along a tree of groups.
+"""Kernels of many groups, small ones too: empirical Bayes for levels and for effects, with groups that may be crossed.
 
-A row of a kernel, where an arm in state s goes under action a, is a distribution p_g over the next states, of which a
-group g has counts c_g. The prior is p_g ~ Dirichlet(m q), centred at the row q of the parent: of all arms for the first
-factor, of the first factor for the first two together, and so on. Its strength m, in visits, is that which makes the
-counts of all groups of the level most likely, once p_g is integrated out (Dirichlet-multinomial; Minka 2000, "Estimating
-a Dirichlet distribution", Section 2):
+Rows without an action are levels; a row with one is the same group's row without, changed by an effect. Both are estimated
+in the same way, one after the other. A group g has counts c_g of a row, and an offset o_g: evenness for levels, and the
+group's own level for effects, so that groups that differ in level do not look as if actions did something. The row is
 
-    L(m) = sum over g of  ln G(m) - ln G(m + n_g) + sum over y of [ ln G(m q_y + c_gy) - ln G(m q_y) ],   n_g = sum_y c_gy
+    p_g ~ Dirichlet(m q_g),     q_g(y) proportional to o_g(y) t(y) t_1(y) ... t_F(y)
 
-for each state and action, with G the gamma function. The row is then the posterior mean, (c_g + m q) / (n_g + m): a group
-without data has its parent's row, a large one its own frequencies. Where groups do not differ beyond chance m is large,
-and they are pooled.
+where t is the tilt of everybody, and t_f that of the group's value in column f: none is above another, and columns may be
+crossed or nested. A tilt is that of a multinomial logit with offsets; with C what was seen in a node and E what is expected
+with the tilt, it solves C(y) + k r(y) = E(y) + k r'(y), where k visits of no tilt (r before, r' after it) are its prior: one
+for the level of everybody, and else as many as make the counts most likely (`strength.py`): those of all values of a column,
+or, for the common effect, of all states (two visits at least). So does m. Groups that were never seen with an action have
+the tilted row of their own level.
+
+A state in which actions are more common than their absence has its level with an action, and the effect of none.
+
+Indirect standardisation, E from the rows without an action, is that of Breslow & Day (1987, Section 2.3); the iteration is
+generalised scaling (Darroch & Ratcliff 1972).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from scipy.special import gammaln
 
-from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_indices, as_table, cached_property, frozen
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_indices, as_table, frozen
 from rmab.errors import ModelError
+from rmab.estimation.strength import FAINT, draw_strengths, strengths
 
-WEAKEST, STRONGEST, RUNGS = -4.0, 20.0, 25  # of the strengths that are tried: powers of 2
 NEARLY = 1e-9  # how far the sum of probabilities may be from 1
-FAINT = 1e-100  # of a prior: ln G of what is much smaller is infinite
-ROUNDS, SETTLED = 25, 0.05  # of strengths and centres in turn at most, and when they have settled
+LEVEL_PRIOR, EFFECT_PRIOR = 1.0, 2.0  # visits: of evenness, and of no effect
+ROUNDS, SETTLED = 25, 0.05  # of strengths and tilts in turn at most, and when they have settled
+PASSES, STILL = 20, 1e-3  # of one tilt, and when it has settled
 
 
 @dataclass(frozen=True, eq=False)
-class Tree(ReadOnly):
-    """Groups of groups, checked on construction.
+class Levels(ReadOnly):
+    """What groups have in common, checked on construction.
 
-    nodes (L, G): the node of every group on each level, the groups themselves on the last one. `parents` has, for each
-    level, the node above (nodes of the level,) on the level before, where everybody is above the first.
+    nodes (L, G): the value of every group in each column, and last the groups themselves; no row where there is one group.
     """
 
     nodes: IntArray
 
     def __post_init__(self) -> None:
         groups = np.shape(self.nodes)[1] if np.size(self.nodes) else 1
-        nodes = as_indices(self.nodes, "tree", (len(self.nodes), groups), groups)
-        above = np.zeros(groups, dtype=np.int64)
-        for node in nodes:
-            first = np.unique(node, return_index=True)[1]
-            if first.size <= node.max() or (above[first][node] != above).any():
-                raise ModelError("tree: nodes must be numbered from 0, and nested")
-            above = node
-        if (above != np.arange(groups)).any():
-            raise ModelError("tree: the nodes of the last level must be the groups")
+        nodes = as_indices(self.nodes, "levels", (len(self.nodes), groups), groups)
+        if any(np.unique(node).size <= node.max() for node in nodes):
+            raise ModelError("levels: nodes must be numbered from 0")
+        if len(nodes) and (nodes[-1] != np.arange(groups)).any():
+            raise ModelError("levels: the nodes of the last level must be the groups")
         object.__setattr__(self, "nodes", nodes)
 
     @classmethod
-    def of(cls, factors: IntArray) -> tuple[Tree, IntArray, IntArray]:
-        """Return the tree of factors (N, F), the group of every arm (N,), and the factors of every group (G, F)."""
-        depth = factors.shape[1]
-        if depth == 0:
-            return (
-                cls(np.zeros((0, 1), dtype=np.int64)),
-                np.zeros(len(factors), dtype=np.int64),
-                np.zeros((1, 0), dtype=np.int64),
-            )
+    def of(cls, factors: IntArray) -> tuple[Levels, IntArray, IntArray]:
+        """Return the levels of columns (N, F), the group of every arm (N,), and the values of every group (G, F)."""
+        if factors.shape[1] == 0:
+            none = np.zeros((0, 1), dtype=np.int64)
+            return cls(none), np.zeros(len(factors), dtype=np.int64), none.reshape(1, 0)
         groups, group_of = np.unique(factors, axis=0, return_inverse=True)
-        levels = [np.unique(groups[:, : k + 1], axis=0, return_inverse=True)[1].reshape(-1) for k in range(depth)]
-        return cls(np.stack(levels)), np.asarray(group_of.reshape(-1)), groups
-
-    @cached_property
-    def parents(self) -> tuple[IntArray, ...]:
-        """For each level, the node above (nodes of the level,)."""
-        levels = [np.zeros(self.nodes.shape[1], dtype=np.int64), *self.nodes]
-        return tuple(above[np.unique(node, return_index=True)[1]] for above, node in pairwise(levels))
+        columns = [np.unique(one, return_inverse=True)[1].reshape(-1) for one in groups.T]
+        several = [one for one in columns if 0 < one.max() < len(groups) - 1]  # others are everybody, or the groups
+        return cls(np.stack([*several, np.arange(len(groups))])), np.asarray(group_of.reshape(-1)), groups
 
 
 @dataclass(frozen=True, eq=False)
 class Shrinkage(ReadOnly):
-    """Kernels (G, S, 2, S), those of everybody (S, 2, S), strengths by level (L, S, 2), and rows never seen (S, 2)."""
+    """Kernels (G, S, 2, S), pooled ones (S, 2, S), strengths (1 + L, S, 2), of everybody first, rows never seen (S, 2)."""
 
     kernels: FloatArray
     pooled: FloatArray
@@ -97,116 +88,191 @@ class Shrinkage(ReadOnly):
         object.__setattr__(self, "unseen", frozen(as_indices(self.unseen, "unseen", shape[1:3], 2) == 1))
 
 
-def pool_rows(counts: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return the kernel (S, 2, S) of counts (S, 2, S), and the rows that were never seen (S, 2).
-
-    One visit's worth of evenness is added, so that what was not seen yet is not impossible. Of a row that was never seen
-    nothing is known: it is taken to be that of the other action, so that no effect is invented; where that is not known
-    either, the arm is taken to stay.
-    """
-    states = counts.shape[0]
-    visits = counts.sum(axis=2)
-    rows = (counts + 1.0 / states) / (visits + 1.0)[..., np.newaxis]
-    unseen = visits <= 0
-    for s, a in zip(*np.nonzero(unseen), strict=True):
-        rows[s, a] = np.eye(states)[s] if unseen[s, 1 - a] else rows[s, 1 - a]
-    return rows, unseen
-
-
-def strengths(counts: FloatArray, centre: FloatArray, near: FloatArray | None = None) -> FloatArray:
-    """Return the strength (S, 2) that makes counts (n, S, 2, S) of groups around centres of the same shape most likely.
-
-    near (S, 2): strengths that are not far off, to save the search.
-    """
-    rung = (STRONGEST - WEAKEST) / (RUNGS - 1)
-    if near is None:
-        likely = _ladder(counts, centre)
-        best = WEAKEST + rung * np.clip(likely.argmax(axis=0), 1, RUNGS - 2)  # (S, 2)
-    else:
-        best = np.log2(near)
-    for width in (rung, rung / 4, rung / 16):
-        low, mid, high = (_likelihood(counts, centre, np.exp2(best + side * width)) for side in (-1, 0, 1))
-        bend = low - 2 * mid + high  # the vertex of the parabola through three points
-        shift = np.divide(low - high, 2 * bend, out=np.sign(high - low), where=bend < 0)
-        best = np.clip(best + width * np.clip(shift, -1, 1), WEAKEST, STRONGEST)
-    return np.asarray(np.exp2(best))
-
-
-def _ladder(counts: FloatArray, centre: FloatArray) -> FloatArray:
-    """(rungs, S, 2) L(m) at all strengths that are tried."""
-    tried = np.exp2(np.linspace(WEAKEST, STRONGEST, RUNGS))
-    return np.stack([_likelihood(counts, centre, np.full(counts.shape[1:3], m)) for m in tried])
-
-
-def draw_strengths(counts: FloatArray, centre: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return strengths (S, 2) drawn from their likelihood, with a prior that is uniform in 1 / sqrt(m)."""
-    tried = np.linspace(WEAKEST, STRONGEST, RUNGS)
-    likely = _ladder(counts, centre) - 0.5 * np.log(2.0) * tried[:, np.newaxis, np.newaxis]
-    mass = np.exp(likely - likely.max(axis=0))
-    below = np.cumsum(mass, axis=0) / mass.sum(axis=0)
-    rung = np.minimum((below < rng.random(counts.shape[1:3])).sum(axis=0), RUNGS - 1)
-    return np.asarray(np.exp2(tried[rung]))
-
-
-def _likelihood(counts: FloatArray, centre: FloatArray, m: FloatArray) -> FloatArray:
-    """Return L(m) of every state and action, (S, 2), at strengths m (S, 2)."""
-    known, visits = centre > 0, counts.sum(axis=3)
-    prior = np.maximum(m[..., np.newaxis] * centre, FAINT)
-    terms = gammaln(np.where(known, prior + counts, 1.0)) - gammaln(np.where(known, prior, 1.0))
-    rows = gammaln(m) - gammaln(m + visits) + terms.sum(axis=3)
-    return np.asarray(np.where(visits > 0, rows, 0.0).sum(axis=0))
-
-
-def shrink(counts: FloatArray | IntArray, tree: Tree) -> Shrinkage:
+def shrink(counts: FloatArray | IntArray, levels: Levels) -> Shrinkage:
     """Return the kernels of groups with counts (G, S, 2, S), which need not be whole."""
     counts = np.asarray(counts, dtype=np.float64)
-    strength, evidence = solve_strengths(counts, tree)
-    pooled, unseen = pool_rows(evidence[0])
-    rows = pooled[np.newaxis]
-    for own, parent, m in zip(evidence[1:], tree.parents, strength, strict=True):
-        rows = posterior(own, m[..., np.newaxis] * rows[parent], rows[parent])
-    rows = rows / rows.sum(axis=3, keepdims=True)
-    return Shrinkage(rows, pooled, np.reshape(strength, (-1, *pooled.shape[:2])), unseen)
+    order = _order(counts)
+    ordered = np.take_along_axis(counts, order[np.newaxis, :, :, np.newaxis], axis=2)
+    even, size = _evenness(counts), len(levels.nodes)
+    rows, common, strength = Layer.of(ordered[:, :, 0], even, levels, effect=False).solve(size)
+    called, tilt, force = Layer.of(ordered[:, :, 1], rows, levels, effect=True).solve(size)
+    common = _normal(even[0] * common)
+    back = np.argsort(order, axis=1)[:, :, np.newaxis]
+    kernels = np.take_along_axis(np.stack([rows, called], axis=2), back[np.newaxis], axis=2)
+    pooled = np.take_along_axis(np.stack([common, _normal(common * tilt)], axis=1), back, axis=1)
+    strength = np.take_along_axis(np.stack([strength, force], axis=2), back[np.newaxis, ..., 0], axis=2)
+    return Shrinkage(kernels, pooled, strength, counts.sum(axis=(0, 3)) <= 0)
 
 
-def solve_strengths(counts: FloatArray, tree: Tree) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Return the strength (S, 2) of every level, and the evidence of its nodes (nodes, S, 2, S), everybody (S, 2, S) first.
+def draw_rows(
+    counts: FloatArray, shrunk: Shrinkage, levels: Levels, rng: np.random.Generator, seen: FloatArray | None = None
+) -> FloatArray:
+    """(G, S, 2, S) kernels of weighted counts of the same shape, with priors drawn.
 
-    Strengths need centres, and centres need strengths: a few rounds settle both.
+    Their strengths are drawn, too, where the counts as they were seen, not weighted, are given; else they are as they are.
     """
-    strength: list[FloatArray] = [np.full(counts.shape[1:3], np.inf) for _ in tree.nodes]
-    for _ in range(ROUNDS):
-        evidence, before = collect_evidence(counts, strength, tree), strength
-        rows, strength = pool_rows(evidence[0])[0][np.newaxis], []
-        for own, parent in zip(evidence[1:], tree.parents, strict=True):
-            near = before[len(strength)] if np.isfinite(before[len(strength)]).all() else None
-            m = strengths(own, rows[parent], near) if parent.size > 1 else np.zeros(own.shape[1:3])
-            rows = posterior(own, m[..., np.newaxis] * rows[parent], rows[parent])
-            strength.append(m)
-        if all(np.allclose(np.log1p(a), np.log1p(b), rtol=0, atol=SETTLED) for a, b in zip(strength, before, strict=True)):
-            break
-    return strength, collect_evidence(counts, strength, tree)
-
-
-def collect_evidence(counts: FloatArray, strength: list[FloatArray], tree: Tree) -> list[FloatArray]:
-    """Return the visits that count on every level (nodes, S, 2, S), everybody (S, 2, S) first and the groups' counts last.
-
-    n visits of a group count as n m / (n + m) for its parent: at most m, because the group is a draw around it.
-    """
-    levels = [counts]
-    for level in reversed(range(len(tree.nodes))):
-        own, parent, m = levels[-1], tree.parents[level], strength[level]
-        bounded = np.isfinite(m) & (parent.size > 1)
-        limit = np.where(bounded, m, 1.0)
-        part = np.where(bounded, limit / (own.sum(axis=3) + limit), 1.0)
-        whole = np.zeros((int(parent.max()) + 1, *counts.shape[1:]))
-        np.add.at(whole, parent, own * part[..., np.newaxis])
-        levels.append(whole)
-    everybody = levels.pop()[0] if len(tree.nodes) else counts.sum(axis=0)
-    return [everybody, *(levels[::-1] if len(tree.nodes) else [])]
+    order = _order(counts if seen is None else seen)
+    place = order[np.newaxis, :, :, np.newaxis]
+    several = [np.take_along_axis(one, place, axis=2) for one in (counts, counts if seen is None else seen)]
+    strength = np.take_along_axis(shrunk.strength, order[np.newaxis], axis=2)
+    rows, drawn = _evenness(counts), []
+    for a in (0, 1):
+        own, whole = (one[:, :, a] for one in several)
+        layer = Layer.of(own, rows, levels, effect=a == 1)
+        rows = layer.draw(strength[:, :, a], rng, None if seen is None else whole)
+        drawn.append(rows)
+    back = np.argsort(order, axis=1)[np.newaxis, :, :, np.newaxis]
+    return np.take_along_axis(np.stack(drawn, axis=2), back, axis=2)
 
 
 def posterior(own: FloatArray, prior: FloatArray, centre: FloatArray) -> FloatArray:
-    """Return the rows of counts and a prior, all (n, S, 2, S); the centre where there is neither."""
-    total = (own + prior).sum(axis=3, keepdims=True)
+    """Return the rows of counts and a prior, all (..., Y); the centre where there is neither."""
+    total = (own + prior).sum(axis=-1, keepdims=True)
     return np.asarray(np.divide(own + prior, total, out=centre.copy(), where=total > 0))
+
+
+def _order(counts: FloatArray) -> IntArray:
+    """(S, 2) the actions, the more common first, by state; none first where they are equally common."""
+    return np.asarray(np.argsort(-counts.sum(axis=(0, 3)), axis=1, kind="stable"))
+
+
+def _evenness(counts: FloatArray) -> FloatArray:
+    """(G, S, S) even rows; of states that nobody was seen to leave, rows that stay."""
+    states = counts.shape[1]
+    left = counts.sum(axis=(0, 2, 3)) > 0
+    rows = np.where(left[:, np.newaxis], 1.0 / states, np.eye(states))
+    return np.broadcast_to(rows, (len(counts), states, states))
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Levels, or effects on them: counts of a row and offsets, both (G, S, Y), and what groups have in common.
+
+    A level has strengths of its own in every state; those of effects, which are seen far less often, are common to all
+    states, and so is that of no effect at all: where actions do nothing it is large.
+    """
+
+    counts: FloatArray
+    offset: FloatArray
+    nodes: list[IntArray]
+    effect: bool
+
+    @classmethod
+    def of(cls, counts: FloatArray, offset: FloatArray, levels: Levels, *, effect: bool) -> Layer:
+        """Return the layer; nodes are everybody, and each column: groups themselves have no tilt."""
+        everybody = np.zeros(len(counts), dtype=np.int64)
+        return cls(counts, offset, [everybody, *levels.nodes[:-1]], effect)
+
+    def solve(self, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return rows (G, S, Y), the tilt of everybody (S, Y), and strengths (1 + L, S), of everybody first.
+
+        Strengths need tilts, and tilts need strengths: rounds settle both.
+        """
+        m = np.full((1 + size, self.counts.shape[1]), np.inf)
+        m[0] = EFFECT_PRIOR if self.effect else LEVEL_PRIOR
+        tilts = self._flat()
+        for number in range(ROUNDS):
+            before = m.copy()
+            for k, node in enumerate(self.nodes):
+                own, centre = self.counts * _part(self.counts, m, k), self._centre(tilts, skip=k)
+                if k or self.effect:
+                    m[k] = self._strength(*_gather(own, centre, node), before[k] if number else None, least=k == 0)
+                tilts[k] = _tilt(own, centre, node, m[k])
+            if size:
+                m[-1] = self._strength(self.counts, self._centre(tilts), before[-1] if number else None)
+            if np.allclose(np.log1p(m), np.log1p(before), rtol=0, atol=SETTLED):
+                break
+        centre = self._centre(tilts)
+        rows = posterior(self.counts, m[-1][:, np.newaxis] * centre, centre) if size else centre
+        return _normal(rows), tilts[0][0], m
+
+    def draw(self, m: FloatArray, rng: np.random.Generator, seen: FloatArray | None) -> FloatArray:
+        """(G, S, Y) rows that the counts, which are weighted, allow: priors are drawn as visits (gamma numbers).
+
+        Strengths m (1 + L, S) are drawn, too, where the counts as they were seen are given.
+        """
+        tilts, m = self._flat(), m.copy()
+        for last in (False, True)[len(self.nodes) == 1 :]:  # with one column or none, one round settles everything
+            for k, node in enumerate(self.nodes):
+                own, centre = self.counts * _part(self.counts, m, k), self._centre(tilts, skip=k)
+                if (k or self.effect) and last and seen is not None:
+                    m[k] = self._strength(*_gather(seen * _part(seen, m, k), centre, node), rng=rng, least=k == 0)
+                tilts[k] = _tilt(own, centre, node, m[k], rng)
+        centre = self._centre(tilts)
+        if len(m) == 1:
+            return centre
+        if seen is not None:
+            m[-1] = self._strength(seen, centre, rng=rng)
+        return posterior(self.counts, rng.gamma(m[-1][:, np.newaxis] * centre), centre)
+
+    def _flat(self) -> list[FloatArray]:
+        return [np.ones((int(one.max()) + 1, *self.counts.shape[1:])) for one in self.nodes]
+
+    def _strength(
+        self,
+        counts: FloatArray,
+        centre: FloatArray,
+        near: FloatArray | None = None,
+        *,
+        rng: np.random.Generator | None = None,
+        least: bool = False,
+    ) -> FloatArray:
+        """(S,) the likeliest strengths of counts (n, S, Y) around centres, or drawn ones."""
+        shape = counts.shape
+        if self.effect:
+            counts, centre = (one.reshape(-1, 1, shape[2]) for one in (counts, centre))
+            near = None if near is None else near[:1]
+        found = strengths(counts, centre, near) if rng is None else draw_strengths(counts, centre, rng)
+        return np.broadcast_to(np.maximum(found, EFFECT_PRIOR if least else 0.0), shape[1:2])
+
+    def _centre(self, tilts: list[FloatArray], skip: int = -1) -> FloatArray:
+        """(G, S, Y) the offsets, tilted by all but one."""
+        rows = self.offset
+        for k, (tilt, node) in enumerate(zip(tilts, self.nodes, strict=True)):
+            rows = rows if k == skip else rows * tilt[node]
+        return _normal(rows)
+
+
+def _normal(rows: FloatArray) -> FloatArray:
+    return np.asarray(rows / rows.sum(axis=-1, keepdims=True))
+
+
+def _part(counts: FloatArray, m: FloatArray, k: int) -> FloatArray:
+    """(G, S, 1) how much of its visits a group tells of a node above it: n of them count as n m / (n + m).
+
+    The group is a draw around the node, and so it tells at most m, whatever its size.
+    """
+    spread = (1.0 / (m[-1:] if k else m[1:])).sum(axis=0)
+    return np.asarray(1.0 / (1.0 + counts.sum(axis=2) * spread))[..., np.newaxis]
+
+
+def _gather(own: FloatArray, centre: FloatArray, node: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Two (n, S, Y): what was seen in every node, and the mean of the centres of its visits."""
+    visits = own.sum(axis=2, keepdims=True)
+    seen, expected = (_sum(one, node) for one in (own, (visits + 1e-9) * centre))
+    return seen, _normal(expected)
+
+
+def _sum(several: FloatArray, node: IntArray) -> FloatArray:
+    total = np.zeros((int(node.max()) + 1, *several.shape[1:]))
+    np.add.at(total, node, several)
+    return total
+
+
+def _tilt(
+    own: FloatArray, centre: FloatArray, node: IntArray, force: FloatArray, rng: np.random.Generator | None = None
+) -> FloatArray:
+    """(n, S, Y) the tilts of nodes, with a prior of force (S,) visits, by generalised scaling; 1 where nothing was seen."""
+    seen, mean = _gather(own, centre, node)
+    prior = force[:, np.newaxis] * mean
+    prior = prior if rng is None else np.maximum(rng.gamma(prior), FAINT * mean)
+    size, visits = prior.sum(axis=2, keepdims=True), own.sum(axis=2, keepdims=True)
+    known = (seen.sum(axis=2, keepdims=True) > 0) & (mean > 0)
+    tilt = np.ones_like(mean)
+    for _ in range(PASSES):
+        expected = _sum(visits * _normal(centre * tilt[node]), node) + size * _normal(mean * tilt)
+        factor = np.divide(seen + prior, expected, out=np.ones_like(tilt), where=known & (expected > 0))
+        tilt = tilt * factor
+        if abs(factor - 1).max() < STILL:
+            break
+    return tilt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -155,6 +155,9 @@ class TaskRounds(Rounds):
 
 
 def _checked_options(options: dict[str, Any] | None) -> dict[str, Any]:
+    if options is not None and not isinstance(options, Mapping):
+        wrong = f"options must be a dict, for instance {{'episode_number': 0}}, got {options!r:.40}"
+        raise ModelError(wrong, code="wrong-type", field="options")
     asked = dict(options or {})
     for key in asked:
         if key not in OPTIONS:

@@ -91,7 +91,7 @@ class Pools:
         real = np.repeat(np.arange(view.states) < view.real_states[member, np.newaxis], view.phases, axis=0)  # (G, S)
         support = np.broadcast_to(real[:, np.newaxis, np.newaxis, :], (len(real), view.states, 2, view.states)).copy()
         if view.support is not None:
-            support &= cells(view.support[member], view.phases)
+            support &= cells(view.support[view.support_of[member]], view.phases)
         support |= ~real[:, :, np.newaxis, np.newaxis] & np.eye(view.states, dtype=bool)[:, np.newaxis]  # padding stays put
         zero = np.zeros(((int(payoffs.max()) + 1) * view.phases, view.states, 2), dtype=bool)
         zero[..., 0] = view.passive_zero

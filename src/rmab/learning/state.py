@@ -117,10 +117,11 @@ class State(ReadOnly, Stored):
 
     FORMAT = Format(
         "rmab learner state",
-        1,
+        View.FORMAT.version,
         {"learner", "seed", "episode", *(f"view_{name}" for name in View.FORMAT.required)},
         {f"view_{name}" for name in View.FORMAT.optional},
         prefix="array_",
+        upgrades=View.FORMAT.upgrades,
         suffixes=(".npz",),  # JSON does not say of which type the numbers of an array are
     )
 

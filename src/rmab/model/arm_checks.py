@@ -18,14 +18,12 @@ from rmab.common import (
     escaped,
     expect,
     frozen,
+    many,
     notify,
     notify_once,
 )
 from rmab.errors import ModelError
-from rmab.model.time import bare, place
-
-KEPT = 1e-9  # a row that misses a sum of 1 by no more is kept as it is, to the last bit
-MENDED = 1e-8 * (1 + 1e-6)  # one that misses it by no more is divided by its sum: eight printed digits, and rounding
+from rmab.model.time import KEPT, MENDED, bare, place
 
 
 def checked_rows(kernels: FloatArray, normalise: bool) -> FloatArray:
@@ -73,8 +71,11 @@ def checked_names(names: Sequence[str] | None, states: int) -> tuple[str, ...] |
     """Return S different names as a tuple, or raise ModelError."""
     if names is None:
         return None
-    if not isinstance(names, Sequence | np.ndarray) or (isinstance(names, np.ndarray) and names.ndim == 0):
+    if not isinstance(names, Sequence | np.ndarray) or not getattr(names, "ndim", 1):
         raise ModelError(f"state_names must be a list of names, got {names!r:.40}")
+    for s, name in enumerate(names):
+        if not isinstance(name, str):
+            raise ModelError(f"state_names: the name of state {s} must be text, got {name!r:.40}")
     result = tuple(checked_text(str(name), f"state_names: the name of state {s}") for s, name in enumerate(names))
     if len(result) != states or len(set(result)) != states:
         listed = escaped(", ".join(result))
@@ -82,20 +83,25 @@ def checked_names(names: Sequence[str] | None, states: int) -> tuple[str, ...] |
     return result
 
 
-def checked_groups(groups: Sequence[object] | NDArray[Any] | None, kernels: FloatArray) -> IntArray | None:
-    """Return labels (N,) as integers 0, 1, ... in order of first appearance, or raise ModelError."""
+def checked_groups(groups: Sequence[object] | NDArray[Any] | None, rows: int) -> IntArray | None:
+    """Return labels (N,) as integers 0, 1, ... in order of first appearance, or raise ModelError.
+
+    rows: the number of kernels, one per arm or one per group. In the latter case labels 0, 1, ... stay what they are.
+    """
     if groups is None:
         return None
     if not isinstance(groups, Sequence | np.ndarray) or (isinstance(groups, np.ndarray) and groups.ndim == 0):
         raise ModelError(f"groups must be a list of labels, one per arm, got {groups!r:.40}")
     labels = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
-    if len(labels) != len(kernels):
-        raise ModelError(f"groups: {len(kernels)} labels are needed, one per arm, got {len(labels)}")
     for n, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, int | str | np.integer):
             raise ModelError(f"groups: arm {n} has label {label!r}; labels are integers or strings")
     order = {label: index for index, label in enumerate(dict.fromkeys(labels))}
-    return frozen(np.array([order[label] for label in labels], dtype=np.int64))
+    if rows not in (len(labels), len(order)):
+        found = f"got {len(labels)} labels of {many(len(order), 'group')} for {many(rows, 'kernel')}"
+        raise ModelError(f"groups: one label per arm is needed, and one kernel per arm or per group; {found}")
+    numbered = rows < len(labels) and set(order) == set(range(rows))
+    return np.array(labels if numbered else [order[label] for label in labels], dtype=np.int64)
 
 
 def checked_support(support: ArrayLike | None, kernels: FloatArray) -> BoolArray | None:
@@ -128,7 +134,7 @@ def checked_sizes(sizes: ArrayLike | None, kernels: FloatArray) -> IntArray | No
 
 
 def check_groups_agree(
-    kernels: FloatArray, groups: IntArray, first: IntArray, support: BoolArray | None, sizes: IntArray | None
+    kernels: FloatArray, support: BoolArray | None, sizes: IntArray | None, groups: IntArray, first: IntArray
 ) -> None:
     """Raise ModelError where an arm differs from the first of its group (G,)."""
     for n in np.flatnonzero(first[groups] != np.arange(len(kernels))):

@@ -33,7 +33,7 @@ from rmab.model.arm_checks import (
 from rmab.model.time import bare, check_phases
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Arms(ReadOnly):
     """N arms with S states each: their transition kernels, and what is known about their structure.
 
@@ -43,14 +43,16 @@ class Arms(ReadOnly):
     ----------
     kernels : array_like of float, shape (N, S, 2, S) or (N, K, S, 2, S)
         ``kernels[n, s, a, y]`` is the probability that arm n moves from state s to state y under action a (0 passive,
-        1 active). Every row sums to 1; one that misses it by more than 1e-9, but by no more than 1e-8, as printed kernels
-        do, is divided by its sum, and the log says so once. Where it depends on the time there is one such table for each
-        of K phases, and the problem says which steps are of which phase (`rmab.Problem`).
+        1 active). Every row sums to 1; one that misses it by more than 1e-9, but by no more than 1e-6, as printed kernels
+        and those of float32 do, is divided by its sum, and the log says so once. Where it depends on the time there is one
+        such table for each of K phases, and the problem says which steps are of which phase (`rmab.Problem`).
     state_names : sequence of str, length S, optional
         Names of the states, all different.
     groups : sequence of int or str, length N, optional
         Arms with the same label share their dynamics. Labels are stored as integers 0, 1, ... in order of first
-        appearance. By default, every arm is a group of its own.
+        appearance. By default, every arm is a group of its own. `kernels`, `support` and `sizes` may have one entry for
+        each of the G groups, instead of one for each arm: that of group 0, 1, ... where these are the labels, or in order of
+        first appearance. Only what belongs to the groups is stored.
     support : array_like of bool, shape of `kernels`, optional
         False where a transition is known to be impossible.
     sizes : array_like of int, shape (N,), optional
@@ -70,13 +72,18 @@ class Arms(ReadOnly):
     >>> ill, well = [[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]  # rows: passive, active
     >>> rmab.Arms([[ill, well], [ill, ill]], state_names=["ill", "well"])
     Arms(2 arms, 2 states)
+
+    A hundred thousand arms of two kinds cost no more than the two kernels:
+
+    >>> rmab.Arms([[ill, well], [ill, ill]], groups=["young", "old"] * 50_000).group_kernels.shape
+    (2, 2, 2, 2)
     """
 
-    kernels: FloatArray
-    state_names: tuple[str, ...] | None = None
-    groups: IntArray | None = None
-    support: BoolArray | None = None
-    sizes: IntArray | None = None
+    group_kernels: FloatArray  # (G, [K,] S, 2, S)
+    state_names: tuple[str, ...] | None
+    groups: IntArray | None
+    group_support: BoolArray | None  # (G, [K,] S, 2, S)
+    group_sizes: IntArray | None  # (G,)
 
     def __init__(
         self,
@@ -95,15 +102,27 @@ class Arms(ReadOnly):
             wanted = "(N, S, 2, S), or (N, K, S, 2, S) for K phases, with N, K, S >= 1"
             raise ModelError(f"kernels must have shape {wanted}, got {given.shape}")
         table = checked_rows(table, normalise)
-        self._set(
-            kernels=frozen(table),
-            state_names=checked_names(state_names, table.shape[-1]),
-            groups=checked_groups(groups, table),
-            support=checked_support(support, table),
-            sizes=checked_sizes(sizes, table),
-        )
-        if self.groups is not None:
-            check_groups_agree(table, self.groups, self.representatives, self.support, self.sizes)
+        names, labels = checked_names(state_names, table.shape[-1]), checked_groups(groups, len(table))
+        own: list[Any] = [table, checked_support(support, table), checked_sizes(sizes, table)]
+        if labels is not None and len(table) == len(labels):
+            first = np.unique(labels, return_index=True)[1]
+            check_groups_agree(own[0], own[1], own[2], labels, first)
+            own = [None if one is None else one[first] for one in own]
+        self._fill(labels, names, *own)
+
+    def _fill(
+        self,
+        groups: IntArray | None,
+        names: tuple[str, ...] | None,
+        kernels: FloatArray,
+        support: BoolArray | None,
+        sizes: IntArray | None,
+    ) -> None:
+        """Set all fields, from what is known of each group."""
+        for array in (groups, kernels, support, sizes):
+            if array is not None:
+                frozen(array)
+        self._set(group_kernels=kernels, group_support=support, group_sizes=sizes, groups=groups, state_names=names)
 
     @classmethod
     def identical(
@@ -174,32 +193,68 @@ class Arms(ReadOnly):
         of_arm = as_floats(groups, "groups")
         if of_arm.ndim != 1 or not np.array_equal(np.unique(of_arm), np.arange(single.count)):
             raise ModelError(f"groups must be numbers 0..{single.count - 1}, one per arm, each of them used")
-        return _rebuilt_arms(frozen(of_arm.astype(np.int64)), single.state_names, single.kernels, None, None)
+        return single._regrouped(of_arm.astype(np.int64))
 
     def repeated(self, times: int) -> Arms:
         """Return arms with `times` copies of each: copies of arm n follow each other and share its group."""
         number = as_integer(times, "times")
         if number < 1:
             raise ModelError(f"times must be at least 1, got {number}")
-        rows = 1 if len(self.representatives) == 1 else number * self.count
-        size = 32.0 * number * self.count + 8.0 * rows * self.kernels[0].size
-        check_memory(f"{number} copies of {many(self.count, 'arm')}", size)
-        return _rebuilt_arms(frozen(np.repeat(self.group_of, number)), self.state_names, *self._by_group())
+        check_memory(f"{number} copies of {many(self.count, 'arm')}", 32.0 * number * self.count)
+        return self._regrouped(np.repeat(self.group_of, number))
+
+    def _regrouped(self, groups: IntArray) -> Arms:
+        """Return arms of these groups (N,) that share what is known of the groups."""
+        return _rebuilt_arms(groups, self.state_names, self.group_kernels, self.group_support, self.group_sizes)
 
     @property
     def count(self) -> int:
         """N, the number of arms."""
-        return len(self.kernels)
+        return len(self.group_kernels) if self.groups is None else len(self.groups)
 
     @property
     def states(self) -> int:
         """S, the number of states of the largest arm."""
-        return int(self.kernels.shape[-1])
+        return int(self.group_kernels.shape[-1])
 
     @property
     def phases(self) -> int:
         """K, the number of phases; 1 where kernels do not depend on the time."""
-        return int(self.kernels.shape[1]) if self.kernels.ndim == 5 else 1
+        return int(self.group_kernels.shape[1]) if self.group_kernels.ndim == 5 else 1
+
+    @property
+    def kernels(self) -> FloatArray:
+        """(N, [K,] S, 2, S) the kernel of every arm, built on demand: ModelError where there is no memory for it.
+
+        Arms of a group share theirs: ``group_kernels[group_of[n]]`` is the kernel of arm n, and costs nothing.
+        """
+        return self._by_arm(self.group_kernels)
+
+    @property
+    def support(self) -> BoolArray | None:
+        """(N, [K,] S, 2, S) False where a transition is known to be impossible, built on demand; or None."""
+        return None if self.group_support is None else self._by_arm(self.group_support)
+
+    @property
+    def sizes(self) -> IntArray | None:
+        """(N,) how many of the S states each arm really has; None if all."""
+        return None if self.group_sizes is None else self._by_arm(self.group_sizes)
+
+    def given(self) -> dict[str, Any]:
+        """Return the arguments of the constructor by name, with one kernel per group where that is less."""
+        tables = [self.group_kernels, self.group_support, self.group_sizes]
+        if len(self.group_kernels) == self.count:  # as many groups as arms: by arm, whatever their order
+            tables = [self.kernels, self.support, self.sizes]
+        names = ("kernels", "support", "sizes")
+        return {**dict(zip(names, tables, strict=True)), "groups": self.groups, "state_names": self.state_names}
+
+    def _by_arm(self, table: NDArray[Any]) -> NDArray[Any]:
+        if self.groups is None:
+            return table
+        if len(table) == 1:
+            return np.broadcast_to(table[0], (self.count, *table.shape[1:]))
+        check_memory(f"a table for each of {many(self.count, 'arm')}", float(table[0].nbytes) * self.count)
+        return frozen(table[self.groups])
 
     def in_phases(self, phases: int) -> Arms:
         """Return the same arms with K phases in which their kernels are the same; nothing is copied."""
@@ -214,10 +269,8 @@ class Arms(ReadOnly):
                 return None
             return np.broadcast_to(values[:, np.newaxis], (len(values), phases, *values.shape[1:]))
 
-        arms = object.__new__(Arms)
-        arms._set(kernels=spread(self.kernels), support=spread(self.support))
-        arms._set(groups=self.groups, state_names=self.state_names, sizes=self.sizes)
-        return arms
+        tables = spread(self.group_kernels), spread(self.group_support)
+        return _rebuilt_arms(self.groups, self.state_names, *tables, self.group_sizes)
 
     @cached_property
     def group_of(self) -> IntArray:
@@ -226,7 +279,7 @@ class Arms(ReadOnly):
 
     @cached_property
     def representatives(self) -> IntArray:
-        """(G,) the first arm of each group: kernels[representatives][group_of] equals kernels."""
+        """(G,) the first arm of each group."""
         return frozen(np.unique(self.group_of, return_index=True)[1])
 
     @property
@@ -237,7 +290,7 @@ class Arms(ReadOnly):
     @cached_property
     def cumulative(self) -> FloatArray:
         """(K, G, S, 2, S) running sums of each group's rows: the successor for u in [0, 1) is the first entry above u."""
-        rows = self.kernels[self.representatives]
+        rows = self.group_kernels
         sums = np.cumsum(rows[np.newaxis] if self.phases == 1 else rows.swapaxes(0, 1), axis=4)
         # Rounding must not leave a gap below 1, nor let a u beyond the last sum reach an impossible state.
         sums[sums >= sums[..., -1:]] = 1.0
@@ -247,8 +300,9 @@ class Arms(ReadOnly):
         """Return whether all fields are equal, entry by entry."""
         if not isinstance(other, Arms):
             return NotImplemented
+        alike = ("group_kernels", "groups", "group_support", "group_sizes")
         return self.state_names == other.state_names and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("kernels", "groups", "support", "sizes")
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in alike
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -259,31 +313,13 @@ class Arms(ReadOnly):
         return f"Arms({many(self.count, 'arm')}, {many(self.states, 'state')}{groups}{phases})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle one kernel per group: identical arms cost as much as one."""
-        return _rebuilt_arms, (self.groups, self.state_names, *self._by_group())
-
-    def _by_group(self) -> list[Any]:
-        """Return kernels, support and sizes of the first arm of each group."""
-        return [None if one is None else one[self.representatives] for one in (self.kernels, self.support, self.sizes)]
+        """Pickle what is known of each group: identical arms cost as much as one."""
+        known = (self.group_kernels, self.group_support, self.group_sizes)
+        return _rebuilt_arms, (self.groups, self.state_names, *known)
 
 
-def _rebuilt_arms(
-    groups: IntArray | None,
-    names: tuple[str, ...] | None,
-    kernels: FloatArray,
-    support: BoolArray | None,
-    sizes: IntArray | None,
-) -> Arms:
-    """Build arms from one checked entry per group; a single group is broadcast, not copied."""
-
-    def spread(values: Any) -> Any:
-        if values is None or groups is None:
-            return values if values is None else frozen(values)
-        if len(values) == 1:
-            return np.broadcast_to(values[0], (len(groups), *values.shape[1:]))
-        return frozen(values[groups])
-
+def _rebuilt_arms(*known: Any) -> Arms:
+    """Build arms from fields that were checked: groups, names, and kernels, support and sizes by group."""
     arms = object.__new__(Arms)
-    labels = None if groups is None else frozen(groups)
-    arms._set(kernels=spread(kernels), groups=labels, state_names=names, support=spread(support), sizes=spread(sizes))
+    arms._fill(*known)
     return arms

@@ -87,7 +87,11 @@ class Problem(ReadOnly, Stored):
 
     OF_ARMS = frozenset({"state_names", "groups", "support", "sizes"})
     FORMAT = Format(
-        "rmab problem", 1, {"kernels", "start", "budget", "horizon"}, OF_ARMS | {"phase_of", "discount", "normalise"}
+        "rmab problem",
+        2,  # 1: one kernel per arm; still read
+        {"kernels", "start", "budget", "horizon"},
+        OF_ARMS | {"phase_of", "discount", "normalise"},
+        upgrades={1: dict},
     )
 
     def __init__(
@@ -184,13 +188,11 @@ class Problem(ReadOnly, Stored):
 
     def to_fields(self) -> dict[str, Any]:
         """Return the problem as plain arrays and numbers by name, as `from_fields` takes them."""
-        arms = self.arms
         return {
             "start": self.start,
             "budget": self.budget,
             "horizon": self.horizon,
-            "kernels": arms.kernels,
-            **{name: getattr(arms, name) for name in sorted(self.OF_ARMS)},
+            **self.arms.given(),
             "phase_of": self.phase_of if self.phases > 1 else None,
             "discount": self.discount,
         }

@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import FloatArray, IntArray, as_floats, as_integer, as_states, check_memory, frozen, is_number
+from rmab.common import FloatArray, IntArray, as_floats, as_integer, as_states, check_memory, frozen, is_number, notify_once
 from rmab.errors import ModelError
 
 MOST_PHASES = 1_000_000  # whose number is not given by kernels: tables have all phases up to the last
+KEPT = 1e-9  # probabilities that miss a sum of 1 by no more are kept as they are, to the last bit
+MENDED = 1e-6 * (1 + 1e-6)  # those that miss it by no more are divided by their sum: float32, or eight printed digits
 AXES = ("arm", "phase", "state", "action", "next state")
 
 
@@ -164,8 +166,12 @@ def checked_start(start: ArrayLike, sizes: IntArray, states: int, *, one_for_all
     for n, s in np.argwhere(~((given >= 0) & (given <= 1) & (real | (given == 0))))[:1]:
         why = "" if real[n, s] else f": arm {n} has states 0..{sizes[n] - 1}"
         raise ModelError(f"start: arm {n}, state {s} has probability {given[n, s]:g}{why}")
-    for n in np.flatnonzero(np.abs(given.sum(axis=1) - 1.0) > 1e-9)[:1]:
-        raise ModelError(f"start: the probabilities of arm {n} sum to {given[n].sum():.12g}, not 1")
+    sums = given.sum(axis=1)
+    for n in np.flatnonzero(np.abs(sums - 1.0) > MENDED)[:1]:
+        raise ModelError(f"start: the probabilities of arm {n} sum to {sums[n]:.12g}, not 1")
+    if (off := np.abs(sums - 1.0) > KEPT).any():
+        notify_once("start masses that miss 1", f"start: the probabilities of {off.sum()} arms divided by their sums")
+        given[off] /= sums[off, np.newaxis]
     return frozen(given.argmax(axis=1)) if np.isin(given, (0.0, 1.0)).all() else frozen(given)
 
 

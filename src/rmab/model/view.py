@@ -55,7 +55,8 @@ class View(ReadOnly, Stored):
     pooled_rewards : bool
         Whether arms of one group are declared to be paid alike.
     groups, support, sizes, state_names
-        As in `Arms`, or None.
+        As in `Arms`, or None. Where several arms share a group, `support` has one table per group, (G, S, 2, S) or
+        (G, K, S, 2, S); one per arm is taken, too.
     phase_of : array of int, shape (H,), optional
         The phase of every step, as in `Problem`. Dynamics and rewards are learned for each phase by itself.
     phases : int, optional
@@ -101,10 +102,11 @@ class View(ReadOnly, Stored):
 
     FORMAT = Format(
         "rmab view",
-        1,
+        2,  # 1: support by arm; still read
         {"arms", "states", "horizon", "episodes", "budget", "start", "low", "high", "feedback"}
         | {"passive_zero", "pooled_rewards"},
         {"groups", "support", "sizes", "state_names", "phase_of", "phases", "discount"},
+        upgrades={1: dict},
     )
 
     def __post_init__(self) -> None:
@@ -151,15 +153,30 @@ class View(ReadOnly, Stored):
         if self.groups is not None and groups <= self.groups.max():
             raise ModelError("groups must be labels 0, 1, ... with none left out")
         time.check_phases(self.phases, self.arms, groups, self.states)
-        support, every = _support(self.support, self.real_states, self.states, self.phases), self.real_states
-        self._set(support=support, state_names=checked_names(self.state_names, self.states))
-        if self.groups is not None:
-            first = np.unique(self.groups, return_index=True)[1][self.groups]
-            alike = every == every[first]
-            if support is not None:
-                alike &= (support == support[first]).reshape(self.arms, -1).all(axis=1)
-            for n in np.flatnonzero(~alike)[:1]:
-                raise ModelError(f"groups: arms {first[n]} and {n} are of one group, but differ in size or support")
+        self._set(state_names=checked_names(self.state_names, self.states))
+        member, every = np.unique(self.group_of, return_index=True)[1], self.real_states
+        alike = every == every[member[self.group_of]]
+        if self.support is not None:
+            rows = self.arms if np.shape(self.support)[:1] == (self.arms,) else groups
+            support = _support(self.support, every if rows == self.arms else every[member], self.states, self.phases)
+            if groups < rows:
+                alike &= (support == support[member[self.group_of]]).reshape(self.arms, -1).all(axis=1)
+                support = support[member]
+            self._set(support=frozen(support))
+        for n in np.flatnonzero(~alike)[:1]:
+            raise ModelError(
+                f"groups: arms {member[self.group_of[n]]} and {n} are of one group, but differ in size or support"
+            )
+
+    @property
+    def group_of(self) -> IntArray:
+        """(N,) the group of each arm: `groups`, or 0..N-1 where none were declared."""
+        return np.arange(self.arms) if self.groups is None else self.groups
+
+    @property
+    def support_of(self) -> IntArray:
+        """(N,) the row of `support` for each arm: that of its group where groups are fewer than arms."""
+        return np.arange(self.arms) if self.support is None or len(self.support) == self.arms else self.group_of
 
     @cached_property
     def steps(self) -> IntArray:
@@ -231,10 +248,8 @@ def _phases(view: View, horizon: int) -> tuple[IntArray | None, int]:
     return phase_of if phases > 1 else None, phases
 
 
-def _support(support: Any, sizes: IntArray, states: int, phases: int) -> BoolArray | None:
-    """Return (N, [K,] S, 2, S) bools in which every row of a real state has a real successor, or None for None."""
-    if support is None:
-        return None
+def _support(support: Any, sizes: IntArray, states: int, phases: int) -> BoolArray:
+    """Return (N, [K,] S, 2, S) bools in which every row of a real state has a real successor."""
     given, shape = as_floats(support, "support"), time.shape_of(phases, sizes.size, states, 2, states)
     if given.shape != shape or not np.isin(given, (0, 1)).all():
         wanted = f"{time.words_of(phases, 'N', 'S', '2', 'S')} = {shape}"
@@ -244,4 +259,4 @@ def _support(support: Any, sizes: IntArray, states: int, phases: int) -> BoolArr
     possible = (allowed & real[:, np.newaxis, np.newaxis]).any(axis=3)
     for at in np.argwhere(time.parted(real[..., np.newaxis] & ~possible, phases))[:1]:
         raise ModelError(f"support: {time.place(at, phases)} has no possible successor")
-    return frozen(given.astype(bool))
+    return given.astype(bool)

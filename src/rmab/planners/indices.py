@@ -16,6 +16,8 @@ from rmab.play import IndexPolicy, Rounding, Rule
 from rmab.solvers.checks import check_problem, checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
 
+PIECE = 2**22  # numbers in the kernels that are looked up at a time
+
 ABOUT_RULE: Any = Field(
     description="use of the budget: always, on arms with a positive index, or on all that it does not harm"
 )
@@ -169,15 +171,19 @@ def myopic_index(
     table -= table.min(axis=(1, 2), keepdims=True)  # a constant changes no index, but rounding
     _check_table("myopic_index", problem)
     count, phases, phase_of = problem.arms.count, problem.phases, problem.phase_of
-    kernels, pays = problem.arms.kernels, parted(table, phases)
+    kernels, pays = problem.arms.group_kernels, parted(table, phases)
     if phases == 1:
         kernels, pays = kernels[:, np.newaxis], pays[:, np.newaxis]
     index = np.empty((count, problem.horizon, problem.arms.states))
+    some = max(1, PIECE // problem.arms.states**2)
     for h, k in enumerate(phase_of):
         index[:, h] = pays[:, k, :, 1] - pays[:, k, :, 0]
-        if lookahead and h + 1 < problem.horizon:
-            change = kernels[:, k, :, 1] - kernels[:, k, :, 0]
-            index[:, h] += problem.discount * np.einsum("nsy,ny->ns", change, pays[:, phase_of[h + 1], :, 0])
+        if not lookahead or h + 1 == problem.horizon:
+            continue
+        change, after = kernels[:, k, :, 1] - kernels[:, k, :, 0], pays[:, phase_of[h + 1], :, 0]
+        for first in range(0, count, some):  # not of all arms at once: kernels are shared
+            own = slice(first, first + some)
+            index[own, h] += problem.discount * np.einsum("nsy,ny->ns", change[problem.arms.group_of[own]], after[own])
     return IndexPolicy(index, problem.budget, rule=rule)
 
 

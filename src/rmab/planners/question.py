@@ -90,7 +90,8 @@ def _restore(cls: Any, problem: Problem, table: FloatArray, answer: dict[str, An
 
 def question_format(kind: str, *answer: str) -> Format:
     """Return the format of a policy that is stored as its question and these numbers."""
-    return Format(kind, 1, Problem.FORMAT.required | {"reward", *answer}, Problem.FORMAT.optional)
+    form = Problem.FORMAT
+    return Format(kind, form.version, form.required | {"reward", *answer}, form.optional, upgrades=form.upgrades)
 
 
 def checked_answer(values: Any, name: str, shape: tuple[int, ...], most: float = np.inf) -> FloatArray:

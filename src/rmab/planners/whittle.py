@@ -102,7 +102,7 @@ def whittle_index(problem: Problem, reward: ArrayLike, *, discount: float | None
         c, size = blocks.block_of[n], problem.arms.real_states[n]
         try:
             index[c, :size], indexable[c] = arm_whittle(
-                problem.arms.kernels[n, :size, :, :size], blocks.reward[c, :size], ahead
+                problem.arms.group_kernels[problem.arms.group_of[n], :size, :, :size], blocks.reward[c, :size], ahead
             )
         except ModelError as error:
             raise ModelError(f"arm {n}: {error}") from error

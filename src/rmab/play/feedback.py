@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_integer, expect, frozen, many
 from rmab.errors import FeedbackError, raised_as, wrong_shape
-from rmab.model import View, bare, cells, checked_limits, limits_of, location, place, said, shape_of, words_of
+from rmab.model import View, bare, checked_limits, limits_of, location, place, said, shape_of, words_of
 from rmab.play.outcomes import Trajectory, pairs_of
 
 
@@ -227,8 +227,10 @@ def _check_trajectory(view: View, feedback: Feedback) -> None:
         wrong = f"step {h}: {actions[h].sum()} arms are active, the budget is {budgets[h]}"
         raise FeedbackError(wrong, code="budget-exceeded", step=h)
     if view.support is not None:
-        support = cells(view.support, view.phases).reshape(-1, view.states)
-        for h, n in np.argwhere(~support[_pairs_of(view, states, actions), states[1:]])[:1]:
+        phase = view.steps[:steps, np.newaxis]
+        row = (view.support_of * view.phases + phase) * view.states + states[:-1]
+        support = view.support.reshape(-1, 2, view.states)
+        for h, n in np.argwhere(~support[row, actions.astype(np.int64), states[1:]])[:1]:
             move = f"{states[h, n]} to {states[h + 1, n]}"
             wrong = f"step {h}: arm {n} moves from state {move}, which was declared impossible"
             raise FeedbackError(wrong, code="impossible-move", step=h, arm=n)

@@ -174,7 +174,7 @@ class Comparators:
         _, first, like = np.unique(
             np.column_stack([arms.group_of, problem.start_masses]), axis=0, return_index=True, return_inverse=True
         )
-        kernels = np.array(cells(arms.kernels[first], problem.phases))
+        kernels = np.array(cells(arms.group_kernels[arms.group_of[first]], problem.phases))
         active = np.minimum(problem.budgets / arms.count, 1.0)
         share = np.tile(active[np.newaxis, :, np.newaxis], (first.size, 1, arms.states))
         occupancy, free = np.empty((*share.shape, 2)), np.full(problem.horizon, np.inf)
@@ -227,7 +227,7 @@ def _fingerprint(problem: Problem, rewards: FloatArray) -> bytes:
     """Return a digest of everything that the comparators depend on."""
     arms = problem.arms
     digest = sha256(repr((problem.horizon, problem.phases, problem.start.shape, rewards.shape)).encode())
-    kernels, time = arms.kernels[arms.representatives], (problem.budgets, problem.phase_of, problem.discounts)
+    kernels, time = arms.group_kernels, (problem.budgets, problem.phase_of, problem.discounts)
     for array in (kernels, arms.group_of, *time, problem.start, rewards):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()

@@ -128,8 +128,9 @@ def _arms(lot: list[Spots], slots: int, most: int, grouped: bool, known_support:
         spots = Arms.identical(tables[0], lot[0].count, state_names=names, support=supports[0])
         return spots if grouped else Arms(spots.kernels, state_names=names, support=spots.support)
     kind = np.repeat(np.arange(len(lot)), [one.count for one in lot])
-    support = np.stack(supports)[kind] if known_support else None  # type: ignore[arg-type]
-    return Arms(np.stack(tables)[kind], state_names=names, support=support, groups=kind if grouped else None)
+    support = np.stack(supports) if known_support else None  # type: ignore[arg-type]
+    spots = Arms(np.stack(tables), state_names=names, support=support, groups=kind)
+    return spots if grouped else Arms(spots.kernels, state_names=names, support=spots.support)
 
 
 def _price(tariff: Any, phases: int, horizon: int, minutes: float | None) -> FloatArray | None:

@@ -70,7 +70,9 @@ class Task(Stored):
     change: tuple[int, Problem] | None = None
 
     OPTIONS = frozenset({"name", "low", "high", "feedback", "passive_zero"})
-    FORMAT = Format("rmab task", 1, Problem.FORMAT.required | {"rewards"}, Problem.FORMAT.optional | OPTIONS)
+    FORMAT = Format(
+        "rmab task", 2, Problem.FORMAT.required | {"rewards"}, Problem.FORMAT.optional | OPTIONS, upgrades={1: dict}
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -205,7 +207,10 @@ class Task(Stored):
             feedback=self.feedback,
             passive_zero=self.adversary.passive_zero,
             pooled_rewards=arms.groups is not None and self.adversary.treats_alike(arms.groups),
-            **{name: getattr(arms, name) for name in Problem.OF_ARMS},
+            groups=arms.groups,
+            support=arms.given()["support"],
+            sizes=arms.sizes,
+            state_names=arms.state_names,
             phase_of=self.problem.phase_of if self.problem.phases > 1 else None,
             phases=self.problem.phases,
             discount=self.problem.discount,

@@ -80,7 +80,7 @@ class Sampling(Counting):
 
 def drawn(problem: Problem, samples: int, seed: int) -> IntArray:
     """(G, S, 2, S) how often each next state came up among `samples` draws of every pair of every group."""
-    kernels = cells(problem.arms.kernels[problem.arms.representatives], problem.phases)
+    kernels = cells(problem.arms.group_kernels, problem.phases)
     rows = kernels / kernels.sum(axis=3, keepdims=True)
     return frozen(stream(seed, KEY).multinomial(samples, rows).astype(np.int64))
 

@@ -238,7 +238,7 @@ class TrueKernels(ConfidenceSets):
 
     def inform(self, problem: Problem) -> Self:
         """Return the part that knows the kernels of this problem, and nothing else of it: the only way to tell it."""
-        told, kernels = copy(self), problem.arms.kernels[problem.arms.representatives]
+        told, kernels = copy(self), problem.arms.group_kernels
         object.__setattr__(told, "_kernels", frozen(cells(kernels, problem.phases)))
         return told
 

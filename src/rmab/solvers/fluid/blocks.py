@@ -43,7 +43,7 @@ class Blocks(ReadOnly):
             _, first, block_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         start = np.zeros((len(first), arms.states))
         np.add.at(start, block_of.reshape(-1), problem.start_masses)
-        kernels = np.ascontiguousarray(cells(arms.kernels[first], phases))
+        kernels = np.ascontiguousarray(cells(arms.group_kernels[arms.group_of[first]], phases))
         kernels = kernels if problem.discount == 1.0 else kernels * problem.discount
         pays = np.ascontiguousarray(by_arm[first].reshape(-1, arms.states, 2))
         return cls(frozen(kernels), frozen(pays), frozen(start), frozen(block_of.reshape(-1)), problem.phase_of)

@@ -83,8 +83,8 @@ class Fluid(ReadOnly):
         start, phase_of = self.problem.start_masses, self.problem.phase_of
         unbounded = np.full(horizon, np.inf)
         for n in range(arms.count):
-            block = self.blocks.block_of[n]
-            kernel, share = cells(arms.kernels[n : n + 1], arms.phases), self.share[block : block + 1].copy()
+            block, g = self.blocks.block_of[n], arms.group_of[n]
+            kernel, share = cells(arms.group_kernels[g : g + 1], arms.phases), self.share[block : block + 1].copy()
             forward(sealed(kernel), phase_of, sealed(start[n : n + 1]), unbounded, share, occupancy[n : n + 1])
         return frozen(occupancy)
 
