@@ -5,6 +5,7 @@ from . import (
     errors as errors,
     gym as gym,
     learning as learning,
+    live as live,
     planners as planners,
     report as report,
     runs as runs,

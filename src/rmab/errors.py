@@ -147,6 +147,12 @@ class StudyError(RmabError, RuntimeError):
     code = "study-stopped"
 
 
+class StoreError(RmabError, RuntimeError):
+    """The database of a live programme cannot be reached, is damaged, or is another one than before. Nothing was changed."""
+
+    code = "store"
+
+
 class MissingExtra(RmabError, ImportError):
     """Something needs a package that is not installed. The message names the extra of rmab that brings it.
 

@@ -17,7 +17,7 @@ ERRORS = [one for one in vars(rmab.errors).values() if isinstance(one, type) and
 PUBLIC = {f"{module.__name__}.{name}": getattr(module, name) for module in MODULES for name in module.__all__}
 PUBLIC = {name: thing for name, thing in PUBLIC.items() if not inspect.ismodule(thing)}
 PUBLIC |= {f"rmab.errors.{one.__name__}": one for one in ERRORS}
-ABSTRACT = {"rmab.errors.SolverError", "rmab.errors.StudyError"}  # a tiny example cannot raise them
+ABSTRACT = {"rmab.errors.SolverError", "rmab.errors.StoreError", "rmab.errors.StudyError"}  # no tiny example raises them
 
 
 def own_methods(owner: type) -> list[str]:

@@ -7,7 +7,7 @@ import click
 
 from rmab.cli.models import Model, model_arguments
 from rmab.cli.names import whole_number
-from rmab.cli.program import examples
+from rmab.cli.program import command
 from rmab.cli.screen import number, print_json, print_table, say, screen_width
 
 if TYPE_CHECKING:
@@ -22,15 +22,13 @@ MOST = 12  # decimals; smaller numbers are written as 1.234e-15
 DIGITS = 4  # of the largest number in a table; the others have the same number of decimals
 
 
-@click.command(
-    epilog=examples(
-        ("rmab bound cpap-adherence", "a case study with its typical reward"),
-        ("rmab bound cpap --arm 0 --arm 19", "the indices of two arms only"),
-        ("rmab bound deadline -t arrival=0.5", "a case study with another option"),
-        ("rmab bound mine.json", "a task file, for the mean of its rewards"),
-        ("rmab bound problem.json --reward reward.json", "a problem file and its rewards"),
-        ("rmab bound cpap --json", "all arms and steps, for a program"),
-    )
+@command(
+    ("rmab bound cpap-adherence", "a case study with its typical reward"),
+    ("rmab bound cpap --arm 0 --arm 19", "the indices of two arms only"),
+    ("rmab bound deadline -t arrival=0.5", "a case study with another option"),
+    ("rmab bound mine.json", "a task file, for the mean of its rewards"),
+    ("rmab bound problem.json --reward reward.json", "a problem file and its rewards"),
+    ("rmab bound cpap --json", "all arms and steps, for a program"),
 )
 @model_arguments
 @click.option(

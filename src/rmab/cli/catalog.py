@@ -6,18 +6,16 @@ from typing import Any
 import click
 
 from rmab.cli.names import LEARNER, TASK
-from rmab.cli.program import BadInput, examples
+from rmab.cli.program import BadInput, command
 from rmab.cli.screen import print_json, print_table
 from rmab.common import Registry
 
 
-@click.command(
-    epilog=examples(
-        ("rmab tasks", "all tasks and adversaries"),
-        ("rmab tasks deadline", "the options of one"),
-        ("rmab tasks mine:ward", "the options of a custom one"),
-        ("rmab tasks --json", "all of them for a program"),
-    )
+@command(
+    ("rmab tasks", "all tasks and adversaries"),
+    ("rmab tasks deadline", "the options of one"),
+    ("rmab tasks mine:ward", "the options of a custom one"),
+    ("rmab tasks --json", "all of them for a program"),
 )
 @click.argument("name", type=TASK, required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
@@ -49,13 +47,11 @@ def tasks(name: str | None, machine: bool) -> None:
     print_table("Adversaries", columns, list(ADVERSARIES.summaries().items()), left=2, notes=notes)
 
 
-@click.command(
-    epilog=examples(
-        ("rmab learners", "all learners"),
-        ("rmab learners ucmd", "the options of one"),
-        ("rmab learners ucmd estimator", "the components that it can have there, with their options"),
-        ("rmab learners ucmd --json", "its options as a JSON schema"),
-    )
+@command(
+    ("rmab learners", "all learners"),
+    ("rmab learners ucmd", "the options of one"),
+    ("rmab learners ucmd estimator", "the components that it can have there, with their options"),
+    ("rmab learners ucmd --json", "its options as a JSON schema"),
 )
 @click.argument("name", type=LEARNER, required=False)
 @click.argument("component", required=False)
@@ -84,7 +80,7 @@ def learners(name: str | None, component: str | None, machine: bool) -> None:
     print_table("Learners", ("learner", "feedback", "what it is", "paper"), rows, left=4, notes=notes)
 
 
-@click.command(epilog=examples(("rmab planners", "all planners"), ("rmab planners rolling", "the options of one")))
+@command(("rmab planners", "all planners"), ("rmab planners rolling", "the options of one"))
 @click.argument("name", required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def planners(name: str | None, machine: bool) -> None:

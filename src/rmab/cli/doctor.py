@@ -10,17 +10,15 @@ from typing import Any
 import click
 
 from rmab import __version__
-from rmab.cli.program import Failure, examples
+from rmab.cli.program import Failure, command
 from rmab.cli.screen import print_json, say
 
 BASE = ("numpy", "numba", "llvmlite", "highspy", "pydantic", "click", "rich")
 
 
-@click.command(
-    epilog=examples(
-        ("rmab doctor", "what to look at first when something does not work"),
-        ("rmab doctor --json", "to attach to a bug report"),
-    )
+@command(
+    ("rmab doctor", "what to look at first when something does not work"),
+    ("rmab doctor --json", "to attach to a bug report"),
 )
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def doctor(machine: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rmab.cli.names import MODEL_FILES, TASK, chosen_task, key_values, whole_number
+from rmab.cli.names import MODEL_FILES, TASK, chosen_task, pairs_option, seed_option
 from rmab.cli.program import BadInput
 from rmab.cli.screen import alone_on_stdout
 from rmab.common import parsed_json
@@ -43,21 +43,8 @@ def model_arguments(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Path(path_type=Path),
             help="File with the rewards, .json or .npy: (N, S, 2), (N, K, S, 2) with phases, or (S, 2) for all arms.",
         ),
-        click.option(
-            "--seed",
-            type=whole_number(min=0),
-            default=0,
-            show_default=True,
-            help="Seed of a task by name, and of simulations.",
-        ),
-        click.option(
-            "-t",
-            "--task-option",
-            multiple=True,
-            metavar="KEY=VALUE",
-            callback=key_values,
-            help="Option of a task given by name; may be repeated.",
-        ),
+        seed_option("Seed of a task by name, and of simulations."),
+        pairs_option("-t", "--task-option", help="Option of a task given by name; may be repeated."),
         click.option("--json", "machine", is_flag=True, help="Print JSON."),
     )
     for argument in reversed(arguments):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -55,6 +55,7 @@ def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 if TYPE_CHECKING:
     from rmab.tasks.definition import Task
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 MODEL_FILES = (".npz", ".json")
 
 
@@ -106,9 +107,19 @@ def whole_number(min: int) -> click.IntRange:
     return click.IntRange(min=min)
 
 
-def seconds() -> click.FloatRange:
-    """Return the type of an option that takes a time in seconds."""
-    return click.FloatRange(min=0, min_open=True)
+def seed_option(help: str) -> Callable[[Command], Command]:
+    """Return the option of a random seed, 0 by default."""
+    return click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help=help)
+
+
+def pairs_option(*names: str, help: str, metavar: str = "KEY=VALUE") -> Callable[[Command], Command]:
+    """Return an option that takes KEY=VALUE, and may be repeated."""
+    return click.option(*names, multiple=True, metavar=metavar, callback=key_values, help=help)
+
+
+def file_option(name: str, *suffixes: str, help: str) -> Callable[[Command], Command]:
+    """Return the option of a file to be written, whose name ends in one of these."""
+    return click.option(name, type=click.Path(path_type=Path, dir_okay=False), callback=checked_file(*suffixes), help=help)
 
 
 def _tasks() -> list[str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.models import Model, model_arguments
-from rmab.cli.names import MODEL_FILES, checked_file, key_values, whole_number
-from rmab.cli.program import BadInput, examples
+from rmab.cli.names import MODEL_FILES, file_option, pairs_option, whole_number
+from rmab.cli.program import BadInput, command
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, waiting
 
 if TYPE_CHECKING:
@@ -18,36 +18,27 @@ if TYPE_CHECKING:
 DIGITS = 5  # of the best reward; all numbers of the table have the same number of decimals
 
 
-@click.command(
-    epilog=examples(
-        ("rmab plan cpap", "the best policy for a case study with its typical reward"),
-        ("rmab plan cpap --candidates rolling,lagrangian", "only these planners; `rmab planners` lists them"),
-        ("rmab plan cpap --candidates rolling,mine:greedy", "a custom planner, too"),
-        ("rmab plan cpap --candidates rolling -o rolling.window=5", "with an option of a planner"),
-        ("rmab plan mine.json --save policy.npz", "a task file; store the best policy"),
-        ("rmab plan problem.json --reward reward.json --json", "a problem file and its rewards, for a program"),
-    )
+@command(
+    ("rmab plan cpap", "the best policy for a case study with its typical reward"),
+    ("rmab plan cpap --candidates rolling,lagrangian", "only these planners; `rmab planners` lists them"),
+    ("rmab plan cpap --candidates rolling,mine:greedy", "a custom planner, too"),
+    ("rmab plan cpap --candidates rolling -o rolling.window=5", "with an option of a planner"),
+    ("rmab plan mine.json --save policy.npz", "a task file; store the best policy"),
+    ("rmab plan problem.json --reward reward.json --json", "a problem file and its rewards, for a program"),
 )
 @model_arguments
 @click.option("--candidates", multiple=True, metavar="NAMES", help="Planners to try, with commas between; may be repeated.")
-@click.option(
+@pairs_option(
     "-o",
     "--option",
     "options",
-    multiple=True,
     metavar="PLANNER.KEY=VALUE",
-    callback=key_values,
     help="Option of a candidate (rolling.window=5); may be repeated.",
 )
 @click.option(
     "--episodes", type=whole_number(min=2), default=100, show_default=True, help="Most episodes that a candidate plays."
 )
-@click.option(
-    "--save",
-    type=click.Path(path_type=Path),
-    callback=checked_file(*MODEL_FILES),
-    help="File for the best policy, .npz or .json.",
-)
+@file_option("--save", *MODEL_FILES, help="File for the best policy, .npz or .json.")
 def plan(
     model: Model, candidates: tuple[str, ...], options: dict[str, Any], episodes: int, save: Path | None, machine: bool
 ) -> None:

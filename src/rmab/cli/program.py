@@ -4,6 +4,7 @@ import errno
 import io
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -72,6 +73,14 @@ def examples(*lines: tuple[str, str]) -> str:
     if max(map(len, shown)) > NARROW:
         shown = [f"  # {what}\n  {command}" for command, what in lines]
     return "\b\nExamples:\n" + "\n".join(shown)
+
+
+def command(
+    *lines: tuple[str, str], name: str | None = None, parent: click.Group | None = None
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Return the decorator of a command, by itself or in a group, whose help page ends with these `examples`."""
+    decorate = click.command if parent is None else parent.command
+    return decorate(name, epilog=examples(*lines))
 
 
 def _failure(error: Exception | SystemExit) -> Failure:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.names import LEARNER, TASK, checked_file, chosen_task, key_values, whole_number
-from rmab.cli.program import Failure, examples
+from rmab.cli.names import LEARNER, TASK, chosen_task, file_option, pairs_option, seed_option, whole_number
+from rmab.cli.program import Failure, command
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -28,51 +28,29 @@ COMPARATORS = {
 }
 
 
-@click.command(
-    epilog=examples(
-        ("rmab run cpap ucmd", "the recommended learner on the paper's first case study"),
-        ("rmab run cpap@switching ucmd --episodes 20 --seed 7", "another adversary, fewer episodes, another seed"),
-        ("rmab run cpap ucmd-armab -o scale=10 -t arms=40", "options of the learner and of the task"),
-        ("rmab run cpap ucmd -o estimator=mine:Fade -o estimator.speed=0.5", "a component and its option"),
-        ("rmab run mine.json ucmd --save run.parquet", "a task file; one row per episode into a file"),
-        ("rmab run mine:ward@switching mine:Learner", "a custom task and learner, from a Python module"),
-        ("rmab run cpap random --episodes 5 --json", "the summary for a program"),
-    )
+@command(
+    ("rmab run cpap ucmd", "the recommended learner on the paper's first case study"),
+    ("rmab run cpap@switching ucmd --episodes 20 --seed 7", "another adversary, fewer episodes, another seed"),
+    ("rmab run cpap ucmd-armab -o scale=10 -t arms=40", "options of the learner and of the task"),
+    ("rmab run cpap ucmd -o estimator=mine:Fade -o estimator.speed=0.5", "a component and its option"),
+    ("rmab run mine.json ucmd --save run.parquet", "a task file; one row per episode into a file"),
+    ("rmab run mine:ward@switching mine:Learner", "a custom task and learner, from a Python module"),
+    ("rmab run cpap random --episodes 5 --json", "the summary for a program"),
 )
 @click.argument("task", type=TASK)
 @click.argument("learner", type=LEARNER)
-@click.option(
-    "--seed", type=whole_number(min=0), default=0, show_default=True, help="Seed of the model, the rewards and the run."
-)
+@seed_option("Seed of the model, the rewards and the run.")
 @click.option("--episodes", type=whole_number(min=1), help="Number of episodes; the same as -t episodes=N.")
-@click.option(
-    "-o",
-    "--option",
-    "options",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=key_values,
-    help="Option of the learner, or of a component (estimator.doubt=2); may be repeated.",
+@pairs_option(
+    "-o", "--option", "options", help="Option of the learner, or of a component (estimator.doubt=2); may be repeated."
 )
-@click.option(
-    "-t",
-    "--task-option",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=key_values,
-    help="Option of the task; may be repeated.",
-)
+@pairs_option("-t", "--task-option", help="Option of the task; may be repeated.")
 @click.option(
     "--feedback",
     type=click.Choice(["bandit", "active", "full"]),
     help="What the learner is told. Default: what the task gives, or the learner needs.",
 )
-@click.option(
-    "--save",
-    type=click.Path(path_type=Path, dir_okay=False),
-    callback=checked_file(".parquet", ".csv"),
-    help="Write one row per episode to FILE.parquet or FILE.csv.",
-)
+@file_option("--save", ".parquet", ".csv", help="Write one row per episode to FILE.parquet or FILE.csv.")
 @click.option("--json", "machine", is_flag=True, help="Print the summary as JSON.")
 def run(
     task: str,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmab.cli.names import BUILTIN_STUDY, STUDY, seconds, whole_number
-from rmab.cli.program import FAILED, Failure, examples
+from rmab.cli.names import BUILTIN_STUDY, STUDY, whole_number
+from rmab.cli.program import FAILED, Failure, command, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rmab.study import Changes, Engine, Failure as RunFailure, Status, Study
 
+ENGINE = "Where it runs: here, or on a Dask cluster."
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
@@ -33,29 +34,21 @@ def study() -> None:
     """
 
 
-@study.command(
-    "run",
-    epilog=examples(
-        ("rmab study run paper-cpap --rounds 20 --out results", "a built-in study on all cores"),
-        ("rmab study run mine.toml --out results --workers 2", "your own, with two worker processes"),
-        ("rmab study run mine.toml --out results --again", "after a change of your own learner: its runs anew"),
-        ("rmab study run paper-cpap --out results --engine dask --scheduler tcp://head:8786", "on a Dask cluster"),
-    ),
+@command(
+    ("rmab study run paper-cpap --rounds 20 --out results", "a built-in study on all cores"),
+    ("rmab study run mine.toml --out results --workers 2", "your own, with two worker processes"),
+    ("rmab study run mine.toml --out results --again", "after a change of your own learner: its runs anew"),
+    ("rmab study run paper-cpap --out results --engine dask --scheduler tcp://head:8786", "on a Dask cluster"),
+    parent=study,
 )
 @click.argument("name", metavar="NAME|FILE", type=STUDY)
 @click.option("--out", "folder", type=FOLDER, required=True, help="Folder of the results; made if it is not there.")
 @click.option("--rounds", type=whole_number(min=1), help="Number of rounds, instead of what the study says.")
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "dask"]),
-    default="local",
-    show_default=True,
-    help="Where it runs: here, or on a Dask cluster.",
-)
+@click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help=ENGINE)
 @click.option("--workers", type=whole_number(min=1), help="Number of processes of the local engine; all cores by default.")
 @click.option(
     "--time-limit",
-    type=seconds(),
+    type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
     help="Stop a run that takes longer, compiling included; it counts as failed. Local engine; no limit by default.",
 )
@@ -102,10 +95,10 @@ def run(
     if not status.complete:
         say(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
         ctx.exit(FAILED)
-    say(f"The report: {_program(ctx)} study report {shlex.quote(str(folder))}", err=True)
+    say(f"The report: {ctx.find_root().command_path} study report {shlex.quote(str(folder))}", err=True)
 
 
-@study.command("list", epilog=examples(("rmab study list", "names, sizes and titles")))
+@command(("rmab study list", "names, sizes and titles"), name="list", parent=study)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def list_studies(machine: bool) -> None:
     """List the built-in studies."""
@@ -122,11 +115,10 @@ def list_studies(machine: bool) -> None:
     print_table("Studies", ("study", "what it shows", "tasks", "learners", "rounds", "runs"), rows, left=2, notes=notes)
 
 
-@study.command(
-    "show",
-    epilog=examples(
-        ("rmab study show paper-cpap", "what is in it"), ("rmab study show paper-cpap > mine.toml", "a start for your own")
-    ),
+@command(
+    ("rmab study show paper-cpap", "what is in it"),
+    ("rmab study show paper-cpap > mine.toml", "a start for your own"),
+    parent=study,
 )
 @click.argument("name", type=BUILTIN_STUDY)
 def show(name: str) -> None:
@@ -134,9 +126,7 @@ def show(name: str) -> None:
     click.echo((resources.files("rmab.study") / "builtin" / f"{name}.toml").read_text(encoding="utf-8"), nl=False)
 
 
-@study.command(
-    epilog=examples(("rmab study status results", "how far it is"), ("rmab study status results --json", "for a program"))
-)
+@command(("rmab study status results", "how far it is"), ("rmab study status results --json", "for a program"), parent=study)
 @click.argument("folder", type=FOLDER)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 @click.pass_context
@@ -150,11 +140,10 @@ def status(ctx: click.Context, folder: Path, machine: bool) -> None:
         _print_failure(one, ctx.find_root().params["debug"])
 
 
-@study.command(
-    epilog=examples(
-        ("rmab study report results", "writes results/report/report.html and its figures"),
-        ("rmab study report results --out public", "into another folder"),
-    )
+@command(
+    ("rmab study report results", "writes results/report/report.html and its figures"),
+    ("rmab study report results --out public", "into another folder"),
+    parent=study,
 )
 @click.argument("folder", type=FOLDER)
 @click.option("--out", type=FOLDER, help="Where the report goes; FOLDER/report by default.")
@@ -250,10 +239,6 @@ def _print_status(folder: Path, status: "Status", machine: bool, changes: "Chang
         print_json({"folder": str(folder), **counts, "failures": failures, **outdated})
         return
     print_table(f"{folder}: runs", tuple(counts), [tuple(f"{value:,}" for value in counts.values())], left=0)
-
-
-def _program(ctx: click.Context) -> str:
-    return ctx.find_root().command_path
 
 
 def _same_command(ctx: click.Context) -> str:

@@ -2,14 +2,11 @@
 
 import click
 
-from rmab.cli.program import Failure, examples
+from rmab.cli.program import Failure, command
 
 
-@click.command(
-    epilog=examples(
-        ("rmab warm", "compile now: the first run need not"),
-        ("rmab warm --clear", "remove the machine code of all versions"),
-    )
+@command(
+    ("rmab warm", "compile now: the first run need not"), ("rmab warm --clear", "remove the machine code of all versions")
 )
 @click.option("--clear", is_flag=True, help="Remove the machine code that is kept, of all versions.")
 def warm(clear: bool) -> None:

@@ -88,6 +88,11 @@ class Cell:
         """Return the mean over rounds of the total regret as a share of the chance gap: 0 is the comparator, 1 is chance."""
         return interval(self.parts_of_chance(to))
 
+    @property
+    def whole(self) -> Interval:
+        """Regret of the whole run to O1."""
+        return interval(self.regret("O1")[:, -1])
+
     @cached_property
     def terms(self) -> tuple[Interval, ...] | None:
         """Term0 to Term3, summed over the episodes; None if the learner has no occupancies or estimates."""

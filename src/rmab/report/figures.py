@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.style import context
 from matplotlib.ticker import FormatStrFormatter
 
 from rmab.report.cells import Page
 from rmab.report.charts import learners_of
-from rmab.report.output import figure_bytes
+from rmab.report.output import ASSETS, figure_bytes
 from rmab.report.scalings import Scaling
 from rmab.report.statistics import band
 from rmab.report.summary import Summary
@@ -28,30 +28,6 @@ MARKERS = "osD^vPX*"
 WIDE = 0.047  # inches of a letter in a legend
 LONGEST = 150  # bytes of a task's part of a file name
 DEPTH = 1e-6  # of the highest value: lower values are left out of logarithmic axes
-STYLE: dict[Any, Any] = {  # matplotlib's own type lists all its settings by name
-    "font.family": "serif",
-    "font.serif": ["STIXGeneral"],
-    "mathtext.fontset": "stix",
-    "font.size": 8,
-    "axes.labelsize": 8,
-    "axes.titlesize": 8,
-    "legend.fontsize": 7,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "axes.linewidth": 0.6,
-    "lines.linewidth": 1.2,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.linewidth": 0.4,
-    "grid.color": "#e3e5e8",
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "legend.handlelength": 2.0,
-    "pdf.fonttype": 42,
-    "axes.formatter.use_mathtext": True,
-    "axes.formatter.limits": (-4, 4),
-}
 SHORT_TERMS = ("Term 0\nover-estimation", "Term 1\nplan", "Term 2\nestimator", "Term 3\nindex policy")
 
 
@@ -122,7 +98,7 @@ class _Slugs:
 
 def _saved(name: str, make: Callable[[], Figure]) -> Iterator[tuple[str, bytes]]:
     """Yield one figure in both formats, without a time stamp: the same data give the same file."""
-    with mpl.rc_context(STYLE):
+    with context(str(ASSETS / "figures.mplstyle")):
         figure = make()
         for suffix, options in (("png", {"dpi": 300}), ("pdf", {"metadata": {"CreationDate": None}})):
             yield f"{name}.{suffix}", figure_bytes(figure, suffix, **options)

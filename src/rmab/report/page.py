@@ -14,7 +14,7 @@ from rmab.report.numbers import number, share, spread
 from rmab.report.output import asset, render_page
 from rmab.report.scalings import Scaling
 from rmab.report.sentences import coverage, page_words, scaling_caution, scaling_words
-from rmab.report.statistics import Interval, Paired, interval
+from rmab.report.statistics import interval
 from rmab.report.summary import Summary
 
 SAMPLES = 6  # rows of a curve's table
@@ -34,7 +34,17 @@ def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
         coverage=coverage(summary),
         learners=learners_of(summary),
         overview=_overview(summary),
-        pages=[_page(page) for page in summary.pages],
+        pages=summary.pages,
+        comparators=COMPARATORS,
+        page_words=page_words,
+        samples=_samples,
+        mark=_mark,
+        behind=_behind,
+        probability=_probability,
+        interval=interval,
+        number=number,
+        share=share,
+        spread=spread,
         scaling=_scaling_rows(summary),
         missing=summary.missing,
         provenance=_origins(runs),
@@ -89,63 +99,12 @@ def _mark(page: Page, cell: Cell) -> str:
     return "best" if cell is page.rivals[0] else "level" if page.level(cell) else ""
 
 
-def _page(page: Page) -> dict[str, Any]:
-    first = page.cells[0]
-    return {
-        "task": page.task,
-        "sizes": {**first.sizes, "episodes": first.episodes},
-        "words": page_words(page),
-        "rows": [_row(page, cell) for cell in page.cells],
-        "pairs": [_pair(one) for one in page.pairs],
-        "terms": [
-            {
-                "learner": cell.learner,
-                "cells": [spread(one) for one in cell.terms],
-                "all": spread(interval(cell.regret("O1")[:, -1])),
-            }
-            for cell in page.cells
-            if cell.terms is not None
-        ],
-        "samples": _samples(page),
-    }
-
-
-def _row(page: Page, cell: Cell) -> dict[str, Any]:
+def _behind(page: Page, cell: Cell) -> str:
+    """Return how far a learner is from the best of the others, in words."""
     pair = page.pair(cell, page.rivals[0]) if cell is not page.rivals[0] else None
-    return {
-        "learner": cell.learner,
-        "privileged": cell.privileged,
-        "mark": _mark(page, cell),
-        "rounds": cell.rounds.size,
-        "reward": spread(interval(cell.totals)),
-        "of_chance": "-" if cell.adaptive else share(cell.of_chance("O1")),  # regrets of different rewards
-        "relative": ["-" if cell.adaptive else share(cell.relative(to)) for to in COMPARATORS],
-        "behind": _behind(pair),
-        "seconds": _milliseconds(cell.seconds),
-    }
-
-
-def _behind(pair: Paired | None) -> str:
     if pair is None:
         return ""
     return share(pair.relative) if pair.relative is not None else spread(pair.difference)
-
-
-def _milliseconds(seconds: Interval) -> str:
-    return f"{number(1000 * seconds.mean, 3)}"
-
-
-def _pair(one: Paired) -> dict[str, Any]:
-    return {
-        "first": one.first,
-        "second": one.second,
-        "difference": spread(one.difference),
-        "relative": share(one.relative) if one.relative is not None else "-",
-        "ahead": f"{one.ahead} of {one.difference.count}",
-        "p": _probability(one.p),
-        "adjusted": _probability(one.adjusted),
-        "told": one.told,
-    }
 
 
 def _probability(p: float) -> str:

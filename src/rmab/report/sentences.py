@@ -9,7 +9,7 @@ from rmab.common import many
 from rmab.report.cells import ROUNDING, TERMS, Cell, Page
 from rmab.report.numbers import percent, places_of, plain, spread
 from rmab.report.scalings import Scaling
-from rmab.report.statistics import Interval, Paired, interval
+from rmab.report.statistics import Interval, Paired
 from rmab.report.summary import Summary
 
 O1 = "O1, the most that a policy which never changes can earn on average"  # as it is called where it first appears
@@ -117,7 +117,7 @@ def _term_words(page: Page) -> list[str]:
         if cell.terms is None:
             continue
         largest = max(range(4), key=lambda k, terms=cell.terms: abs(terms[k].mean))  # type: ignore[misc]
-        term, whole = cell.terms[largest], interval(cell.regret("O1")[:, -1])
+        term, whole = cell.terms[largest], cell.whole
         name = TERMS[largest].replace(": ", " (", 1)
         others = "; the other sources cancel a part of it" if abs(term.mean) > abs(whole.mean) else ""
         said.append(

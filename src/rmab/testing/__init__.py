@@ -5,6 +5,7 @@ from rmab.testing.components import check_execution, check_refresh, check_reward
 from rmab.testing.learner import check_learner
 from rmab.testing.planner import check_planner
 from rmab.testing.policy import check_policy
+from rmab.testing.store import check_store
 
 __all__ = [
     "check_adversary",
@@ -16,4 +17,5 @@ __all__ = [
     "check_rewards",
     "check_sets",
     "check_step",
+    "check_store",
 ]

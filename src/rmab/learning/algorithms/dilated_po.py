@@ -26,9 +26,8 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common import FloatArray
-from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.base import EpisodePlan, Learner
-from rmab.learning.components import EPSILON, RULE, Doubling, WideBernstein
+from rmab.learning.components import EPSILON, ROUNDING, RULE, Doubling, WideBernstein
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Observations, Pools
 from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, State, whole

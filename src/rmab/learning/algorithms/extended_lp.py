@@ -1,14 +1,15 @@
 """What learners share that solve the extended LP: Hoeffding boxes around kernels and rewards, or a generator's samples."""
 
 from copy import copy
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from rmab.common import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
-from rmab.learning.components import OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
+from rmab.learning.components import EPSILON, OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
 from rmab.learning.index_learner import IndexLearner, Knowledge
+from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import NO_MASS, Pools, share_of
 from rmab.model import Problem, parted
 from rmab.solvers.compiled.dynamics import backward
@@ -23,14 +24,18 @@ Means = Literal["mean", "optimistic"]
 MEANS = "the sample mean, or the mean plus its width delta, at most 1"
 
 
+@configured
 class ExtendedLearner(IndexLearner):
     """Optimism about kernels and rewards. Version `generator` knows kernels through samples alone: privileged."""
 
+    TUNED = {"optimism": 1.0}
+    preset: Preset = option(default="theory", help=PRESET)
     version: str
-    epsilon: float
-    samples: int | None
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
+    optimism: float | None = option(default=None, ge=0, le=100, help=OPTIMISM)
+    samples: int | None = option(default=None, ge=1, le=10**9, help=SAMPLES)
     rewards: Means
-    _drawn: IntArray | None = None
+    _drawn: ClassVar[IntArray | None] = None
 
     def __post_init__(self) -> None:
         """Check the options; samples go with one version only."""

@@ -12,9 +12,8 @@ import numpy as np
 
 from rmab.errors import ModelError
 from rmab.learning.algorithms.planned import FixedLearner, PrivilegedLearner
-from rmab.learning.algorithms.ucmd_armab import ROUNDING
 from rmab.learning.base import EpisodePlan
-from rmab.learning.components import RULE
+from rmab.learning.components import ROUNDING, RULE
 from rmab.learning.options import configured, option
 from rmab.learning.state import State
 from rmab.model import View

@@ -22,13 +22,11 @@ import numpy as np
 
 from rmab.common import FloatArray, cached_property, log_over
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
-from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Doubling, Episode, Revealed, StepResult
-from rmab.learning.mirror_descent import ComponentSet
-from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.components import Episode, StepResult
+from rmab.learning.mirror_descent import RATE, ComponentSet
+from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory
-from rmab.play import Rounding, Rule
 from rmab.solvers.transitions import TransitionSets
 
 DUAL = "the rate of the prices, in units of the theory's"
@@ -69,17 +67,10 @@ class PdgdOps(PrimalDual):
 
     name = "pdgd-ops"
     TUNED = {"primal": 64.0, "dual": 1000.0}
-    preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    rounding: Rounding = option(default="dependent", help=ROUNDING)
-    rule: Rule = option(default="fill", help=RULE)
-    primal: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
+    primal: float | None = option(default=None, ge=1e-12, le=1e6, help=RATE)
     dual: float | None = option(default=None, ge=1e-12, le=1e6, help=DUAL)
 
     @cached_property
     def components(self) -> ComponentSet:
         """L1 balls by doubling epochs, the true rewards, mirror descent with prices."""
-        step = PriceAscent(scale=self.parameter("primal"), dual=self.parameter("dual"), epsilon=self.epsilon)
-        return ComponentSet(
-            L1(epsilon=self.epsilon), Revealed(), step, ROUNDINGS.load(self.rounding)(rule=self.rule), Doubling()
-        )
+        return self.assemble(PriceAscent(scale=self.parameter("primal"), dual=self.parameter("dual"), epsilon=self.epsilon))

@@ -8,7 +8,7 @@ import numpy as np
 
 from rmab.common import FloatArray
 from rmab.learning.components import Centred, Episode, StepResult
-from rmab.learning.mirror_descent import MirrorDescent
+from rmab.learning.mirror_descent import EpochLearner
 from rmab.learning.options import configured
 from rmab.learning.pools import Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, State
@@ -43,7 +43,7 @@ class PricedMirror(Centred):
         return np.asarray((used - view.budgets) / view.arms)
 
 
-class PrimalDual(MirrorDescent):
+class PrimalDual(EpochLearner):
     """Learners whose step prices the budget."""
 
     def violation(self, state: State) -> float:

@@ -19,10 +19,10 @@ from typing import Literal
 
 import numpy as np
 
-from rmab.learning.algorithms.extended_lp import MEANS, OPTIMISM, SAMPLES, ExtendedLearner, Means, finite_plan
-from rmab.learning.components import EPSILON, Exploration
+from rmab.learning.algorithms.extended_lp import MEANS, ExtendedLearner, Means, finite_plan
+from rmab.learning.components import Exploration
 from rmab.learning.index_learner import Knowledge
-from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.options import configured, option
 from rmab.learning.state import Arrays
 from rmab.model import by_step
 
@@ -32,13 +32,8 @@ class R2mabUcb(ExtendedLearner):
     """The extended LP over the steps of an episode, and an index from its occupancy."""
 
     name = "r2mab-ucb"
-    TUNED = {"optimism": 1.0}
-    preset: Preset = option(default="theory", help=PRESET)
     version: Literal["online", "generator", "explore"] = option(default="online", help="where kernels are known from")
     index: Literal["share", "weighted"] = option(default="share", help="chi, or chi times the reward")
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    optimism: float | None = option(default=None, ge=0, le=100, help=OPTIMISM)
-    samples: int | None = option(default=None, ge=1, le=10**9, help=SAMPLES)
     rewards: Means = option(default="optimistic", help=MEANS)
 
     @property

@@ -32,10 +32,9 @@ from typing import Literal
 import numpy as np
 
 from rmab.common import FloatArray, IntArray
-from rmab.learning.algorithms.extended_lp import MEANS, OPTIMISM, SAMPLES, ExtendedLearner, Means, finite_plan, ranked
-from rmab.learning.components import EPSILON
+from rmab.learning.algorithms.extended_lp import MEANS, ExtendedLearner, Means, finite_plan, ranked
 from rmab.learning.index_learner import Knowledge
-from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
 from rmab.learning.state import Arrays, ArraySpecs, State, masses
 from rmab.model import View
@@ -48,14 +47,9 @@ class RmabUcrl(ExtendedLearner):
     """Optimism about kernels; the reward of a pair is taken for its mean, or for min(mean + delta, 1)."""
 
     name = "rmab-ucrl"
-    TUNED = {"optimism": 1.0}
-    preset: Preset = option(default="theory", help=PRESET)
     version: Literal["stationary", "finite", "window", "generator"] = option(
         default="stationary", help="as published, for a finite horizon, with a window of sqrt(T), or from a generator"
     )
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    optimism: float | None = option(default=None, ge=0, le=100, help=OPTIMISM)
-    samples: int | None = option(default=None, ge=1, le=10**9, help=SAMPLES)
     rewards: Means = option(default="mean", help=MEANS)
 
     def prepare(self, known: Knowledge) -> Arrays:

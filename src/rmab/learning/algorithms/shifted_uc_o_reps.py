@@ -21,25 +21,13 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common import IntArray, cached_property
-from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import (
-    EPSILON,
-    L1,
-    ROUNDINGS,
-    RULE,
-    Centred,
-    Doubling,
-    Episode,
-    RewardEstimate,
-    RewardEstimator,
-)
-from rmab.learning.mirror_descent import ComponentSet, MirrorDescent
-from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.components import L1, Centred, Episode, RewardEstimate, RewardEstimator
+from rmab.learning.mirror_descent import RATE, ComponentSet, EpochLearner
+from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools, share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import importance, step_visits, weighted_losses
 from rmab.model import View
-from rmab.play import Rounding, Rule
 from rmab.solvers.transitions import TransitionSets
 
 SHIFT = "alpha, in units of the theory's; never above 1"
@@ -99,26 +87,17 @@ class ShiftedStep(Centred):
 
 
 @configured
-class ShiftedUcOReps(MirrorDescent):
+class ShiftedUcOReps(EpochLearner):
     """Mirror descent with importance-weighted losses over shifted kernels."""
 
     name = "shifted-uc-o-reps"
     TUNED = {"rate": 64.0, "shift": 1.0}
-    preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    rounding: Rounding = option(default="dependent", help=ROUNDING)
-    rule: Rule = option(default="fill", help=RULE)
-    rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
+    rate: float | None = option(default=None, ge=1e-12, le=1e6, help=RATE)
     shift: float | None = option(default=None, ge=1e-12, le=1e6, help=SHIFT)
 
     @cached_property
     def components(self) -> ComponentSet:
         """Shifted boxes by doubling epochs, weighted losses, online mirror descent."""
         shift = self.parameter("shift")
-        return ComponentSet(
-            ShiftedL1(epsilon=self.epsilon, shift=shift),
-            ShiftedWeights(shift=shift),
-            ShiftedStep(scale=self.parameter("rate"), shift=shift),
-            ROUNDINGS.load(self.rounding)(rule=self.rule),
-            Doubling(),
-        )
+        sets, step = ShiftedL1(epsilon=self.epsilon, shift=shift), ShiftedStep(scale=self.parameter("rate"), shift=shift)
+        return self.assemble(step, ShiftedWeights(shift=shift), sets)

@@ -14,29 +14,20 @@ Parameters: eta = sqrt(ln(S^2 A) / T), the minimiser of the regret bound (the co
 from __future__ import annotations
 
 from rmab.common import cached_property
-from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Centred, Doubling, Revealed
-from rmab.learning.mirror_descent import ComponentSet, MirrorDescent
-from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.play import Rounding, Rule
+from rmab.learning.components import Centred
+from rmab.learning.mirror_descent import RATE, ComponentSet, EpochLearner
+from rmab.learning.options import configured, option
 
 
 @configured
-class UcOReps(MirrorDescent):
+class UcOReps(EpochLearner):
     """Online mirror descent with the true losses."""
 
     name = "uc-o-reps"
     TUNED = {"rate": 64.0}
-    preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    rounding: Rounding = option(default="dependent", help=ROUNDING)
-    rule: Rule = option(default="fill", help=RULE)
-    rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
+    rate: float | None = option(default=None, ge=1e-12, le=1e6, help=RATE)
 
     @cached_property
     def components(self) -> ComponentSet:
         """L1 balls by doubling epochs, the true rewards, online mirror descent."""
-        step = Centred(scale=self.parameter("rate"))
-        return ComponentSet(
-            L1(epsilon=self.epsilon), Revealed(), step, ROUNDINGS.load(self.rounding)(rule=self.rule), Doubling()
-        )
+        return self.assemble(Centred(scale=self.parameter("rate")))

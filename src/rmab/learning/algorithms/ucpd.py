@@ -21,12 +21,10 @@ import numpy as np
 
 from rmab.common import FloatArray, cached_property
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
-from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import EPSILON, L1, ROUNDINGS, RULE, Doubling, Episode, Revealed
+from rmab.learning.components import Episode
 from rmab.learning.mirror_descent import ComponentSet
-from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.options import configured, option
 from rmab.learning.state import Memory
-from rmab.play import Rounding, Rule
 
 V = "V, the weight of the losses, in units of the theory's"
 ALPHA = "alpha, the weight of staying, in units of the theory's"
@@ -54,17 +52,10 @@ class Ucpd(PrimalDual):
 
     name = "ucpd"
     TUNED = {"v": 0.01, "alpha": 0.0003}
-    preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    rounding: Rounding = option(default="dependent", help=ROUNDING)
-    rule: Rule = option(default="fill", help=RULE)
     v: float | None = option(default=None, ge=1e-12, le=1e6, help=V)
     alpha: float | None = option(default=None, ge=1e-12, le=1e6, help=ALPHA)
 
     @cached_property
     def components(self) -> ComponentSet:
         """L1 balls by doubling epochs, the true rewards, mirror descent with queues."""
-        step = Queues(v=self.parameter("v"), alpha=self.parameter("alpha"))
-        return ComponentSet(
-            L1(epsilon=self.epsilon), Revealed(), step, ROUNDINGS.load(self.rounding)(rule=self.rule), Doubling()
-        )
+        return self.assemble(Queues(v=self.parameter("v"), alpha=self.parameter("alpha")))

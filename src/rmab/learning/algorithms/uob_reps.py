@@ -20,27 +20,15 @@ nine tenths of it in Comp-UOB; cpap takes a twentieth of a second.
 from __future__ import annotations
 
 from rmab.common import cached_property
-from rmab.learning.algorithms.ucmd_armab import ROUNDING
-from rmab.learning.components import (
-    EPSILON,
-    ROUNDINGS,
-    RULE,
-    Bernstein,
-    Centred,
-    Doubling,
-    Episode,
-    RewardEstimate,
-    RewardEstimator,
-)
-from rmab.learning.mirror_descent import ComponentSet, MirrorDescent
-from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.components import Bernstein, Centred, Episode, RewardEstimate, RewardEstimator
+from rmab.learning.mirror_descent import RATE, ComponentSet, EpochLearner
+from rmab.learning.options import configured, option
 from rmab.learning.pools import share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import bounds, exploration, importance, step_visits, weighted_losses
 from rmab.model import View
-from rmab.play import Rounding, Rule
 
-RATE = "of the rate and of gamma: as in the logarithm of UOB-REPS"
+WIDTH = "of the rate and of gamma: as in the logarithm of UOB-REPS"
 
 
 @configured
@@ -49,7 +37,7 @@ class UpperOccupancy(RewardEstimator):
 
     draws = True
     alike = True  # declared zeros are weighed, too
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=RATE)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=WIDTH)
     gamma: float = option(default=1.0, ge=1e-12, le=1e6, help="implicit exploration, in units of the theory's")
 
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:  # noqa: ARG002
@@ -66,7 +54,7 @@ class UpperOccupancy(RewardEstimator):
 class UobStep(Centred):
     """Online mirror descent at the rate of UOB-REPS, which is its gamma."""
 
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=RATE)
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=WIDTH)
 
     def rate(self, view: View) -> float:
         """Return sqrt(ln(S H^2 A / epsilon) / (T S A)), times the scale."""
@@ -74,25 +62,17 @@ class UobStep(Centred):
 
 
 @configured
-class UobReps(MirrorDescent):
+class UobReps(EpochLearner):
     """Mirror descent with losses over upper occupancy bounds."""
 
     name = "uob-reps"
     TUNED = {"rate": 8.0, "gamma": 0.03}
-    preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    rounding: Rounding = option(default="dependent", help=ROUNDING)
-    rule: Rule = option(default="fill", help=RULE)
-    rate: float | None = option(default=None, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
+    rate: float | None = option(default=None, ge=1e-12, le=1e6, help=RATE)
     gamma: float | None = option(default=None, ge=1e-12, le=1e6, help="implicit exploration, in units of the theory's")
 
     @cached_property
     def components(self) -> ComponentSet:
         """Bernstein boxes by doubling epochs, losses over upper bounds, online mirror descent."""
-        return ComponentSet(
-            Bernstein(epsilon=self.epsilon),
-            UpperOccupancy(epsilon=self.epsilon, gamma=self.parameter("gamma")),
-            UobStep(scale=self.parameter("rate"), epsilon=self.epsilon),
-            ROUNDINGS.load(self.rounding)(rule=self.rule),
-            Doubling(),
-        )
+        losses = UpperOccupancy(epsilon=self.epsilon, gamma=self.parameter("gamma"))
+        step = UobStep(scale=self.parameter("rate"), epsilon=self.epsilon)
+        return self.assemble(step, losses, Bernstein(epsilon=self.epsilon))

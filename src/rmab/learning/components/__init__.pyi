@@ -14,6 +14,7 @@ from .counting import (
     times_seen as times_seen,
 )
 from .execution import (
+    ROUNDING as ROUNDING,
     RULE as RULE,
     DependentRounding as DependentRounding,
     Execution as Execution,

@@ -122,6 +122,7 @@ def _cheapest(budgets: IntArray, prices: FloatArray | None, number: int, rng: np
     return np.asarray(rng.permutation(np.resize(order[: max(enough, int(np.ceil(CHEAP * order.size)))], number)))
 
 
+ROUNDING = "the highest indices (top), or dependent rounding of the plan's shares"
 RULE = "always activate the full budget (fill), or leave arms of index 0 (at-most) or below (auto) passive"
 
 

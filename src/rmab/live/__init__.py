@@ -1,0 +1,20 @@
+"""Live programmes: decide, observe, correct, and lose nothing (extra `rmab[live]`).
+
+    store = rmab.live.open("sqlite:///programme.db")
+    p = store.create("mothers", states=["lapsed", "engaged"], budget=200, reward={"engaged": 1}, random_share=0.1)
+    p.join(ids, group=groups, state=states)
+    calls = p.ask("2026-W47")
+    p.tell("2026-W47", rows)
+
+docs/live.md is the guide.
+"""
+
+from rmab.common import require
+
+require("live", "rmab.live")
+
+from rmab.live.periods import Rhythm
+from rmab.live.programme import Programme, Replay
+from rmab.live.store import Store, open_store as open
+
+__all__ = ["Programme", "Replay", "Rhythm", "Store", "open"]

@@ -1,0 +1,179 @@
+"""The journal of a programme in a database: append in one transaction, read in order, verify the chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+
+from rmab.errors import ModelError, StoreError
+from rmab.live.events import START, Body, Create, Event, Undo, body_hash
+from rmab.live.schema import EVENT, PROGRAMME, check_version
+
+Check = Callable[[sa.Connection, int, str], None]  # with number and hash of the last event
+BATCH = 500  # events that are read at a time
+FIELDS = [EVENT.c[name] for name in Event.__dataclass_fields__]
+
+
+class HeadMovedError(Exception):
+    """Somebody else appended since a plan was begun."""
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """How an event is labelled: its idempotency key, who wrote it, and when by the clock of the client."""
+
+    key: str
+    actor: str = ""
+    client_at: str = ""
+
+
+class Journal:
+    """The events of one programme."""
+
+    def __init__(self, engine: sa.Engine, name: str) -> None:
+        self.engine, self.name = engine, name
+
+    def append(self, body: Body, stamp: Stamp, check: Check, *, expected: int | None = None) -> tuple[Event, bool]:
+        """Append an event, and return it, and whether it is new.
+
+        One transaction: lock the programme's row, compare the key, check, write, commit. If the connection breaks it is
+        tried once more: the key makes sure that nothing is written twice.
+
+        Parameters
+        ----------
+        body, stamp
+            What happened, and its label. The same key with the same body is the same event; with another body it is refused.
+        check : function
+            Called inside the transaction with the connection, and number and hash of the last event; raises what is wrong.
+        expected : int, optional
+            The number that the last event must have; HeadMovedError is raised where it has another.
+        """
+        try:
+            return self._append(body, stamp, check, expected)
+        except exc.DBAPIError as error:  # an IntegrityError: two created the same programme at the same time
+            if not (error.connection_invalidated or isinstance(error, exc.IntegrityError)):
+                raise refused(error) from error
+        try:
+            return self._append(body, stamp, check, expected)
+        except exc.DBAPIError as error:
+            raise refused(error) from error
+
+    def _append(self, body: Body, stamp: Stamp, check: Check, expected: int | None) -> tuple[Event, bool]:
+        text = body.to_json()
+        with writing(self.engine) as connection:
+            head, last = self.lock(connection, create=isinstance(body, Create))
+            if expected is not None and head != expected:
+                raise HeadMovedError
+            found = connection.execute(self._select().where(EVENT.c.key == stamp.key)).one_or_none()
+            if found is not None:
+                earlier = Event(**found._mapping)
+                if (earlier.kind, body_hash(earlier.body)) != (body.KIND, body_hash(text)):
+                    what = f"the key {stamp.key!r:.60} belongs to event {earlier.sequence}, which says something else"
+                    raise ModelError(what, code="key-reused", event=earlier.sequence)
+                return earlier, False
+            check(connection, head, last)
+            return self.insert(connection, body, stamp, head, last), True
+
+    def insert(self, connection: sa.Connection, body: Body, stamp: Stamp, head: int, last: str) -> Event:
+        """Write an event after the last one, whose number and hash are given, in a transaction that holds the lock."""
+        text, now = body.to_json(), datetime.now(UTC).isoformat(timespec="milliseconds")
+        bare = Event(self.name, head + 1, body.KIND, stamp.key, stamp.actor, now, stamp.client_at, text, last)
+        event = replace(bare, hash=bare.sealed_hash())
+        connection.execute(sa.insert(EVENT).values(**asdict(event), body_hash=body_hash(text)))
+        moved = sa.update(PROGRAMME).where(PROGRAMME.c.name == self.name).values(head=event.sequence, hash=event.hash)
+        connection.execute(moved)
+        return event
+
+    def lock(self, connection: sa.Connection, *, create: bool = False) -> tuple[int, str]:
+        """Lock the programme until the transaction ends; return number and hash of its last event."""
+        check_version(connection)
+        query = sa.select(PROGRAMME.c.head, PROGRAMME.c.hash).where(PROGRAMME.c.name == self.name)
+        row = connection.execute(query.with_for_update()).one_or_none()
+        if row is None and create:
+            connection.execute(sa.insert(PROGRAMME).values(name=self.name, head=0, hash=START))
+            return 0, START
+        return self._checked(row)
+
+    def head(self, connection: sa.Connection) -> tuple[int, str]:
+        """Return number and hash of the last event, without a lock."""
+        query = sa.select(PROGRAMME.c.head, PROGRAMME.c.hash).where(PROGRAMME.c.name == self.name)
+        return self._checked(connection.execute(query).one_or_none())
+
+    def _checked(self, row: Any) -> tuple[int, str]:
+        if row is None:
+            raise StoreError(f"there is no programme {self.name!r:.60} in this database", code="unknown-programme")
+        return int(row[0]), str(row[1])
+
+    def read(
+        self, connection: sa.Connection, after: int = 0, through: int | None = None, without: Sequence[str] = ()
+    ) -> Iterator[Event]:
+        """Yield the events after a number, in order; without: kinds that are left out."""
+        while True:
+            query = self._select().where(EVENT.c.sequence > after).order_by(EVENT.c.sequence).limit(BATCH)
+            query = query if through is None else query.where(EVENT.c.sequence <= through)
+            query = query.where(EVENT.c.kind.not_in(without)) if without else query
+            rows = connection.execute(query).all()
+            for row in rows:
+                yield Event(**row._mapping)
+            if len(rows) < BATCH:
+                return
+            after = rows[-1].sequence
+
+    def undone(self, connection: sa.Connection, after: int = 0, through: int | None = None) -> set[int]:
+        """Return the numbers of the events that are undone by events after a number."""
+        query = self._select().where(EVENT.c.kind == "undo", EVENT.c.sequence > after)
+        query = query if through is None else query.where(EVENT.c.sequence <= through)
+        bodies = [Event(**row._mapping).parse() for row in connection.execute(query)]
+        return {one.event for one in bodies if isinstance(one, Undo)}
+
+    def kinds(self, connection: sa.Connection, through: int) -> dict[int, str]:
+        """Return the kind of every event up to a number."""
+        query = sa.select(EVENT.c.sequence, EVENT.c.kind).where(EVENT.c.programme == self.name, EVENT.c.sequence <= through)
+        return {int(row.sequence): str(row.kind) for row in connection.execute(query)}
+
+    def _select(self) -> sa.Select[tuple[object, ...]]:
+        return sa.select(*FIELDS).where(EVENT.c.programme == self.name)
+
+    def verify(self) -> int:
+        """Recompute the chain of hashes; return the number of events, or raise StoreError at the first that was changed."""
+        with reading(self.engine) as connection:
+            head, sealed = self.head(connection)
+            previous, count = START, 0
+            for event in self.read(connection):
+                count += 1
+                if event.sequence != count:
+                    raise StoreError(f"event {count} is missing from the journal", code="tampered", event=count)
+                if event.previous != previous or event.hash != event.sealed_hash():
+                    raise StoreError(f"event {count} was changed after it was written", code="tampered", event=count)
+                previous = event.hash
+            if (head, sealed) != (count, previous):
+                raise StoreError(f"the journal ends at event {count}, and should at {head}", code="tampered", event=count)
+        return count
+
+
+@contextmanager
+def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Begin a transaction that writes: on SQLite it waits for others that do."""
+    with engine.connect().execution_options(rmab_write=True) as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Begin a transaction that reads one state of the database."""
+    try:
+        with engine.connect() as connection, connection.begin():
+            yield connection
+    except exc.DBAPIError as error:
+        raise refused(error) from error
+
+
+def refused(error: exc.DBAPIError) -> StoreError:
+    """Return what a database said as an error of the library."""
+    return StoreError(f"the database refused: {error.orig!s:.300}", code="database")

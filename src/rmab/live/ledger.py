@@ -1,0 +1,168 @@
+"""What a journal says: the events of a programme folded into arms, budgets, decisions and reports.
+
+The journal is the truth, and a ledger is rebuilt from it at any time. What an event does is in `rmab.live.changes`: it is
+checked there completely before anything changes, on writing and on reading alike, so that nothing is ever half applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from rmab.common import BoolArray, IntArray
+from rmab.errors import StoreError
+from rmab.live.cells import Cells
+from rmab.live.changes import ALWAYS, NEVER, Record, change_of, repeated, row_findings
+from rmab.live.events import START, Body, Create, Event, Override, WarmStart
+from rmab.logs.findings import Findings, list_some, quote
+
+
+class Ledger:
+    """The state of a programme after some of its events."""
+
+    def __init__(self) -> None:
+        self.sequence, self.hash = 0, START
+        self.config: Create | None = None
+        self.ids: list[str] = []
+        self.place: dict[str, int] = {}
+        self.groups: list[str] = []
+        self.group_list: list[int] = []
+        self.entry_state: list[int] = []
+        self.stays: list[tuple[int, int, int]] = []  # arm, first period, first period without it
+        self.stay_of: dict[int, int] = {}  # the last stay of every arm
+        self.usual_budget = 0
+        self.budgets: dict[int, int] = {}
+        self.warm: list[WarmStart] = []
+        self.decisions: dict[int, Record] = {}
+        self.pending: dict[int, list[Override]] = {}  # overrides of periods that are not decided yet
+        self.cells: dict[int, Cells] = {}
+        self.kinds: dict[int, str] = {}
+        self.undone: set[int] = set()
+
+    # --- folding -------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def replay(cls, events: Iterable[Event], undone: set[int]) -> Ledger:
+        """Return the ledger of events without those that were undone."""
+        ledger = cls()
+        ledger.undone = undone
+        for event in events:
+            ledger.step(event, skip=event.sequence in undone)
+        return ledger
+
+    def step(self, event: Event, *, skip: bool = False) -> None:
+        """Apply the next event of a journal; skip: count it, but change nothing."""
+        if not skip and event.kind != "undo":
+            self.apply(event.parse(), event.sequence)
+        self.kinds[event.sequence] = event.kind
+        self.sequence, self.hash = event.sequence, event.hash
+
+    def check(self, body: Body) -> None:
+        """Raise ModelError or LogError where an event does not fit what is known."""
+        change_of(self, body, self.sequence + 1)
+
+    def apply(self, body: Body, sequence: int) -> None:
+        """Carry out an event, after the same checks."""
+        change_of(self, body, sequence)()
+
+    # --- what is known -------------------------------------------------------------------------------------------------
+
+    @property
+    def declared(self) -> Create:
+        """The declaration of the programme; StoreError where the journal does not begin with one."""
+        if self.config is None:
+            raise StoreError("the journal does not begin with the creation of a programme", code="damaged")
+        return self.config
+
+    @property
+    def group_of(self) -> IntArray:
+        """(N,) the group of every arm that ever joined."""
+        return np.array(self.group_list, dtype=np.int64)
+
+    @property
+    def last_period(self) -> int | None:
+        """The last period that was decided."""
+        return max(self.decisions, default=None)
+
+    @property
+    def first_period(self) -> int | None:
+        """The first period of which anything is known."""
+        return min([*self.decisions, *self.cells], default=None)
+
+    def label(self, period: int) -> str:
+        """Return how a period is written."""
+        return self.declared.rhythm.label(period)
+
+    def is_present(self, period: int) -> BoolArray:
+        """(N,) who takes part in a period."""
+        here = np.zeros(len(self.ids), dtype=bool)
+        if self.stays:
+            arm, first, end = np.array(self.stays, dtype=np.int64).T
+            here[arm[(first <= period) & (period < end)]] = True
+        return here
+
+    def entries(self, period: int) -> IntArray:
+        """(N,) the state in which an arm entered, where this is the first period of its stay; -1 elsewhere."""
+        found = np.full(len(self.ids), -1, dtype=np.int64)
+        if not self.stays:
+            return found
+        arm, first, _ = np.array(self.stays, dtype=np.int64).T
+        begin = self.first_period if self.first_period is not None else period
+        here = np.where(first == ALWAYS, begin, first) == period
+        found[arm[here]] = np.array(self.entry_state, dtype=np.int64)[here]
+        return found
+
+    def budget(self, period: int) -> int:
+        """Return how many can be activated in a period."""
+        return self.budgets.get(period, self.usual_budget)
+
+    def cell(self, period: int) -> Cells:
+        """Return the reports of a period; empty ones where there are none."""
+        return self.cells.get(period, Cells())
+
+    def enter(self, one: str, group: str, state: int, first: int) -> None:
+        """Begin a stay of an arm."""
+        if group not in self.groups:
+            self.groups.append(group)
+        if one not in self.place:
+            self.place[one] = len(self.ids)
+            self.ids.append(one)
+            self.group_list.append(self.groups.index(group))
+        self.stay_of[self.place[one]] = len(self.stays)
+        self.stays.append((self.place[one], first, NEVER))
+        self.entry_state.append(state)
+
+    def forced(self, period: int, overrides: Iterable[Override] | None = None) -> tuple[set[int], set[int]]:
+        """Return the arms that people want on the list of a period that is not decided, and those that they do not."""
+        must: set[int] = set()
+        must_not: set[int] = set()
+        for one in self.pending.get(period, []) if overrides is None else overrides:
+            add, remove = ({self.place[name] for name in ids} for ids in (one.add, one.remove))
+            must, must_not = (must - remove) | add, (must_not - add) | remove
+        return must, must_not
+
+    # --- looking up ----------------------------------------------------------------------------------------------------
+
+    def find(self, ids: Sequence[str], period: int) -> list[int]:
+        """Return the numbers of arms, all of which must take part in a period."""
+        findings = row_findings("arms")
+        found = self.places(ids, period, findings)
+        findings.stop()
+        return [int(n) for n in found]
+
+    def places(self, ids: Sequence[str], period: int, findings: Findings) -> IntArray:
+        """(M,) the numbers of arms, -1 for what is none; findings gets what is wrong with them in a period."""
+        arms = np.array([self.place.get(one, -1) for one in ids], dtype=np.int64)
+        here = self.is_present(period)
+        unknown = np.flatnonzero(arms < 0)
+        for row in unknown[:20].tolist():
+            findings.add(f"there is no arm {quote(ids[row])}", row, "unknown-arm")
+        if unknown.size > 20:
+            findings.add(f"{unknown.size - 20:,} more arms that are not there", unknown[20:], "unknown-arm")
+        absent = np.flatnonzero((arms >= 0) & ~here[arms]) if here.size else np.zeros(0, dtype=np.int64)
+        if absent.size:
+            names = list_some([quote(ids[int(row)]) for row in absent])
+            findings.add(f"no part of the programme in {self.label(period)}: {names}", absent, "absent")
+        findings.add_each(*repeated(ids))
+        return arms

@@ -1,0 +1,136 @@
+"""From reports to statistics: which transitions a programme has seen, how often a decision was carried out, where arms are.
+
+Kernels are learned from what was executed. An arm that is on the list counts as executed, or not, only where a report says
+so; an arm that is not on the list of a decided period counts as not executed, unless a report says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rmab.common import FloatArray, IntArray
+from rmab.estimation.statistics import Statistics
+from rmab.live.ledger import Ledger
+
+LONGEST = 60  # periods over which what was last seen is carried forward
+SURE = 10.0  # reports that the reach rate of all groups is worth for one of them
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """What happened in one period to N arms: state before, executed (1, 0, -1 not known), state after, -1 not known.
+
+    listed (N,): who was on the list. reward (N,): NaN where it is not known.
+    """
+
+    before: IntArray
+    executed: IntArray
+    after: IntArray
+    listed: IntArray
+    reward: FloatArray
+
+
+def transitions(ledger: Ledger, period: int) -> Transitions:
+    """Return what happened in a period."""
+    count = len(ledger.ids)
+    cells, entry = ledger.cell(period), ledger.entries(period)
+    before = np.where(entry >= 0, entry, ledger.cell(period - 1).states(count))
+    listed, executed = np.zeros(count, dtype=np.int64), cells.executed(count)
+    record = ledger.decisions.get(period)
+    if record is not None:
+        listed[list(record.rules)] = 1
+        executed = np.where((executed < 0) & (listed == 0), 0, executed)
+    return Transitions(before, executed, cells.states(count), listed, cells.rewards(count))
+
+
+class Observer:
+    """The statistics of a ledger; those of a period are kept until something in it changes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[object, IntArray, IntArray, tuple[IntArray, FloatArray]]] = {}
+
+    def statistics(self, ledger: Ledger) -> Statistics:
+        """Return the order-free statistics of all reports. Periods of rewards are counted from the first one."""
+        shape = (len(ledger.groups) or 1, len(ledger.declared.states))
+        counts = np.zeros((*shape, 2, shape[1]), dtype=np.int64)
+        places, values = [], []
+        first = ledger.first_period or 0
+        for period in sorted({*ledger.cells, *ledger.decisions}):
+            _, own, _, (place, value) = self._period(ledger, period)
+            counts[: len(own)] += own
+            if value.size:
+                places.append(np.vstack([np.full(value.size, period - first), place]))
+                values.append(value)
+        if not values:
+            return Statistics.from_counts(counts)
+        none = np.zeros(0, dtype=np.int64)
+        paid = tuple(np.concatenate(places, axis=1))
+        rewards = Statistics.from_records(shape, (none,) * 4, paid, np.concatenate(values))
+        return Statistics(counts, rewards.numbers, rewards.moments)
+
+    def reach(self, ledger: Ledger) -> FloatArray:
+        """(G,) how often a decision was carried out, where that is known; a group with few reports leans on all."""
+        whole = np.zeros((len(ledger.groups) or 1, 2))
+        for period in ledger.decisions:
+            own = self._period(ledger, period)[2]
+            whole[: len(own)] += own
+        pooled = (whole[:, 1].sum() + 1.0) / (whole.sum() + 1.0)
+        return np.asarray((whole[:, 1] + SURE * pooled) / (whole.sum(axis=1) + SURE))
+
+    def _period(self, ledger: Ledger, period: int) -> tuple[object, IntArray, IntArray, tuple[IntArray, FloatArray]]:
+        record = ledger.decisions.get(period)
+        rules = None if record is None else frozenset(record.rules)
+        versions = tuple(ledger.cell(one).version for one in (period, period - 1))
+        key = (versions, rules, len(ledger.ids), len(ledger.groups), ledger.first_period, len(ledger.stays))
+        found = self._kept.get(period)
+        if found is None or found[0] != key:
+            found = self._kept[period] = (key, *_count(ledger, transitions(ledger, period)))
+        return found
+
+
+def _count(ledger: Ledger, seen: Transitions) -> tuple[IntArray, IntArray, tuple[IntArray, FloatArray]]:
+    """Return transitions (G, S, 2, S), whether decisions were carried out (G, 2), and rewards with their places (3, R)."""
+    groups, states = len(ledger.groups) or 1, len(ledger.declared.states)
+    group, known = ledger.group_of, (seen.before >= 0) & (seen.executed >= 0)
+    moved = known & (seen.after >= 0)
+    place = (group[moved], seen.before[moved], seen.executed[moved], seen.after[moved])
+    shape = (groups, states, 2, states)
+    counts = np.bincount(np.ravel_multi_index(place, shape), minlength=int(np.prod(shape))).reshape(shape)
+    called = (seen.listed == 1) & (seen.executed >= 0)
+    reached = np.bincount(2 * group[called] + seen.executed[called], minlength=2 * groups).reshape(groups, 2)
+    paid = known & ~np.isnan(seen.reward)
+    return counts, reached, (np.vstack([group[paid], seen.before[paid], seen.executed[paid]]), seen.reward[paid])
+
+
+def believe(ledger: Ledger, period: int, arms: IntArray, kernels: FloatArray, reach: FloatArray) -> FloatArray:
+    """(M, S) the probability of every state of arms (M,) when a period begins: what was last seen, carried forward.
+
+    kernels (G, S, 2, S), reach (G,): b <- b P under what was executed, or may have been.
+    """
+    states, count = kernels.shape[1], len(ledger.ids)
+    usual = np.ones(states)
+    for one in [p for p in ledger.cells if period - LONGEST <= p < period]:
+        seen = ledger.cells[one].states(count)
+        usual += np.bincount(seen[seen >= 0], minlength=states)
+    belief = np.broadcast_to(usual / usual.sum(), (arms.size, states)).copy()
+    lag = np.full(arms.size, -1, dtype=np.int64)
+    first = ledger.first_period if ledger.first_period is not None else period
+    for k in range(min(LONGEST, max(period - first, 0)) + 1):
+        entry = ledger.entries(period - k)
+        start = np.where(entry >= 0, entry, ledger.cell(period - k - 1).states(count))[arms]
+        found = (lag < 0) & (start >= 0)
+        belief[found] = np.eye(states)[start[found]]
+        lag[found] = k
+        if (lag >= 0).all():
+            break
+    group = ledger.group_of[arms]
+    for k in range(int(lag.max(initial=0)), 0, -1):
+        then = transitions(ledger, period - k)
+        old = np.flatnonzero(lag >= k)
+        executed, listed = then.executed[arms[old]], then.listed[arms[old]]
+        chance = np.where(executed >= 0, executed, listed * reach[group[old]])[:, np.newaxis]
+        passive, active = (np.einsum("ns,nsy->ny", belief[old], kernels[group[old], :, a]) for a in (0, 1))
+        belief[old] = (1.0 - chance) * passive + chance * active
+    return belief

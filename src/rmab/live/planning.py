@@ -1,0 +1,140 @@
+"""The rolling plan: the next W periods from where the arms are, by blocks of arms of one group; its first step is an index.
+
+Arms of one group are one block with a mass in each state; an arm whose state was not reported is spread over the states by
+belief. Planning therefore costs by groups, not by arms. The plan is the priced step (`rmab.solvers.soften`) with the budgets
+of the periods ahead. The index of a group and state is what activating now is worth: Q(s, 1) - Q(s, 0) at the plan's prices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rmab.common import FloatArray, IntArray
+from rmab.errors import SolverError
+from rmab.estimation.rewards import make_pay
+from rmab.estimation.shrinkage import Levels, Shrinkage, shrink
+from rmab.live.ledger import Ledger
+from rmab.live.observing import Observer, believe
+from rmab.logs.words import PLAIN_WORDS
+from rmab.planners.rolling import SOFTEST, STEEPNESS, TOLERANCE
+from rmab.solvers.priced.blocks import soften_blocks
+
+RARE = 1e-12  # of the largest index: what is smaller is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What a programme has learned.
+
+    Attributes
+    ----------
+    rows : Shrinkage
+        Kernels (G, S, 2, S) of what was executed, shrunk towards those of all groups.
+    visits : (G, S, 2) float array
+        How often each was seen, warm starts included.
+    reach : (G,) float array
+        How often a decision is carried out.
+    reward : (G, S, 2) float array
+        What a period brings that begins in a state, executed or not.
+    """
+
+    rows: Shrinkage
+    visits: FloatArray
+    reach: FloatArray
+    reward: FloatArray
+
+    @property
+    def decided(self) -> tuple[FloatArray, FloatArray]:
+        """Kernels and rewards of a decision, which is carried out with the group's reach rate q: q P1 + (1 - q) P0."""
+        return tuple(_mixed(one, self.reach) for one in (self.rows.kernels, self.reward))  # type: ignore[return-value]
+
+    @property
+    def knows_effect(self) -> bool:
+        """Whether any action was seen, and any period without one."""
+        return bool((self.visits.sum(axis=(0, 1)) > 0).all())
+
+    def effect(self) -> tuple[FloatArray, FloatArray]:
+        """Two (G, S): what a decision adds to the reward of its period, and the variance of that estimate."""
+        gain = np.diff(self.reward, axis=2)[..., 0] * self.reach[:, np.newaxis]
+        strength = np.minimum(self.rows.strength[-1], self.visits.sum(axis=0)) if len(self.visits) > 1 else 0.0
+        spread = np.ptp(self.reward) ** 2 / 4.0
+        variance = (spread / (self.visits + strength + 1.0)).sum(axis=2) * self.reach[:, np.newaxis] ** 2
+        return gain, variance
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The first step of a plan: the index (G, S) of groups in states, and the price of the budget now."""
+
+    index: FloatArray
+    price: float
+
+
+def learn(ledger: Ledger, observer: Observer) -> Model:
+    """Return the model of all reports and warm starts."""
+    statistics = observer.statistics(ledger)
+    counts = statistics.counts.astype(np.float64)
+    for one in ledger.warm:
+        own = np.array(one.counts)
+        visits = own.sum(axis=3, keepdims=True)
+        part = np.minimum(1.0, one.trust / np.maximum(visits, 1e-300))
+        np.add.at(counts, [ledger.groups.index(name) for name in one.groups], own * part)
+    groups = len(counts)
+    rows = shrink(counts, Levels(np.arange(groups)[np.newaxis][: groups > 1]))
+    config = ledger.declared
+    if config.reward is not None:
+        worth = np.array([config.reward.get(one, 0.0) for one in config.states])
+        reward = np.asarray(rows.kernels @ worth)
+    elif len(statistics.numbers):
+        reward = np.asarray(make_pay(statistics, tuple(config.states), PLAIN_WORDS, None, ordered=False).table)
+    else:
+        reward = np.zeros(rows.kernels.shape[:3])
+    return Model(rows, counts.sum(axis=3), observer.reach(ledger), reward)
+
+
+def plan_ahead(model: Model, group_of: IntArray, belief: FloatArray, budgets: FloatArray) -> Plan:
+    """Plan from belief (M, S) of arms in groups (M,), with the budgets (W,) of the periods ahead.
+
+    Raises
+    ------
+    SolverError
+        Where no plan could be certified.
+    """
+    here = np.unique(group_of)
+    mass = np.zeros((len(model.reach), belief.shape[1]))
+    np.add.at(mass, group_of, belief)
+    kernels, reward = (np.ascontiguousarray(one[here]) for one in model.decided)
+    index = np.zeros(mass.shape)
+    scale = float(np.ptp(reward))
+    if scale <= 0:
+        return Plan(index, 0.0)
+    beta = STEEPNESS / scale
+    limits = np.minimum(budgets, mass.sum())
+    while True:
+        try:
+            found = soften_blocks(kernels, reward, np.ascontiguousarray(mass[here]), limits, beta, tolerance=TOLERANCE)
+            break
+        except SolverError:
+            if beta < SOFTEST * STEEPNESS / scale:
+                raise
+            beta /= 4.0
+    ahead = found.values[:, 1] if budgets.size > 1 else np.zeros(reward.shape[:2])
+    own = np.diff(reward, axis=2)[..., 0] + np.einsum("gsy,gy->gs", kernels[:, :, 1] - kernels[:, :, 0], ahead)
+    largest = float(np.abs(own).max(initial=0.0)) or 1.0
+    index[here] = np.where(np.abs(own) > RARE * largest, own, 0.0)
+    return Plan(index, float(found.prices[0]))
+
+
+def plan_period(ledger: Ledger, period: int, arms: IntArray, model: Model) -> tuple[Plan, FloatArray]:
+    """Return the plan of a period for arms (M,), and where they are believed to be (M, S)."""
+    belief = believe(ledger, period, arms, np.asarray(model.rows.kernels), model.reach)
+    ahead = range(period, period + ledger.declared.lookahead)
+    budgets = np.array([ledger.budget(one) for one in ahead], dtype=np.float64)
+    return plan_ahead(model, ledger.group_of[arms], belief, np.maximum(budgets, 1e-9)), belief
+
+
+def _mixed(table: FloatArray, reach: FloatArray) -> FloatArray:
+    share = reach.reshape(-1, *(1,) * (table.ndim - 2))
+    return np.stack([table[:, :, 0], (1.0 - share) * table[:, :, 0] + share * table[:, :, 1]], axis=2)

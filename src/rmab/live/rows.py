@@ -1,0 +1,124 @@
+"""Rows of people: ids, states in words, yes and no, become the columns of an event; all that is wrong is listed at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rmab.common import IntArray, nearest
+from rmab.errors import LogError, ModelError
+from rmab.logs.findings import Findings, Note, quote
+
+COLUMNS = ("arm", "state", "executed", "reward")
+EMPTY = ("", "na", "n/a", "nan", "null", "none")
+YES, NO = ("yes", "true", "y", "t", "on", "1"), ("no", "false", "n", "f", "off", "0")
+LineOf = Callable[[IntArray], IntArray]
+
+
+def as_columns(rows: Any) -> dict[str, list[Any]]:
+    """Return columns by name of a list of dictionaries, a dictionary of columns, a DataFrame or an Arrow table."""
+    if hasattr(rows, "to_pydict"):
+        rows = rows.to_pydict()
+    elif hasattr(rows, "iloc"):
+        rows = {str(name): rows[name].tolist() for name in rows.columns}
+    if isinstance(rows, Mapping):
+        columns = {str(name): list(values) for name, values in rows.items()}
+        if len({len(values) for values in columns.values()}) > 1:
+            raise ModelError("rows: all columns must have the same length")
+        return columns
+    if isinstance(rows, str) or not isinstance(rows, Sequence) or not all(isinstance(one, Mapping) for one in rows):
+        raise ModelError("rows must be a list of dictionaries, a dictionary of columns, a DataFrame or an Arrow table")
+    names = dict.fromkeys(name for one in rows for name in one)
+    return {str(name): [one.get(name) for one in rows] for name in names}
+
+
+def report_columns(
+    rows: Any, states: Sequence[str], *, name: str = "rows", unit: str = "row", line_of: LineOf = lambda rows: rows
+) -> dict[str, Any]:
+    """Return the fields of a report: arms, and state, executed and reward as far as there are such columns.
+
+    Raises
+    ------
+    LogError
+        With every row that is wrong: a state or an answer that is none, a reward that is no number, an id that is missing.
+    """
+    given = as_columns(rows)
+    findings = Findings(name, unit, line_of)
+    for unknown in [one for one in given if one not in COLUMNS]:
+        findings.add(f"there is no column {quote(unknown)}{nearest(unknown, COLUMNS)} Columns are {', '.join(COLUMNS)}")
+    if not given.get("arm"):
+        findings.add("there is no column 'arm', or it is empty")
+    findings.stop()
+    found: dict[str, Any] = {"arms": [_text(one) for one in given["arm"]]}
+    blank = [k for k, one in enumerate(found["arms"]) if not one]
+    if blank:
+        findings.add("an id is missing", blank)
+    code = {one: k for k, one in enumerate(states)}
+    if "state" in given:
+        found["state"] = [code.get(_text(one), -1 if _is_empty(one) else -2) for one in given["state"]]
+        _report(findings, found["state"], given["state"], f"is no state; the states are {', '.join(states)}")
+    if "executed" in given:
+        found["executed"] = [_answer(one) for one in given["executed"]]
+        _report(findings, found["executed"], given["executed"], "is neither yes nor no")
+    if "reward" in given:
+        found["reward"] = [_number(one) for one in given["reward"]]
+        wrong = [k for k, one in enumerate(found["reward"]) if one is not None and not math.isfinite(one)]
+        for k in wrong[:20]:
+            findings.add(f"reward {quote(given['reward'][k])} is no number", k)
+    findings.stop()
+    return found
+
+
+def per_arm(value: Any, count: int, name: str) -> list[Any]:
+    """Return one value for each arm: the same for all, or a sequence (N,)."""
+    if value is None or isinstance(value, str):
+        return [value] * count
+    values = list(value)
+    if len(values) != count:
+        raise ModelError(f"{name} must have {count} entries, one for each arm, got {len(values)}")
+    return values
+
+
+def relocated(error: LogError, name: str, unit: str, line_of: LineOf) -> LogError:
+    """Return an error about rows as one about the lines of a file."""
+    notes = [
+        Note(one.what, tuple(int(k) for k in line_of(np.array(one.at, dtype=np.int64))), unit, one.code)
+        if isinstance(one, Note)
+        else one
+        for one in error.problems
+    ]
+    return LogError(name, notes)
+
+
+def _report(findings: Findings, codes: list[int], values: Sequence[Any], what: str) -> None:
+    wrong = [k for k, one in enumerate(codes) if one == -2]
+    for value in dict.fromkeys(_text(values[k]) for k in wrong):
+        findings.add(f"{quote(value)} {what}", [k for k in wrong if _text(values[k]) == value])
+
+
+def _text(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def _is_empty(value: Any) -> bool:
+    return _text(value).lower() in EMPTY
+
+
+def _answer(value: Any) -> int:
+    """Return 1, 0, -1 for nothing, -2 for something else."""
+    text = _text(value).lower()
+    return 1 if text in YES else 0 if text in NO else -1 if text in EMPTY else -2
+
+
+def _number(value: Any) -> float | None:
+    if _is_empty(value):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
