@@ -47,9 +47,13 @@ def metered(problem: rmab.Problem, run: rmab.Trajectory) -> tuple[np.ndarray, np
 
 
 def with_ties(policy: rmab.IndexPolicy, problem: rmab.Problem) -> rmab.IndexPolicy:
-    """Break ties by laxity: where power is not scarce in the plan, its index does not care when a vehicle is charged."""
+    """Break ties by laxity: where power is not scarce in the plan, its index does not care when a vehicle is charged.
+
+    Empty and charged spots get a negative index, so that they are never switched on.
+    """
     laxity = rmab.tasks.deadline.least_laxity_first(problem).table
-    return rmab.IndexPolicy(policy.table + 1e-3 * laxity[:, np.newaxis] / laxity.max(), policy.budget)
+    small = 1e-3 * np.where(laxity > 0, laxity / laxity.max(), -1.0)
+    return policy.with_table(policy.table + small[:, np.newaxis])
 
 
 class Replanner:

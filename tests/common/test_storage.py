@@ -56,6 +56,8 @@ class TestVersions:
             ('"format": 0, "beds": 1', "format must be a whole number, 1 or more, got 0"),
             ('"format": true, "beds": 1', "format must be a whole number, 1 or more, got True"),
             ('"format": "3", "beds": 1', "format must be a whole number, 1 or more, got '3'"),
+            ('"format": null, "beds": 1', "format must be a whole number, 1 or more, got None"),
+            (f'"format": {10**60}, "beds": 1', f"written by a newer rmab (format 1{'0' * 39}, this one reads up to 3): update rmab"),
             ('"format": 3', "missing beds"),
             ('"format": 3, "beds": null', "missing beds"),
             ('"format": 3, "beds": 1, "bed": 1', "unknown bed (known: beds, name)"),
@@ -257,3 +259,20 @@ def test_a_model_error_of_a_file_begins_with_its_path(tmp_path: Path) -> None:
     )
     with pytest.raises(ModelError, match=f"^{tmp_path / 'x.json'}: budget must be in"):
         load_any(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "text", [b"x"]])
+def test_what_is_no_path_and_no_bytes_is_refused_in_one_line(wrong: Any) -> None:
+    with pytest.raises(FileError, match="bytes are needed, as to_bytes returns them"):
+        rmab.Problem.from_bytes(wrong)
+    if not isinstance(wrong, str):
+        for load in (rmab.Problem.load, rmab.planners.load_policy, load_any, kind_of):
+            with pytest.raises(FileError, match="a path is text or an object of pathlib"):
+                load(wrong)
+
+
+@pytest.mark.parametrize("names", [[1, 2], [["a"], "b"], [None, "b"], [{}, {}], [1.5, "b"]])
+def test_names_of_states_are_text(names: list[Any]) -> None:
+    fields = {"kernels": np.full((1, 2, 2, 2), 0.5), "start": 0, "budget": 1, "horizon": 2, "state_names": names}
+    with pytest.raises(ModelError, match="state_names: the name of state 0 must be text"):
+        rmab.Problem.from_fields(fields)

@@ -63,3 +63,20 @@ def test_planning_again_keeps_the_limits_and_starts_every_day_anew(example: dict
     assert both.rewards[0] == alone.rewards[0]
     laxity = rmab.simulate_many(world, rmab.tasks.deadline.least_laxity_first(world), reward, np.random.default_rng(0), 2)
     assert both.mean > laxity.mean  # by 15 and more, on the same luck
+
+
+def test_no_rule_switches_on_a_spot_that_is_empty_or_full(example: dict[str, Any]) -> None:
+    """Nor does it keep a charger from a car: who is switched on beside idle spots was above them."""
+    task = rmab.make_task("deadline-day")
+    problem, reward = task.problem, task.base_reward
+    index = rmab.planners.lagrangian_index(problem, reward)
+    own = rmab.tasks.deadline
+    idle = np.array([name == "empty" or name.endswith(",0") for name in problem.arms.state_names or ()])
+    for policy in (
+        example["with_ties"](index, problem),
+        own.least_laxity_first(problem),
+        own.earliest_deadline_first(problem),
+    ):
+        run = rmab.simulate(problem, policy, reward, np.random.default_rng(0))
+        assert not (run.actions & idle[run.states[:-1]]).any()
+    assert example["with_ties"](index, problem).rule == index.rule == "auto"

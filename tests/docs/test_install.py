@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -175,3 +177,16 @@ main(["doctor"])
     assert "compiled code: works, but cannot be cached" in text
     text = run(sys.executable, "-m", "rmab", "doctor", cwd=tmp_path, NUMBA_DISABLE_JIT="1")
     assert "switched off (NUMBA_DISABLE_JIT)" in text
+
+
+def test_the_page_says_only_what_works() -> None:
+    """It is on no package index: every command of the page's block installs from the sources, and its extras exist."""
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    commands = [line.split("#")[0].split() for line in page.split("```")[1].strip().splitlines()]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert commands
+    for words in commands:
+        found = re.fullmatch(r"'?\.(?:\[([a-z]+)\])?'?", words[2])
+        assert words[:2] == ["pip", "install"], words
+        assert found, words
+        assert found[1] is None or found[1] in extras

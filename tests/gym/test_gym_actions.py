@@ -193,3 +193,35 @@ except rmab.errors.MissingExtra as error:
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert told == "True rmab.gym needs gymnasium: pip install 'rmab[gym]'\n"
+
+
+@pytest.mark.parametrize("rounds", [None, 2])
+def test_masked_actions_and_scores_are_refused(rounds: int | None) -> None:
+    """What a mask hides would be played: a step that is refused is not played."""
+    many = rounds is not None
+    env: Any = gymnasium.make_vec("rmab/cpap-v0", num_envs=2, **SMALL) if many else gymnasium.make("rmab/cpap-v0", **SMALL)
+    env.reset(seed=0)
+    masked: Any = np.ma.array([1, 1, 0, 0], mask=[0, 1, 0, 0])
+    given = np.ma.stack([masked, masked]) if many else masked
+    for call in (env.step, env.unwrapped.top if not many else env.top):
+        with pytest.raises(rmab.errors.PolicyError, match=r"^step 0: (the action|scores): masked arrays are not taken"):
+            call(given)
+    assert np.all(env.step(np.zeros(given.shape, dtype=int))[0]["step"] == 1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [[[1, 0], [1]], "none", None, [1, 0, "x", 0], [None] * 4, {"a": 1}, np.array(1), [2, 0, 0, 0]]
+)
+def test_what_is_no_action_is_refused_in_one_line(wrong: Any) -> None:
+    env = gymnasium.make("rmab/cpap-v0", **SMALL)
+    env.reset(seed=0)
+    with pytest.raises(rmab.errors.PolicyError) as caught:
+        env.step(wrong)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("options", ["x", ["episode_number"], 5, {1: 2}, {"episode_number": "x"}, {"episode_number": -1}])
+def test_wrong_options_of_a_reset_are_refused(options: Any) -> None:
+    for env in (gymnasium.make("rmab/cpap-v0", **SMALL), gymnasium.make_vec("rmab/cpap-v0", num_envs=2, **SMALL)):
+        with pytest.raises(rmab.errors.ModelError, match=r"^options"):
+            env.reset(seed=0, options=options)  # type: ignore[attr-defined]

@@ -125,7 +125,11 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
     for change, line in (
         ({"candidates": '[{"name": "lagrangian", "mean": "much"}]'}, "mean Input should be a valid number"),
         ({"candidates": "none"}, "Invalid JSON"),
-        ({"value": "much"}, "value: not an array of numbers"),
+        ({"value": "much"}, "value must be a finite number, got 'much'"),
+        ({"value": float("nan")}, "value must be a finite number, got nan"),
+        ({"stderr": -0.5}, "stderr must be a finite number, 0 or more, got -0.5"),
+        ({"name": "best"}, "name: 'best' is none of the candidates"),
+        ({"name": 5}, "name: 5 is none of the candidates"),
         ({"policy_kind": "rmab ward"}, "policy: the file has kind 'rmab ward'"),
         ({"policy_kind": "rmab problem", "policy_table": None}, "policy: "),
         ({"policy_budget": 9}, "policy: budget"),
@@ -136,3 +140,23 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
     PROBLEM.save(tmp_path / "problem.npz")
     with pytest.raises(FileError, match=r"problem\.npz: the file holds a Problem, not a policy"):
         load_policy(tmp_path / "problem.npz")
+
+
+SCRIPT = """
+import numpy as np, rmab
+from rmab.common.machine_code import Dispatcher
+import gc
+def compiled():
+    return sorted((one.py_func.__qualname__, len(one.signatures)) for one in gc.get_objects() if type(one) is Dispatcher)
+task = rmab.make_task("deadline", arms=6, budget=2, horizon=7, episodes=1)
+policy = rmab.planners.Rolling(task.problem, task.base_reward)
+before = compiled()
+policy.act(0, task.problem.start, np.random.default_rng(0))
+assert compiled() == before, set(compiled()) - set(before)
+assert any(number for _, number in before)
+"""
+
+
+def test_the_first_decision_of_a_rolling_plan_waits_for_no_compiler() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -158,3 +158,13 @@ class TestAct:
 def test_act_refuses_a_place_outside_the_table(h, states, message):
     with pytest.raises(PolicyError, match=message):
         IndexPolicy(TABLE, 1).act(h, np.array(states), np.random.default_rng(0))
+
+
+def test_another_table_keeps_the_rule():
+    for rule, rounding in MODES:
+        policy = IndexPolicy(TABLE, 1, rule=rule, rounding=rounding)
+        other = policy.with_table(policy.table * 0.5)
+        assert (other.rule, other.rounding, other.budget) == (rule, rounding, 1)
+        assert np.array_equal(other.table, policy.table * 0.5)
+    with pytest.raises(PolicyError, match="budget must be in"):
+        IndexPolicy(TABLE, 2).with_table(TABLE[:1])

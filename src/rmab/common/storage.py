@@ -15,6 +15,7 @@ import os
 import tokenize
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -150,6 +151,8 @@ class Stored:
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Build the object from what `to_bytes` returned, with either suffix; errors are those of `load`."""
+        if not isinstance(content, bytes):
+            raise FileError(f"{cls.__name__}: bytes are needed, as to_bytes returns them, got {type(content).__name__}")
         suffix = ".npz" if content.startswith(b"PK") else ".json"
         check_suffix(f"{cls.__name__}{suffix}", cls.FORMAT.suffixes)
         return cls._build(parse(content, cls.__name__, suffix), cls.__name__)
@@ -169,8 +172,7 @@ class Stored:
         ModelError, PolicyError
             If its fields do not form such an object. The message begins with the path.
         """
-        suffix = check_suffix(path, cls.FORMAT.suffixes)
-        return cls._build(parse(read_file(path), str(path), suffix), str(path))
+        return cls._build(_parse_file(path, cls.FORMAT.suffixes), str(path))
 
     @classmethod
     def _build(cls, fields: Fields, name: str) -> Self:
@@ -187,7 +189,7 @@ def load_any(path: str | os.PathLike[str]) -> Stored:
     FileError, ModelError, PolicyError
         As `Stored.load` does, and FileError if the kind is unknown.
     """
-    return build_any(parse(read_file(path), str(path), check_suffix(path)), str(path))
+    return build_any(_parse_file(path), str(path))
 
 
 def build_any(fields: Fields, name: str) -> Stored:
@@ -203,7 +205,12 @@ def build_any(fields: Fields, name: str) -> Stored:
 
 def kind_of(path: str | os.PathLike[str]) -> object:
     """Return the kind of file that it claims to be, for instance 'rmab task', or None if it does not say."""
-    return parse(read_file(path), str(path), check_suffix(path)).get("kind")
+    return _parse_file(path).get("kind")
+
+
+def _parse_file(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> Fields:
+    suffix = check_suffix(path, suffixes)
+    return parse(read_file(path), str(path), suffix)
 
 
 def encode(form: Format, fields: Mapping[str, Any], suffix: str) -> bytes:
@@ -238,13 +245,14 @@ def check_fields(form: Format, fields: Fields, name: str) -> Fields:
 
 def _upgrade(form: Format, fields: Fields) -> Fields:
     rest = {one: value for one, value in fields.items() if value is not None}
-    kind, version = rest.pop("kind", None), rest.pop("format", 1)
+    kind, version = rest.pop("kind", None), fields.get("format", 1)
+    rest.pop("format", None)
     if not isinstance(kind, str) or kind != form.kind:
         raise FileError(_wrong_kind(form.kind, kind), code="file-kind")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise FileError(f"format must be a whole number, 1 or more, got {version!r:.40}")
     if version > form.version:
-        both = f"(format {version}, this one reads up to {form.version})"
+        both = f"(format {version!r:.40}, this one reads up to {form.version})"
         raise FileError(f"written by a newer rmab {both}: update rmab", code="file-version")
     for old in range(version, form.version):
         if old not in form.upgrades:
@@ -299,8 +307,8 @@ def _parse_npz(content: bytes) -> Fields:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             check_memory("what it holds", float(sum(one.file_size for one in packed.infolist())))
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            if twice := sorted({key for key in archive.files if archive.files.count(key) > 1}):
-                raise ValueError(f"the key {twice[0]!r} is given twice")
+            if twice := [key for key, times in Counter(archive.files).most_common(1) if times > 1]:
+                raise ValueError(f"the key {twice[0]!r:.60} is given twice")
             return {key: _as_value(archive[key], key) for key in archive.files}
     except ModelError:
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import gymnasium
 import numpy as np
@@ -140,7 +140,7 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
     def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Activate arms and let all arms move; PolicyError if the action is not N zeros and ones."""
         self._check_playing()
-        earned, info = self._rounds.play(np.asarray(action)[np.newaxis])
+        earned, info = self._rounds.play(cast(ArrayLike, [action]))  # not as an array: its mask would be lost
         reward = float(earned[0])
         self._earned += reward
         single = {name: value[0] if np.ndim(value) else value for name, value in info.items()}
@@ -149,7 +149,7 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
     def top(self, scores: ArrayLike) -> BoolArray:
         """(N,) the arms of the highest scores (N,), as many as the budget of the step; ties are broken at random."""
         self._check_playing()
-        return np.asarray(self._rounds.top(np.asarray(scores)[np.newaxis])[0])
+        return np.asarray(self._rounds.top(cast(ArrayLike, [scores]))[0])
 
     def feedback(self) -> Feedback:
         """Return what a learner sees of the episode, once it is over."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -50,6 +50,8 @@ class TaskRounds(Rounds):
         if as_integer(rounds, "rounds") < 1:
             raise ModelError(f"rounds must be at least 1, got {rounds}", field="rounds")
         problem, arms = task.problem, task.problem.arms
+        if task.change is not None:
+            raise ModelError(f"task {task.name}: its kernels change between episodes, which environments do not")
         each = 5.0 * arms.count * (problem.horizon + 1) + 8.0 * arms.count * arms.states * 2 * problem.phases
         check_memory(f"{rounds} rounds of {arms.count} arms and {problem.horizon} steps", rounds * each)
         super().__init__(problem, int(rounds))
@@ -153,6 +155,9 @@ class TaskRounds(Rounds):
 
 
 def _checked_options(options: dict[str, Any] | None) -> dict[str, Any]:
+    if options is not None and not isinstance(options, Mapping):
+        wrong = f"options must be a dict, for instance {{'episode_number': 0}}, got {options!r:.40}"
+        raise ModelError(wrong, code="wrong-type", field="options")
     asked = dict(options or {})
     for key in asked:
         if key not in OPTIONS:

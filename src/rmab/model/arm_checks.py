@@ -71,8 +71,11 @@ def checked_names(names: Sequence[str] | None, states: int) -> tuple[str, ...] |
     """Return S different names as a tuple, or raise ModelError."""
     if names is None:
         return None
-    if not isinstance(names, Sequence | np.ndarray) or (isinstance(names, np.ndarray) and names.ndim == 0):
+    if not isinstance(names, Sequence | np.ndarray) or not getattr(names, "ndim", 1):
         raise ModelError(f"state_names must be a list of names, got {names!r:.40}")
+    for s, name in enumerate(names):
+        if not isinstance(name, str):
+            raise ModelError(f"state_names: the name of state {s} must be text, got {name!r:.40}")
     result = tuple(checked_text(str(name), f"state_names: the name of state {s}") for s, name in enumerate(names))
     if len(result) != states or len(set(result)) != states:
         listed = escaped(", ".join(result))

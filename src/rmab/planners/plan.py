@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import TypeAdapter, ValidationError
 
-from rmab.common import Format, Stored, as_floats, as_integer, build_any, expect, load_any
+from rmab.common import Format, Stored, as_integer, build_any, is_number, load_any
 from rmab.errors import FileError, ModelError
 from rmab.model import Problem, parted
 from rmab.planners.contract import Planner
@@ -94,11 +94,13 @@ class PlanResult(Stored):
             raise ModelError(str(error)) from error
         if not isinstance(policy, Policy):
             raise ModelError(f"policy: {type(policy).__name__} is not a policy")
-        expect(fields["name"], str, "name")
-        numbers = [as_floats(fields[name], name) for name in ("value", "stderr", "bound")]
-        if any(one.ndim for one in numbers):
-            raise ModelError("value, stderr and bound must be single numbers")
-        value, stderr, bound = map(float, numbers)
+        for name in ("value", "stderr", "bound"):
+            if not is_number(fields[name]) or not np.isfinite(fields[name]) or (name == "stderr" and fields[name] < 0):
+                least = ", 0 or more" if name == "stderr" else ""
+                raise ModelError(f"{name} must be a finite number{least}, got {fields[name]!r:.40}", field=name)
+        if fields["name"] not in (one.name for one in rows if not one.why):
+            raise ModelError(f"name: {fields['name']!r:.40} is none of the candidates", field="name")
+        value, stderr, bound = (float(fields[name]) for name in ("value", "stderr", "bound"))
         return cls(fields["name"], policy, value, stderr, bound, rows)
 
 

@@ -7,6 +7,7 @@ prices and starts from those of the step before.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from rmab.errors import ModelError, SolverError
 from rmab.model import Problem
 from rmab.planners.contract import check_states
 from rmab.planners.question import QuestionPolicy, checked_answer, question_format
+from rmab.play import systematic
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
@@ -34,7 +36,8 @@ class Rolling(QuestionPolicy):
     """A policy that plans the next steps again at every step, from the states at hand, and takes the first step of the plan.
 
     What the plan splits within a block and state is rounded by systematic sampling, as in `LpUpdate`. Threads may share a
-    policy: what one episode remembers, its prices, belongs to the object that `begin` returns.
+    policy: what one episode remembers, its prices, belongs to the object that `begin` returns. Building it compiles what its
+    decisions need, unless that is on disk (`rmab warm` puts it there): a minute for which no decision waits.
 
     Parameters
     ----------
@@ -79,6 +82,7 @@ class Rolling(QuestionPolicy):
         prices = checked_answer(self.prices, "prices", (self.problem.horizon,))
         ahead, beta = frozen(self.blocks.values(prices)[0]), STEEPNESS / self.blocks.units().scale
         self._set(window=_checked_window(self.window), prices=prices, _ahead=ahead, _beta=beta)
+        _compile()
 
     def __repr__(self) -> str:
         return f"Rolling({self.problem!r}, window {self.window})"
@@ -149,6 +153,15 @@ def _with_last(blocks: Blocks, phase: int, ahead: FloatArray) -> tuple[IntArray,
     last = pays[:, phase] + np.einsum("csay,cy->csa", blocks.kernels[kernel_of[:, phase]], ahead)
     every = np.concatenate([pays, last[:, np.newaxis]], axis=1).reshape(-1, states, 2)
     return np.append(kernel_of, kernel_of[:, phase : phase + 1], axis=1).reshape(-1), every
+
+
+@lru_cache(maxsize=1)
+def _compile() -> None:
+    """Plan something small, so that a controller's first decision does not wait for compiled code."""
+    kernels = np.array([[[[0.9, 0.1], [0.2, 0.8]], [[0.4, 0.6], [0.2, 0.8]]]] * 2)
+    reward, start, budget = np.array([[[0.0, 0.0], [1.0, 1.0]]] * 2), np.array([[3.0, 0.0], [1.0, 1.0]]), np.ones(4)
+    plan = soften_blocks(frozen(kernels), reward, start, budget, 30.0, warm=np.full(4, 0.1), tolerance=TOLERANCE)
+    systematic(plan.share[0, 0, [0, 0, 0]], np.zeros(3, dtype=np.int64), 1, np.random.default_rng(0))
 
 
 def _checked_window(window: object) -> int:

@@ -124,6 +124,18 @@ class IndexPolicy(Stored):
         policy._set(frozen(table).transpose(1, 0, 2), budget, rule, rounding)
         return policy
 
+    def with_table(self, table: ArrayLike) -> Self:
+        """Return the policy of another table, with the same budget, rule and rounding: to add noise or to break ties.
+
+        Examples
+        --------
+        >>> import rmab
+        >>> careful = rmab.IndexPolicy([[0.1, -0.9], [0.0, 0.2]], budget=1, rule="auto")
+        >>> careful.with_table(careful.table + [[0.01, 0.0], [0.0, 0.0]]).rule
+        'auto'
+        """
+        return type(self)(table, self.budget, rule=self.rule, rounding=self.rounding)
+
     def _set(self, *values: Any) -> None:
         for name, value in zip(("table", "budget", "rule", "rounding"), values, strict=True):
             object.__setattr__(self, name, value)

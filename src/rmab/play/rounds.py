@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import BoolArray, FloatArray, IntArray, sealed
-from rmab.errors import BudgetExceeded, PolicyError
+from rmab.common import BoolArray, FloatArray, IntArray, check_unmasked, sealed
+from rmab.errors import BudgetExceeded, PolicyError, raised_as
 from rmab.model import Problem
 from rmab.play.compiled.rounds import begin_rounds, step_rounds
 from rmab.play.outcomes import Trajectory
@@ -70,6 +70,8 @@ class Rounds:
 
         strict: BudgetExceeded where they are more than the budget.
         """
+        with raised_as(PolicyError, f"step {self.step}: ", step=self.step):
+            check_unmasked(actions, "the action")
         try:
             given = np.asarray(actions)
         except ValueError as error:

@@ -1,5 +1,11 @@
 """The public names: read by type checkers, and by `__init__.py`, which loads each on first use."""
 
+from .counts import (
+    ExactAverage as ExactAverage,
+    ExactOptimum as ExactOptimum,
+    solve_exact as solve_exact,
+    solve_exact_average as solve_exact_average,
+)
 from .fluid.fluid import Fluid as Fluid, solve_fluid as solve_fluid
 from .fluid.optimistic import OptimisticFluid as OptimisticFluid, solve_optimistic_fluid as solve_optimistic_fluid
 from .priced.soften import SoftPlan as SoftPlan, soften as soften

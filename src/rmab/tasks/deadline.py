@@ -44,7 +44,7 @@ def reward_parts() -> FloatArray:
 
 
 def least_laxity_first(problem: Problem) -> IndexPolicy:
-    """Charge the vehicles with the fewest slots to spare, D - L, first; charged and empty spots come last.
+    """Charge the vehicles with the fewest slots to spare, D - L, first; charged and empty spots never.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def least_laxity_first(problem: Problem) -> IndexPolicy:
 
 
 def earliest_deadline_first(problem: Problem) -> IndexPolicy:
-    """Charge the vehicles that leave first; charged and empty spots come last.
+    """Charge the vehicles that leave first; charged and empty spots never.
 
     Parameters
     ----------
@@ -142,4 +142,4 @@ def deadline_whittle(
 
 
 def _ranked(problem: Problem, index: list[int]) -> IndexPolicy:
-    return IndexPolicy(np.tile(np.array(index, dtype=float), (problem.arms.count, 1)), problem.budget)
+    return IndexPolicy(np.tile(np.array(index, dtype=float), (problem.arms.count, 1)), problem.budget, rule="at-most")

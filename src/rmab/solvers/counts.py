@@ -1,0 +1,335 @@
+"""The exact optimum by dynamic programming over counts.
+
+Arms with the same kernels and rewards are exchangeable: they form a type, and the joint state is, for every type, how many
+of its arms are in each state. A decision splits the counts of a type into active arms u and passive arms w. Afterwards both
+move independently, so that the expected value of all splits with b active arms is one product of three matrices (Puterman
+1994, Section 4.3, for the induction): D1[b] V D0[n - b], where D1[b][u, x] is the probability that arms which are active in
+the states u end in the states x, and V[x, y] is the value of the counts x + y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import comb, prod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common import FloatArray, IntArray, ReadOnly, as_tolerance, check_memory, frozen
+from rmab.errors import ModelError, SolverError
+from rmab.model import Problem
+from rmab.solvers.checks import check_timeless, checked_table
+
+MOST = 50_000_000  # splits of all counts beyond which the induction would take hours
+ROUNDS, STUCK = 300, 0.99  # steps of relative value iteration in which the bounds must come closer by a hundredth
+
+
+@dataclass(frozen=True, eq=False)
+class ExactOptimum(ReadOnly):
+    """The optimum over all policies that keep the budget, as `rmab.solvers.solve_exact` returns it.
+
+    Attributes
+    ----------
+    value : float
+        What the best policy earns an episode, exact to rounding.
+    type_of : (N,) int array
+        The type of every arm: like arms are exchangeable.
+    states : int
+        Number of joint counts.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> rmab.solvers.solve_exact(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3).type_of
+    array([0, 0, 0])
+    """
+
+    value: float
+    type_of: IntArray
+    states: int
+
+    def __repr__(self) -> str:
+        return f"ExactOptimum(value {self.value:.6g}, {self.states:,} joint counts)"
+
+
+@dataclass(frozen=True, eq=False)
+class ExactAverage(ReadOnly):
+    """The optimal average reward per step, as `rmab.solvers.solve_exact_average` returns it.
+
+    Attributes
+    ----------
+    value, bound : float
+        The optimal average reward of the worst start is at least `value`, that of the best start at most `bound`.
+    type_of : (N,) int array
+        The type of every arm: like arms are exchangeable.
+    states : int
+        Number of joint counts.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> rmab.solvers.solve_exact_average(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3).type_of
+    array([0, 0, 0])
+    """
+
+    value: float
+    bound: float
+    type_of: IntArray
+    states: int
+
+    def __repr__(self) -> str:
+        return f"ExactAverage({self.value:.6g} to {self.bound:.6g}, {self.states:,} joint counts)"
+
+
+def solve_exact(problem: Problem, reward: ArrayLike) -> ExactOptimum:
+    """Return the optimum of a problem with known kernels: no policy within the budget earns more, and one earns it.
+
+    The work grows with the number of splits of the counts, prod over types of C(n + 2 S - 1, 2 S - 1) for n arms with S
+    states: a hundred arms with two states, or thirty with three, take less than a second a step.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start, budget and horizon.
+    reward : (N, S, 2) or (N, K, S, 2) array
+        Reward of each arm, state and action; in each phase, where it depends on the time.
+
+    Returns
+    -------
+    ExactOptimum
+
+    Raises
+    ------
+    ModelError
+        Where the reward does not fit, or there are too many counts.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> problem, reward = rmab.Problem(arms, start=0, budget=1, horizon=4), [[[0, 0], [1, 1]]] * 3
+    >>> rmab.solvers.solve_exact(problem, reward)
+    ExactOptimum(value 2.376, 4 joint counts)
+    """
+    counts = Counts.of(problem, reward, "solvers.solve_exact")
+    value = np.zeros(counts.shape)
+    for step in reversed(range(problem.horizon)):
+        value = counts.improved(problem.discount * value, int(problem.phase_of[step]), int(problem.budgets[step]))
+    return ExactOptimum(float((counts.start * value).sum()), counts.type_of, value.size)
+
+
+def solve_exact_average(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-8) -> ExactAverage:
+    """Return the optimal average reward per step over an endless horizon, between two certified bounds.
+
+    Relative value iteration (Puterman 1994, Section 8.5.5): whatever V is, the optimal average is between the least and the
+    largest component of T V - V. Every other step is lazy, so that periodic chains converge, too.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms and budget; start, horizon and discount do not matter. One phase, and the same budget at every step.
+    reward : (N, S, 2) array
+        Reward of each arm, state and action.
+    tolerance : float
+        Largest difference of the bounds, relative to the range of the joint rewards.
+
+    Returns
+    -------
+    ExactAverage
+
+    Raises
+    ------
+    ModelError
+        Where the reward does not fit, there are too many counts, or kernels or the budget depend on the time.
+    SolverError
+        Where the bounds do not meet, for instance because the average depends on the start.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> rmab.solvers.solve_exact_average(rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3)
+    ExactAverage(1 to 1, 4 joint counts)
+    """
+    limit = as_tolerance(tolerance, "tolerance")
+    counts = Counts.of(problem, reward, "solvers.solve_exact_average")
+    check_timeless("solve_exact_average", problem.phases)
+    if np.ptp(problem.budgets):
+        raise ModelError("solve_exact_average: the budget must be the same at every step")
+    budget = int(problem.budgets[0])
+    value, gap, before = np.zeros(counts.shape), np.inf, np.inf
+    scale = float(np.abs(counts.improved(value, 0, budget)).max()) or 1.0
+    while True:
+        for _ in range(ROUNDS):
+            change = counts.improved(value, 0, budget) - value
+            gap = float(np.ptp(change))
+            if gap <= limit * scale:
+                return ExactAverage(float(change.min()), float(change.max()), counts.type_of, value.size)
+            value = value + 0.5 * change
+            value -= value.flat[0]
+        if gap > STUCK * before:
+            reason = "the average may depend on the start"
+            raise SolverError(f"solve_exact_average: the bounds stay {gap:.1e} apart; {reason}")
+        before = gap
+
+
+@dataclass(frozen=True, eq=False)
+class Type:
+    """Arms that are alike.
+
+    number  n, how many; kernels (K, S, 2, S), rewards (K, S, 2), in each phase, of the states that they have; start (n, S)
+    """
+
+    number: int
+    kernels: FloatArray
+    rewards: FloatArray
+    start: FloatArray
+
+    @property
+    def states(self) -> int:
+        """S, the number of states."""
+        return int(self.kernels.shape[1])
+
+    @cached_property
+    def layouts(self) -> list[IntArray]:
+        """For m = 0..n: all ways (L, S) to put m arms into the states, in lexicographic order."""
+        found = [np.full((1, 1), m) for m in range(self.number + 1)]
+        for _ in range(self.states - 1):
+            found = [
+                np.concatenate([np.insert(found[m - first], 0, first, axis=1) for first in range(m + 1)])
+                for m in range(self.number + 1)
+            ]
+        return found
+
+    def place(self, layouts: IntArray) -> IntArray:
+        """Return the number of each layout (..., S) among those of as many arms.
+
+        Before it are the layouts that agree in the first states and have fewer arms in the next one. With r arms left for
+        the next state, which has c of them, and k states after it, they are C(r + k, k) - C(r + k - c, k).
+        """
+        left = np.flip(np.cumsum(np.flip(layouts, axis=-1), axis=-1), axis=-1)
+        after = np.arange(self.states - 1, -1, -1)
+        return np.asarray(
+            (self._ways[left + after, after] - self._ways[left - layouts + after, after])[..., :-1].sum(axis=-1)
+        )
+
+    @cached_property
+    def _ways(self) -> IntArray:
+        """C(i, k), as far as it is needed."""
+        most = self.number + self.states
+        return np.array([[comb(i, k) if i - k <= self.number else 0 for k in range(self.states)] for i in range(most)])
+
+    def moves(self, phase: int, action: int, most: int) -> list[FloatArray]:
+        """For m = 0..most: (L, L) the probability that m arms in one layout end in another."""
+        kernel = self.kernels[phase, :, action]
+        found = [np.ones((1, 1))]
+        for m in range(1, most + 1):
+            layouts, fewer = self.layouts[m], self.layouts[m - 1]
+            state = np.argmax(layouts > 0, axis=1)  # of one arm; the others are a layout of m - 1
+            others = layouts - np.eye(self.states, dtype=np.intp)[state]
+            before = found[-1][self.place(others)]
+            table = np.zeros((len(layouts), len(layouts)))
+            for after in range(self.states):
+                ends = self.place(fewer + np.eye(self.states, dtype=np.intp)[after])
+                table[:, ends] += kernel[state, after][:, np.newaxis] * before
+            found.append(table)
+        return found
+
+    @cached_property
+    def joined(self) -> list[IntArray]:
+        """For b = 0..n: the layout of all arms (U, W) that active and passive ones form, where b are active."""
+        return [self.place(one[:, np.newaxis] + other) for one, other in zip(self.layouts, self.layouts[::-1], strict=True)]
+
+    @cached_property
+    def begin(self) -> FloatArray:
+        """(L,) the probability of every layout at the start of an episode."""
+        mass = np.ones(1)
+        for m, one in enumerate(self.start):
+            further = np.zeros(len(self.layouts[m + 1]))
+            for state in np.flatnonzero(one):
+                ends = self.place(self.layouts[m] + np.eye(self.states, dtype=np.intp)[state])
+                further[ends] += one[state] * mass
+            mass = further
+        return mass
+
+
+class Counts:
+    """The joint counts of a problem, and the step of backward induction on them."""
+
+    def __init__(self, types: list[Type], type_of: IntArray, budget: int) -> None:
+        self.types, self.type_of, self.budget = types, type_of, budget
+        self.shape = tuple(len(one.layouts[-1]) for one in types)
+        self._moves: dict[tuple[int, int, int], list[FloatArray]] = {}
+
+    @classmethod
+    def of(cls, problem: Problem, reward: ArrayLike, name: str) -> Counts:
+        """Find the types of a problem; ModelError where their counts are too many."""
+        rewards = checked_table(problem, reward, name)
+        arms = problem.arms
+        table = rewards.reshape(arms.count, problem.phases, *rewards.shape[1:])
+        own = arms.group_kernels.reshape(-1, *table.shape[1:], arms.states)
+        same: dict[bytes, int] = {}
+        kernel_of = np.array([same.setdefault(one.tobytes(), len(same)) for one in own])[arms.group_of]
+        rows = np.column_stack([kernel_of, arms.real_states, table.reshape(arms.count, -1)])
+        _, first, type_of = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        type_of = type_of.reshape(-1)
+        sizes, numbers = arms.real_states[first], np.bincount(type_of)
+        splits = prod(comb(int(n + 2 * s - 1), int(2 * s - 1)) for n, s in zip(numbers, sizes, strict=True))
+        if splits > MOST:
+            counted = f"{len(first)} types of arms have {splits:.1e} splits of their counts"
+            raise ModelError(
+                f"{name.rpartition('.')[2]}: {counted}, more than {MOST:.0e}; use a bound instead", code="too-large"
+            )
+        layouts = [comb(int(n + s - 1), int(s - 1)) for n, s in zip(numbers, sizes, strict=True)]
+        bytes_of = 8.0 * problem.phases * sum(2 * n * one**2 for n, one in zip(numbers, layouts, strict=True))
+        check_memory(f"the moves of {max(layouts):,} counts", bytes_of + 32.0 * splits)
+        types = []
+        for place, (n, s) in enumerate(zip(first, sizes, strict=True)):
+            start = problem.start_masses[type_of == place, :s]
+            types.append(Type(int(numbers[place]), own[arms.group_of[n]][:, :s, :, :s], table[n][:, :s], start))
+        return cls(types, frozen(type_of), int(problem.budgets.max()))
+
+    @cached_property
+    def start(self) -> FloatArray:
+        """The probability of the joint counts at the start."""
+        mass = np.ones(())
+        for one in self.types:
+            mass = np.multiply.outer(mass, one.begin)
+        return mass
+
+    def improved(self, value: FloatArray, phase: int, budget: int) -> FloatArray:
+        """Return the value one step earlier: the best over all splits within the budget."""
+        best = np.full(value.size, -np.inf)
+        for active in self._allowed(budget):
+            after, target = value, np.zeros((), dtype=np.intp)
+            earned = np.zeros(())
+            for place, (kind, b) in enumerate(zip(self.types, active, strict=True)):
+                joined = kind.joined[b]
+                # The type's axis becomes two, of its active and its passive layouts; the axes of later types stay behind.
+                after = np.moveaxis(after, 2 * place, -1)[..., joined]
+                passive = self._move(place, phase, 0)[kind.number - b]
+                after = self._move(place, phase, 1)[b] @ after @ passive.T
+                after = np.moveaxis(after, (-2, -1), (2 * place, 2 * place + 1))
+                pay = kind.rewards[phase]
+                mine = np.add.outer(kind.layouts[b] @ pay[:, 1], kind.layouts[kind.number - b] @ pay[:, 0])
+                earned = np.add.outer(earned, mine)
+                target = np.add.outer(target * self.shape[place], joined)
+            np.maximum.at(best, target.reshape(-1), (after + earned).reshape(-1))
+        return best.reshape(value.shape)
+
+    def _allowed(self, budget: int) -> Iterator[tuple[int, ...]]:
+        """Yield how many arms of every type may be active."""
+        numbers = (range(min(one.number, budget) + 1) for one in self.types)
+        return (one for one in product(*numbers) if sum(one) <= budget)
+
+    def _move(self, place: int, phase: int, action: int) -> list[FloatArray]:
+        key = (place, phase, action)
+        if key not in self._moves:
+            kind = self.types[place]
+            self._moves[key] = kind.moves(phase, action, min(kind.number, self.budget) if action else kind.number)
+        return self._moves[key]
