@@ -36,8 +36,8 @@ def create_from_log(store: Store, name: str, log: Log, *, budget: int, **options
         Its statistics are those of the log.
     """
     periods = log.periods
-    rewards = log.reward
-    if options.get("reward") is None and rewards is None:
+    rewards = np.full(log.state.size, np.nan) if log.reward is None else log.reward
+    if options.get("reward") is None and log.reward is None:
         raise ModelError(
             f"reward: what is a period worth that ends in a state? for instance reward={{'{log.state_names[-1]}': 1}}"
         )
@@ -58,7 +58,7 @@ def create_from_log(store: Store, name: str, log: Log, *, budget: int, **options
         reports: dict[int, dict[str, Any]] = {int(log.arm_of[k]): {"state": log.state_names[log.state[k]]} for k in ends}
         for k in rows[log.action[rows] >= 0]:
             reports.setdefault(int(log.arm_of[k]), {})["executed"] = int(log.action[k])
-        for k in rows[~np.isnan(rewards[rows])] if rewards is not None else ():
+        for k in rows[~np.isnan(rewards[rows])]:
             reports.setdefault(int(log.arm_of[k]), {})["reward"] = float(rewards[k])
         if reports:
             p.tell(periods.label(t), [{"arm": log.arms[n], **one} for n, one in reports.items()], key=f"log {t}")
