@@ -92,18 +92,18 @@ def estimate_power(
     Examples
     --------
     >>> [(one.share, one.left_out, one.periods) for one in estimate_power(0.15, budget=100, arms=2000)]
-    [(0.05, 5, 28), (0.1, 10, 16), (0.2, 20, 9), (0.3, 30, 7)]
+    [(0.05, 5, 32), (0.1, 10, 18), (0.2, 20, 11), (0.3, 30, 10)]
     """
     places, count = as_integer(budget, "budget"), as_integer(arms, "arms")
     if not 1 <= places < count:
         raise ModelError(f"budget must be in 1..{count - 1} (there must be others than those on the list), got {places}")
     gain, side = float(effect), float(others)
     noise, seen = as_tolerance(deviation, "deviation"), as_share(recorded, "recorded")
-    wanted = as_share(power, "power")
+    wanted, error = as_share(power, "power"), as_share(alpha, "alpha")
     if not (np.isfinite([gain, side]).all() and gain > 0):
         raise ModelError(f"effect must be more than 0, got {effect}")
-    if not 0 < wanted < 1 or seen == 0:
-        raise ModelError("power must be above 0 and below 1, and recorded above 0")
+    if not (0 < wanted < 1 and 0 < error < 1 and seen > 0):
+        raise ModelError("power and alpha must be above 0 and below 1, and recorded above 0")
     found = []
     for share in shares:
         out = min(int(as_share(share, "share") * places + 0.5), places // 2, count - places)
@@ -112,7 +112,7 @@ def estimate_power(
         rest = count - places
         mean = seen * (gain * (places - out) + side * out)
         ratios = places * (places - out) / out + (rest * out / (rest - out) if rest > out else 0.0)
-        reached = _shown_by(mean, seen * noise**2 * ratios, first=-(-LEAST // max(int(seen * out), 1)), alpha=alpha)
+        reached = _shown_by(mean, seen * noise**2 * ratios, first=-(-LEAST // max(int(seen * out), 1)), alpha=error)
         enough = np.flatnonzero(reached >= wanted)
         periods = int(enough[0]) + 1 if enough.size else None
         found.append(Design(float(share), out, periods, float(reached[TUNED - 1]), (gain - side) * out))
