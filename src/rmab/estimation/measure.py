@@ -92,7 +92,7 @@ def measure(
     >>> table = pa.table(columns | {"chance": [1 / 3] * 60 + none})
     >>> log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", chance="chance")
     >>> print(rmab.data.measure(log, reward={"1": 1}).sentences()[0])
-    The list brought more than leaving it out: 20.0 (3.0 to 37.0) weeks 1 in 20 places, 1.000 (0.150 to 1.850) for each (1 week)
+    The lists helped: 20.0 (3.0 to 37.0) weeks 1, 1.000 (0.150 to 1.850) for each of 20 places (1 week)
     """
     if log.chance is None:
         raise ModelError("the log has no chances: name the lists' column, read_log(..., chance='chance') (--chance)")

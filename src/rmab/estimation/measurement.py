@@ -21,7 +21,7 @@ class Gain(ReadOnly):
         """Return the last total with its interval, and what it is for one place."""
         last = [float(one[-1]) for one in (self.total, self.low, self.high)]
         each = [one / max(float(self.places[-1]), 1e-12) for one in last]
-        return f"{_form(last)} {unit} in {self.places[-1]:,.0f} places, {_form(each, 3)} for each"
+        return f"{_form(last)} {unit}, {_form(each, 3)} for each of {self.places[-1]:,.0f} places"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +66,19 @@ class Measurement(ReadOnly):
     @property
     def verdict(self) -> str:
         """'more', 'less', or 'cannot be told'."""
-        if self.problems or not self.periods or not self.enough[-1]:
-            return "cannot be told"
-        return "more" if self.all.low[-1] > 0 else "less" if self.all.high[-1] < 0 else "cannot be told"
+        told = not self.problems and bool(self.periods) and bool(self.enough[-1])
+        if told and self.all.low[-1] > 0:
+            return "more"
+        return "less" if told and self.all.high[-1] < 0 else "cannot be told"
 
     def sentences(self) -> list[str]:
         """Return the result in words: what was measured, for whom, the interval, and what it takes to believe it."""
         found = [f"problem: {one}" for one in self.problems]
         if not self.periods:
-            found.append(f"What the list brought cannot be told: {self._why()}")
+            found.append(f"What the lists brought cannot be told: {self._why()}")
         elif not self.enough[-1]:
             sides = f"{self.listed:,} of arms on the list, {self.left_out:,} of arms left out"
-            found.append(f"What the list brought cannot be told yet: too few outcomes to compare ({sides})")
+            found.append(f"What the lists brought cannot be told yet: too few outcomes to compare ({sides})")
         else:
             found += self._numbers()
         return [*found, *self._limits()]
@@ -90,8 +91,8 @@ class Measurement(ReadOnly):
         return "no chance is recorded: keep the column 'chance' of the lists, and name it (--chance)"
 
     def _numbers(self) -> list[str]:
-        told = {"more": "The list brought more than leaving it out", "less": "The list brought less than leaving it out"}
-        head = told.get(self.verdict, "Whether the list brought anything cannot be told yet")
+        told = {"more": "The lists helped", "less": "The lists did harm"}
+        head = told.get(self.verdict, "Whether the lists helped cannot be told yet")
         found = [f"{head}: {self.all.describe(self.unit)} ({many(len(self.periods), self.words.period)})"]
         for name, one in (("chosen by the index", self.chosen), ("drawn from the others", self.others)):
             if one.places[-1] > 0:
