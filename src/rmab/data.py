@@ -16,10 +16,12 @@ from rmab.decisions.candidates import Candidates
 from rmab.decisions.deciding import decide
 from rmab.decisions.decision import Decision
 from rmab.decisions.rules import Draft
-from rmab.estimation.checks import Check, run_checks
+from rmab.estimation.checks import run_checks
+from rmab.estimation.effect_checks import Check
 from rmab.estimation.effects import Effect, estimate_effects
-from rmab.estimation.evaluation import Evaluation, evaluate
+from rmab.estimation.evaluation import evaluate
 from rmab.estimation.fit import Fit, fit, fit_statistics
+from rmab.estimation.promise import Evaluation
 from rmab.estimation.statistics import Statistics
 from rmab.logs.example import Truth, example_log, example_truth
 from rmab.logs.log import Log

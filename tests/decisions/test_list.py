@@ -11,8 +11,8 @@ import rmab
 from logs import HEADER, mothers, read, table
 from rmab.data import Decision, Fit, decide
 from rmab.decisions.candidates import Candidates
+from rmab.decisions.filling import Randomness
 from rmab.decisions.reasons import ordinal
-from rmab.decisions.rules import draw_numbers
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +72,11 @@ def test_lists_are_the_same_again_and_other_seeds_only_break_ties_otherwise(fitt
 
 def test_who_joins_does_not_reshuffle_the_others() -> None:
     ids = tuple(f"n{k}" for k in range(50))
-    assert np.array_equal(draw_numbers(ids, 3, "2024-W01"), draw_numbers((*ids, "new"), 3, "2024-W01")[:50])
-    assert not np.array_equal(draw_numbers(ids, 3, "2024-W01"), draw_numbers(ids, 3, "2024-W02"))
-    draws = draw_numbers(tuple(map(str, range(20_000))), 0, "x")
+    source = Randomness(3, "2024-W01")
+    assert np.array_equal(source.numbers(ids, "ties"), source.numbers((*ids, "new"), "ties")[:50])
+    assert not np.array_equal(source.numbers(ids, "ties"), Randomness(3, "2024-W02").numbers(ids, "ties"))
+    assert not np.array_equal(source.numbers(ids, "ties"), source.numbers(ids, "draw"))
+    draws = source.numbers(tuple(map(str, range(20_000))), "ties")
     assert abs(draws.mean() - 0.5) < 0.01
     assert np.unique(draws).size == 20_000
 
@@ -90,7 +92,7 @@ def test_a_tie_at_the_end_of_the_list_is_told() -> None:
     index = decide(fitted, 3).index
     assert np.ptp(index[alike]) == 0
     told = decide(fitted, 3).notes
-    assert f"the last 3 places went to some of {alike.size} alike: who has waited longest, then by lot" in told
+    assert f"the last 3 places went to some of {alike.size} alike: who has waited longest, then at random" in told
     assert not any("alike" in one for one in decide(fitted, alike.size).notes)
 
 

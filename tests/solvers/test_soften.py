@@ -97,7 +97,7 @@ def test_gradient_and_curvature_against_differences(seed: int, eta: float) -> No
     prices, step = eta * np.random.default_rng(seed).uniform(0, 1, horizon), 1e-5
     use = search.at(eta, prices).use
     hessian = np.empty((horizon, horizon))
-    curve(search.program, np.arange(blocks), np.ones(blocks), 0.0, 0.0, search.plans.share, 0, hessian, np.empty(horizon))
+    curve(search.program, np.arange(blocks), np.ones(blocks), 0.0, 0.0, search.plans.share, hessian, np.empty(horizon))
     exact = (np.triu(hessian) + np.triu(hessian, 1).T)[::-1, ::-1]
     for h in range(horizon):
         more, less = (search.at(eta, prices + sign * step * np.eye(horizon)[h]) for sign in (1, -1))

@@ -11,7 +11,7 @@ from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiti
 
 if TYPE_CHECKING:
     from rmab.data import Fit
-    from rmab.estimation.checks import Check
+    from rmab.estimation.effect_checks import Check
 
 SHOWN = 24  # rows of a table of groups
 
@@ -143,7 +143,7 @@ def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
         "kernels": model.kernels,
         "visits": model.counts.sum(axis=3),
         "notes": [str(one) for one in model.notes],
-        "checks": [{"name": one.name, "value": one.value, "verdict": one.verdict, "words": one.words} for one in checks],
+        "checks": [vars(one) for one in checks],
     }
 
 
@@ -178,6 +178,9 @@ def _print_checks(checks: "list[Check]") -> None:
     print_table(
         "Checks", ("check", "verdict", "what was found"), [(one.name, one.verdict, one.words) for one in checks], left=3
     )
+    for one in checks:
+        if one.advice:
+            say(f"- {one.name}: {one.advice}.")
 
 
 @click.command("example-log", epilog=examples(("rmab example-log log.csv --arms 500", "a made-up log of 500 mothers")))

@@ -50,6 +50,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--budget", type=whole_number(min=0), help="How many can be acted on; default: as many as in the log.")
 @click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to plan ahead.")
+@click.option("--for", "period", default="", metavar="PERIOD", help="Period of the list, written as in the log.")
 @click.option("--floor", type=whole_number(min=1), help="Everybody has a turn at least every N periods.")
 @click.option("--must", multiple=True, metavar="IDS", callback=_ids, help="Ids that are on the list; @FILE has one a line.")
 @click.option("--must-not", multiple=True, metavar="IDS", callback=_ids, help="Ids that are not on the list.")

@@ -26,12 +26,14 @@ from .checks import (
     check_unmasked as check_unmasked,
     checked_text as checked_text,
     expect as expect,
+    in_words as in_words,
     is_builtin as is_builtin,
     is_number as is_number,
 )
 from .extras import EXTRAS as EXTRAS, require as require
 from .files import (
     SUFFIXES as SUFFIXES,
+    check_suffix as check_suffix,
     check_writable as check_writable,
     parsed_json as parsed_json,
     parsed_toml as parsed_toml,

@@ -12,6 +12,7 @@ import re
 import secrets
 import stat
 import tomllib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,9 +55,8 @@ def _shallow(parse: Callable[[], Any]) -> Any:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        names = [key for key, _ in pairs]
-        twice = next(key for key in names if names.count(key) > 1)
-        raise ValueError(f"the key {twice!r} is given twice; keep one")
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {twice!r:.60} is given twice; keep one")
     return fields
 
 
@@ -132,7 +132,8 @@ def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFI
     except TypeError as error:
         raise FileError(f"{path!r:.40}: a path is text or an object of pathlib, not {type(path).__name__}") from error
     if suffix not in suffixes:
-        raise FileError(f"{path}: the name must end in {' or '.join(suffixes)}", code="file-suffix", path=str(path))
+        names = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
+        raise FileError(f"{path}: the name must end in {names}", code="file-suffix", path=str(path))
     return suffix
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, fields as fields_of, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -33,6 +34,8 @@ def pack(value: Any, prefix: str = "") -> Fields:
 
 def unpack(cls: type[Value], fields: Fields, prefix: str = "") -> Value:
     """Return the dataclass of such fields; its constructor checks shapes and indices. ModelError where they form none."""
+    if unknown := sorted(fields.keys() - set(_names(cls, prefix))):
+        raise ModelError(f"there is no field {unknown[0]!r:.60}", code="unknown-field", field=unknown[0])
     try:
         return _build(cls, fields, prefix)
     except ModelError:
@@ -56,6 +59,12 @@ def _build(cls: type[Value], fields: Fields, prefix: str) -> Value:
             text = isinstance(one, str) and get_origin(hint) in (tuple, dict)
             values[name] = _revive(hint, parsed_json(one) if text else one, key)
     return cls(**values)
+
+
+def _names(cls: type, prefix: str) -> Iterator[str]:
+    """Yield the names of all fields that `pack` may write."""
+    for name, hint, _ in _hints(cls):
+        yield from _names(hint, f"{prefix}{name}.") if is_dataclass(hint) else [prefix + name]  # type: ignore[arg-type]
 
 
 def _hints(cls: type) -> list[tuple[str, Any, bool]]:

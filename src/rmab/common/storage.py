@@ -15,6 +15,7 @@ import os
 import tokenize
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -306,8 +307,8 @@ def _parse_npz(content: bytes) -> Fields:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             check_memory("what it holds", float(sum(one.file_size for one in packed.infolist())))
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            if twice := sorted({key for key in archive.files if archive.files.count(key) > 1}):
-                raise ValueError(f"the key {twice[0]!r} is given twice")
+            if twice := [key for key, times in Counter(archive.files).most_common(1) if times > 1]:
+                raise ValueError(f"the key {twice[0]!r:.60} is given twice")
             return {key: _as_value(archive[key], key) for key in archive.files}
     except ModelError:
         raise

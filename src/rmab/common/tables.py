@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-from pathlib import Path
 from typing import Any
 
-from rmab.common.files import write_atomically
-from rmab.errors import FileError
+from rmab.common.files import check_suffix, write_atomically
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 
@@ -25,9 +23,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
         ...
     rmab.errors.FileError: weeks.txt: the name must end in .csv or .parquet
     """
-    suffix = Path(path).suffix
-    if suffix not in TABLE_SUFFIXES:
-        raise FileError(f"{path}: the name must end in {' or '.join(TABLE_SUFFIXES)}")
+    suffix = check_suffix(path, TABLE_SUFFIXES)
     from pyarrow import csv, parquet  # noqa: PLC0415  (of an extra: whoever has a table has it)
 
     stream = io.BytesIO()

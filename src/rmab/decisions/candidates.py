@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_indices, as_table, frozen
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_indices, as_table, expect, frozen
 from rmab.errors import ModelError
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
 
-TIE = 1e-9  # of the largest index: what is closer is equal
+DIGITS = 9  # of the largest index: what is equal so far is equal
 LONGEST = 2**31  # periods that can be counted
 
 
@@ -45,6 +45,10 @@ class Candidates(ReadOnly):
         States in which the effect of an action was never seen.
     gone : tuple of str
         Ids of arms that have left.
+    done : tuple of str
+        Ids of arms that were acted on in this period already: they get a place only by name.
+    why : str
+        Why the list is for this period.
 
     Examples
     --------
@@ -63,6 +67,8 @@ class Candidates(ReadOnly):
     least: float = 0.0
     unseen: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    why: str = ""
 
     def __post_init__(self) -> None:
         count = len(self.roster.ids)
@@ -103,6 +109,11 @@ class Candidates(ReadOnly):
         period, words, least
             As in `Candidates`.
         """
+        expect(words, Words, "words", "; for instance Words(action='call', period='week')")
+        expect(period, str, "period")
+        for name, given in (("ids", ids), ("states", states)):
+            if isinstance(given, str) or not isinstance(given, Collection | None):
+                raise ModelError(f"{name} must be one for each arm, got {given!r:.40}", field=name)
         if isinstance(index, Mapping):
             ids, index = list(index), list(index.values())
         values = as_floats(index, "index")
@@ -120,10 +131,17 @@ class Candidates(ReadOnly):
         return max(float(np.abs(self.index).max(initial=0.0)), 1e-300)
 
     @property
+    def level(self) -> FloatArray:
+        """(N,) the index in parts of the largest, rounded: arms of the same level are equal."""
+        return np.asarray(np.round(self.index / self.scale, DIGITS)) + 0.0
+
+    @property
     def helped(self) -> BoolArray:
         """(N,) who is worth a place by index."""
-        return np.asarray(self.index > (self.least + TIE * self.scale if np.isfinite(self.least) else self.least))
+        return np.asarray(
+            self.level > (np.round(self.least / self.scale, DIGITS) if np.isfinite(self.least) else self.least)
+        )
 
     def rank(self, draws: FloatArray) -> IntArray:
         """Return the arms, the highest index first; of equals, who has waited longest, and then by random draws (N,)."""
-        return np.asarray(np.lexsort((draws, -self.waited, -np.round(self.index / self.scale, 9))))
+        return np.asarray(np.lexsort((draws, -self.waited, -self.level)))

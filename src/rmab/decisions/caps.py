@@ -1,4 +1,4 @@
-"""The best arms under caps of groups, and what one more place under each cap is worth."""
+"""The best kinds of arms under caps of groups, and what one more place under each cap is worth."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from scipy.optimize import LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 
 from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.decisions.lottery import CERTAIN, Outcomes, list_outcomes
 from rmab.errors import SolverError
 
 
@@ -21,50 +22,111 @@ class Cap:
     most: int
 
 
+def caps_cross(member: BoolArray) -> bool:
+    """Return whether something is under two caps, by member (C, K)."""
+    return bool(member.sum(axis=0).max(initial=0) > 1)
+
+
+def take_line(line: tuple[IntArray, IntArray], free: IntArray, member: BoolArray, room: IntArray, places: int) -> Outcomes:
+    """Return how many arms of each kind get a place, if the first of a line go first.
+
+    Parameters
+    ----------
+    line : two (L,) int arrays
+        Kinds, and the block of each: kinds of a block are equal, and a draw decides between them.
+    free, member, room
+        (K,) arms of every kind; (C, K) which kinds are under which cap; (C,) places left under each.
+    places : int
+        Places in all.
+    """
+    kinds, block = line
+    counts, sizes = np.zeros(free.size, dtype=np.int64), free[kinds]
+    if caps_cross(member[:, kinds]):  # the order of kinds decides between equals
+        left, spare = np.array(room), places
+        for k in kinds:
+            inside = member[:, k]
+            counts[k] = max(min(free[k], spare, left[inside].min(initial=spare)), 0)
+            left[inside] -= counts[k]
+            spare -= counts[k]
+            if spare <= 0:
+                break
+        return [(CERTAIN, counts)]
+    allowed = _allowed(sizes, member[:, kinds], room)
+    total = np.cumsum(allowed)
+    if not total.size or total[-1] <= places:
+        counts[kinds] = allowed
+        return [(CERTAIN, counts)]
+    equal = block == block[np.searchsorted(total, max(places, 0), side="right")]
+    begin = int(np.argmax(equal))
+    counts[kinds[:begin]] = allowed[:begin]
+    rest = max(places, 0) - int(counts.sum())
+    ends = list_outcomes(sizes[equal], np.eye(int(equal.sum()), dtype=bool), allowed[equal], rest)
+    found = []
+    for probability, several in ends:
+        each = counts.copy()
+        each[kinds[equal]] = several
+        found.append((probability, each))
+    return found
+
+
+def _allowed(sizes: IntArray, member: BoolArray, room: IntArray) -> IntArray:
+    """(L,) how many of every kind of a line its cap leaves a place; no kind is under two."""
+    allowed = sizes.copy()
+    for inside, left in zip(member, room, strict=True):
+        mine = np.where(inside, sizes, 0)
+        allowed = np.where(inside, np.clip(left - (np.cumsum(mine) - mine), 0, sizes), allowed)
+    return np.asarray(allowed)
+
+
+def price_caps(
+    worth: FloatArray, kinds: IntArray, taken: IntArray, free: IntArray, member: BoolArray, room: IntArray, places: int
+) -> FloatArray:
+    """(C,) what one more place under each cap is worth, where no kind is under two: worth (K,), taken and free (K,)."""
+    allowed, given = _allowed(free[kinds], member[:, kinds], room), taken[kinds]
+    last = float(worth[kinds[given > 0]].min(initial=np.inf)) if 0 < places == given.sum() else 0.0
+    blocked = np.where(member[:, kinds] & (allowed < free[kinds]), worth[kinds], -np.inf)
+    return np.maximum(blocked.max(axis=1, initial=-np.inf) - last, 0.0) if places else np.zeros(len(room))
+
+
 def select_best(
-    worth: FloatArray, line: IntArray, places: int, caps: tuple[Cap, ...], room: list[int]
-) -> tuple[IntArray, dict[str, float]]:
-    """Return the best arms of a line, the best first, and the price of every cap; room: places left under each."""
-    overlap = sum(cap.members.astype(np.int64) for cap in caps) if caps else np.zeros(1)
-    several = np.max(overlap, initial=0) > 1 and line.size and places
-    return (_by_program if several else _by_rank)(worth, line, places, caps, room)
+    worth: FloatArray, kinds: IntArray, free: IntArray, member: BoolArray, room: IntArray, places: int
+) -> tuple[IntArray, FloatArray]:
+    """Choose the best under caps that cross, by an integer programme; as many places as can be are filled.
+
+    Returns counts (K,), and what one more place under each cap is worth (C,), by the linear relaxation. worth and free are
+    (K,), kinds (L,) are those to choose from, the best first, equals in the order in which they get their places.
+    """
+    counts, prices = np.zeros(free.size, dtype=np.int64), np.zeros(len(room))
+    if not kinds.size or places <= 0:
+        return counts, prices
+    cell = np.unique(member[:, kinds].T, axis=0, return_inverse=True)[1].reshape(-1)
+    by, free_of = np.argsort(cell, kind="stable"), np.bincount(cell, weights=free[kinds])
+    before = np.empty(kinds.size)
+    before[by] = np.cumsum(free[kinds[by]]) - free[kinds[by]] - (np.cumsum(free_of) - free_of)[cell[by]]
+    kinds = kinds[before <= places]  # no more of a cell can have a place: they are the best first
+    keys = np.column_stack([member[:, kinds].T, worth[kinds]])
+    alike, one_of = np.unique(keys, axis=0, return_inverse=True)
+    one_of = one_of.reshape(-1)
+    sizes = np.bincount(one_of, weights=free[kinds]).astype(np.float64)
+    rows = csr_array(np.vstack([alike[:, :-1].T, np.ones(len(alike))]))
+    most = np.array([*np.maximum(room, 0), places], dtype=np.float64)
+    gain = alike[:, -1]
+    least = np.full(most.size, -np.inf)
+    if gain.min() <= 0:  # a place is better filled than empty
+        least[-1] = round(_solve(np.ones(gain.size), sizes, LinearConstraint(rows, least, most)).sum())
+    amount = np.rint(_solve(gain, sizes, LinearConstraint(rows, least, most)))
+    relaxed = linprog(-gain, A_ub=rows, b_ub=most, bounds=np.column_stack([np.zeros(sizes.size), sizes]), method="highs")
+    if relaxed.x is None:
+        raise SolverError(f"caps: the linear programme was not solved ({relaxed.message})")
+    by = np.argsort(one_of, kind="stable")
+    each, group = free[kinds[by]], one_of[by]
+    before = np.cumsum(each) - each - (np.cumsum(sizes) - sizes)[group]
+    counts[kinds[by]] = np.clip(amount[group] - before, 0, each)
+    return counts, np.maximum(-np.asarray(relaxed.ineqlin.marginals[:-1]), 0.0)
 
 
-def _by_rank(
-    worth: FloatArray, line: IntArray, places: int, caps: tuple[Cap, ...], room: list[int]
-) -> tuple[IntArray, dict[str, float]]:
-    """Choose the best whose cap has room: exact where no arm is under two caps."""
-    allowed = np.ones(line.size, dtype=bool)
-    for cap, left in zip(caps, room, strict=True):
-        allowed[np.flatnonzero(cap.members[line])[max(left, 0) :]] = False
-    taken = line[allowed][:places]
-    last = float(worth[taken].min()) if taken.size == places and taken.size else 0.0
-    prices = {}
-    for cap in caps:
-        blocked = line[~allowed & cap.members[line]]
-        prices[cap.label] = max(0.0, float(worth[blocked].max()) - last) if blocked.size and places else 0.0
-    return taken, prices
-
-
-def _by_program(
-    worth: FloatArray, line: IntArray, places: int, caps: tuple[Cap, ...], room: list[int]
-) -> tuple[IntArray, dict[str, float]]:
-    """Choose the best under caps that overlap: an integer programme over kinds of arms; prices by relaxation."""
-    member = np.column_stack([cap.members[line] for cap in caps]).astype(np.float64)
-    keys = np.column_stack([member, worth[line]])
-    kinds, kind_of, sizes = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    kind_of = kind_of.reshape(-1)
-    rows = csr_array(np.vstack([kinds[:, :-1].T, np.ones(len(kinds))]))
-    most = np.array([*(float(max(left, 0)) for left in room), float(places)])
-    gain, bounds = -kinds[:, -1], np.column_stack([np.zeros(len(kinds)), sizes])
-    fill = gain - (1.0 + float(gain.max()) if gain.max() >= 0 else 0.0)  # a place is better filled than empty
-    whole = milp(fill, integrality=np.ones(len(kinds)), bounds=(0, sizes), constraints=LinearConstraint(rows, -np.inf, most))
-    relaxed = linprog(gain, A_ub=rows, b_ub=most, bounds=bounds, method="highs")
-    if whole.x is None or relaxed.x is None:
-        raise SolverError(f"caps: the programme was not solved ({whole.message})")
-    amount = np.rint(whole.x).astype(np.int64)
-    by_kind = np.argsort(kind_of, kind="stable")
-    before = np.empty(line.size, dtype=np.int64)  # arms of the same kind with a better rank
-    before[by_kind] = np.arange(line.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    prices = {cap.label: max(0.0, -float(one)) for cap, one in zip(caps, relaxed.ineqlin.marginals, strict=False)}
-    return line[before < amount[kind_of]], prices
+def _solve(gain: FloatArray, sizes: FloatArray, limits: LinearConstraint) -> FloatArray:
+    whole = milp(-gain, integrality=np.ones(gain.size), bounds=(0, sizes), constraints=limits, options={"mip_rel_gap": 0.0})
+    if whole.x is None:
+        raise SolverError(f"caps: the integer programme was not solved ({whole.message})")
+    return np.asarray(whole.x)

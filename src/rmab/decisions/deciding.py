@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,10 @@ from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
 from rmab.decisions.decision import Decision
 from rmab.decisions.fairness import find_unfairness, write_warnings
+from rmab.decisions.filling import TIES, Randomness, fill_places
 from rmab.decisions.notes import write_notes
 from rmab.decisions.reasons import write_reasons
-from rmab.decisions.rules import Rule, Rules, draw_numbers, fill_places
+from rmab.decisions.rules import Rule, Rules
 from rmab.decisions.sources import Source, candidates_of
 from rmab.errors import ModelError
 from rmab.logs.findings import list_some, quote
@@ -45,7 +46,7 @@ def decide(
 
     Parameters
     ----------
-    source : Fit, EpisodePlan, IndexPolicy, Candidates, dict of str to float, or array_like (N,)
+    source : Fit, EpisodePlan, PlanResult, IndexPolicy, Candidates, dict of str to float, or array_like (N,)
         What the indices come from. A model is planned for `horizon` periods. The plan of a learner, or an index policy,
         needs the `states` now and the `step`. Indices made by hand are a table of ids, or an array with `ids`.
     budget : int, optional
@@ -56,8 +57,11 @@ def decide(
         For a plan or a policy the states as numbers; for indices made by hand in words.
     step : int
         The step of the episode, for a plan or a policy.
-    ids, groups, waited, period, words
-        Of the arms, as in `Candidates.of`; a model knows them.
+    ids, groups, waited, words
+        Of the arms, as in `Candidates.of`; a model knows them, and refuses them.
+    period : str
+        The period that the list is for. A model finds it in the log: the last period, if nobody was acted on in it, else
+        the next; `notes` says why.
     floor : int, optional
         Everybody has a turn at least every so many periods. Whoever is due goes first; refused where the budget is too
         small for it.
@@ -67,12 +71,13 @@ def decide(
         The most that a group gets: ``{"district=north": 20}``.
     random_share : float
         Part of the places that is drawn at random from the others, so that what the list brings can be measured without a
-        model. `probability` has the probability that each arm had.
+        model.
     rules : functions, optional
         Custom rules. Each gets the `Draft`, and returns the numbers of the arms that it gives a place; they are asked after
         the floor and before the index.
     seed : int
-        Random seed of ties and draws: a hash of seed, period and id. Of equals, who has waited longest goes first.
+        Random seed of ties and draws, which have independent numbers: hashes of seed, period, purpose and id. Of equals,
+        who has waited longest goes first. `probability` is exact over all seeds, with what custom rules chose as given.
 
     Returns
     -------
@@ -104,21 +109,29 @@ def decide(
     every = 0 if floor is None else as_integer(floor, "floor")
     if floor is not None and every < 1:
         raise ModelError(f"floor must be a number of periods, 1 or more, got {every}")
-    forced, excluded = _find_arms(candidates, must, "must"), _find_arms(candidates, must_not, "must_not")
+    forced, excluded = _find_arms(candidates, must, "must"), _find_arms(candidates, must_not, "must_not", candidates.gone)
     if (forced & excluded).any():
         raise ModelError(
             f"must and must_not both name {list_some([roster.ids[k] for k in np.flatnonzero(forced & excluded)])}"
         )
+    custom = tuple(rules) if isinstance(rules, Iterable) else (None,)
+    if not all(callable(one) for one in custom):
+        raise ModelError(f"rules must be a list of functions of a Draft, got {rules!r:.60}", field="rules")
+    excluded |= _find_arms(candidates, candidates.done, "done") & ~forced
     share = as_share(random_share, "random_share")
     members = _find_caps(candidates, {} if caps is None else caps)
-    respected = Rules(places, forced, excluded, every, int(share * places + 0.5), members, tuple(rules))
-    draws = draw_numbers(roster.ids, as_integer(seed, "seed"), candidates.period)
-    choice = fill_places(candidates, respected, draws)
-    order = candidates.rank(draws)
+    respected = Rules(places, forced, excluded, every, int(share * places + 0.5), members, custom)
+    source_of_draws = Randomness(as_integer(seed, "seed"), candidates.period)
+    choice = fill_places(candidates, respected, source_of_draws)
+    order = candidates.rank(source_of_draws.numbers(roster.ids, TIES))
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
-    unfair = find_unfairness(candidates, choice, respected, draws)
-    notes = (*write_notes(candidates, choice, respected, random_share=share), *write_warnings(candidates.words, unfair))
+    unfair = find_unfairness(candidates, choice, respected, source_of_draws)
+    left = sorted(set(candidates.gone) & set(map(str, must_not)))
+    notes = (
+        *write_notes(candidates, choice, respected, random_share=share, left=left),
+        *write_warnings(candidates.words, unfair),
+    )
     return Decision(
         period=candidates.period,
         budget=places,
@@ -136,11 +149,12 @@ def decide(
     )
 
 
-def _find_arms(candidates: Candidates, ids: Iterable[str], what: str) -> BoolArray:
-    """(N,) the arms that are named; ModelError where one is unknown, or has left."""
+def _find_arms(candidates: Candidates, ids: Iterable[str], what: str, but: Collection[str] = ()) -> BoolArray:
+    """(N,) the arms that are named; ModelError where one is unknown, or has left. Some may be left out."""
     if isinstance(ids, str) or not isinstance(ids, Iterable):
         raise ModelError(f"{what} must be a list of ids, got {ids!r:.40}")
-    given = [str(one) for one in ids]
+    absent = set(but)
+    given = [one for one in map(str, ids) if one not in absent]
     places = {name: k for k, name in enumerate(candidates.roster.ids)} if given else {}
     unknown = [one for one in dict.fromkeys(given) if one not in places]
     if unknown:

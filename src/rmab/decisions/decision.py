@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +21,7 @@ from rmab.common import (
     as_indices,
     as_integer,
     as_table,
+    check_suffix,
     frozen,
     many,
     pack,
@@ -29,8 +29,11 @@ from rmab.common import (
     write_table,
 )
 from rmab.decisions.fairness import Fairness
-from rmab.errors import FileError, ModelError
+from rmab.errors import ModelError
+from rmab.logs.roster import Roster
 from rmab.logs.words import Words
+
+ROUNDING = 1e-8  # of the largest index: ranks of what is closer may be in any order
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Decision(ReadOnly, Stored):
     rule : tuple of str
         (N,) the rule that gave each arm its place: 'name', 'floor', 'index', 'lot', or a custom one; empty for no place.
     probability : (N,) float array
-        The probability of being on the list that each arm had; NaN where caps decide it.
+        The probability of being on the list that each arm had, over all seeds; NaN only in files of older versions.
     reasons : tuple of str
         (N,) in a sentence.
     prices : dict of str to float
@@ -108,6 +111,12 @@ class Decision(ReadOnly, Stored):
         count = len(self.arms)
         object.__setattr__(self, "index", as_table(self.index, "index", (count,)))
         object.__setattr__(self, "rank", as_indices(self.rank, "rank", (count,), count))
+        Roster.of(self.arms)  # all different
+        order = np.argsort(self.rank)
+        if np.unique(self.rank).size < count:
+            raise ModelError("rank must be 0, 1, 2, ... of the arms, each once", field="rank")
+        if (np.diff(self.index[order]) > np.abs(self.index).max(initial=0.0) * ROUNDING).any():
+            raise ModelError("rank does not go with index: the highest index has rank 0", field="rank")
         chance = as_floats(self.probability, "probability")
         as_table(np.where(np.isnan(chance), 0.0, chance), "probability", (count,), 0.0, 1.0)
         object.__setattr__(self, "probability", frozen(chance))
@@ -116,6 +125,8 @@ class Decision(ReadOnly, Stored):
                 raise ModelError(f"{name} must have {count} entries, one for each arm, got {len(getattr(self, name))}")
         if not int(self.active.sum()) <= as_integer(self.budget, "budget") <= count:
             raise ModelError(f"budget must be in {int(self.active.sum())}..{count}, got {self.budget}")
+        if (self.active & (chance == 0)).any():
+            raise ModelError("probability is 0 for an arm that is on the list", field="probability")
 
     @property
     def active(self) -> BoolArray:
@@ -154,13 +165,10 @@ class Decision(ReadOnly, Stored):
         `.csv` and `.parquet` hold the list for people, and so many who would be next. `.npz` and `.json` hold everything,
         and `load` reads them.
         """
-        suffix = Path(path).suffix
-        if suffix in TABLE_SUFFIXES:
+        if check_suffix(path, (*TABLE_SUFFIXES, *self.FORMAT.suffixes)) in TABLE_SUFFIXES:
             write_table(self.to_table(upcoming), path)
-        elif suffix in self.FORMAT.suffixes:
-            super().save(path)
         else:
-            raise FileError(f"{path}: the name must end in {', '.join(TABLE_SUFFIXES)}, {' or '.join(self.FORMAT.suffixes)}")
+            super().save(path)
 
     def to_fields(self) -> Fields:
         """Return the decision as plain arrays and text by name."""

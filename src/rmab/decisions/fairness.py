@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common import FloatArray
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
-from rmab.decisions.rules import LOT, Choice, Rules, fill_places
+from rmab.decisions.filling import Choice, Randomness, fill_places
+from rmab.decisions.rules import LOT, Rules
 from rmab.logs.words import Words
 
 NEARLY_ALL, TIMES = 0.8, 1.25  # part of the places that is nearly all, if it is so many times the part of the arms
@@ -53,8 +53,8 @@ class Fairness:
     price: float
 
 
-def find_unfairness(candidates: Candidates, choice: Choice, rules: Rules, draws: FloatArray) -> tuple[Fairness, ...]:
-    """Return the groups that take nearly all places of a list, one per column at most; draws (N,) as in `fill_places`."""
+def find_unfairness(candidates: Candidates, choice: Choice, rules: Rules, source: Randomness) -> tuple[Fairness, ...]:
+    """Return the groups that take nearly all places of a list, one per column at most; source as in `fill_places`."""
     found, roster, index = [], candidates.roster, candidates.index
     used = int(choice.listed.sum())
     for f, (name, values) in enumerate(roster.factors.items()):
@@ -71,7 +71,7 @@ def find_unfairness(candidates: Candidates, choice: Choice, rules: Rules, draws:
         if any((rules.must & cap.members).sum() > cap.most for cap in caps):
             continue  # arms by name do not fit fair shares
         budget = max(used - rules.random, int(rules.must.sum()))
-        fairer = fill_places(candidates, Rules(budget, rules.must, rules.must_not, caps=caps), draws)
+        fairer = fill_places(candidates, Rules(budget, rules.must, rules.must_not, caps=caps), source)
         total, fair = (float(index[one].sum()) for one in (choice.listed & (choice.rule != LOT), fairer.listed))
         label = f"{name}={values[top]}"
         counts = (int(places[top]), used, part, int(fairer.listed[level == top].sum()))

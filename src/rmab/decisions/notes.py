@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from rmab.common import many
-from rmab.decisions.candidates import TIE, Candidates
-from rmab.decisions.rules import INDEX, Choice, Rules
+from rmab.decisions.candidates import Candidates
+from rmab.decisions.filling import Choice
+from rmab.decisions.rules import INDEX, Rules
 from rmab.logs.findings import list_some, quote
 
 
-def write_notes(candidates: Candidates, choice: Choice, rules: Rules, *, random_share: float) -> list[str]:
-    """Return what a reader of the list should know; random_share: the part of the places that was to be drawn."""
-    words, notes = candidates.words, []
+def write_notes(
+    candidates: Candidates, choice: Choice, rules: Rules, *, random_share: float, left: Sequence[str] = ()
+) -> list[str]:
+    """Return what a reader of the list should know.
+
+    random_share: the part of the places that was to be drawn. left: ids that must_not names, and that have left.
+    """
+    words, notes = candidates.words, [candidates.why] if candidates.why else []
+    if left:
+        notes.append(f"must_not: {list_some([quote(one) for one in left], 3)} have left anyway (gone_after)")
+    if done := [one for one in candidates.done if not rules.must[candidates.roster.ids.index(one)]]:
+        who = list_some([quote(one) for one in done], 3)
+        notes.append(f"{who} had {words.an_action} in {candidates.period} already: not on the list, and take no place")
     unseen = [quote(one) for one in candidates.unseen]
     used = int(choice.listed.sum())
     if used < rules.budget:
@@ -24,6 +37,8 @@ def write_notes(candidates: Candidates, choice: Choice, rules: Rules, *, random_
         notes.append(f"what {words.an_action} changes in {list_some(unseen)} was never seen, and is taken to be nothing")
     if random_share > 0 and not rules.random:
         notes.append(f"the random share of {rules.budget} places is less than half a place: nobody is drawn")
+    if rules.custom:
+        notes.append("chances take what custom rules chose as given")
     notes += _ties(candidates, choice, rules)
     if choice.overdue:
         periods = many(-(-choice.overdue // max(rules.budget - rules.random, 1)), words.period)
@@ -41,10 +56,11 @@ def _ties(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:
     mine = choice.rule == INDEX
     if not mine.any() or rules.caps:
         return []
-    index = candidates.index
-    alike = np.abs(index - index[mine].min()) <= TIE * candidates.scale
+    alike = candidates.level == candidates.level[mine].min()
     alike &= ~rules.must_not & np.isin(choice.rule, ("", INDEX))
     got = int((alike & mine).sum())
     if got == alike.sum():
         return []
-    return [f"the last {many(got, 'place')} went to some of {int(alike.sum()):,} alike: who has waited longest, then by lot"]
+    return [
+        f"the last {many(got, 'place')} went to some of {int(alike.sum()):,} alike: who has waited longest, then at random"
+    ]

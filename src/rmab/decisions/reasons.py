@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rmab.common import IntArray
 from rmab.decisions.candidates import Candidates
-from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Choice
+from rmab.decisions.filling import Choice
+from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME
 from rmab.logs.findings import quote
 
 

@@ -1,4 +1,4 @@
-"""Who gets the places of a list. A rule is asked for arms in turn: by name, by a floor, custom rules, by index, at random.
+"""What a list has to respect, and custom rules.
 
 A rule is a function that gets the `Draft`, the list as it stands, and returns the numbers of the arms that it gives a place.
 Rules that cannot be met together are refused in one line before any of them is asked.
@@ -6,16 +6,15 @@ Rules that cannot be met together are refused in one line before any of them is 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.decisions.candidates import Candidates
-from rmab.decisions.caps import Cap, select_best
+from rmab.decisions.caps import Cap
 from rmab.errors import ModelError
 from rmab.logs.findings import quote
 
@@ -52,7 +51,7 @@ class Draft:
     order : (N,) int array
         The arms by rank, the best first.
     draws : (N,) float array
-        A random number in [0, 1) for each arm, the same whoever joins.
+        A random number in [0, 1) for each arm, of this rule's own, the same whoever joins.
     listed : (N,) bool array
         Who has a place already.
     places : int
@@ -94,107 +93,18 @@ class Draft:
 Rule = Callable[[Draft], Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """Who gets a place.
-
-    rule (N,): the name of the rule that gave it, empty for none. probability (N,) that an arm had, NaN where caps decide it.
-    prices: what one more place under each cap is worth. overdue: arms that a floor should have reached, but could not.
-    """
-
-    rule: Any
-    probability: FloatArray
-    prices: dict[str, float] = field(default_factory=dict)
-    overdue: int = 0
-
-    @property
-    def listed(self) -> BoolArray:
-        """(N,) who has a place."""
-        return np.asarray(self.rule != "")
-
-
-def draw_numbers(ids: tuple[str, ...], seed: int, period: str) -> FloatArray:
-    """(N,) a number in [0, 1) for every arm, by a hash of seed, period and id: who joins does not change the others'."""
-    salt = f"{seed}/{period}/".encode()
-    digests = [hashlib.blake2b(salt + one.encode("utf-8", "surrogatepass"), digest_size=8).digest() for one in ids]
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.float64) / 2.0**64
-
-
-def fill_places(candidates: Candidates, rules: Rules, draws: FloatArray) -> Choice:
-    """Ask the rules in turn, and return who gets a place; draws (N,): random numbers in [0, 1)."""
-    _check(rules, len(candidates.roster.ids))
-    order = candidates.rank(draws)
-    names = [NAME, FLOOR, *(name_of(one) for one in rules.custom), INDEX, LOT]
-    if len(set(names)) < len(names):
-        raise ModelError(f"rules: two are called the same, or as one that is built in: {', '.join(names)}")
-    rule = np.full(order.size, "", dtype=f"<U{max(map(len, names))}")
-
-    def draft(reserved: int) -> Draft:
-        listed = rule != ""
-        return Draft(candidates, rules, order, draws, listed, max(rules.budget - reserved - int(listed.sum()), 0))
-
-    rule[rules.must] = NAME
-    rule[by_floor(draft(rules.random))] = FLOOR
-    for one in rules.custom:
-        rule[_ask(one, draft(rules.random))] = name_of(one)
-    best, prices = by_index(draft(rules.random))
-    rule[best] = INDEX
-    last = draft(0)
-    rule[by_draw(last)] = LOT
-    late = (candidates.waited >= rules.floor) & (rule == "") & ~rules.must_not
-    return Choice(rule, _probability(last), prices, int(late.sum()) if rules.floor else 0)
-
-
-def by_floor(draft: Draft) -> IntArray:
-    """Give places to arms that are due, the longest waiting first, and to as many more as later periods could not serve.
-
-    Of the arms that are due within d more periods, all beyond d budgets must have their turn now.
-    """
-    rules, waited = draft.rules, draft.candidates.waited
-    taken = np.zeros(waited.size, dtype=bool)
-    if not rules.floor:
-        return np.flatnonzero(taken)
-    slack = np.where(draft.eligible, np.maximum(rules.floor - waited, 0), rules.floor + 1)
-    line = np.lexsort((draft.draws, -waited, slack))  # the earliest due first
-    line = line[draft.eligible[line]]
-    everybody = (np.ones(waited.size, dtype=bool), rules.budget - rules.random)
-    for members, most in [*((cap.members, cap.most) for cap in rules.caps), everybody]:
-        need = _needed(slack[members & draft.eligible], most) - int(taken[members].sum())
-        taken[draft.take(line[members[line]], min(need, draft.places - int(taken.sum())), taken)] = True
-    return np.flatnonzero(taken)
-
-
-def by_index(draft: Draft) -> tuple[IntArray, dict[str, float]]:
-    """Give places to the highest indices under the caps; also return what one more place under each cap is worth."""
-    candidates = draft.candidates
-    line = draft.order[(draft.eligible & candidates.helped)[draft.order]]
-    return select_best(candidates.index, line, draft.places, draft.rules.caps, draft.room(draft.listed))
-
-
-def by_draw(draft: Draft) -> IntArray:
-    """Give the places that are left to chance to those with the lowest random numbers."""
-    pool = np.flatnonzero(draft.eligible)
-    return draft.take(pool[np.argsort(draft.draws[pool], kind="stable")], draft.rules.random)
-
-
-def _probability(draft: Draft) -> FloatArray:
-    """(N,) the probability that every arm had, before places are drawn at random."""
-    chance, pool, places = np.where(draft.listed, 1.0, 0.0), draft.eligible, draft.rules.random
-    if places:
-        capped = any(cap.members[pool].any() for cap in draft.rules.caps)
-        chance[pool] = np.nan if capped else min(places / max(int(pool.sum()), 1), 1.0)
-    return chance
-
-
 def name_of(rule: Rule) -> str:
     """Return what a custom rule is called: its attribute `name`, or the name of the function."""
     return str(getattr(rule, "name", None) or getattr(rule, "__name__", type(rule).__name__))
 
 
-def _ask(rule: Rule, draft: Draft) -> IntArray:
+def ask_rule(rule: Rule, draft: Draft) -> IntArray:
     """Return the arms of a custom rule; ModelError where it gives places that it has not."""
     count, name = draft.listed.size, f"rule {quote(name_of(rule))}"
-    arms = np.asarray(rule(draft))
+    try:
+        arms = np.asarray(rule(draft))
+    except Exception as error:  # somebody's code may raise anything
+        raise ModelError(f"{name}: it raised {type(error).__name__}: {error}", code="rule-failed") from error
     if arms.dtype.kind == "b" and arms.shape == (count,):
         arms = np.flatnonzero(arms)
     if arms.ndim != 1 or (arms.size and arms.dtype.kind not in "iu") or np.unique(arms).size < arms.size:
@@ -213,14 +123,11 @@ def _ask(rule: Rule, draft: Draft) -> IntArray:
     return np.flatnonzero(mine)
 
 
-def _needed(slack: IntArray, places: int) -> int:
-    """Return how many must have a turn now, so that all can have theirs in time with so many places a period."""
-    due = np.cumsum(np.bincount(slack))
-    return int((due - places * np.arange(due.size)).max(initial=0))
-
-
-def _check(rules: Rules, count: int) -> None:
-    """Raise ModelError where rules cannot be met together."""
+def check_rules(rules: Rules, count: int) -> list[str]:
+    """Return the names of all rules; ModelError where they cannot be met together."""
+    names = [NAME, FLOOR, *(name_of(one) for one in rules.custom), INDEX, LOT]
+    if len(set(names)) < len(names):
+        raise ModelError(f"rules: two are called the same, or as one that is built in: {', '.join(names)}")
     both = int((rules.must & rules.must_not).sum())
     if both:
         raise ModelError(f"must and must_not both name {both} of the same arms")
@@ -233,7 +140,7 @@ def _check(rules: Rules, count: int) -> None:
         if named > cap.most:
             raise ModelError(f"must names {named} arms of {cap.label}, whose cap is {cap.most}")
     if not rules.floor:
-        return
+        return names
     places = rules.budget - rules.random
     if open_ > rules.floor * places:
         least = -(-open_ // rules.floor) + rules.random
@@ -248,3 +155,4 @@ def _check(rules: Rules, count: int) -> None:
                 f"floor: {members:,} arms of {cap.label} need {-(-members // rules.floor)} places a period to have a "
                 f"turn every {rules.floor}; their cap is {cap.most}"
             )
+    return names

@@ -15,36 +15,54 @@ from rmab.errors import ModelError
 from rmab.estimation.explanations import explain_arms
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
 from rmab.learning.base import EpisodePlan
+from rmab.logs.words import PLAIN_WORDS
+from rmab.planners.plan import PlanResult
 from rmab.play import IndexPolicy
 from rmab.solvers.fluid.fluid import Fluid, solve_fluid
 
-Source = Fit | EpisodePlan | IndexPolicy | Candidates | Mapping[str, float] | ArrayLike
+Source = Fit | EpisodePlan | PlanResult | IndexPolicy | Candidates | Mapping[str, float] | ArrayLike
 
 
 def candidates_of(
     source: Source, budget: int | None, horizon: int, states: ArrayLike | None, step: int, **arms: Any
 ) -> tuple[Candidates, int]:
     """Return the candidates of whatever there is, and the budget; the arguments are those of `rmab.data.decide`."""
+    given = {"states": states, "step": step or None, "horizon": None if horizon == DEFAULT_HORIZON else horizon}
+    given |= {name: one for name, one in arms.items() if name != "period"}
+    given["words"] = None if arms["words"] is PLAIN_WORDS else arms["words"]
+    policy = getattr(source, "policy", source)
     match source:
         case Fit():
-            places = source.usual_budget if budget is None else as_integer(budget, "budget")
-            if not 0 <= places <= source.present.size:
-                raise ModelError(f"budget must be in 0..{source.present.size} (the number of arms), got {places}")
-            return candidates_of_fit(source, places, horizon), places
-        case EpisodePlan() | IndexPolicy():
-            policy = source.policy if isinstance(source, EpisodePlan) else source
+            _refuse(given, "a model", "states", "step", "ids", "groups", "waited", "words")
+            there = source if not arms["period"] else source.at(arms["period"])
+            places = there.usual_budget if budget is None else as_integer(budget, "budget")
+            if not 0 <= places <= there.present.size:
+                raise ModelError(f"budget must be in 0..{there.present.size} (the number of arms), got {places}")
+            return candidates_of_fit(there, places, horizon), places
+        case _ if callable(getattr(policy, "act", None)):  # a policy, a learner's plan, the result of rmab.plan
             if not isinstance(policy, IndexPolicy) or policy.rounding != "top":
-                raise ModelError("a list needs an index of every arm, and this plan has none: play it with policy.act")
+                kind = type(policy).__name__
+                raise ModelError(f"a list needs an index of every arm, and {kind} has none here: play it with policy.act")
+            _refuse(given, "a policy", "horizon")
             found = candidates_of_policy(policy, states, step, **arms)
             limit = policy.budget[step] if isinstance(policy.budget, np.ndarray) else policy.budget
             return found, int(limit) if budget is None else budget
         case Candidates():
+            _refuse(given | {"period": arms["period"] or None}, "candidates", *given, "period")
             found = source
         case _:
+            _refuse(given, "a table of indices", "step", "horizon", *(["ids"] if isinstance(source, Mapping) else []))
             found = Candidates.of(source, states=states, **arms)  # type: ignore[arg-type]
     if budget is None:
         raise ModelError("budget: how many can be activated? Indices alone do not say it")
     return found, budget
+
+
+def _refuse(given: dict[str, Any], what: str, *names: str) -> None:
+    """Raise ModelError where an argument is given that this kind of source cannot use."""
+    for name in names:
+        if given[name] is not None:
+            raise ModelError(f"{name} does not go with {what}, which has its own, or none: leave it out", field=name)
 
 
 def candidates_of_fit(fit: Fit, budget: int, horizon: int = DEFAULT_HORIZON) -> Candidates:
@@ -64,7 +82,29 @@ def candidates_of_fit(fit: Fit, budget: int, horizon: int = DEFAULT_HORIZON) -> 
         words=fit.words,
         unseen=tuple(fit.state_names[s] for s in np.flatnonzero(fit.rows.unseen.any(axis=1) & here)),
         gone=tuple(one for one in fit.roster.ids if one not in there),
+        done=tuple(fit.roster.ids[n] for n in present[(now.acted_before[present] == 0) & (fit.log is not None)]),
+        why=_explain_period(fit),
     )
+
+
+def _explain_period(fit: Fit) -> str:
+    """Return why the list is for its period: what the log has of the last one, and how to choose another."""
+    log, planned, per = fit.log, fit.situation.period, fit.words.period
+    if log is None:
+        return ""
+    last = log.periods.count - 1
+    label, final = log.periods.label(planned), log.periods.label(last)
+    action = log.action[log.period == last]
+    yes, no, empty = ((action == one).sum() for one in (1, 0, -1))
+    seen = f"{final}, the last {per} of the log, has {yes:,} yes, {no:,} no and {empty:,} empty"
+    if planned > last:
+        few = yes < fit.usual_budget / 2
+        hint = f"; if the list of {final} is still to be made, say so: period='{final}' (--for {final})" if few else ""
+        return f"for {label}: {seen}{hint}"
+    done = "no action is entered in it yet" if not yes + no else seen
+    blank = last > 0 and not (log.action[log.period == last - 1] >= 0).any() and (log.period == last - 1).any()
+    before = f"; who was acted on in {log.periods.label(last - 1)} is not entered, so its list may be repeated" * bool(blank)
+    return f"for {label}, the last {per} of the log: {done}{before}"
 
 
 def index_now(fit: Fit, plan: Fluid) -> FloatArray:

@@ -174,6 +174,11 @@ class Fit(ReadOnly, Stored):
         arms = Arms.of_groups(self.kernels[groups], group_of.reshape(-1), state_names=self.state_names)
         return Problem(arms, self.start, as_integer(budget, "budget"), as_integer(horizon, "horizon"))
 
+    def at(self, period: str) -> Fit:
+        """Return the model with everybody where they are in a period, as the log writes it: the last one or a later one."""
+        there = find_situation(self.require_log(), self.kernels, self.group_of, self.require_log().periods.find(period))
+        return replace(self, situation=there)
+
     def require_log(self) -> Log:
         """Return the log; ModelError where the model was made from statistics alone."""
         if self.log is None:

@@ -82,10 +82,10 @@ class Situation(ReadOnly):
         return cls(0, label, given, state, zeros, zeros, zeros, acted, zeros, zeros)
 
 
-def find_situation(log: Log, kernels: FloatArray, group_of: IntArray) -> Situation:
-    """Return where everybody is, by kernels (G, S, 2, S)."""
+def find_situation(log: Log, kernels: FloatArray, group_of: IntArray, period: int | None = None) -> Situation:
+    """Return where everybody is, by kernels (G, S, 2, S), in a period that is not before the last; by default as above."""
     last = log.periods.count - 1
-    planned = last + 1 if (log.action[log.period == last] >= 0).any() else last
+    planned = last + (log.action[log.period == last] >= 0).any() if period is None else period
     count = len(log.arms)
     final = _last_row(log, np.ones(log.arm_of.size, dtype=bool), count)
     place = _last_row(log, log.state >= 0, count)
@@ -97,8 +97,8 @@ def find_situation(log: Log, kernels: FloatArray, group_of: IntArray) -> Situati
     since = np.where(acted >= 0, planned - log.period[acted], planned - log.period[first] + 1)
     linked = np.concatenate([[False], (np.diff(log.arm_of) == 0) & (np.diff(log.period) == 1)])
     return Situation(
-        period=planned,
-        label=log.periods.label(planned),
+        period=int(planned),
+        label=log.periods.label(int(planned)),
         belief=_beliefs(log, kernels, group_of, place, np.minimum(before, planned + 1)),
         state=state,
         seen_before=before,

@@ -50,6 +50,8 @@ class TaskRounds(Rounds):
         if as_integer(rounds, "rounds") < 1:
             raise ModelError(f"rounds must be at least 1, got {rounds}", field="rounds")
         problem, arms = task.problem, task.problem.arms
+        if task.change is not None:
+            raise ModelError(f"task {task.name}: its kernels change between episodes, which environments do not")
         each = 5.0 * arms.count * (problem.horizon + 1) + 8.0 * arms.count * arms.states * 2 * problem.phases
         check_memory(f"{rounds} rounds of {arms.count} arms and {problem.horizon} steps", rounds * each)
         super().__init__(problem, int(rounds))

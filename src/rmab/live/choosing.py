@@ -15,7 +15,8 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.decisions.candidates import Candidates
-from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Rules, draw_numbers, fill_places
+from rmab.decisions.filling import Randomness, draw_numbers, fill_places
+from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Rules
 from rmab.live.changes import random_places
 from rmab.live.ledger import Ledger
 
@@ -72,8 +73,9 @@ def choose(ledger: Ledger, period: int, arms: IntArray, index: FloatArray, *, fi
     floor, notes = _feasible_floor(config.floor, arms.size - int(must_not.sum()), budget)
     rule = np.where(must, NAME, "").astype("<U8")
     if floor:
+        source = Randomness(config.seed, f"floor/{label}")
         due = Candidates(scores.roster, scores.index, scores.states, waited, never, scores.details)
-        rule[fill_places(due, Rules(budget, must, must_not, floor=floor), ties).rule == FLOOR] = FLOOR
+        rule[fill_places(due, Rules(budget, must, must_not, floor=floor), source).rule == FLOOR] = FLOOR
     left = budget - int((rule != "").sum())
     open_ = (rule == "") & ~must_not & ~control
     line = scores.rank(ties)

@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rmab.common import BoolArray, FloatArray, IntArray
-from rmab.logs.findings import Findings, list_some, quote
+from rmab.errors import LogError
+from rmab.logs.findings import LONGEST, MANY, Findings, Note, list_some, quote
+from rmab.logs.slips import COMMON, group_alike, near_typo
 
 MISSING = {"", "na", "n/a", "nan", "null", "#n/a"}
 YES = {"yes", "y", "true", "t", "1", "1.0", "on"}
@@ -25,7 +27,24 @@ NO = {"no", "n", "false", "f", "0", "0.0", "off"}
 MOST_STATES = 60
 UNKNOWN = "(unknown)"
 NUMERIC = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-RARE = 1  # records of a state that may be a slip
+RARE = 2  # records of a state that may be a slip
+
+
+def check_values(columns: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return columns whose values Python can hold; LogError that names those of which it cannot: unknown zones, years."""
+    found, wrong = {}, []
+    for column, values in columns.items():
+        try:
+            if isinstance(values.type, pa.BaseExtensionType):  # ids may be UUIDs
+                values = pa.array([None if one is None else str(one) for one in values.to_pylist()], pa.string())  # noqa: PLW2901
+            if pa.types.is_temporal(values.type):
+                pc.unique(values).to_pylist()
+            found[column] = values
+        except (pa.ArrowException, ValueError, KeyError, OverflowError, TypeError) as error:
+            wrong.append(Note(f"column {quote(column)} of {values.type} cannot be read ({error!s:.100})"))
+    if wrong:
+        raise LogError(name, wrong)
+    return found
 
 
 def empty_cells(column: Any) -> BoolArray:
@@ -163,11 +182,11 @@ def _match_names(
 ) -> tuple[tuple[str, ...], IntArray, bool]:
     """Look the states up in a list; others are refused."""
     place = {one: k for k, one in enumerate(known)}
-    moved, wrong = np.full(len(words) + 1, -1, dtype=np.int64), []
+    moved, wrong = np.full(len(words) + 1, -1, dtype=np.int64), list[tuple[int, str]]()
     for k, one in enumerate(words):
         moved[k] = place.get(one, -1)
         if one not in place and one != UNKNOWN:
-            near = get_close_matches(one, known, n=1)
+            near = get_close_matches(one[:LONGEST], known, n=1) if len(wrong) < MANY else []
             hint = f" (did you mean {quote(near[0])}?)" if near else ""
             wrong.append((k, f"unknown state {quote(one)}{hint}; the states are {list_some(known)}"))
     findings.add_each(codes, wrong)
@@ -179,25 +198,25 @@ def _match_names(
 
 
 def _compare_names(known: list[str], words: list[str], codes: IntArray, findings: Findings) -> None:
-    """Refuse states that differ in case only; note those that were seen once, with the nearest other one."""
+    """Refuse states that differ in spelling only, and rare ones that look like a typo; note others that were seen once."""
     sizes = np.bincount(codes[codes >= 0], minlength=len(words))
     count: Counter[str] = Counter()
     for k, one in enumerate(words):
         count[one] += int(sizes[k])
-    folded: dict[str, list[str]] = {}
-    for one in known:
-        folded.setdefault(one.casefold(), []).append(one)
-    for several in folded.values():
-        if len(several) > 1:
-            usual = max(several, key=lambda one: count[one])
-            those = [k for k, one in enumerate(words) if one in several and one != usual]
-            what = f"states {list_some([quote(one) for one in several])} differ only in capitals; write one of them"
-            findings.add(what, np.flatnonzero(np.isin(codes, those)))
-    for one in known:
-        if count[one] <= RARE and len(known) > 1:
-            near = get_close_matches(one, [other for other in known if other != one], n=1)
-            hint = f"; is it {quote(near[0])}?" if near else ""
-            findings.note(f"the state {quote(one)} was seen only once{hint}", np.flatnonzero(codes == words.index(one)))
+    for several in group_alike(known):
+        usual = max(several, key=lambda one: count[one])
+        slips = [k for k, one in enumerate(words) if one in several and one != usual]
+        how = "capitals" if len({one.casefold() for one in several}) == 1 else "leading zeros, spaces or Unicode form"
+        what = f"states {list_some([quote(one) for one in several])} differ only in {how}; write one of them"
+        findings.add(what, np.flatnonzero(np.isin(codes, slips)))
+    for one in (one for one in known if count[one] <= RARE and len(known) > 1):
+        those = np.flatnonzero(np.isin(codes, [k for k, word in enumerate(words) if word == one]))
+        what = f"the state {quote(one)} was seen only {'once' if count[one] == 1 else 'twice'}"
+        if near := near_typo(one, [other for other in known if count[other] >= COMMON]):
+            findings.add(f"{what}; is it {quote(near)}? If not, name all states: states=[...] (--states)", those)
+        elif count[one] == 1:
+            close = get_close_matches(one, [other for other in known if other != one], n=1)
+            findings.note(f"{what}; is it {quote(close[0])}?" if close else what, those)
 
 
 def _cut(
@@ -222,7 +241,7 @@ def parse_numbers(column: Any, name: str, decimal: str, findings: Findings) -> F
     if pa.types.is_string_view(joined.type):
         joined = joined.cast(pa.string())
     if any(is_kind(joined.type) for is_kind in NUMERIC):
-        found = joined.cast(pa.float64()).fill_null(math.nan).to_numpy(zero_copy_only=False).copy()
+        found = joined.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(zero_copy_only=False).copy()
     elif pa.types.is_string(joined.type) or pa.types.is_large_string(joined.type):
         found = _from_text(joined, name, decimal, findings)
     else:
@@ -263,13 +282,18 @@ def parse_group(
     backwards = seen[::-1]
     of_arm[arm_of[backwards]] = codes[backwards]  # the first one stays
     changed = seen[codes[seen] != of_arm[arm_of[seen]]]
-    first = changed[np.unique(arm_of[changed], return_index=True)[1]]
-    moves = [(words[of_arm[arm_of[row]]], words[codes[row]]) for row in first]
-    who = [f"arm {quote(arms[arm_of[row]])} changes {quote(name)} from" for row in first]
-    problems = [f"{what} {quote(a)} to {quote(b)}" for what, (a, b) in zip(who, moves, strict=True)]
-    findings.add_each(
-        np.where(np.isin(np.arange(codes.size), changed), arm_of, -1), list(zip(arm_of[first], problems, strict=True))
-    )
+    moves, which = np.unique(np.column_stack([of_arm[arm_of[changed]], codes[changed]]), axis=0, return_inverse=True)
+    key, problems = np.full(codes.size, -1, dtype=np.int64), []
+    key[changed] = which.reshape(-1)
+    for k, (a, b) in enumerate(moves):
+        who = np.unique(arm_of[key == k]) if k <= MANY else arm_of[changed[:1]]
+        several = f"{who.size:,} arms change" if who.size > 1 else f"arm {quote(arms[who[0]])} changes"
+        hint = "; if the group was renamed, write one name" if who.size > 1 else ""
+        problems.append((k, f"{several} {quote(name)} from {quote(words[a])} to {quote(words[b])}{hint}"))
+    findings.add_each(key, problems)
+    if alike := group_alike(one for one in words if one.casefold() not in MISSING):
+        shown = list_some([" and ".join(quote(one) for one in several) for several in alike], 3)
+        findings.note(f"groups in column {quote(name)} differ only in spelling: {shown}")
     if (of_arm < 0).any():
         alone = int((of_arm < 0).sum())
         findings.note(f"{alone:,} of {count:,} arms have no {quote(name)}; they are the group {UNKNOWN}")

@@ -19,6 +19,8 @@ from rmab.logs.findings import Note
 from rmab.logs.header import Source, check_columns
 
 DELIMITERS = ",;\t|"
+LINE_END = re.compile(rb"\r\n|\n|\r")
+LONGEST_HEADER = 100_000  # bytes; csv refuses a field of 128 kB
 
 
 class CsvText:
@@ -41,17 +43,18 @@ class CsvText:
 
     def _header_end(self, begin: int) -> int:
         """Return where the first record that is not blank ends: at a line end outside of quotation marks."""
-        at = begin
-        while True:
-            ends = [k for k in (self.content.find(b"\n", at), self.content.find(b"\r", at)) if k >= 0]
-            if not ends:
-                return len(self.content)
-            at = min(ends) + 1
-            if self.content[at - 1 : at + 1] == b"\r\n":
-                at += 1
-            head = self.content[begin:at]
-            if head.strip() and head.count(b'"') % 2 == 0:
+        at, marks, blank = begin, 0, True
+        for end in LINE_END.finditer(self.content, begin):
+            line = self.content[at : end.end()]
+            at, marks, blank = end.end(), marks + line.count(b'"'), blank and not line.strip()
+            if not blank and marks % 2 == 0:
                 return at
+            if not blank and at - begin > LONGEST_HEADER:
+                break
+        if len(self.content) - begin > LONGEST_HEADER and not blank:
+            what = f"the names of the columns take over {LONGEST_HEADER:,} bytes; is there a quotation mark too many?"
+            raise LogError(str(self.path), [Note(what, (1,))])
+        return len(self.content)
 
     def source(self, wanted: list[str]) -> Source:
         """Return the wanted columns, as text."""

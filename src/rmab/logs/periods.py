@@ -10,13 +10,14 @@ import re
 from calendar import monthrange
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from rmab.common import IntArray
+from rmab.errors import ModelError
 from rmab.logs.findings import Findings, list_some, quote
 
 ACCEPTED = "accepted are whole numbers, dates 2024-03-12, ISO weeks 2024-W11, months 2024-03, and times 2024-03-12T08:00"
@@ -26,6 +27,8 @@ WHOLE = re.compile(r"[+-]?\d{1,15}(\.0+)?")
 UNITS = {"hour": 3600, "minute": 60, "second": 1}
 NAMED = ("week", "day", "month", "year", "hour", "round", "visit", "quarter", "shift")
 LATEST = date(9000, 1, 1).toordinal()
+LARGEST = 10**15  # of whole numbers
+AHEAD = 100  # periods after the last that a list can be for
 ENDLESS = 100_000  # periods of which hardly any has a record: a slip, not a log
 EMPTY = 10  # steps without any record in all the log that are worth a note
 
@@ -44,6 +47,8 @@ class Periods:
         From the first to the last, those without a record too.
     unit : str
         What one period is called: 'week', 'day', 'period'.
+    offset : int, optional
+        Of times with a zone: how many seconds its clocks are before UTC, at the end of the log.
     """
 
     kind: str
@@ -51,6 +56,7 @@ class Periods:
     step: int
     count: int
     unit: str
+    offset: int | None = None
 
     def label(self, period: int) -> str:
         """Return a period as the log writes it; one after the last as it would.
@@ -69,8 +75,19 @@ class Periods:
         if self.kind == "date":
             return date.fromordinal(at).isoformat()
         if self.kind == "time":
-            return (datetime(1970, 1, 1) + timedelta(seconds=at)).isoformat(timespec="minutes")
+            zone = None if self.offset is None else timezone(timedelta(seconds=self.offset))
+            when = datetime(1970, 1, 1, tzinfo=zone) + timedelta(seconds=at + (self.offset or 0))
+            return when.isoformat(timespec="seconds" if self.first % 60 or self.step % 60 else "minutes")
         return str(at)
+
+    def find(self, label: str) -> int:
+        """Return the period that is written like this: the last one, or one of the next hundred; ModelError otherwise."""
+        last = self.count - 1
+        for period in range(last, last + AHEAD):
+            if self.label(period) == str(label).strip():
+                return period
+        near = f"{self.label(last)}, the last of the log, {self.label(last + 1)}, or one after it"
+        raise ModelError(f"period: a list can be for {near}, written as here; got {quote(label)}", field="period")
 
     @property
     def every(self) -> str:
@@ -133,7 +150,9 @@ def _from_text(text: str) -> Moment:
 
 
 def _plausible(moment: Moment) -> Moment:
-    """Return the moment, unless it is so late that the ones after it have no name."""
+    """Return the moment, unless it is so late that the ones after it have no name, or too large to count with."""
+    if moment.kind == "number" and abs(moment.at) >= LARGEST:
+        return Moment("", why="too large")
     last = {"week": 7, "month": 30.5, "date": 1, "time": 1 / 86400, "time with a zone": 1 / 86400}
     days = moment.at * last.get(moment.kind, 0.0) + (719_163 if moment.kind.startswith("time") else 0)
     return Moment("", why="too far in the future") if days > LATEST else moment
@@ -149,7 +168,10 @@ def _week(year: int, week: int) -> Moment:
 def _time(when: datetime) -> Moment:
     zone = "time with a zone" if when.tzinfo is not None else "time"
     local = when.replace(tzinfo=None)
-    since = (when.astimezone(UTC).replace(tzinfo=None) if when.tzinfo is not None else local) - datetime(1970, 1, 1)
+    try:
+        since = (when.astimezone(UTC).replace(tzinfo=None) if when.tzinfo is not None else local) - datetime(1970, 1, 1)
+    except (OverflowError, ValueError):  # the year 1 or 9999
+        return Moment("", why="too far from now")
     return Moment(zone, int(since.total_seconds() // 1), local)
 
 
@@ -172,7 +194,7 @@ def parse_periods(
     if not kinds or len(kinds) > 1 or not all(one.kind for one in moments):
         _refuse_kinds(kinds, moments, values, codes, column, findings)
         return None
-    kind, at = _unify(next(iter(kinds)), moments)
+    kind, at, offset = _unify(next(iter(kinds)), moments)
     if kind == "number" and not _plain(at, column, findings):
         return None
     place = np.where(codes >= 0, at[codes], -1)
@@ -187,7 +209,7 @@ def parse_periods(
     if off.size:
         return None
     first = int(at.min())
-    found = Periods(kind, first, step, int((at.max() - first) // step) + 1, _unit(kind, step, column))
+    found = Periods(kind, first, step, int((at.max() - first) // step) + 1, _unit(kind, step, column), offset)
     seen = np.unique((at - first) // step)
     if found.count > ENDLESS and found.count > 100 * seen.size:
         _refuse_far(found, seen, place, findings)
@@ -209,21 +231,27 @@ def _refuse_kinds(
         findings.add(what, np.flatnonzero(np.isin(codes, those)))
 
 
-def _unify(kind: str, moments: list[Moment]) -> tuple[str, IntArray]:
-    """Return the kind and the places: times of one hour of the day are dates, dates of one day of the month are months."""
+def _unify(kind: str, moments: list[Moment]) -> tuple[str, IntArray, int | None]:
+    """Return the kind, the places, and the offset of a zone.
+
+    Times of one hour of the day are dates, and dates of one day of the month are months.
+    """
     if kind.startswith("time"):
         locals_ = [one.local for one in moments if one.local is not None]
         if len({one.time() for one in locals_}) == 1:  # summer time changes the hour of the world, not that of the clock
             moments = [Moment("date", one.toordinal()) for one in locals_]
             kind = "date"
         else:
-            return "time", np.array([one.at for one in moments], dtype=np.int64)
+            last = max(moments, key=lambda one: one.at)
+            ahead = (last.local - datetime(1970, 1, 1)).total_seconds() // 1 - last.at if last.local else 0
+            offset = None if kind == "time" else int(ahead)
+            return "time", np.array([one.at for one in moments], dtype=np.int64), offset
     if kind == "date":
         days = [date.fromordinal(one.at) for one in moments]
         ends = all(one.day == monthrange(one.year, one.month)[1] for one in days)
         if len(days) > 1 and (len({one.day for one in days}) == 1 or ends) and _monthly(days):
-            return "month", np.array([12 * one.year + one.month - 1 for one in days], dtype=np.int64)
-    return kind, np.array([one.at for one in moments], dtype=np.int64)
+            return "month", np.array([12 * one.year + one.month - 1 for one in days], dtype=np.int64), None
+    return kind, np.array([one.at for one in moments], dtype=np.int64), None
 
 
 def _monthly(days: list[date]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from rmab.common import BoolArray, IntArray, many
 from rmab.errors import ModelError
 from rmab.logs.columns import (
     States,
+    check_values,
     empty_cells,
     encode,
     parse_actions,
@@ -24,6 +26,7 @@ from rmab.logs.findings import Findings, list_some, quote
 from rmab.logs.header import Source
 from rmab.logs.log import Log
 from rmab.logs.periods import parse_periods
+from rmab.logs.slips import check_actions, check_ids
 from rmab.logs.source import open_source
 
 WORDS = {  # what an action is called, by the name of its column
@@ -91,12 +94,17 @@ def read_log(
     Log(2 arms, 2 weeks, 3 records, states low, ok)
     """
     roles = {"arm": arm, "period": period, "state": state, "action": action}
+    if not isinstance(groups, Sequence):
+        raise ModelError(f"groups must be a list of columns, got {groups!r:.40}", field="groups")
     factors = [groups] if isinstance(groups, str) else list(groups)
     names = _check_roles(roles | ({} if reward is None else {"reward": reward}), factors)
     _check_states(states)
     if decimal not in (".", ","):
         raise ModelError(f"decimal must be '.' or ',', got {decimal!r:.20}")
-    source = open_source(log, names, encoding)
+    if not isinstance(encoding, str | None):
+        raise ModelError(f"encoding must be text, for example 'cp1252', got {encoding!r:.40}", field="encoding")
+    given = open_source(log, names, encoding)
+    source = replace(given, columns=check_values(given.columns, given.name))
     findings = Findings(source.name, source.unit, source.line_of)
     return _assemble(_drop_blank_rows(source, findings), roles, reward, factors, states, decimal, findings)
 
@@ -181,6 +189,9 @@ def _assemble(
     order, twice = _sort_records(codes, found[1], ids, found[0].label, findings)
     if twice and found[0].kind == "number" and found[0].unit == "week" and found[0].count <= 53:
         findings.add("where weeks begin at 1 again every year, write the year, too: 2024-W11")
+    findings.stop()
+    check_ids(ids, codes, found[1], roles["arm"], findings)
+    check_actions(found[1], actions, found[0], roles["action"], findings)
     findings.stop()
     _note_gaps(codes[order], found[1][order], order, findings)
     return Log(

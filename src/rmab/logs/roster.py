@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,13 +48,17 @@ class Roster(ReadOnly):
     @classmethod
     def of(cls, ids: Sequence[object], groups: Mapping[str, Sequence[object]] | None = None) -> Roster:
         """Return the roster of ids (N,), with columns of groups, each (N,)."""
+        if not isinstance(groups, Mapping | None):
+            raise ModelError(f"groups must name columns, {{'district': ['north', ...]}}, got {groups!r:.40}", field="groups")
         factors, places = {}, np.empty((len(ids), len(groups or {})), dtype=np.int64)
         for f, (name, values) in enumerate((groups or {}).items()):
-            words = [str(one) for one in values]
+            words = [str(one) for one in values] if isinstance(values, Collection) else []
             if len(words) != len(ids):
-                raise ModelError(f"groups: {quote(name)} must have {len(ids)} values, one for each arm, got {len(words)}")
-            factors[name] = tuple(sorted(set(words)))
-            places[:, f] = [factors[name].index(one) for one in words]
+                got = len(words) if isinstance(values, Collection) else repr(values)[:40]
+                raise ModelError(f"groups: {quote(name)} must have {len(ids)} values, one for each arm, got {got}")
+            factors[str(name)] = tuple(sorted(set(words)))
+            place = {one: k for k, one in enumerate(factors[str(name)])}
+            places[:, f] = [place[one] for one in words]
         return cls(tuple(str(one) for one in ids), factors, places)
 
     def take(self, arms: IntArray) -> Roster:

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import os
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rmab.common import IntArray
+from rmab.common import IntArray, check_memory, in_words
 from rmab.errors import FileError, LogError, ModelError
 from rmab.logs.delimited import CsvText
 from rmab.logs.findings import Note, list_some, quote
@@ -24,6 +27,9 @@ from rmab.logs.header import Source, check_columns
 MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 UNREADABLE = (pa.ArrowException, OverflowError, UnicodeEncodeError)  # what Arrow raises for values it has no type for
 MOST = 160  # letters of a note that shows a value as Python writes it
+NO_TEXT = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}  # codecs that no file is written in
+PIECE, RATIO = 1 << 26, 200  # bytes; a log in gzip unpacks to fewer times its size
+TIMES = 4  # memory that reading takes, in sizes of the text
 SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # .xlsx and .ods, and .xls
 
 
@@ -72,6 +78,8 @@ def _from_pandas(frame: Any, wanted: list[str]) -> Source:
             case "SparseDtype":
                 series = series.sparse.to_dense()
         try:
+            if series.dtype == object and any(isinstance(each, UUID) for each in series[:1]):
+                series = series.map(str, na_action="ignore")
             columns[one] = pa.array(series, from_pandas=True)
             if _nested(columns[one]):
                 wrong.append(Note(f"column {quote(one)} holds {columns[one].type}, not single values"))
@@ -116,13 +124,32 @@ def _from_file(path: Path, wanted: list[str], encoding: str | None) -> Source:
     if content.startswith(b"PAR1"):
         return _from_parquet(path, content, wanted)
     if content.startswith(b"\x1f\x8b"):
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError) as error:
-            raise FileError(f"{path}: not a whole gzip file ({error})") from error
+        content = _unpack(path, content)
+    check_memory(f"{path}: its text", TIMES * len(content))
     if content.startswith(SPREADSHEETS):
         raise FileError(f"{path}: a spreadsheet's own format is not read; save the sheet as CSV (UTF-8)")
     return CsvText(path, _in_utf8(path, content, encoding)).source(wanted)
+
+
+def _unpack(path: Path, packed: bytes) -> bytes:
+    """Return the content of a gzip file; FileError where it is damaged, or unpacks to much more than a log does."""
+    pieces, size = [], 0
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+            while piece := stream.read(PIECE):
+                pieces.append(piece)
+                size += len(piece)
+                if size > PIECE and size > RATIO * len(packed):
+                    raise FileError(
+                        f"{path}: unpacks to over {in_words(size)}, more than {RATIO} times its size, which no log does; "
+                        "if it is right, unpack it first",
+                        code="too-large",
+                        path=str(path),
+                    )
+                check_memory(f"{path}: its text", TIMES * size)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileError(f"{path}: not a whole gzip file ({error})", path=str(path)) from error
+    return b"".join(pieces)
 
 
 def _from_parquet(path: Path, content: bytes, wanted: list[str]) -> Source:
@@ -130,6 +157,7 @@ def _from_parquet(path: Path, content: bytes, wanted: list[str]) -> Source:
         file = pq.ParquetFile(pa.BufferReader(content))
         there = [str(one) for one in file.schema_arrow.names]
         check_columns(str(path), there, wanted)
+        check_memory(f"{path}: {file.metadata.num_rows:,} rows", 8.0 * TIMES * file.metadata.num_rows * len(wanted))
         return _from_arrow(file.read(columns=wanted), str(path), wanted)
     except (pa.ArrowException, OSError) as error:
         raise FileError(f"{path}: not a readable Parquet file ({error!s:.200})") from error
@@ -142,8 +170,10 @@ def _in_utf8(path: Path, content: bytes, encoding: str | None) -> bytes:
         known = codecs.lookup(named).name
         if known == "utf-8":
             return content[len(mark) :]  # checked when it is parsed
+        if known in NO_TEXT:
+            raise LookupError(named)
         return content.decode(named).removeprefix("\ufeff").encode()
-    except LookupError as error:
-        raise ModelError(f"encoding: there is none called {quote(named)}; for instance 'utf-8' or 'cp1252'") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not in the encoding {named} ({error.reason} at byte {error.start:,})") from error
+    except (LookupError, ValueError) as error:  # a ValueError: a name that no encoding can have, or half a letter
+        raise ModelError(f"encoding: there is none called {quote(named)}; for instance 'utf-8' or 'cp1252'") from error

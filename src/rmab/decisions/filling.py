@@ -1,0 +1,240 @@
+"""Who gets the places of a list, and the probability that everybody had of getting one.
+
+Places are given in turn: by name, by the floor, by custom rules, by index, and at random. Every purpose has its own random
+numbers. Arms of a kind (`Kinds`) differ in nothing but their draw, so counts of kinds describe all lists that could have
+been drawn. There are few of them, and the probability of an arm is a sum over them, without any simulation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly
+from rmab.decisions.candidates import Candidates
+from rmab.decisions.caps import caps_cross, price_caps, select_best, take_line
+from rmab.decisions.kinds import Kinds, pick_arms
+from rmab.decisions.lottery import CERTAIN, Outcomes, draw_outcome, list_outcomes
+from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Draft, Rules, ask_rule, check_rules, name_of
+
+EXACT = 14  # digits of a sum of probabilities
+TIES = "ties"  # the purpose of the numbers that decide between equals
+
+
+def draw_numbers(ids: Sequence[str], seed: int, about: str) -> FloatArray:
+    """(N,) a number in [0, 1) for every arm, by a hash of seed, what it is about, and id."""
+    salt = f"{seed}/{about}/".encode("utf-8", "surrogatepass")
+    digests = [hashlib.blake2b(salt + one.encode("utf-8", "surrogatepass"), digest_size=8).digest() for one in ids]
+    return (np.frombuffer(b"".join(digests), dtype="<u8") >> np.uint64(11)).astype(np.float64) / 2.0**53
+
+
+@dataclass(frozen=True)
+class Randomness:
+    """Random numbers in [0, 1), independent for every purpose, by a hash of seed, period, purpose and id.
+
+    Examples
+    --------
+    >>> source = Randomness(0, "2024-W11")
+    >>> source.numbers(["ann", "bea"], "ties")[0] == source.numbers(["ann"], "ties")[0] != source.number("ann")
+    True
+    """
+
+    seed: int = 0
+    period: str = ""
+
+    def numbers(self, ids: Sequence[str], purpose: str) -> FloatArray:
+        """(N,) a number for every arm: who joins does not change the others'."""
+        return draw_numbers(ids, self.seed, f"{self.period}/{purpose}")
+
+    def number(self, purpose: str) -> float:
+        """Return one number."""
+        return float(self.numbers([""], purpose)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Who gets a place.
+
+    rule (N,): the name of the rule that gave it, empty for none. probability (N,): that each arm had of getting one, over
+    ties and draws, with what custom rules chose as given. prices: what one more place under each cap is worth. overdue:
+    arms that a floor should have reached, but could not.
+    """
+
+    rule: Any
+    probability: FloatArray
+    prices: dict[str, float] = field(default_factory=dict)
+    overdue: int = 0
+
+    @property
+    def listed(self) -> BoolArray:
+        """(N,) who has a place."""
+        return np.asarray(self.rule != "")
+
+
+@dataclass(frozen=True, eq=False)
+class Stage(ReadOnly):
+    """A list as it stands, in counts of kinds.
+
+    open (N,): who may get a place. free (K,): how many of them are of each kind. room (C,): places left under each cap.
+    places: how many are left, those to be drawn at random left out.
+    """
+
+    kinds: Kinds
+    rules: Rules
+    open: BoolArray
+    free: IntArray
+    room: IntArray
+    places: int
+
+    @classmethod
+    def of(cls, kinds: Kinds, rules: Rules, listed: BoolArray) -> Stage:
+        """Return the stage at which some arms (N,) are on the list."""
+        able = ~listed & ~rules.must_not
+        room = np.array([cap.most - int(listed[cap.members].sum()) for cap in rules.caps], dtype=np.int64)
+        places = max(rules.budget - rules.random - int(listed.sum()), 0)
+        return cls(kinds, rules, able, kinds.count(able), room, places)
+
+    def after(self, counts: IntArray) -> Stage:
+        """Return the stage once so many of each kind (K,) are listed, too; `open` stays."""
+        room, places = self.room - self.kinds.member @ counts, self.places - int(counts.sum())
+        return replace(self, free=self.free - counts, room=room, places=places)
+
+    def by_floor(self) -> Outcomes:
+        """Give places to arms that are due, the longest waiting first, and to as many more as later periods could not serve.
+
+        Whoever is due and can have a place under the caps has one, as far as places go.
+        """
+        found: Outcomes = [(CERTAIN, np.zeros_like(self.free))]
+        if not self.rules.floor:
+            return found
+        every, member = self.rules.budget - self.rules.random, self.kinds.member
+        everybody = (np.ones(self.free.size, dtype=bool), every)
+        found = self._by_due()
+        for inside, most in [*zip(member, (cap.most for cap in self.rules.caps), strict=True), everybody]:
+            found = [(p * q, one + more) for p, one in found for q, more in self.after(one)._by_deadline(inside, most)]
+        return found
+
+    def _by_due(self) -> Outcomes:
+        due, waited = (self.kinds.waited >= self.rules.floor) & (self.free > 0), self.kinds.waited
+        line = self.kinds.by_waiting(due)
+        if not caps_cross(self.kinds.member[:, due]):
+            return take_line(line, self.free, self.kinds.member, self.room, self.places)
+        longest = int(waited[due].max())
+        worth = (waited - longest) / max(longest, 1)  # none is above 0: as many as can be, then the longest waiting
+        return [(CERTAIN, select_best(worth, line[0], self.free, self.kinds.member, self.room, self.places)[0])]
+
+    def _by_deadline(self, inside: BoolArray, most: int) -> Outcomes:
+        """Serve those of the kinds inside (K,) who would be late, if only so many can have their turn in later periods.
+
+        Of the arms that are due within d more periods, all beyond d times `most` must have their turn now.
+        """
+        periods, place = np.unique(np.maximum(self.rules.floor - self.kinds.waited, 1), return_inverse=True)
+        due = np.cumsum(np.bincount(place.reshape(-1), weights=np.where(inside, self.free, 0)))
+        need = int((due - float(most) * periods).max(initial=0.0))
+        line = self.kinds.by_waiting(inside & (self.free > 0))
+        return take_line(line, self.free, self.kinds.member, self.room, min(need, self.places))
+
+    def by_index(self) -> tuple[Outcomes, FloatArray]:
+        """Give places to the highest indices under the caps; also return (C,) what one more place under each is worth."""
+        level, member = self.kinds.level, self.kinds.member
+        line = self.kinds.by_index(self.kinds.helped & (self.free > 0))
+        if caps_cross(member[:, line[0]]):
+            best, prices = select_best(level, line[0], self.free, member, self.room, self.places)
+            return [(CERTAIN, best)], prices * self.kinds.scale
+        found = take_line(line, self.free, member, self.room, self.places)
+        prices = price_caps(level, line[0], found[0][1], self.free, member, self.room, self.places)
+        return found, prices * self.kinds.scale
+
+    def by_draw(self) -> Outcomes:
+        """Give the places that are left to chance to cells of arms under the same caps: all arms alike, as caps allow."""
+        sizes = np.bincount(self.kinds.cell, weights=self.free).astype(np.int64)
+        if not self.rules.random:
+            return [(CERTAIN, np.zeros_like(sizes))]
+        first = np.unique(self.kinds.cell, return_index=True)[1]
+        return list_outcomes(sizes, self.kinds.member[:, first], self.room, self.rules.random)
+
+
+@dataclass(frozen=True, eq=False)
+class Way(ReadOnly):
+    """One way in which places may go, and its probability: (K,) by floor and by index, and (cells,) at random."""
+
+    probability: Fraction
+    floor: IntArray
+    index: IntArray
+    cells: IntArray
+    prices: FloatArray
+
+
+def list_ways(stage: Stage, floors: Outcomes) -> list[Way]:
+    """Return all ways in which places may go from a stage, with what a floor may give."""
+    found = []
+    for p, by_floor in floors:
+        outcomes, prices = stage.after(by_floor).by_index()
+        for q, by_index in outcomes:
+            left = stage.after(by_floor + by_index)
+            found += [Way(p * q * r, by_floor, by_index, cells, prices) for r, cells in left.by_draw()]
+    return found
+
+
+def inclusion_probability(stage: Stage, ways: list[Way]) -> FloatArray:
+    """(N,) the probability of being on the list at the end: 1 for whoever is on it at this stage, 0 for the excluded.
+
+    Arms of a kind share what their kind gets on average; a further step of randomisation is a further field of `Way`.
+    """
+    kinds, expected = stage.kinds, np.zeros(stage.free.size)
+    for way in ways:
+        taken = way.floor + way.index
+        left = stage.free - taken
+        share = way.cells / np.maximum(np.bincount(kinds.cell, weights=left), 1)
+        expected += float(way.probability) * (taken + left * share[kinds.cell])
+    mine = np.round(expected / np.maximum(stage.free, 1), EXACT)[kinds.kind_of]
+    return np.where(stage.open, np.clip(mine, 0.0, 1.0), np.where(stage.rules.must_not, 0.0, 1.0))
+
+
+def draw_list(stage: Stage, way: Way, ids: Sequence[str], source: Randomness) -> dict[str, IntArray]:
+    """Return the arms that each rule gives a place, in one of the ways: within kinds and cells, by random numbers."""
+    kinds, ties, open_ = stage.kinds, source.numbers(ids, TIES), stage.open.copy()
+    found = {}
+    for name, counts in ((FLOOR, way.floor), (INDEX, way.index)):
+        found[name] = pick_arms(kinds.kind_of, counts, ties, open_)
+        open_[found[name]] = False
+    found[LOT] = pick_arms(kinds.cell[kinds.kind_of], way.cells, source.numbers(ids, "draw"), open_)
+    return found
+
+
+def fill_places(candidates: Candidates, rules: Rules, source: Randomness) -> Choice:
+    """Ask the rules in turn, and return who gets a place."""
+    ids, kinds = candidates.roster.ids, Kinds.of(candidates, rules.caps)
+    names = check_rules(rules, len(ids))
+    rule = np.full(len(ids), "", dtype=f"<U{max(map(len, names))}")
+    rule[rules.must] = NAME
+    stage = Stage.of(kinds, rules, rule != "")
+    floors = stage.by_floor()
+    if rules.custom:  # they see who has a place, and what they choose is given from here on
+        _, due = floors[draw_outcome(floors, source.number("floor"))]
+        rule[pick_arms(kinds.kind_of, due, source.numbers(ids, TIES), stage.open)] = FLOOR
+        _ask_all(candidates, rules, rule, source)
+        stage, floors = Stage.of(kinds, rules, rule != ""), [(CERTAIN, np.zeros_like(due))]
+    ways = list_ways(stage, floors)
+    way = ways[draw_outcome([(one.probability, one.cells) for one in ways], source.number("ways"))]
+    for name, arms in draw_list(stage, way, ids, source).items():
+        rule[arms] = name
+    late = int(((candidates.waited >= rules.floor) & (rule == "") & ~rules.must_not).sum()) if rules.floor else 0
+    prices = dict(zip((cap.label for cap in rules.caps), way.prices.tolist(), strict=True))
+    return Choice(rule, inclusion_probability(stage, ways), prices, late)
+
+
+def _ask_all(candidates: Candidates, rules: Rules, rule: Any, source: Randomness) -> None:
+    """Ask custom rules in turn, and enter their arms in rule (N,)."""
+    ids = candidates.roster.ids
+    order = candidates.rank(source.numbers(ids, TIES))
+    for one in rules.custom:
+        listed, name = rule != "", name_of(one)
+        places = max(rules.budget - rules.random - int(listed.sum()), 0)
+        draft = Draft(candidates, rules, order, source.numbers(ids, f"rule {name}"), listed, places)
+        rule[ask_rule(one, draft)] = name
