@@ -118,4 +118,4 @@ def play(case: Case) -> None:
         low, high = binom.cdf(times[k], REDRAWS, stated), binom.sf(times[k] - 1, REDRAWS, stated)
         require(min(low, high) > UNLIKELY, f"list: arm {k} is listed {times[k]} of {REDRAWS} times, stated {stated:.4f}")
     case.count("lists")
-    case.count("redraws" if 0 < first.probability.min() or first.probability.max() < 1 else "certain")
+    case.count("by chance" if ((first.probability > 0) & (first.probability < 1)).any() else "certain")
