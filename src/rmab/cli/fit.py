@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 SHOWN = 24  # rows of a table of groups
 
 
-def _names(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
+def names_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
+    """Return names with commas between."""
     return [one.strip() for value in values for one in value.split(",") if one.strip()]
 
 
@@ -26,7 +27,7 @@ def _states(ctx: click.Context, param: click.Parameter, value: str | None) -> "l
         return None
     if "=" in value:
         return pairs(ctx, param, (value,))
-    return _names(ctx, param, (value,))
+    return names_of(ctx, param, (value,))
 
 
 def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
@@ -58,7 +59,12 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option("--state", required=True, metavar="COLUMN", help="Column of the states, or of readings (see --states).")
 @click.option("--action", required=True, metavar="COLUMN", help="Column that says who was acted on, yes or no.")
 @click.option(
-    "--group", "groups", multiple=True, metavar="COLUMNS", callback=_names, help="Columns that define groups: age,district."
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="COLUMNS",
+    callback=names_of,
+    help="Columns that define groups: age,district.",
 )
 @click.option("--reward-column", metavar="COLUMN", help="Column with what was earned.")
 @click.option(
