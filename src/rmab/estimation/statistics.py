@@ -74,10 +74,10 @@ class Statistics(ReadOnly):
     moments: IntArray
 
     def __init__(self, counts: ArrayLike, numbers: ArrayLike = (), moments: ArrayLike = ()) -> None:
-        size = np.shape(counts)
+        size = np.shape(as_floats(counts, "counts"))
         if len(size) != 4 or size[1:] != (size[3], 2, size[3]) or 0 in size:
             raise ModelError(f"counts must have shape (G, S, 2, S), with G, S >= 1, got {size}")
-        known = as_indices(numbers, "numbers", (len(np.atleast_1d(numbers)), *size[:3]), MOST)
+        known = as_indices(numbers, "numbers", (len(np.atleast_1d(as_floats(numbers, "numbers"))), *size[:3]), MOST)
         shape = (*known.shape, 2, DIGITS)
         digits = np.asarray(moments) if known.size else np.zeros(shape, dtype=np.int64)
         if digits.shape != shape or digits.dtype.kind != "i":
