@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
-from commands import call, refused
 
+from commands import call, refused
 from rmab.common import write_table
 
 COLUMNS = ("--arm", "id", "--period", "week", "--state", "state", "--action", "called")
