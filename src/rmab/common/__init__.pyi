@@ -15,6 +15,7 @@ from .checks import (
     as_floats as as_floats,
     as_indices as as_indices,
     as_integer as as_integer,
+    as_seed as as_seed,
     as_share as as_share,
     as_states as as_states,
     as_table as as_table,

@@ -146,6 +146,14 @@ def as_integer(value: object, name: str) -> int:
     return int(value)
 
 
+def as_seed(value: object) -> int:
+    """Return a random seed as an int; ModelError unless it is a whole number, 0 or more."""
+    number = as_integer(value, "seed")
+    if number < 0:
+        raise ModelError(f"seed must be 0 or more, got {number}", field="seed")
+    return number
+
+
 def check_magnitude(values: FloatArray, name: str, times: float = 1.0, what: str = "", limit: float = LARGEST) -> None:
     """Raise ModelError if the largest of the finite values, `times` over, is so large that arithmetic may overflow."""
     largest = float(np.abs(values).max(initial=0.0))

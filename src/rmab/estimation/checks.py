@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common import IntArray, as_integer, expect, many
+from rmab.common import IntArray, as_integer, as_seed, expect, many
 from rmab.estimation.effects import Effect, estimate_effects
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import FEW_ARMS, Resampler
@@ -76,7 +76,7 @@ def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]
         _order(fit, log),
         _change(fit, log),
         _why(fit, log),
-        _calibration(fit, log, seed),
+        _calibration(fit, log, as_seed(seed)),
     ]
     return [*found, _effects(fit, estimate_effects(fit, replicates=as_integer(replicates, "replicates"), seed=seed))]
 

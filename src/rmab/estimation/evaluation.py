@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import FloatArray, IntArray, as_integer, cores, expect
+from rmab.common import FloatArray, IntArray, as_integer, as_seed, cores, expect
 from rmab.errors import ModelError
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
 from rmab.estimation.modelfree import ModelFree, model_free
@@ -69,6 +69,8 @@ class Evaluation:
         A check without a model, or why there can be none.
     replicates : int
         How many worlds were drawn.
+    logged : float and int
+        Actions in a period of the log: on average, and at most.
     """
 
     budget: int
@@ -85,6 +87,7 @@ class Evaluation:
     noise: float
     model_free: ModelFree
     replicates: int
+    logged: tuple[float, int] = (0.0, 0)
 
     def describe(self, one: Estimate, *, signed: bool = False) -> str:
         """Return '1,573 (1,310 to 1,840)'."""
@@ -98,9 +101,15 @@ class Evaluation:
         small = 0 < width < 1e-6
         return [f"{x:{sign}.3g}" if small else f"{x:{sign},.{digits}f}" for x in (one.value, one.low, one.high)]
 
+    def describe_log(self) -> str:
+        """Return how many actions 'as logged' assumes, and how many there were."""
+        here, mean, most = self.used["as logged"], *self.logged
+        now = f"{here:,.0f} {self.word}s a {self.period_word}; the log has {mean:,.0f} on average, {most:,} at most"
+        return f"its rates by group and state for the {self.arms:,} arms of now: {now}"
+
     def sentences(self) -> list[str]:
         """Return what it shows, in plain sentences."""
-        logged = f"going on as in the log ({self.used['as logged']:,.0f} {self.word}s a {self.period_word})"
+        logged = f"going on as in the log ({self.describe_log()})"
         words = {
             "nothing": f"than without any {self.word}",
             "rotation": "than by rotation",
@@ -132,6 +141,7 @@ class Evaluation:
         own = {"budget": self.budget, "horizon": self.horizon, "unit": self.unit, "replicates": self.replicates}
         values = {"plan": vars(self.plan), "baselines": {k: vars(v) for k, v in self.baselines.items()}}
         more = {"benefits": {k: vars(v) for k, v in self.benefits.items()}, "actions_per_period": self.used}
+        more["actions_in_the_log"] = {"mean": self.logged[0], "most": self.logged[1]}
         return {
             **own,
             **values,
@@ -193,11 +203,11 @@ def evaluate(
     """
     expect(fit, Fit, "fit", "; fit a log with rmab.data.fit")
     places = fit.usual_budget if budget is None else as_integer(budget, "budget")
-    steps, number, key = as_integer(horizon, "horizon"), as_integer(replicates, "replicates"), as_integer(seed, "seed")
+    steps, number, key = as_integer(horizon, "horizon"), as_integer(replicates, "replicates"), as_seed(seed)
     if not 1 <= places <= fit.present.size or steps < 1:
         raise ModelError(f"budget must be in 1..{fit.present.size} and horizon at least 1, got {places} and {steps}")
-    if number < LEAST_DRAWS or key < 0:
-        raise ModelError(f"replicates must be at least {LEAST_DRAWS} and seed at least 0, got {number} and {key}")
+    if number < LEAST_DRAWS:
+        raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(
             f"what {fit.words.an_action} brings cannot be told: the log has no state that was seen both with and without "
@@ -225,12 +235,21 @@ def evaluate(
         noise=noise,
         model_free=model_free(fit, places, steps, seed=key),
         replicates=number,
+        logged=_logged(fit),
     )
 
 
 def _rate(world: World) -> float:
     """Return how many actions a period the log's habits make, where the arms are now."""
     return float(np.einsum("ns,ns->", world.belief, world.rate[world.group]))
+
+
+def _logged(fit: Fit) -> tuple[float, int]:
+    """Return how many actions a period of the log has on average, and at most."""
+    log = fit.require_log()
+    done = np.bincount(log.period[log.action == 1], minlength=log.periods.count)
+    known = np.bincount(log.period[log.action >= 0], minlength=log.periods.count) > 0
+    return float(done[known].mean()), int(done.max())
 
 
 def _around(value: float, drawn: FloatArray) -> Estimate:

@@ -60,6 +60,7 @@ class Situation(ReadOnly):
     unseen_for: IntArray
 
     def __post_init__(self) -> None:
+        as_indices(self.period, "period", (), LONGEST)
         belief = as_floats(self.belief, "belief")
         shape = belief.shape if belief.ndim == 2 else (belief.size, 1)
         object.__setattr__(self, "belief", as_table(belief, "belief", shape, 0.0, 1.0))

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import numpy as np
 import pyarrow as pa
 
-from rmab.common import FloatArray, IntArray, ReadOnly, as_integer, as_share, frozen
+from rmab.common import FloatArray, IntArray, ReadOnly, as_integer, as_seed, as_share, frozen
 from rmab.errors import ModelError
 
 STATES = ("lapsed", "wavering", "engaged")
@@ -146,8 +146,7 @@ def _checked(name: str, arms: int, seed: int) -> int:
     count = as_integer(arms, "arms")
     if count < 1:
         raise ModelError(f"arms must be at least 1, got {count}")
-    if as_integer(seed, "seed") < 0:
-        raise ModelError(f"seed must be 0 or more, got {seed}")
+    as_seed(seed)
     return count
 
 

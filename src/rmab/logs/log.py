@@ -6,7 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_indices, cached_property, frozen, many
+from rmab.common import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    ReadOnly,
+    as_floats,
+    as_indices,
+    as_integer,
+    cached_property,
+    frozen,
+    many,
+)
 from rmab.errors import ModelError
 from rmab.logs.findings import Note, list_some
 from rmab.logs.periods import ENDLESS, Periods
@@ -126,8 +137,11 @@ class Log(ReadOnly):
         return Roster(self.arms, self.factors, self.factor_of)
 
     def until(self, period: int) -> Log:
-        """Return the log up to a period, itself left out; all arms, states and groups stay."""
-        early = self.period < period
+        """Return the log up to a period, counted from 0, itself left out; all arms, states and groups stay."""
+        stop = as_integer(period, "period")
+        if not 1 <= stop <= self.periods.count:
+            raise ModelError(f"period must be in 1..{self.periods.count} of the log, got {stop}", field="period")
+        early = self.period < stop
         rows = {name: getattr(self, name)[early] for name in ("arm_of", "period", "state", "action")}
         reward = None if self.reward is None else self.reward[early]
-        return replace(self, **rows, reward=reward, periods=replace(self.periods, count=period))
+        return replace(self, **rows, reward=reward, periods=replace(self.periods, count=stop))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import TypeAdapter, ValidationError
 
-from rmab.common import Format, Stored, as_integer, build_any, is_number, load_any
+from rmab.common import Format, Stored, as_integer, as_seed, build_any, is_number, load_any
 from rmab.errors import FileError, ModelError
 from rmab.model import Problem, parted
 from rmab.planners.contract import Planner
@@ -161,9 +161,7 @@ def plan(
     planners, most = _planners(candidates), as_integer(episodes, "episodes")
     if most < 2:
         raise ModelError(f"episodes must be at least 2, got {most}")
-    number = as_integer(seed, "seed")
-    if number < 0:
-        raise ModelError(f"seed must be 0 or more, got {number}")
+    number = as_seed(seed)
     if progress is not None and not callable(progress):
         raise ModelError(f"progress must be a function of a line, got {type(progress).__name__}")
     report = progress or (lambda _: None)
