@@ -159,6 +159,12 @@ def test_a_log_and_the_equivalent_feedback_give_the_same() -> None:
         (lambda: Statistics.from_log("log.csv"), "log must be a Log"),
         (lambda: Statistics.from_log(mothers(20, 8).log, np.full(20, 2**62)), "must be in"),
         (lambda: Statistics.from_log(mothers(20, 8).log, np.arange(20), 5), "group_of[5] must be in 0..4"),
+        (lambda: Statistics.from_counts([[0.5, 0.5], [1.0]]), "counts: not an array of numbers"),
+        (lambda: rmab.data.fit_statistics(Statistics.zero(1, 2), group_of=[0], states=[0], state_names=5), "list of names"),
+        (lambda: rmab.data.run_checks(mothers(20, 8), seed=-1), "seed must be 0 or more, got -1"),
+        (lambda: rmab.data.run_checks(mothers(20, 8), seed=1e308), "seed must be a whole number"),
+        (lambda: rmab.data.estimate_effects([0.5]), "fit must be a Fit, got list"),  # type: ignore[arg-type]
+        (lambda: rmab.data.example_truth(np.ones(3)), "there is no example called"),  # type: ignore[arg-type]
         (lambda: Statistics.from_log(mothers(20, 8).log, [0, 1]), "group_of must have shape (20,)"),
         (lambda: Statistics.from_feedback("x"), "feedback must be a Trajectory"),
         (lambda: Statistics.from_feedback(run_of_arms("bandit")[1], states=1), "states["),

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import rmab
 from rmab.cli import main
-from rmab.model.adversaries import alternating, late, lock, mixed
+from rmab.model.adversaries import alternating, late, lock, mixed, ninth, weather, weekly
 from rmab.model.adversary import Adversary
 from rmab.model.registry import ADVERSARIES, FORESEES
 from rmab.runs.running import REHEARSAL, REHEARSALS, rehearse_visits
@@ -59,6 +59,22 @@ class TestScripts:
         assert abs(others.mean() - 0.75) < 4 * 1.5 / np.sqrt(12 * others.size)
         assert (late(1, (1, 1), rng()) == 1.5).all()  # round(0.4) = 0 episodes without pay
 
+    @pytest.mark.parametrize(("script", "period", "days"), [(weekly, 7, 2), (ninth, 9, 3)])
+    def test_every_unit_has_its_own_days(self, script: Any, period: int, days: int) -> None:
+        drawn = script(4 * period + 1, SHAPE, rng())
+        np.testing.assert_array_equal(drawn[period:], drawn[:-period])
+        assert ((drawn[:period] == 1.5).sum(axis=0) == days).all()
+        assert set(np.unique(drawn)) == {0.1, 1.5}
+        assert len(np.unique(drawn[:period].reshape(period, -1), axis=1).T) > UNITS  # they differ from unit to unit
+
+    def test_the_weather_is_common_to_all(self) -> None:
+        drawn = weather(300, SHAPE, rng())
+        np.testing.assert_allclose(drawn / drawn[:, :1, :1], np.broadcast_to(drawn[0] / drawn[0, 0, 0], drawn.shape))
+        quality = drawn[0] / drawn[0].max()
+        assert quality.min() >= 0.5
+        assert drawn.std(axis=0).min() > 0.15
+        assert drawn.max() <= 1.5
+
     def test_a_sure_small_pay_against_a_risky_large_one(self) -> None:
         drawn = lock(1000, SHAPE, rng())
         sure = (drawn == 0.3).all(axis=0)
@@ -68,7 +84,7 @@ class TestScripts:
         assert (np.abs((risky == 1.5).mean(axis=0) - 0.4) < 4 * np.sqrt(0.24 / 1000)).all()
         assert np.abs(np.corrcoef(risky.T) - np.eye(risky.shape[1])).max() < 4 / np.sqrt(1000)
 
-    @pytest.mark.parametrize("script", [alternating, mixed, late, lock])
+    @pytest.mark.parametrize("script", [alternating, mixed, late, lock, weekly, ninth, weather])
     @pytest.mark.parametrize("shape", [(1, 1), (3, 2), (1, 5)])
     def test_factors_are_between_0_and_one_and_a_half(self, script: Any, shape: tuple[int, int]) -> None:
         for episodes in (1, 2, 3, 10):

@@ -25,6 +25,7 @@ SHAPES |= {"non-sa": (100, 10, 60, 200, 50), "circulant": (100, 4, 20, 200, 50)}
 SHAPES |= {"restart": (100, 5, 20, 200, 50), "machine": (50, 6, 10, 100, 50), "queue": (50, 11, 15, 100, 50)}
 SHAPES |= {"random-dense": (20, 5, 5, 50, 50), "random-sparse": (20, 8, 5, 50, 50), "random-types": (60, 5, 15, 50, 50)}
 SHAPES["swim"] = (10, 4, 3, 30, 60)
+SHAPES |= dict.fromkeys(("harm", "drift"), (20, 3, 10, 50, 50)) | {"clock": (20, 3, 5, 48, 50)}
 SHAPES["deadline-day"] = (100, 120, (20 * 32 + 4 * 24) / 24, 288, 20)  # the budget of the mean step
 
 
@@ -36,17 +37,18 @@ def test_every_listed_task_exists_with_its_sizes_and_range(name: str) -> None:
     assert task.name == name
     assert sizes == SHAPES[name.partition("@")[0]]
     np.testing.assert_allclose(problem.arms.kernels[problem.arms.representatives].sum(axis=-1), 1, atol=1e-12)
-    assert (problem.start == (0.5 if name == "good-bad" else 0)).all()
+    begins = {"good-bad": 0.5, "harm": 1, "drift": 1, "clock": 1}.get(name.partition("@")[0], 0)
+    assert (problem.start == begins).all()
     rng = np.random.default_rng(0)
     for t in (0, task.episodes // 2, task.episodes - 1):
         reward = task.reward(t, rng.integers(0, 50, task.base_reward.shape))
         assert reward.min() >= task.adversary.low
         assert reward.max() <= task.adversary.high
-        assert reward.shape == ((100, 24, 120, 2) if problem.phases > 1 else (sizes[0], sizes[1], 2))
+        assert reward.shape == (sizes[0], *(() if problem.phases == 1 else (problem.phases,)), sizes[1], 2)
 
 
 def test_families_meet_every_adversary_unless_they_bring_their_own_rewards() -> None:
-    assert len(rmab.list_tasks()) == 11 * 19 + 4
+    assert len(rmab.list_tasks()) == 14 * 21 + 5
     assert all(summary for summary in rmab.list_tasks().values())
 
 

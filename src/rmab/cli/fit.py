@@ -11,12 +11,13 @@ from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiti
 
 if TYPE_CHECKING:
     from rmab.data import Fit
-    from rmab.estimation.checks import Check
+    from rmab.estimation.effect_checks import Check
 
 SHOWN = 24  # rows of a table of groups
 
 
-def _names(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
+def names_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
+    """Return names with commas between."""
     return [one.strip() for value in values for one in value.split(",") if one.strip()]
 
 
@@ -26,7 +27,7 @@ def _states(ctx: click.Context, param: click.Parameter, value: str | None) -> "l
         return None
     if "=" in value:
         return pairs(ctx, param, (value,))
-    return _names(ctx, param, (value,))
+    return names_of(ctx, param, (value,))
 
 
 def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
@@ -58,7 +59,12 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option("--state", required=True, metavar="COLUMN", help="Column of the states, or of readings (see --states).")
 @click.option("--action", required=True, metavar="COLUMN", help="Column that says who was acted on, yes or no.")
 @click.option(
-    "--group", "groups", multiple=True, metavar="COLUMNS", callback=_names, help="Columns that define groups: age,district."
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="COLUMNS",
+    callback=names_of,
+    help="Columns that define groups: age,district.",
 )
 @click.option("--reward-column", metavar="COLUMN", help="Column with what was earned.")
 @click.option(
@@ -150,7 +156,7 @@ def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
         "kernels": model.kernels,
         "visits": model.counts.sum(axis=3),
         "notes": [str(one) for one in model.notes],
-        "checks": [{"name": one.name, "value": one.value, "verdict": one.verdict, "words": one.words} for one in checks],
+        "checks": [vars(one) for one in checks],
     }
 
 
@@ -185,6 +191,9 @@ def _print_checks(checks: "list[Check]") -> None:
     print_table(
         "Checks", ("check", "verdict", "what was found"), [(one.name, one.verdict, one.words) for one in checks], left=3
     )
+    for one in checks:
+        if one.advice:
+            say(f"- {one.name}: {one.advice}.")
 
 
 @click.command("example-log", epilog=examples(("rmab example-log log.csv --arms 500", "a made-up log of 500 mothers")))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SHOWN = 20  # rows on the screen
 
 
-def _ids(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:
+def ids_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:
     """Return ids with commas between; @FILE has one id a line."""
     found: list[str] = []
     for value in values:
@@ -52,8 +52,10 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to plan ahead.")
 @click.option("--for", "period", default="", metavar="PERIOD", help="Period of the list, written as in the log.")
 @click.option("--floor", type=whole_number(min=1), help="Everybody has a turn at least every N periods.")
-@click.option("--must", multiple=True, metavar="IDS", callback=_ids, help="Ids that are on the list; @FILE has one a line.")
-@click.option("--must-not", multiple=True, metavar="IDS", callback=_ids, help="Ids that are not on the list.")
+@click.option(
+    "--must", multiple=True, metavar="IDS", callback=ids_of, help="Ids that are on the list; @FILE has one a line."
+)
+@click.option("--must-not", multiple=True, metavar="IDS", callback=ids_of, help="Ids that are not on the list.")
 @click.option(
     "--cap", "caps", multiple=True, metavar="GROUP=N", callback=_caps, help="The most that a group gets: district=north=20."
 )

@@ -146,10 +146,9 @@ def as_integer(value: object, name: str) -> int:
     return int(value)
 
 
-def as_seed(value: object) -> int:
-    """Return a random seed as an int; ModelError unless it is a whole number, 0 or more."""
-    number = as_integer(value, "seed")
-    if number < 0:
+def as_seed(seed: object) -> int:
+    """Return a seed; ModelError unless it is a whole number, 0 or more."""
+    if (number := as_integer(seed, "seed")) < 0:
         raise ModelError(f"seed must be 0 or more, got {number}", field="seed")
     return number
 

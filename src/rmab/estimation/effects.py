@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common import FloatArray, as_integer, as_seed
+from rmab.common import FloatArray, as_integer, as_seed, expect
 from rmab.errors import ModelError
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import LEAST_DRAWS, Resampler, interval
@@ -62,6 +62,7 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
     list of Effect
         One for each of `fit.groups`.
     """
+    expect(fit, Fit, "fit")
     number = as_integer(replicates, "replicates")
     if number < LEAST_DRAWS:
         raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")

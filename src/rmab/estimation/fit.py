@@ -37,6 +37,7 @@ from rmab.logs.log import Log
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
 from rmab.model import Arms, Problem
+from rmab.model.arm_checks import checked_names
 
 DEFAULT_HORIZON = 26
 SILENT = 8  # periods without a record after which an arm may have left
@@ -347,7 +348,7 @@ def fit_statistics(
     given = as_floats(states, "states")
     arms = len(given) if given.ndim else 0
     belief = given if given.ndim == 2 else np.eye(size)[as_indices(given, "states", (arms,), size)]
-    names = tuple(str(one) for one in (range(size) if state_names is None else state_names))
+    names = checked_names(state_names, size) or tuple(map(str, range(size)))
     levels = Levels(np.arange(count)[np.newaxis][: count > 1])
     rows = shrink(statistics.counts, levels)
     pay = make_pay(statistics, names, words, reward, ordered=False)

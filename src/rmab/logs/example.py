@@ -141,7 +141,7 @@ def example_log(name: str = "mothers", *, arms: int = 2000, weeks: int = 52, see
 
 def _checked(name: str, arms: int, seed: int) -> int:
     """Return the number of arms; ModelError where an argument is wrong."""
-    if name != "mothers":
+    if not isinstance(name, str) or name != "mothers":
         raise ModelError(f"there is no example called {name!r:.40}; there is 'mothers'")
     count = as_integer(arms, "arms")
     if count < 1:

@@ -80,6 +80,27 @@ def lock(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> Flo
     return np.where(sure, SURE, FACTOR_HIGH * lucky)
 
 
+def weekly(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    """Every unit pays 1.5 in two episodes of every seven, which are drawn for it, and 0.1 in the others."""
+    return _seasonal(episodes, shape, rng, 7, 2)
+
+
+def ninth(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    """Every unit pays 1.5 in three episodes of every nine, which are drawn for it, and 0.1 in the others."""
+    return _seasonal(episodes, shape, rng, 9, 3)
+
+
+def _seasonal(episodes: int, shape: tuple[int, int], rng: np.random.Generator, period: int, days: int) -> FloatArray:
+    paying = rng.random((period, *shape)).argsort(axis=0) < days
+    return np.where(paying, FACTOR_HIGH, FACTOR_LEAST)[np.arange(episodes) % period]
+
+
+def weather(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    """A fixed quality in [0.5, 1] per unit, times a factor in [0, 1.5] per episode, the same for all units."""
+    quality = rng.uniform(0.5, 1.0, shape)
+    return quality * rng.uniform(0.0, FACTOR_HIGH, (episodes, 1, 1))
+
+
 def _half(shape: tuple[int, int], rng: np.random.Generator) -> BoolArray:
     """(J, U) a random half of the units, rounded down, for each part."""
     return np.asarray(rng.random(shape).argsort(axis=1).argsort(axis=1) < shape[1] // 2)

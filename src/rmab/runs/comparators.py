@@ -108,8 +108,14 @@ class Comparators:
         return known[which]()
 
     @classmethod
-    def of(cls, problem: Problem, rewards: FloatArray) -> Comparators:
-        """Return the comparators of these rewards (T, N, S, 2), shared with recent runs: they cost as much as a run."""
+    def of(cls, problem: Problem, rewards: FloatArray, change: tuple[int, Problem] | None = None) -> Comparators:
+        """Return the comparators of these rewards (T, N, S, 2), shared with recent runs: they cost as much as a run.
+
+        change: the episode from which on it is another problem, and that problem.
+        """
+        if change is not None:
+            begin, after = change
+            return _Changed(problem, rewards, (cls.of(problem, rewards[:begin]), cls.of(after, rewards[begin:])))
         return _shared(_Inputs(_fingerprint(problem, rewards), problem, rewards))
 
     def o1(self) -> FloatArray:
@@ -178,6 +184,29 @@ class Comparators:
 
     def __repr__(self) -> str:
         return f"Comparators({self.problem!r}, {many(len(self.rewards), 'episode')})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Changed(Comparators):
+    """Comparators where the kernels change: those of either stretch, one after the other."""
+
+    stretches: tuple[Comparators, Comparators]
+
+    def o1(self) -> FloatArray:
+        """(T,) O1 of either stretch."""
+        return np.concatenate([one.o1() for one in self.stretches])
+
+    def o2(self) -> FloatArray:
+        """(T,) O2 of either stretch."""
+        return np.concatenate([one.o2() for one in self.stretches])
+
+    def o3(self) -> FloatArray:
+        """(T,) O3."""
+        return np.concatenate([one.o3() for one in self.stretches])
+
+    def chance(self) -> FloatArray:
+        """(T,) what blind decisions earn."""
+        return np.concatenate([one.chance() for one in self.stretches])
 
 
 @dataclass(frozen=True)

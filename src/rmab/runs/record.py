@@ -73,7 +73,7 @@ class RunResult(ReadOnly):
     @cached_property
     def comparators(self) -> Comparators:
         """O1, O2 and O3 of the rewards that were chosen."""
-        return Comparators.of(self.task.problem, self.rewards)
+        return Comparators.of(self.task.problem, self.rewards, self.task.change)
 
     def regret(self, to: Comparator = "O1") -> FloatArray:
         """(T,) accumulated regret to a comparator, signed."""
@@ -102,7 +102,7 @@ class RunResult(ReadOnly):
         Over-estimation, mirror descent, the estimator, and the index policy in the true model. NaN where the learner has no
         occupancies or estimates.
         """
-        if self.estimates is None:
+        if self.estimates is None or self.task.change is not None:  # the terms are those of one model
             return np.full((4, self.reward.size), np.nan)
         bound = self.comparators.o1()
         visits = self.comparators.visits

@@ -75,7 +75,7 @@ class Game:
         seen: Sequence[IntArray | None] = list(self.visits) if adversary.adaptive else [None]
         if adversary.foresees and policy is not None:
             generators = (np.random.default_rng(sequence_of(seed, REHEARSAL, t, game)) for seed in self.seeds)
-            seen = [rehearse_visits(self.task.problem, policy, rng) for rng in generators]
+            seen = [rehearse_visits(self.task.problem_at(t), policy, rng) for rng in generators]
         self.rewards = [self.task.reward(t, one) for one in seen]
         return streams_of(self.seeds, t, game)
 
@@ -229,7 +229,7 @@ class _Recorder:
     def play(self, t: int, plan: EpisodePlan) -> Feedback:
         streams = self.game.begin(t, plan.policy)
         self.rewards[t] = self.game.reward()
-        self.episode = play_episode(self.task.problem, plan.policy, self.game.reward(), streams[:, :2])
+        self.episode = play_episode(self.task.problem_at(t), plan.policy, self.game.reward(), streams[:, :2])
         return self.game.feedback(self.episode)
 
     def record(self, t: int, plan: EpisodePlan, estimate: FloatArray | None, begin: float) -> None:

@@ -36,6 +36,8 @@ class Task(Stored):
     feedback : {'bandit', 'active', 'full'}, optional
         What is revealed after an episode: rewards of visited pairs ('bandit', the default), of visited active pairs
         ('active'), or of all pairs ('full', which no real programme has).
+    change : tuple of int and Problem, optional
+        The dynamics change: from this episode on it is another problem, of the same sizes (`changed`).
 
     Raises
     ------
@@ -65,6 +67,7 @@ class Task(Stored):
     problem: Problem
     adversary: Adversary
     feedback: FeedbackMode = "bandit"
+    change: tuple[int, Problem] | None = None
 
     OPTIONS = frozenset({"name", "low", "high", "feedback", "passive_zero"})
     FORMAT = Format(
@@ -160,10 +163,30 @@ class Task(Stored):
         phases = self.problem.phases
         return reward if reward.ndim == 4 or phases == 1 else np.repeat(reward[:, np.newaxis], phases, axis=1)
 
+    def changed(self, episode: int, problem: Problem) -> Task:
+        """Return the task whose kernels are those of another problem from an episode on, 1..T-1; learners are not told."""
+        expect(problem, Problem, "problem")
+        own, number = self.problem, as_integer(episode, "episode")
+        if not 1 <= number < self.episodes:
+            raise ModelError(f"the change must be in episode 1..{self.episodes - 1}, got {number}", episode=number)
+        same = all(np.array_equal(getattr(own, one), getattr(problem, one)) for one in ("start", "budgets", "phase_of"))
+        same &= all(getattr(own.arms, one) == getattr(problem.arms, one) for one in ("count", "phases", "states"))
+        if not same or own.discount != problem.discount:
+            raise ModelError(
+                "a change is one of kernels: start, budget, horizon, phases and sizes must stay", field="problem"
+            )
+        return replace(self, change=(number, problem))
+
+    def problem_at(self, t: int) -> Problem:
+        """Return the problem of episode t."""
+        return self.problem if self.change is None or t < self.change[0] else self.change[1]
+
     def repeated(self, times: int) -> Task:
         """Return the task with `times` copies of every arm under `times` the budget (Xiong & Li 2024, Theorem 1)."""
         if times == 1:
             return self
+        if self.change is not None:
+            raise ModelError(f"task {self.name}: its kernels change, which copies of arms do not")
         own = self.problem
         arms = own.arms.repeated(times)
         start, rest = np.repeat(own.start, times, axis=0), (own.horizon, own.phase_of)
@@ -204,6 +227,8 @@ class Task(Stored):
         """
         if self.adversary.adaptive:
             raise ModelError(f"task {self.name}: an adaptive adversary has no fixed rewards to save")
+        if self.change is not None:
+            raise ModelError(f"task {self.name}: its kernels change, and a file has one set of kernels")
         check_memory(f"a file of {self.episodes} episodes", 16.0 * self.episodes * self.adversary.base.size)
         rewards = np.stack([self.reward(t) for t in range(self.episodes)])
         own = {"name": self.name, "rewards": rewards, "feedback": self.feedback}

@@ -1,0 +1,100 @@
+"""Kinds of worlds in which a programme must rest, notice a change, or ignore the clock.
+
+All have arms of three states that pay by their state, 0, .5 and 1, active or not. A passive arm moves up and down by one,
+with probability about .3 each. An active arm that is helped moves up with about .6 and down with about .1; one that is hurt
+moves the other way round. Every arm's probabilities vary by up to .05. All start in the middle. The numbers are ours.
+
+    harm    activation hurts `hurt` of the arms: the best policy leaves budget unused. With hurt=0 and a budget for all it is
+            best to activate everybody (slack).
+    drift   activation helps one half of the arms and does nothing to the others; half-way through the halves are exchanged.
+            Rewards are fixed. O1, O2, O3 and the random policy are those of either stretch.
+    clock   activation helps one half of the arms. `phases` phases are declared. They are all alike (idle), unless `spread`
+            is above 0: then an arm pays 1 - spread times as much in every other phase, the two halves of the arms in turns.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from rmab.common import ArmCount, BoolArray, Budget, Episodes, FloatArray, Horizon, check_memory, share
+from rmab.errors import ModelError
+from rmab.model import Arms, Problem, RewardModel
+from rmab.tasks.definition import Posed, Task, model_rng
+
+PAYS = np.array([0.0, 0.5, 1.0])  # by state
+EVEN, HELPED, HURT = (0.3, 0.3), (0.6, 0.1), (0.1, 0.6)  # probabilities to move up and down
+VARIES = 0.05  # by how much those of an arm differ, at most
+HIGH = 1.5  # most that a step pays, under any factor
+
+
+def harm(
+    seed: int,
+    *,
+    arms: ArmCount = 20,
+    budget: Budget = 10,
+    horizon: Horizon = 50,
+    hurt: Annotated[int, Field(ge=0, description="number of arms that activation hurts")] = 15,
+) -> Posed:
+    """Arms of which activation hurts some: the best policy rests."""
+    if hurt > arms:
+        raise ModelError(f"hurt must be at most {arms} (the number of arms), got {hurt}")
+    rng = model_rng(seed)
+    kernels = _kernels(rng, np.arange(arms) >= hurt, HURT)
+    return Problem(Arms(kernels), 1, budget, horizon), RewardModel(_pays(arms)[np.newaxis], 0.0, HIGH)
+
+
+def drift(seed: int, *, arms: ArmCount = 20, budget: Budget = 10, horizon: Horizon = 50, episodes: Episodes = 50) -> Task:
+    """Arms whose answer to activation changes half-way: the halves that are helped are exchanged."""
+    check_memory(f"a task of {episodes} episodes", 64.0 * episodes * arms)
+    first = np.arange(arms) < arms // 2
+    before, after = (
+        Problem(Arms(_kernels(model_rng(seed), helped, EVEN)), 1, budget, horizon) for helped in (first, ~first)
+    )
+    rewards = np.broadcast_to(_pays(arms), (episodes, arms, 3, 2))
+    task = Task.from_rewards(before, rewards, low=0, high=1, name="drift")
+    return task.changed(episodes // 2, after) if episodes > 1 else task
+
+
+def clock(
+    seed: int,
+    *,
+    arms: ArmCount = 20,
+    budget: Budget = 5,
+    horizon: Horizon = 48,
+    phases: Annotated[int, Field(ge=1, description="number of phases that are declared")] = 12,
+    spread: Annotated[float, share("part of the pay that is missing in every other phase")] = 0.0,
+) -> Posed:
+    """Arms whose phases are declared, and may all be alike."""
+    if phases > horizon:
+        raise ModelError(f"phases must be at most {horizon} (the horizon), got {phases}")
+    check_memory(f"a task of {arms} arms", 500.0 * arms * phases)
+    half = np.arange(arms) < arms // 2
+    kernels = _kernels(model_rng(seed), np.arange(arms) % 2 == 0, EVEN)
+    low = half[:, np.newaxis] == (np.arange(phases) % 2 == 0)
+    pays = _pays(arms)[:, np.newaxis] * np.where(low, 1.0 - spread, 1.0)[..., np.newaxis, np.newaxis]
+    several = np.repeat(kernels[:, np.newaxis], phases, axis=1)
+    phase_of = np.arange(horizon) * phases // horizon
+    return Problem(Arms(several), 1, budget, horizon, phase_of), RewardModel(pays[np.newaxis], 0.0, HIGH)
+
+
+def _pays(arms: int) -> FloatArray:
+    """(N, S, 2) what the states pay."""
+    return np.tile(PAYS[:, np.newaxis], (arms, 1, 2))
+
+
+def _kernels(rng: np.random.Generator, helped: BoolArray, others: tuple[float, float]) -> FloatArray:
+    """(N, S, 2, S) kernels of arms that activation helps, and of others that it moves up and down so."""
+    check_memory(f"a task of {helped.size} arms", 500.0 * helped.size)
+    passive = np.tile(EVEN, (helped.size, 1))
+    active = np.where(helped[:, np.newaxis], HELPED, others)
+    moves = np.stack([passive, active], axis=1) + rng.uniform(-VARIES, VARIES, (helped.size, 2, 2))
+    table, here = np.zeros((helped.size, 3, 2, 3)), np.arange(3)
+    for a in range(2):
+        up, down = moves[:, a, :1], moves[:, a, 1:]
+        table[:, here, a, here] = 1.0 - up - down
+        table[:, here, a, np.minimum(here + 1, 2)] += up
+        table[:, here, a, np.maximum(here - 1, 0)] += down
+    return table

@@ -1,0 +1,116 @@
+"""Kinds of worlds: `ucmd`, `ucmd` with one argument changed, and rivals, on the same rounds.
+
+    python studies/kinds.py [--rounds 6] [--only weekly,harm] [--learners "ucmd,thompson"] [--out results]
+
+Prints regret to O1 in per cent of the random policy's, mean and 95% interval over rounds: 0 is the best fixed policy, 100
+the random one, negative is better than any fixed policy. `slack` is in per cent of O1, as the random policy loses nothing
+there. What was played is kept in `kinds.json`, and not played again. Seeds begin at `--first`.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from scipy.stats import t as student
+
+import rmab
+from rmab.common import write_atomically
+
+HERE = Path(__file__).parent
+SAY = Console(highlight=False, soft_wrap=True, markup=False)
+Maker = Callable[[int], rmab.Task]
+
+
+def task(name: str, **options: Any) -> Maker:
+    """Return the maker of a task from a seed."""
+    return lambda seed: rmab.make_task(name, seed=seed, **options)
+
+
+def undeclared(seed: int) -> rmab.Task:
+    """Return cpap under active feedback, where nobody has said that being passive pays nothing."""
+    made = rmab.make_task("cpap@noisy", seed=seed, feedback="active")
+    return replace(made, adversary=replace(made.adversary, passive_zero=False))
+
+
+KINDS: dict[str, Maker] = {
+    "weekly": task("cpap@weekly"),
+    "alternating": task("cpap@alternating"),
+    "period 9": task("cpap@ninth"),
+    "alternating, T = 200, full": task("cpap@alternating", episodes=200, feedback="full"),
+    "harm": task("harm@noisy"),
+    "harm, B = N": task("harm@noisy", budget=20),
+    "restart": task("restart@noisy", arms=20, horizon=50),
+    "slack": task("harm@noisy", hurt=0, budget=20),
+    "drift": task("drift"),
+    "weather": task("cpap@weather"),
+    "no phases": task("clock@noisy", phases=1),
+    "idle phases": task("clock@noisy"),
+    "phases that differ": task("clock@noisy", spread=0.8),
+    "active, pay by state": task("cpap-adherence@noisy", feedback="active"),
+    "active, passive zero": undeclared,
+    "cpap ramp": task("cpap@ramp"),
+    "cpap noisy": task("cpap@noisy"),
+    "cpap iid": task("cpap@iid"),
+    "cpap switching": task("cpap@switching"),
+    "cpap drifting": task("cpap@drifting"),
+    "cpap mixed": task("cpap@mixed"),
+    "cpap late": task("cpap@late"),
+    "cpap lock": task("cpap@lock"),
+    "adherence noisy": task("cpap-adherence@noisy"),
+    "adherence switching": task("cpap-adherence@switching"),
+    "chains of 6": task("swim@ramp", states=6),
+    "swim noisy": task("swim@noisy"),
+    "swim switching": task("swim@switching"),
+}
+
+
+def play(kind: str, learner: str, seed: int) -> tuple[float, float]:
+    """Return the regret of a run in per cent, and milliseconds an episode; learner: a name, and options as JSON."""
+    name, _, options = learner.partition(" ")
+    run = rmab.run(KINDS[kind](seed), rmab.make_learner(name, **json.loads(options or "{}")), seed=seed)
+    lost = run.relative_regret() if kind == "slack" else run.share_of_chance()
+    return 100 * lost, 1000 * float(np.median(run.seconds))
+
+
+def said(values: list[float]) -> str:
+    """Return mean and 95% interval."""
+    wide = student.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
+    return f"{np.mean(values):.1f} ± {wide:.1f}"
+
+
+def main() -> None:
+    """Play what is missing, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--first", type=int, default=1000)
+    parser.add_argument("--only", default="", help="kinds, with commas")
+    parser.add_argument("--learners", default="ucmd;thompson;uc-whittle", help="with semicolons; options as JSON")
+    parser.add_argument("--out", type=Path, default=HERE.parent / "results", help="where its file is")
+    args = parser.parse_args()
+    kinds = [one for one in KINDS if not args.only or one in args.only.split(",")]
+    learners = args.learners.split(";")
+    path = args.out / "kinds.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found: dict[str, tuple[float, float]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    SAY.print("| kind | " + " | ".join(learners) + " | ms |")
+    SAY.print("| --- |" + " ---: |" * (len(learners) + 1))
+    for kind in kinds:
+        cells, fast = [], 0.0
+        for learner in learners:
+            keys = [f"{kind}: {learner}: {args.first + r}" for r in range(args.rounds)]
+            for seed, key in enumerate(keys, args.first):
+                if key not in found:
+                    found[key] = play(kind, learner, seed)
+            cells.append(said([found[key][0] for key in keys]))
+            fast = max(fast, float(np.median([found[key][1] for key in keys])))
+            write_atomically(path, json.dumps(found, indent=1).encode())
+        SAY.print(f"| {kind} | " + " | ".join(cells) + f" | {fast:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
