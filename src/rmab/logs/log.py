@@ -13,6 +13,7 @@ from rmab.common import (
     ReadOnly,
     as_floats,
     as_indices,
+    as_integer,
     as_table,
     cached_property,
     frozen,
@@ -149,8 +150,11 @@ class Log(ReadOnly):
         return Roster(self.arms, self.factors, self.factor_of)
 
     def until(self, period: int) -> Log:
-        """Return the log up to a period, itself left out; all arms, states and groups stay."""
-        early = self.period < period
+        """Return the log up to a period, counted from 0, itself left out; all arms, states and groups stay."""
+        stop = as_integer(period, "period")
+        if not 1 <= stop <= self.periods.count:
+            raise ModelError(f"period must be in 1..{self.periods.count} of the log, got {stop}", field="period")
+        early = self.period < stop
         names = ("arm_of", "period", "state", "action", "reward", "chance", "listed")
         rows = {name: getattr(self, name)[early] for name in names if getattr(self, name) is not None}
-        return replace(self, **rows, periods=replace(self.periods, count=period))
+        return replace(self, **rows, periods=replace(self.periods, count=stop))
