@@ -1,9 +1,10 @@
 """Who gets the places of a list, and the probability that everybody had of getting one.
 
-Places are given in turn: by name, by the floor, by custom rules, and by index. Then some change hands at random, so that what
-they bring can be measured: of those chosen by the index some are left out, at most half, and some of the others get a place.
-Every purpose has its own random numbers. Arms of a kind (`Kinds`) differ in nothing but their draw, so counts of kinds describe all lists that could have
-been drawn. There are few of them, and the probability of an arm is a sum over them, without any simulation.
+Places are given in turn: by name, by the floor, by custom rules, and by index. Then some change hands at random, so that
+what they bring can be measured: of those whom the index chooses some are left out, at most half, and some of the others get
+a place. Every purpose has its own random numbers. Arms of a kind (`Kinds`) differ in nothing but their draw: counts of kinds
+describe all lists that could have been drawn. There are few of them, and the probability of an arm is a sum over them,
+without any simulation.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class Choice:
     """Who gets a place.
 
     rule (N,): the name of the rule that gave it, empty for none. probability (N,): that each arm had of getting one, over
-    ties and draws, with what custom rules chose as given. left_out (N,): whom the index chose, and the draw left out. prices: what one more place under each cap is worth. overdue:
-    arms that a floor should have reached, but could not.
+    ties and draws, with what custom rules chose as given. left_out (N,): whom the index chose and the draw left out. prices:
+    what one more place under each cap is worth. overdue: arms that a floor should have reached, but could not.
     """
 
     rule: Any
