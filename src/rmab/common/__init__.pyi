@@ -9,6 +9,7 @@ from .arrays import (
     frozen as frozen,
     log_over as log_over,
     sealed as sealed,
+    sum_by_group as sum_by_group,
 )
 from .checks import (
     SUMMED as SUMMED,
