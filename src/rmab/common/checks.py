@@ -146,6 +146,13 @@ def as_integer(value: object, name: str) -> int:
     return int(value)
 
 
+def as_seed(seed: object) -> int:
+    """Return a seed; ModelError unless it is a whole number, 0 or more."""
+    if (number := as_integer(seed, "seed")) < 0:
+        raise ModelError(f"seed must be 0 or more, got {number}", field="seed")
+    return number
+
+
 def check_magnitude(values: FloatArray, name: str, times: float = 1.0, what: str = "", limit: float = LARGEST) -> None:
     """Raise ModelError if the largest of the finite values, `times` over, is so large that arithmetic may overflow."""
     largest = float(np.abs(values).max(initial=0.0))

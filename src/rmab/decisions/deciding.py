@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, as_integer, as_share
+from rmab.common import BoolArray, as_integer, as_seed, as_share
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
 from rmab.decisions.decision import Decision
@@ -121,7 +121,7 @@ def decide(
     share = as_share(random_share, "random_share")
     members = _find_caps(candidates, {} if caps is None else caps)
     respected = Rules(places, forced, excluded, every, int(share * places + 0.5), members, custom)
-    source_of_draws = Randomness(as_integer(seed, "seed"), candidates.period)
+    source_of_draws = Randomness(as_seed(seed), candidates.period)
     choice = fill_places(candidates, respected, source_of_draws)
     order = candidates.rank(source_of_draws.numbers(roster.ids, TIES))
     rank = np.empty_like(order)

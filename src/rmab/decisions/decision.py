@@ -159,14 +159,15 @@ class Decision(ReadOnly, Stored):
         rows = self.rows(upcoming)
         return pa.table({name: [getattr(one, name) for one in rows] for name in SCHEMA.names}, schema=SCHEMA)
 
-    def save(self, path: str | os.PathLike[str], upcoming: int = 10) -> None:
+    def save(self, path: str | os.PathLike[str], upcoming: int = 10, *, raw: bool = False) -> None:
         """Write the decision to a file, by its suffix; FileError if it cannot be written.
 
         `.csv` and `.parquet` hold the list for people, and so many who would be next. `.npz` and `.json` hold everything,
-        and `load` reads them.
+        and `load` reads them. In a CSV file, text that a spreadsheet would take for a formula gets an apostrophe before it,
+        unless it is to be `raw`, for programs.
         """
         if check_suffix(path, (*TABLE_SUFFIXES, *self.FORMAT.suffixes)) in TABLE_SUFFIXES:
-            write_table(self.to_table(upcoming), path)
+            write_table(self.to_table(upcoming), path, raw=raw)
         else:
             super().save(path)
 

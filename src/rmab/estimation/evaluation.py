@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
 
-from rmab.common import FloatArray, as_integer, cores, expect
+from rmab.common import FloatArray, as_integer, as_seed, cores, expect
 from rmab.errors import ModelError
 from rmab.estimation.checks import run_checks
 from rmab.estimation.effect_checks import Check
@@ -88,11 +88,11 @@ def evaluate(
     """
     expect(fit, Fit, "fit", "; fit a log with rmab.data.fit")
     places = fit.usual_budget if budget is None else as_integer(budget, "budget")
-    steps, number, key = as_integer(horizon, "horizon"), as_integer(replicates, "replicates"), as_integer(seed, "seed")
+    steps, number, key = as_integer(horizon, "horizon"), as_integer(replicates, "replicates"), as_seed(seed)
     if not 1 <= places <= fit.present.size or steps < 1:
         raise ModelError(f"budget must be in 1..{fit.present.size} and horizon at least 1, got {places} and {steps}")
-    if number < LEAST_DRAWS or key < 0:
-        raise ModelError(f"replicates must be at least {LEAST_DRAWS} and seed at least 0, got {number} and {key}")
+    if number < LEAST_DRAWS:
+        raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(
             f"what {fit.words.an_action} brings cannot be told: the log has no state that was seen both with and without "
@@ -123,6 +123,7 @@ def evaluate(
         checks=tuple(run_checks(fit, seed=key) if checks is None else checks),
         gate=check_effect(fit),
         ranges=_ranges(world, policy, kernels, benefits, key),
+        logged=_logged(fit),
     )
 
 
@@ -164,6 +165,14 @@ def _ranges(
 def _rate(world: World) -> float:
     """Return how many actions a period the log's habits make, where the arms are now."""
     return float(np.einsum("ns,ns->", world.belief, world.rate[world.group]))
+
+
+def _logged(fit: Fit) -> tuple[float, int]:
+    """Return how many actions a period of the log has on average, and at most."""
+    log = fit.require_log()
+    done = np.bincount(log.period[log.action == 1], minlength=log.periods.count)
+    known = np.bincount(log.period[log.action >= 0], minlength=log.periods.count) > 0
+    return float(done[known].mean()), int(done.max())
 
 
 def _around(value: float, drawn: FloatArray) -> Estimate:

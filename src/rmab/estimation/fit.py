@@ -19,6 +19,7 @@ from rmab.common import (
     as_floats,
     as_indices,
     as_integer,
+    as_seed,
     cached_property,
     expect,
     many,
@@ -37,6 +38,7 @@ from rmab.logs.log import Log
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
 from rmab.model import Arms, Problem
+from rmab.model.arm_checks import checked_names
 
 DEFAULT_HORIZON = 26
 SILENT = 8  # periods without a record after which an arm may have left
@@ -120,6 +122,17 @@ class Fit(ReadOnly, Stored):
                 raise ModelError(
                     f"{name} must have shape {wanted} in a model of {arms} arms and {groups} groups, got {found}"
                 )
+        if (np.diff(self.present) <= 0).any():
+            raise ModelError("present must name arms in their order, each once", field="present")
+        log = self.log
+        if log is not None and (log.arms, log.state_names, log.factors) != (*self._names, self.roster.factors):
+            raise ModelError("the log has other arms, states or groups than the model", field="log")
+        if log is not None and self.situation.label != log.periods.label(self.situation.period):
+            raise ModelError(f"the period {self.situation.period} of the log is not {self.situation.label}", field="period")
+
+    @property
+    def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return self.roster.ids, self.state_names
 
     @property
     def counts(self) -> IntArray:
@@ -205,7 +218,10 @@ class Fit(ReadOnly, Stored):
     @classmethod
     def from_fields(cls, fields: Fields) -> Fit:
         """Return the model of such fields, checked as on construction; ModelError where they do not form one."""
-        return unpack(cls, fields)
+        found = unpack(cls, fields)
+        if found.log is not None and found.statistics != Statistics.from_log(found.log, found.group_of, len(found.groups)):
+            raise ModelError("statistics are not those of the log", field="statistics")
+        return found
 
     def __repr__(self) -> str:
         groups = f" in {many(len(self.groups), 'group')}" if len(self.groups) > 1 else ""
@@ -257,6 +273,7 @@ def fit(
     (1, 3, 2, 3)
     """
     expect(log, Log, "log", "; read one with rmab.data.read_log")
+    number = as_seed(seed)
     if len(log.state_names) < 2:
         raise ModelError(f"the log has one state only, '{log.state_names[0]}': nothing can change")
     if log.transitions.arm.size == 0:
@@ -269,7 +286,7 @@ def fit(
         levels, group_of, values = Levels.of(log.factor_of[:, columns])
         groups = _labels(log, values[:, np.argsort(columns)])
     else:
-        group_of, groups, sentence = cluster_arms(log, clusters, as_integer(seed, "seed"))
+        group_of, groups, sentence = cluster_arms(log, clusters, number)
         levels = Levels(np.arange(len(groups))[np.newaxis])
         notes.append(Note(sentence))
     statistics = Statistics.from_log(log, group_of, len(groups))
@@ -342,7 +359,7 @@ def fit_statistics(
     given = as_floats(states, "states")
     arms = len(given) if given.ndim else 0
     belief = given if given.ndim == 2 else np.eye(size)[as_indices(given, "states", (arms,), size)]
-    names = tuple(str(one) for one in (range(size) if state_names is None else state_names))
+    names = checked_names(state_names, size) or tuple(map(str, range(size)))
     levels = Levels(np.arange(count)[np.newaxis][: count > 1])
     rows = shrink(statistics.counts, levels)
     pay = make_pay(statistics, names, words, reward, ordered=False)

@@ -13,6 +13,8 @@ from rmab.estimation.statistics import Statistics
 from rmab.logs.findings import list_some, quote
 from rmab.logs.words import Words
 
+KINDS = ("declared", "learned", "assumed")
+
 
 @dataclass(frozen=True, eq=False)
 class Pay(ReadOnly):
@@ -47,6 +49,8 @@ class Pay(ReadOnly):
             raise ModelError(f"rewards must have shape (G, S, 2), got {shape}")
         object.__setattr__(self, "table", as_table(self.table, "rewards", shape))
         as_indices(self.goal, "goal", (), shape[1])
+        if self.kind not in KINDS:
+            raise ModelError(f"the kind of rewards must be one of {', '.join(KINDS)}, got {quote(self.kind)}")
 
 
 def make_pay(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common import FloatArray, IntArray, ReadOnly, frozen
+from rmab.common import FloatArray, IntArray, ReadOnly, frozen, sum_by_group
 from rmab.estimation.fit import Fit
 from rmab.model import Arms, Problem
 from rmab.planners.indices import lagrangian_index
@@ -122,6 +122,6 @@ class World(ReadOnly):
             total += float((belief[turn] * pays[turn, :, 1]).sum() + (belief[~turn] * pays[~turn, :, 0]).sum())
             after = np.empty_like(belief)
             for action, arms in ((1, turn), (0, ~turn)):
-                after[arms] = np.einsum("ns,nsy->ny", belief[arms], kernels[self.group[arms], :, action])
+                after[arms] = sum_by_group("ns,nsy->ny", belief[arms], kernels[:, :, action], self.group[arms])
             belief = after
         return total

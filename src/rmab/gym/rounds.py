@@ -45,7 +45,7 @@ class TaskRounds(Rounds):
 
     def __init__(self, task: Task, rounds: int = 1, over_budget: OverBudget = "draw", bound: bool | None = None) -> None:
         expect(task, Task, "task")
-        if over_budget not in get_args(OverBudget):
+        if not isinstance(over_budget, str) or over_budget not in get_args(OverBudget):
             raise ModelError(f"over_budget must be 'draw' or 'error', got {over_budget!r:.40}", field="over_budget")
         if as_integer(rounds, "rounds") < 1:
             raise ModelError(f"rounds must be at least 1, got {rounds}", field="rounds")

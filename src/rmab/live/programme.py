@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
+import pyarrow as pa
 import sqlalchemy as sa
 
 from rmab.common import as_integer
@@ -17,6 +18,7 @@ from rmab.decisions.decision import Decision
 from rmab.errors import ModelError, StoreError, raised_as
 from rmab.estimation.fit import Fit
 from rmab.estimation.statistics import Statistics
+from rmab.live.benefit import Benefit, measure_benefit
 from rmab.live.deciding import check_period, is_same, make_decision, to_decision
 from rmab.live.events import Body, Budget, Correct, Decide, Event, Join, Leave, Missing, Override, Tell, Undo, WarmStart
 from rmab.live.journal import HeadMovedError, Journal, Stamp, reading, writing
@@ -24,6 +26,8 @@ from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer
 from rmab.live.rows import per_arm, report_columns
 from rmab.live.snapshots import load_ledger, write_snapshot
+from rmab.live.status import Status, find_status
+from rmab.live.tables import export_table
 
 if TYPE_CHECKING:
     from rmab.live.store import Store
@@ -134,6 +138,27 @@ class Programme:
             if number not in ledger.decisions:
                 raise ModelError(f"{ledger.label(number)} is not decided: ask for it", code="not-decided")
             return to_decision(ledger, ledger.decisions[number])
+
+    def benefit(self, *, alpha: float = 0.05) -> Benefit:
+        """Return what the list has brought, shown without a model, beside what the model had promised.
+
+        Parameters
+        ----------
+        alpha : float
+            The probability that the interval misses the truth at any of all periods.
+        """
+        with self.ledger() as ledger:
+            return measure_benefit(ledger, alpha)
+
+    def status(self) -> Status:
+        """Return what is due, what is missing, and what looks wrong."""
+        with self.ledger() as ledger:
+            return find_status(ledger)
+
+    def export(self) -> pa.Table:
+        """Return one row per arm and decided period, for an analysis elsewhere."""
+        with self.ledger() as ledger:
+            return export_table(ledger)
 
     def as_of(self, sequence: int) -> Programme:
         """Return the programme as it was known after an event; it can be read, not written to."""
@@ -382,17 +407,30 @@ class Programme:
         LogError
             With every row that is wrong, or says something else than an earlier report: that takes `correct`.
         """
-        return self._report(Tell, period, rows, "", key, client_at)
+        return self.report(period, rows, key=key, client_at=client_at)
 
     def correct(self, period: object, rows: Any, *, reason: str, key: str | None = None) -> int:
         """Replace what was reported of a period; rows as in `tell`. What is empty stays as it is."""
-        return self._report(Correct, period, rows, reason, key, "")
+        return self.report(period, rows, reason=reason, key=key)
 
-    def _report(self, kind: type[Tell], period: object, rows: Any, reason: str, key: str | None, client_at: str) -> int:
+    def report(
+        self,
+        period: object,
+        rows: Any,
+        *,
+        reason: str | None = None,
+        key: str | None = None,
+        client_at: str = "",
+        dry_run: bool = False,
+    ) -> int:
+        """Do what `tell` does, or `correct` where a reason is given; dry_run: check it, write nothing, and return 0."""
         with self.ledger() as ledger:
-            config = ledger.declared
-        columns = report_columns(rows, config.states)
-        body = kind.checked(period=config.rhythm.number(period), **columns, reason=reason)
+            columns = report_columns(rows, ledger.declared.states)
+            kind = Tell if reason is None else Correct
+            body = kind.checked(period=ledger.declared.rhythm.number(period), **columns, reason=reason or "")
+            if dry_run:
+                ledger.check(body)
+                return 0
         return self.write(body, self._stamp(key, client_at)).sequence
 
     def missing(self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None) -> int:
