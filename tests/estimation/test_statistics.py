@@ -216,7 +216,7 @@ def test_rewards_of_statistics_are_learned_as_those_of_a_log() -> None:
     again = rmab.data.fit_statistics(fitted.statistics, group_of=np.zeros(40), states=np.zeros(40))
     assert np.array_equal(again.pay.table, fitted.pay.table)
     paid = np.array([row[4] for row in rows if row[2:4] == ("s1", 1)])
-    assert fitted.pay.table[0, 1, 1] == pytest.approx(paid.mean())
+    assert fitted.pay.table[0, 1, 1] == pytest.approx(paid.mean(), abs=0.1)  # what a call adds is shrunk
 
 
 def test_rewards_that_were_never_added_cannot_be_taken_away() -> None:

@@ -227,7 +227,10 @@ def test_wrong_options_of_a_reset_are_refused(options: Any) -> None:
             env.reset(seed=0, options=options)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("seed", ["episode_number", {"a": 1}, [1], [1, None], [1, 2.5], 1.5, [-1, 2]])
+WRONG_SEEDS = ["episode_number", {"a": 1}, [1], [1, None], [1, 2.5], 1.5, [-1, 2], np.array(1), np.ones((2, 2))]
+
+
+@pytest.mark.parametrize("seed", WRONG_SEEDS)
 def test_wrong_seeds_of_many_rounds_are_refused(seed: Any) -> None:
     envs = gymnasium.make_vec("rmab/cpap-v0", num_envs=2, **SMALL)
     with pytest.raises(rmab.errors.ModelError, match="seed must be"):

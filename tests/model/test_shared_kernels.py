@@ -145,6 +145,8 @@ class TestOneKernelPerGroup:
         fields["support"][4, 0, 0, 0] = False
         with pytest.raises(ModelError, match="arms 0 and 4 are of one group, but differ in size or support"):
             rmab.View(**fields)
+        with pytest.raises(ModelError, match="support: not an array of numbers"):
+            rmab.View(**{**fields, "support": [[1], [1, 0]]})
         fields["support"] = view.support[[0, 1, 1]]
         with pytest.raises(ModelError, match="support must be True or False, of shape"):
             rmab.View(**fields)

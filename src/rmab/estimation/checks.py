@@ -24,7 +24,7 @@ from rmab.logs.log import Log, Transitions
 
 HELD_OUT = 0.2  # of the periods, for calibration
 REDRAWN = 60  # models as likely as the one that forecasts
-OFF, FAR_OFF = 0.03, 0.08  # calibration errors that matter
+OFF, FAR_OFF = 0.03, 0.05  # calibration errors that matter
 LOST, OFTEN_LOST = 0.02, 0.1  # differences in the share of missing records that matter
 ACTIONS_OFF = 0.05  # error of forecasts after an action, beyond which effects are not to be believed
 

@@ -27,6 +27,7 @@ from rmab.common import (
     unpack,
 )
 from rmab.errors import ModelError
+from rmab.estimation.arm_rows import ArmRows, find_arm_rows
 from rmab.estimation.clusters import cluster_arms
 from rmab.estimation.rewards import Pay, make_pay
 from rmab.estimation.shrinkage import Levels, Shrinkage, shrink
@@ -144,6 +145,11 @@ class Fit(ReadOnly, Stored):
         return self.rows.kernels
 
     @cached_property
+    def arm_rows(self) -> ArmRows | None:
+        """What is known of single arms beyond their groups; None where arms of a group are alike, or there is no log."""
+        return None if self.log is None else find_arm_rows(self.log, self.group_of, self.kernels)
+
+    @cached_property
     def ids(self) -> tuple[str, ...]:
         """(N',) the ids of the arms that are still there."""
         return tuple(self.roster.ids[n] for n in self.present)
@@ -171,6 +177,8 @@ class Fit(ReadOnly, Stored):
     def problem(self, budget: int, horizon: int = DEFAULT_HORIZON) -> Problem:
         """Return the problem from here on: arms still there, in the order of `ids`, and where they are.
 
+        Where arms of a group differ (`arm_rows`), each has a kernel of its own.
+
         Parameters
         ----------
         budget : int
@@ -183,8 +191,11 @@ class Fit(ReadOnly, Stored):
         Problem
             Plan it with `rmab.plan(problem, fit.reward)`, for instance.
         """
-        groups, group_of = np.unique(self.group_of[self.present], return_inverse=True)
-        arms = Arms.of_groups(self.kernels[groups], group_of.reshape(-1), state_names=self.state_names)
+        if self.arm_rows is None:
+            groups, group_of = np.unique(self.group_of[self.present], return_inverse=True)
+            arms = Arms.of_groups(self.kernels[groups], group_of.reshape(-1), state_names=self.state_names)
+        else:
+            arms = Arms(self.arm_rows.kernels(self.kernels)[self.present], state_names=self.state_names)
         return Problem(arms, self.start, as_integer(budget, "budget"), as_integer(horizon, "horizon"))
 
     def at(self, period: str) -> Fit:

@@ -123,7 +123,8 @@ class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             super().reset(seed=None if seed is None else int(seed))
             first = int(self.np_random_seed or 0)
             return [first + r for r in range(self.num_envs)]
-        if isinstance(seed, str | Mapping) or not isinstance(seed, Iterable) or len(seeds := list(seed)) != self.num_envs:
+        several = isinstance(seed, Iterable) and not isinstance(seed, str | Mapping) and getattr(seed, "ndim", 1) > 0
+        if not several or len(seeds := list(seed)) != self.num_envs:
             raise ModelError(f"seed must be a number, or one for each of {self.num_envs} rounds, got {seed!r:.40}")
         return [as_integer(one, "seed") for one in seeds]
 

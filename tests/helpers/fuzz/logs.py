@@ -64,8 +64,8 @@ def drawn(case: Case) -> tuple[list[Row], list[str]]:
     states = STATES[: case.whole(1, 4)]
     when = periods(case, case.whole(2, 9))
     rows = [(n, k, case.pick(states), case.chance(0.4)) for n in names for k in range(len(when)) if not case.chance(0.15)]
-    used = {k for _, k, _, _ in rows}
-    rows += [(names[0], k, states[0], False) for k in range(len(when)) if k not in used]  # a step that nobody has is another
+    first = {k for name, k, _, _ in rows if name == names[0]}
+    rows += [(names[0], k, states[0], False) for k in range(len(when)) if k not in first]  # one who shows the step
     case.rng.shuffle(rows)  # type: ignore[arg-type]
     return rows, when
 
