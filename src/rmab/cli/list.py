@@ -59,7 +59,9 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @click.option(
     "--cap", "caps", multiple=True, metavar="GROUP=N", callback=_caps, help="The most that a group gets: district=north=20."
 )
-@click.option("--random-share", type=click.FloatRange(0, 1), default=0.0, help="Part of the places to draw at random.")
+@click.option(
+    "--random-share", type=click.FloatRange(0, 1), default=0.0, help="Part of the places that change hands by chance."
+)
 @click.option(
     "--next", "upcoming", type=whole_number(min=0), default=10, show_default=True, help="Number of runners-up to show."
 )

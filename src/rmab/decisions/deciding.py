@@ -70,8 +70,8 @@ def decide(
     caps : dict of str to int, optional
         The most that a group gets: ``{"district=north": 20}``.
     random_share : float
-        Part of the places that is drawn at random from the others, so that what the list brings can be measured without a
-        model.
+        Part of the places that change hands at random: of those whom the index chooses so many are left out, at most half,
+        and as many others are drawn. So `rmab.data.measure` can tell later what the lists brought.
     rules : functions, optional
         Custom rules. Each gets the `Draft`, and returns the numbers of the arms that it gives a place; they are asked after
         the floor and before the index.

@@ -145,7 +145,8 @@ class Decision(ReadOnly, Stored):
     def rows(self, upcoming: int = 0, *, first: int | None = None) -> list[Row]:
         """Return the list, the best first (of it no more than `first`), and below it so many who would be next."""
         after = self._line(~self.active & (self.index > 0))[: as_integer(upcoming, "upcoming")]
-        return [self._row(int(n)) for n in (*self._line(self.active)[:first], *after)]
+        most = None if first is None else max(as_integer(first, "first"), 0)
+        return [self._row(int(n)) for n in (*self._line(self.active)[:most], *after)]
 
     def _row(self, n: int) -> Row:
         rule, reason = self.rule[n], self.reasons[n]

@@ -54,8 +54,8 @@ def play(case: Case) -> None:
     rounds = 20
     batch = rmab.simulate_many(problem, policy, reward, np.random.default_rng(case.whole(0, 2**40)), rounds, threads=1)
     bound = rmab.solvers.solve_fluid(problem, reward).bound
-    over, kernels = float(batch.mean) - bound, problem.arms.group_kernels
-    if kernels[kernels > 0].min() > RARE and batch.stderr > 0:
+    over, chances = float(batch.mean) - bound, np.append(problem.arms.group_kernels, problem.start_masses)
+    if chances[chances > 0].min() > RARE and batch.stderr > 1e-9 * stake(problem, reward):
         slack = SIGNS * batch.stderr + 1e-6 * stake(problem, reward)
         require(over <= slack, f"rolling: {over} above the bound, {batch.stderr}")
         case.count("bounds")
