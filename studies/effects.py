@@ -275,7 +275,7 @@ def true_benefits(truth: Truth, fitted: Any, start: list[np.ndarray], key: tuple
     """Return what the fitted plan really brings more than its rivals."""
     kind = truth.kind
     world = World.of(fitted, kind.budget, HORIZON)
-    policy = world.policy(np.asarray(fitted.kernels))
+    policy = world.policy(world.kernels(fitted, np.asarray(fitted.kernels)))
     number = np.array([int(one[1:]) for one in fitted.ids])
     table = np.full((HORIZON, kind.arms, kind.states), -np.inf)
     table[:, number] = policy.table.transpose(1, 0, 2)[..., : kind.states]

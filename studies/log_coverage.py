@@ -53,7 +53,7 @@ def repetition(number: int, options: argparse.Namespace) -> dict[str, Any]:
 def true_benefits(fitted: Any, truth: np.ndarray, options: argparse.Namespace, number: int) -> dict[str, float]:
     """Return what the fitted plan really brings more than its rivals."""
     world = World.of(fitted, options.budget, options.horizon)
-    policy = world.policy(np.asarray(fitted.kernels))
+    policy = world.policy(world.kernels(fitted, np.asarray(fitted.kernels)))
     alone = replace(world, group=np.arange(len(truth)), reward=world.pays, rate=world.rate[world.group])
     earned = alone.earned(policy, truth, (number, 9))[0]
     return {name: earned - value for name, value in alone.baselines(truth).items()}

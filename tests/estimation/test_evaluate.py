@@ -198,3 +198,22 @@ def test_what_a_model_promises_is_held_against_the_records() -> None:
     for kernels in promised:
         kernels[:, :, 1] = [0.05, 0.95]
     assert halves.model(promised) > value + 0.05
+
+
+def test_as_logged_says_what_it_assumes_and_what_was() -> None:
+    """Most arms joined for the last weeks: rates by state would make more calls now than there ever were."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for n in range(60):
+        state = int(rng.integers(2))
+        for week in range(0 if n < 20 else 14, 16):
+            called = int(rng.random() < 0.3)
+            rows.append((f"n{n}", week, "xy"[state], str(called) if week < 15 else ""))
+            state = int(rng.random() < (0.7 if called else 0.3))
+    fitted = rmab.data.fit(read(table(*rows)), reward={"y": 1})
+    found = rmab.data.evaluate(fitted, 6, replicates=40, horizon=4)
+    done = np.array([sum(row[3] == "1" for row in rows if row[1] == week) for week in range(15)])
+    assert found.logged == (pytest.approx(done.mean()), done.max())
+    told = found.describe_log()
+    assert told.startswith("its rates by group and state for the 60 arms of now: ")
+    assert told.endswith(f"the log has {done.mean():,.0f} on average, {done.max()} at most")

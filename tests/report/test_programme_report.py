@@ -77,7 +77,9 @@ def test_reach_adds_up_to_the_budget() -> None:
 
 def test_names_from_the_log_cannot_become_code() -> None:
     fitted = mothers(60, 15, groups=("age",))
-    nasty = replace(fitted, groups=(NASTY, *fitted.groups[1:]), roster=replace(fitted.roster, ids=(NASTY, *fitted.ids[1:])))
+    ids = (NASTY, *fitted.ids[1:])
+    own = {"roster": replace(fitted.roster, ids=ids), "log": replace(fitted.log, arms=ids)}
+    nasty = replace(fitted, groups=(NASTY, *fitted.groups[1:]), **own)
     calls, found = decide(nasty, 60), evaluate(nasty, 10, horizon=4, replicates=40)
     page = render_programme(
         nasty, calls, found, estimate_effects(nasty, replicates=40), estimate_reach(nasty, 60, 4, calls.active)

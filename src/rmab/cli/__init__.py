@@ -24,6 +24,8 @@ COMMANDS = {  # loaded on use
     "fit": "fit:fit",
     "list": "list:weekly",
     "evaluate": "evaluate:evaluate",
+    "measure": "measure:measure",
+    "power": "measure:power",
     "example-log": "fit:example_log",
     "live": "live:live",
     "study": "study:study",

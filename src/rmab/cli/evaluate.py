@@ -41,12 +41,13 @@ def evaluate(
     fitted = Fit.load(model)
     with alone_on_stdout(machine):
         found = evaluated(fitted, budget, horizon=horizon, replicates=replicates, seed=seed)
+    written = "" if report is None else reported(fitted, budget, report, seed=seed, found=found, quiet=machine)
     if machine:
         print_json(found.fields())
-    else:
-        _print_evaluation(found)
-    if report is not None:
-        reported(fitted, budget, report, seed=seed, found=found, quiet=machine)
+        return
+    _print_evaluation(found)
+    if written:
+        say(written)
 
 
 def evaluated(fitted: "Fit", budget: int | None, **options: Any) -> "Evaluation":
@@ -66,8 +67,8 @@ def reported(
     checks: "list[Check] | None" = None,
     found: "Evaluation | None" = None,
     quiet: bool = False,
-) -> None:
-    """Write the report of a fit to a path, and its figures beside it; say where they are, unless quiet."""
+) -> str:
+    """Write the report of a fit to a path, and its figures beside it; return a sentence that says where they are."""
     from rmab.data import decide
     from rmab.report.programme import write_programme_report
 
@@ -75,8 +76,7 @@ def reported(
         outcome = found or evaluated(fitted, budget, seed=seed, checks=checks)
         calls = decide(fitted, outcome.budget, horizon=outcome.horizon, seed=seed)
         written = write_programme_report(fitted, calls, outcome, path)
-    if not quiet:
-        say(f"The report is in {written[0]}, its figures are in {written[-1].parent}.")
+    return f"The report is in {written[0]}, its figures are in {written[-1].parent}."
 
 
 def _print_evaluation(found: "Evaluation") -> None:

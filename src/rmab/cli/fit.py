@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.names import checked_file, pairs, whole_number
-from rmab.cli.program import examples
+from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
 if TYPE_CHECKING:
@@ -126,17 +126,24 @@ def fit(
         checks = run_checks(model, seed=seed)
         if out is not None:
             model.save(out)
+    written, refusal = [] if out is None else [f"The model is in {out}."], None
+    if report is not None:
+        from rmab.cli.evaluate import reported
+        from rmab.errors import ModelError
+
+        try:
+            written.append(reported(model, budget, report, seed=seed, checks=checks, quiet=machine))
+        except ModelError as error:  # what is known is shown all the same
+            refusal = error
     if machine:
         print_json(_fields(model, checks))
     else:
         _print_fit(log, model)
         _print_checks(checks)
-    if out is not None and not machine:
-        say(f"The model is in {out}.")
-    if report is not None:
-        from rmab.cli.evaluate import reported
-
-        reported(model, budget, report, seed=seed, checks=checks, quiet=machine)
+        for sentence in written:
+            say(sentence)
+    if refusal is not None:
+        raise refusal
 
 
 def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
@@ -194,11 +201,14 @@ def _print_checks(checks: "list[Check]") -> None:
 @click.option("--arms", type=whole_number(min=1), default=2000, show_default=True, help="Number of arms.")
 @click.option("--weeks", type=whole_number(min=2), default=52, show_default=True, help="Number of weeks.")
 @click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Other seeds, other logs.")
-def example_log(out: Path, arms: int, weeks: int, seed: int) -> None:
+@click.option("--force", is_flag=True, help="Replace OUT if it exists.")
+def example_log(out: Path, arms: int, weeks: int, seed: int, force: bool) -> None:
     """Write the log of a made-up programme to OUT, .csv or .parquet: weekly calls to mothers; nobody in it is real.
 
     Columns are id, week, state, called, age and district.
     """
+    if out.exists() and not force:
+        raise BadInput(f"{out}: exists already; --force replaces it")
     from rmab.common import write_table
     from rmab.logs.example import example_log as draw_log
 

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
 
-from rmab.common import FloatArray, IntArray, as_integer, cores, expect
+from rmab.common import FloatArray, as_integer, as_seed, check_memory, cores, expect
 from rmab.errors import ModelError
 from rmab.estimation.checks import run_checks
 from rmab.estimation.effect_checks import Check
@@ -32,7 +32,8 @@ from rmab.estimation.values import World
 from rmab.play import IndexPolicy
 
 BASELINES = ("nothing", "rotation", "random", "as logged")
-WORK = 500_000  # arm-periods simulated in a replicate
+WHOLE, WORK = 3_000_000, 500_000  # arm-periods simulated for the estimate, and in a replicate
+ARM_DRAWS = 8  # of arms that differ, for the estimate
 REPLAN = True  # in every replicate: what better knowledge would be worth; intervals do not depend on it
 Progress = Callable[[int, int], None]
 
@@ -87,22 +88,22 @@ def evaluate(
     """
     expect(fit, Fit, "fit", "; fit a log with rmab.data.fit")
     places = fit.usual_budget if budget is None else as_integer(budget, "budget")
-    steps, number, key = as_integer(horizon, "horizon"), as_integer(replicates, "replicates"), as_integer(seed, "seed")
+    steps, number, key = as_integer(horizon, "horizon"), as_integer(replicates, "replicates"), as_seed(seed)
     if not 1 <= places <= fit.present.size or steps < 1:
         raise ModelError(f"budget must be in 1..{fit.present.size} and horizon at least 1, got {places} and {steps}")
-    if number < LEAST_DRAWS or key < 0:
-        raise ModelError(f"replicates must be at least {LEAST_DRAWS} and seed at least 0, got {number} and {key}")
+    if number < LEAST_DRAWS:
+        raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
+    check_memory(f"{number:,} replicates", 1000.0 * number)
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(
             f"what {fit.words.an_action} brings cannot be told: the log has no state that was seen both with and without "
             "one; a random share in the lists to come (random_share) would show it"
         )
-    world, groups = World.of(fit, places, steps), np.unique(fit.group_of[fit.present])
-    kernels = np.asarray(fit.kernels[groups])
+    world = World.of(fit, places, steps)
+    kernels = world.kernels(fit, np.asarray(fit.kernels))
     policy = world.policy(kernels)
-    value, noise = world.earned(policy, kernels, (key, 0))
-    base = np.array(list(world.baselines(kernels).values()))
-    draws, better = _replicates(fit, world, groups, policy, number, key, progress)
+    value, noise, base = _values(fit, world, policy, key)
+    draws, better = _replicates(fit, world, policy, number, key, progress)
     benefits = {name: _around(value - base[k], draws[:, 0] - draws[:, k + 1]) for k, name in enumerate(BASELINES)}
     used = {"nothing": 0.0, "rotation": float(places), "random": float(places), "as logged": _rate(world)}
     return Evaluation(
@@ -121,9 +122,26 @@ def evaluate(
         one_step=check_one_step(fit, places, steps, seed=key),
         replicates=number,
         checks=tuple(run_checks(fit, seed=key) if checks is None else checks),
-        gate=check_effect(fit, seed=key),
+        gate=check_effect(fit),
         ranges=_ranges(world, policy, kernels, benefits, key),
+        logged=_logged(fit),
     )
+
+
+def _values(fit: Fit, world: World, policy: IndexPolicy, key: int) -> tuple[float, float, FloatArray]:
+    """Return what the plan earns, how much single runs differ, and what its rivals earn (4,), by the fitted model.
+
+    Where arms differ, it is the average over what they may be: means of arms differ less than arms do, and in a world in
+    which arms are more alike, whoever is helped seems to stay well for longer.
+    """
+    rngs = [None] if fit.arm_rows is None else [np.random.default_rng((key, 3, k)) for k in range(ARM_DRAWS)]
+    found = []
+    for rng in rngs:
+        kernels = world.kernels(fit, np.asarray(fit.kernels), rng)
+        value, noise = world.earned(policy, kernels, (key, 0), WHOLE // len(rngs))
+        found.append([value, noise, *world.baselines(kernels).values()])
+    mean = np.mean(found, axis=0)
+    return float(mean[0]), float(mean[1]), mean[2:]
 
 
 def _ranges(
@@ -150,6 +168,14 @@ def _rate(world: World) -> float:
     return float(np.einsum("ns,ns->", world.belief, world.rate[world.group]))
 
 
+def _logged(fit: Fit) -> tuple[float, int]:
+    """Return how many actions a period of the log has on average, and at most."""
+    log = fit.require_log()
+    done = np.bincount(log.period[log.action == 1], minlength=log.periods.count)
+    known = np.bincount(log.period[log.action >= 0], minlength=log.periods.count) > 0
+    return float(done[known].mean()), int(done.max())
+
+
 def _around(value: float, drawn: FloatArray) -> Estimate:
     """Return a value with the middle of how far draws (R,) lie from their mean."""
     low, high = (float(one) for one in interval(drawn - drawn.mean()))
@@ -157,16 +183,18 @@ def _around(value: float, drawn: FloatArray) -> Estimate:
 
 
 def _replicates(
-    fit: Fit, world: World, groups: IntArray, policy: IndexPolicy, number: int, key: int, progress: Progress | None
+    fit: Fit, world: World, policy: IndexPolicy, number: int, key: int, progress: Progress | None
 ) -> tuple[FloatArray, FloatArray]:
     """(R, 5) what the plan and its rivals bring in each world, and (R,) what a plan that knew it would bring more."""
     resampler = Resampler(fit)
 
     def one(r: int) -> tuple[int, list[float], float]:
-        drawn = resampler.draw(np.random.default_rng((key, 1, r)))[groups]
-        earned = world.earned(policy, drawn, (key, 2, r), WORK)[0]
-        knowing = world.earned(world.policy(drawn), drawn, (key, 2, r), WORK)[0] if REPLAN else earned
-        return r, [earned, *world.baselines(drawn).values()], knowing - earned
+        rng = np.random.default_rng((key, 1, r))
+        drawn = world.kernels(fit, resampler.draw(rng), rng)
+        here = world.paying(fit, resampler.draw_pay(rng)) if resampler.learned else world
+        earned = here.earned(policy, drawn, (key, 2, r), WORK)[0]
+        knowing = here.earned(here.policy(drawn), drawn, (key, 2, r), WORK)[0] if REPLAN else earned
+        return r, [earned, *here.baselines(drawn).values()], knowing - earned
 
     draws, better = np.empty((number, 1 + len(BASELINES))), np.empty(number)
     with ThreadPoolExecutor(cores()) as pool:

@@ -24,6 +24,7 @@ from rmab.common import FloatArray, IntArray
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import ALONE, Resampler, interval
 from rmab.estimation.shrinkage import draw_rows, posterior, shrink
+from rmab.model import Arms, Problem
 from rmab.solvers.fluid.fluid import solve_fluid
 
 LEAST = 0.01  # propensities below this mean that the log shows nothing of the plan's choices
@@ -199,8 +200,9 @@ def split_halves(group_of: IntArray, seed: int) -> IntArray:
 
 def rule_of(fit: Fit, budget: int, horizon: int) -> FloatArray:
     """(G, S) the part of a group in a state that the plan acts on now; where the plan has no arms, by its prices."""
-    plan = solve_fluid(fit.problem(budget, horizon), fit.reward)
-    groups = np.unique(fit.group_of[fit.present])
+    groups, place = np.unique(fit.group_of[fit.present], return_inverse=True)
+    arms = Arms.of_groups(fit.kernels[groups], place.reshape(-1), state_names=fit.state_names)
+    plan = solve_fluid(Problem(arms, fit.start, budget, horizon), fit.reward)
     found = np.zeros((len(fit.groups), len(fit.state_names)))
     block = np.zeros(groups.size, dtype=np.int64)
     block[np.searchsorted(groups, fit.group_of[fit.present])] = plan.blocks.block_of

@@ -61,6 +61,8 @@ class Evaluation:
         What the benefits may be if something unrecorded chose who was acted on, by its strength.
     replicates : int
         How many worlds were drawn.
+    logged : float and int
+        Actions in a period of the log: on average, and at most.
     """
 
     budget: int
@@ -80,6 +82,7 @@ class Evaluation:
     checks: tuple[Check, ...]
     gate: Gate
     ranges: dict[str, tuple[Range, ...]]
+    logged: tuple[float, int] = (0.0, 0)
 
     def describe(self, one: Estimate, *, signed: bool = False) -> str:
         """Return '1,573 (1,310 to 1,840)'."""
@@ -129,9 +132,15 @@ class Evaluation:
         found.append(f"This takes it that nothing unrecorded chose who was acted on. {self._range('nothing')} {needed}")
         return [*found, self.one_step.words]
 
+    def describe_log(self) -> str:
+        """Return how many actions 'as logged' assumes, and how many there were."""
+        here, mean, most = self.used["as logged"], *self.logged
+        now = f"{here:,.0f} {self.word}s a {self.period_word}; the log has {mean:,.0f} on average, {most:,} at most"
+        return f"its rates by group and state for the {self.arms:,} arms of now: {now}"
+
     def _compare(self, rival: str) -> str:
         """Return the benefit over a rival in a sentence."""
-        logged = f"going on as in the log ({self.used['as logged']:,.0f} {self.word}s a {self.period_word})"
+        logged = f"going on as in the log ({self.describe_log()})"
         than, to = {
             "nothing": (f"than without any {self.word}", f"to making no {self.word}"),
             "rotation": ("than by rotation", "to rotation"),
@@ -177,6 +186,7 @@ class Evaluation:
                 "benefits": benefits,
             },
             "actions_per_period": self.used,
+            "actions_in_the_log": {"mean": self.logged[0], "most": self.logged[1]},
             "knowledge": self.knowledge,
             "noise": self.noise,
             "gate": {**vars(self.gate), "is_open": self.gate.is_open},

@@ -13,14 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 
 from rmab.common import FloatArray, IntArray
 from rmab.estimation.fit import Fit
 
 WIDE = 1.959963984540054  # standard errors in half a 95% interval
 RECENT = 4  # periods in which an earlier action may still count
-FLIPS = 999
+ENOUGH = 20  # actions in a group, below which its sum is far from normal
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,40 +152,40 @@ class Gate:
         return self.p < 0.05
 
 
-def check_effect(fit: Fit, *, seed: int = 0) -> Gate:
-    """Test whether an action changes anything, on average or in some group: signs of arms are drawn at random.
+def check_effect(fit: Fit) -> Gate:
+    """Test whether an action changes anything, on average or in some group.
 
-    Where nothing is changed, the part of an arm in the sum is as likely to be positive as negative, whatever its records
-    have in common (the wild bootstrap of scores; Kline & Santos 2012). The smaller of two p, that of the sum over all
-    arms and that of squares of sums over groups, is doubled.
+    Where nothing is changed, the sum of (A - e_h)(Y - y_h) over a group has the mean 0, and the variance of draws without
+    replacement within strata, of which rare outcomes cannot make too little as squares of few arms can. It is multiplied by
+    how much more arms vary than single records. The smaller of two p is doubled: that of the sum over all, and that of the
+    squares over groups with enough actions (chi-square).
     """
     records = Records.of(fit)
     found = records.average()
     if not np.isfinite(found.value) or found.error <= 0:
         return Gate(np.nan, np.nan, np.nan, 1.0, found.actions, 1.0, 1.0)
-    stratum = records.strata(records.half)
-    act, out = (centre(one.astype(np.float64), stratum) for one in (records.action, records.outcome))
-    scores = np.asarray(np.bincount(records.arm, weights=act * out, minlength=records.arms), dtype=np.float64)
     low, high = found.ends
-    p = _flip(scores, fit.group_of, np.random.default_rng((seed, 8)))
     near = min(low, high, key=abs) if low * high > 0 else 0.0
     ratios = [_ratio(one, found.usual, fit.pay.counts_periods, records.outcome) for one in (found.value, near)]
-    return Gate(found.value, low, high, p, found.actions, *map(e_value, ratios))
+    return Gate(found.value, low, high, _chance(records, found, len(fit.groups)), found.actions, *map(e_value, ratios))
 
 
-def _flip(scores: FloatArray, group_of: IntArray, rng: np.random.Generator) -> float:
-    """Return the p of scores of arms (N,) by signs drawn at random."""
-    known = scores != 0
-    scores, group = scores[known], np.unique(group_of[known], return_inverse=True)[1].reshape(-1)
-    size = np.bincount(group, weights=scores**2)
-
-    def both(signs: FloatArray) -> tuple[float, float]:
-        sums = np.bincount(group, weights=signs * scores)
-        return abs(float(sums.sum())), float((sums**2 / size).sum())
-
-    seen, draws = both(np.ones(scores.size)), [both(rng.choice([-1.0, 1.0], scores.size)) for _ in range(FLIPS)]
-    p = (1 + (np.array(draws) >= np.array(seen) - 1e-12).sum(axis=0)) / (1 + FLIPS)
-    return float(min(1.0, 2 * p.min()) if size.size > 1 else p[0])
+def _chance(records: Records, found: Average, groups: int) -> float:
+    """Return the p of no effect in any group."""
+    stratum = records.strata(records.half)
+    act, out = (centre(one.astype(np.float64), stratum) for one in (records.action, records.outcome))
+    number, acts, outs = (np.bincount(stratum, weights=one) for one in (None, act**2, out**2))
+    home = np.zeros(number.size, dtype=np.int64)
+    home[stratum] = records.group
+    chance = np.bincount(home, weights=acts * outs / np.maximum(number - 1, 1), minlength=groups).astype(np.float64)
+    sums = np.bincount(records.group, weights=act * out, minlength=groups)
+    alone = float(np.sum((act * (out - found.value * act)) ** 2))
+    spread = chance * max(1.0, (found.error * float((act**2).sum())) ** 2 / max(alone, 1e-300))
+    p = 2 * norm.sf(abs(sums.sum()) / np.sqrt(spread.sum()))
+    large = (np.bincount(records.group, weights=records.action, minlength=groups) >= ENOUGH) & (spread > 0)
+    if large.sum() > 1:
+        p = min(1.0, 2 * min(p, chi2.sf((sums[large] ** 2 / spread[large]).sum(), large.sum())))
+    return float(p)
 
 
 def _ratio(value: float, usual: float, counts: bool, outcome: FloatArray) -> float:
