@@ -100,6 +100,7 @@ bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about t
 	@$(BIN)/python benchmarks/startup.py
 	@$(BIN)/python benchmarks/controller.py
 	@$(BIN)/python benchmarks/data.py
+	@$(BIN)/python benchmarks/live.py
 	@$(BIN)/python benchmarks/gym.py
 	@$(BIN)/python benchmarks/memory.py
 

@@ -181,6 +181,7 @@ RULE_ERRORS = [
     (Candidates.of([1.0]), {"period": "x"}, "period does not go with candidates"),
     (Candidates.of([1.0]), {"states": ["x"]}, "states does not go with candidates"),
     ([1.0, 2.0], {"floor": 10**15, "waited": [1, 2]}, ""),
+    ([1.0, 2.0], {"waited": [[1], [2, 3]]}, "waited: not an array of numbers"),
     ([1.0, 2.0], {"seed": "x"}, "seed must be a whole number"),
 ]
 

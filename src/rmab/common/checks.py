@@ -140,6 +140,7 @@ def check_unmasked(values: object, name: str) -> None:
 
 def as_integer(value: object, name: str) -> int:
     """Return `value` as an int; ModelError unless it is a whole number below 2^53 (2.0 is; 2.5, True and '2' are not)."""
+    value = value.item() if isinstance(value, np.generic) else value  # float16 has no 2^53
     if not is_number(value) or not -(2**53) < value < 2**53 or value != int(value):
         limit = " below 2^53" if is_number(value) and abs(value) >= 2**53 else ""
         raise ModelError(f"{name} must be a whole number{limit}, got {value!r:.40}", field=name)

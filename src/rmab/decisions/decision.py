@@ -159,7 +159,8 @@ class Decision(ReadOnly, Stored):
     def _lines(self, upcoming: int | None, first: int | None = None) -> IntArray:
         others = self._line(~self.active & (self.index > 0 if upcoming is not None else True))
         after = others if upcoming is None else others[: as_integer(upcoming, "upcoming")]
-        return np.concatenate([self._line(self.active)[:first], after])
+        most = None if first is None else max(as_integer(first, "first"), 0)
+        return np.concatenate([self._line(self.active)[:most], after])
 
     def _row(self, n: int) -> Row:
         rule, reason = self.rule[n], self.reasons[n]

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
 
-from rmab.common import FloatArray, as_integer, as_seed, cores, expect
+from rmab.common import FloatArray, as_integer, as_seed, check_memory, cores, expect
 from rmab.errors import ModelError
 from rmab.estimation.checks import run_checks
 from rmab.estimation.effect_checks import Check
@@ -93,6 +93,7 @@ def evaluate(
         raise ModelError(f"budget must be in 1..{fit.present.size} and horizon at least 1, got {places} and {steps}")
     if number < LEAST_DRAWS:
         raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
+    check_memory(f"{number:,} replicates", 1000.0 * number)
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(
             f"what {fit.words.an_action} brings cannot be told: the log has no state that was seen both with and without "

@@ -355,6 +355,8 @@ def fit_statistics(
     ('0',)
     """
     expect(statistics, Statistics, "statistics")
+    expect(words, Words, "words")
+    expect(period, str, "period")
     size, count = statistics.counts.shape[1], len(statistics.counts)
     given = as_floats(states, "states")
     arms = len(given) if given.ndim else 0

@@ -79,7 +79,7 @@ class Situation(ReadOnly):
             raise ModelError(f"belief must have shape (N, S), got {given.shape}")
         state = np.where(given.max(axis=1) == 1.0, given.argmax(axis=1), -1)
         zeros = np.zeros(len(given), dtype=np.int64)
-        acted = zeros if waited is None else np.asarray(waited)
+        acted = zeros if waited is None else as_indices(as_floats(waited, "waited"), "waited", zeros.shape, LONGEST, -1)
         return cls(0, label, given, state, zeros, zeros, zeros, acted, zeros, zeros)
 
 

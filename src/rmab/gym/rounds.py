@@ -51,7 +51,7 @@ class TaskRounds(Rounds):
             raise ModelError(f"rounds must be at least 1, got {rounds}", field="rounds")
         problem, arms = task.problem, task.problem.arms
         if task.change is not None:
-            raise ModelError(f"task {task.name}: its kernels change between episodes, which environments do not")
+            raise ModelError(f"task {task.name}: it cannot be an environment: its kernels change between episodes")
         each = 5.0 * arms.count * (problem.horizon + 1) + 8.0 * arms.count * arms.states * 2 * problem.phases
         check_memory(f"{rounds} rounds of {arms.count} arms and {problem.horizon} steps", rounds * each)
         super().__init__(problem, int(rounds))

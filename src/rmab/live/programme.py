@@ -19,8 +19,23 @@ from rmab.errors import ModelError, StoreError, raised_as
 from rmab.estimation.fit import Fit
 from rmab.estimation.statistics import Statistics
 from rmab.live.benefit import Benefit, measure_benefit
+from rmab.live.changes import Change
 from rmab.live.deciding import check_period, is_same, make_decision, to_decision
-from rmab.live.events import Body, Budget, Correct, Decide, Event, Join, Leave, Missing, Override, Tell, Undo, WarmStart
+from rmab.live.events import (
+    Body,
+    Budget,
+    Correct,
+    Create,
+    Decide,
+    Event,
+    Join,
+    Leave,
+    Missing,
+    Override,
+    Tell,
+    Undo,
+    WarmStart,
+)
 from rmab.live.journal import HeadMovedError, Journal, Stamp, reading, writing
 from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer
@@ -105,6 +120,14 @@ class Programme:
         if not there or there[0].hash != self._ledger.hash:
             what = f"the journal no longer has event {known} as it was read before; was a backup restored?"
             raise StoreError(f"{what} Tell again what was told since", code="went-back", event=known)
+
+    @property
+    def config(self) -> Create:
+        """What was declared when the programme was created; it never changes."""
+        with self._lock:
+            if self._ledger.config is None:
+                self.refresh()
+            return self._ledger.declared
 
     @property
     def head(self) -> str:
@@ -226,25 +249,28 @@ class Programme:
             if self._frozen_at is not None:
                 raise ModelError(f"this is the programme as of event {self._frozen_at}: it cannot be written to")
 
+            change: Change | None = None
+
             def check(connection: sa.Connection, head: int, digest: str) -> None:
+                nonlocal change
                 self._catch_up(connection, head, digest)
-                self._ledger.check(body)
+                change = self._ledger.check(body)
                 if isinstance(body, Undo):
                     with raised_as(ModelError, f"undo of event {body.event}: "):
                         Ledger.replay(self.journal.read(connection), self._ledger.undone | {body.event})
 
             event, is_new = self.journal.append(body, stamp, check, expected=expected)
             if is_new:
-                self._fold(event)
+                self._fold(event, change)
             return event
 
-    def _fold(self, event: Event) -> None:
+    def _fold(self, event: Event, change: Change | None) -> None:
         """Fold an event that is committed: whatever happens now, the journal has it, and is read again if need be."""
         try:
             if event.kind == "undo":
                 self._ledger, self._observer = Ledger(), Observer()
             else:
-                self._ledger.step(event)
+                self._ledger.advance(event, change)
         except BaseException:
             self._ledger, self._observer = Ledger(), Observer()
             raise
@@ -253,8 +279,7 @@ class Programme:
         return Stamp(uuid4().hex if key is None else key, self.store.actor, client_at)
 
     def _number(self, period: object) -> int:
-        with self.ledger() as ledger:
-            return ledger.declared.rhythm.number(period)
+        return self.config.rhythm.number(period)
 
     def join(
         self,
@@ -285,8 +310,7 @@ class Programme:
         int
             The number of the event.
         """
-        with self.ledger() as ledger:
-            config = ledger.declared
+        config = self.config
         ids = [str(one) for one in arms]
         states = {name: k for k, name in enumerate(config.states)}
         given = per_arm(state, len(ids), "state")
@@ -424,13 +448,13 @@ class Programme:
         dry_run: bool = False,
     ) -> int:
         """Do what `tell` does, or `correct` where a reason is given; dry_run: check it, write nothing, and return 0."""
-        with self.ledger() as ledger:
-            columns = report_columns(rows, ledger.declared.states)
-            kind = Tell if reason is None else Correct
-            body = kind.checked(period=ledger.declared.rhythm.number(period), **columns, reason=reason or "")
-            if dry_run:
+        config = self.config
+        kind, columns = Tell if reason is None else Correct, report_columns(rows, config.states)
+        body = kind.checked(period=config.rhythm.number(period), **columns, reason=reason or "")
+        if dry_run:
+            with self.ledger() as ledger:
                 ledger.check(body)
-                return 0
+            return 0
         return self.write(body, self._stamp(key, client_at)).sequence
 
     def missing(self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None) -> int:

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import numpy as np
 import pyarrow as pa
 
-from rmab.common import FloatArray, IntArray, ReadOnly, as_integer, as_seed, as_share, frozen
+from rmab.common import FloatArray, IntArray, ReadOnly, as_integer, as_seed, as_share, check_memory, frozen
 from rmab.errors import ModelError
 
 STATES = ("lapsed", "wavering", "engaged")
@@ -147,6 +147,7 @@ def _checked(name: str, arms: int, seed: int) -> int:
     if count < 1:
         raise ModelError(f"arms must be at least 1, got {count}")
     as_seed(seed)
+    check_memory(f"{count:,} arms", 1000.0 * count)
     return count
 
 
