@@ -30,6 +30,20 @@ def test_what_lists_brought(tmp_path: Path) -> None:
     assert "there is no column 'p'" in call("measure", tmp_path / "log.csv", *COLUMNS, "--chance", "p").stderr
 
 
+def test_a_list_from_a_log_in_one_step_is_that_of_its_model(tmp_path: Path) -> None:
+    log, model = tmp_path / "log.csv", tmp_path / "m.npz"
+    assert call("example-log", log, "--arms", "80", "--weeks", "12").exit_code == 0
+    fitted = (*COLUMNS, "--group", "age", "--reward", "engaged=1")
+    assert call("fit", log, *fitted, "--out", model).exit_code == 0
+    rules = ("--budget", "8", "--random-share", "0.25", "--json")
+    both = [call("list", *source, *rules) for source in ((model,), ("--log", log, *fitted))]
+    assert both[0].exit_code == 0, both[0].stderr
+    assert both[0].stdout == both[1].stdout
+    assert "give a MODEL, or --log with its columns" in refused("list", model, "--log", log)
+    assert "--log needs --arm, --period, --state and --action" in refused("list", "--log", log)
+    assert "give a MODEL" in refused("list")
+
+
 def test_how_many_weeks_it_takes() -> None:
     words = ("power", "--effect", "0.1", "--budget", "100", "--arms", "2000")
     fields = json.loads(call(*words, "--share", "0.1,0.3", "--json").stdout)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.names import checked_file, pairs, whole_number
+from rmab.cli.logs import log_options, read_columns
+from rmab.cli.names import checked_file, whole_number
 from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
@@ -14,20 +15,6 @@ if TYPE_CHECKING:
     from rmab.estimation.effect_checks import Check
 
 SHOWN = 24  # rows of a table of groups
-
-
-def names_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
-    """Return names with commas between."""
-    return [one.strip() for value in values for one in value.split(",") if one.strip()]
-
-
-def _states(ctx: click.Context, param: click.Parameter, value: str | None) -> "list[str] | dict[str, float] | None":
-    """Return 'lapsed,engaged' as a list, and 'low=0,ok=3.5' as a table."""
-    if value is None:
-        return None
-    if "=" in value:
-        return pairs(ctx, param, (value,))
-    return names_of(ctx, param, (value,))
 
 
 def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
@@ -54,36 +41,9 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     )
 )
 @click.argument("log", type=click.Path(path_type=Path))
-@click.option("--arm", required=True, metavar="COLUMN", help="Column of the ids.")
-@click.option("--period", required=True, metavar="COLUMN", help="Column of the weeks, dates or numbers of periods.")
-@click.option("--state", required=True, metavar="COLUMN", help="Column of the states, or of readings (see --states).")
-@click.option("--action", required=True, metavar="COLUMN", help="Column that says who was acted on, yes or no.")
-@click.option(
-    "--group",
-    "groups",
-    multiple=True,
-    metavar="COLUMNS",
-    callback=names_of,
-    help="Columns that define groups: age,district.",
-)
-@click.option("--reward-column", metavar="COLUMN", help="Column with what was earned.")
-@click.option(
-    "--reward",
-    multiple=True,
-    metavar="STATE=VALUE",
-    callback=pairs,
-    help="What a period in a state is worth; may be repeated. Default: 1 in the best state; the output shows which.",
-)
-@click.option(
-    "--states",
-    metavar="NAMES",
-    callback=_states,
-    help="The states, the best last: lapsed,engaged; of readings low=0,ok=3.5.",
-)
+@log_options()
 @click.option("--clusters", metavar="N|auto", callback=_clusters, help="Group the arms by how they behave, not by columns.")
 @click.option("--gone-after", type=whole_number(min=1), help="Arms without a record in the last N periods have left.")
-@click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Decimal sign.")
-@click.option("--encoding", help="Encoding of the CSV file, for example cp1252.")
 @click.option(
     "--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of clusters and intervals."
 )
@@ -97,9 +57,7 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def fit(
     log: Path,
-    groups: list[str],
     reward: dict[str, float],
-    reward_column: str | None,
     clusters: int | str | None,
     gone_after: int | None,
     seed: int,
@@ -116,10 +74,9 @@ def fit(
     """
     from rmab.estimation.checks import run_checks
     from rmab.estimation.fit import fit as fitted_to
-    from rmab.logs.reading import read_log
 
     with alone_on_stdout(machine), waiting(f"reading {log}") as report_step:
-        read = read_log(log, groups=groups, reward=reward_column, **columns)
+        read = read_columns(log, **columns)
         report_step("fitting")
         model = fitted_to(read, reward=reward or None, clusters=clusters, gone_after=gone_after, seed=seed)
         report_step("checking")

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rmab.cli.logs import COLUMNS, ROLES, log_options, read_columns
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
 if TYPE_CHECKING:
-    from rmab.data import Decision
+    from rmab.data import Decision, Fit
 
 SHOWN = 20  # rows on the screen
 
@@ -43,14 +44,20 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     epilog=examples(
         ("rmab list model.npz --budget 100", "whom to call, and why"),
         ("rmab list model.npz --budget 100 --csv next-week.csv", "the list as a spreadsheet"),
+        (
+            "rmab list --log log.csv --arm id --period week --state state --action called --reward engaged=1 --budget 100",
+            "from a log in one step",
+        ),
         ("rmab list model.npz --floor 26 --cap district=north=20", "nobody waits half a year; at most 20 in the north"),
         ("rmab list model.npz --must 0042,0107 --must-not @away.txt --random-share 0.1", "by name, and some at random"),
     ),
 )
-@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("model", required=False, type=click.Path(path_type=Path))
+@click.option("--log", type=click.Path(path_type=Path), help="A log to fit first, in place of a MODEL; name its columns.")
+@log_options(required=False)
 @click.option("--budget", type=whole_number(min=0), help="How many can be acted on; default: as many as in the log.")
 @click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to plan ahead.")
-@click.option("--for", "period", default="", metavar="PERIOD", help="Period of the list, written as in the log.")
+@click.option("--for", "when", default="", metavar="PERIOD", help="Period of the list, written as in the log.")
 @click.option("--floor", type=whole_number(min=1), help="Everybody has a turn at least every N periods.")
 @click.option(
     "--must", multiple=True, metavar="IDS", callback=ids_of, help="Ids that are on the list; @FILE has one a line."
@@ -72,16 +79,27 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @click.option("--all", "everybody", is_flag=True, help="Write everybody to the file, as `rmab measure` needs it.")
 @click.option("--raw", is_flag=True, help="For programs: no apostrophe before text that a spreadsheet takes for a formula.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def weekly(model: Path, upcoming: int, out: Path | None, everybody: bool, raw: bool, machine: bool, **rules: Any) -> None:
+def weekly(
+    model: Path | None,
+    log: Path | None,
+    upcoming: int,
+    when: str,
+    out: Path | None,
+    everybody: bool,
+    raw: bool,
+    machine: bool,
+    **options: Any,
+) -> None:
     """List who gets an intervention next, by a MODEL that `rmab fit --out` wrote: the best first, each with a reason.
 
     Rules that cannot be met together are refused. Where one group takes nearly all, the list says what a fairer one would
     cost.
     """
-    from rmab.data import Fit, decide
+    from rmab.data import decide
 
-    with alone_on_stdout(machine), waiting(f"planning {model}"):
-        found = decide(Fit.load(model), **rules)
+    columns, reward = {name: options.pop(name) for name in COLUMNS}, options.pop("reward")
+    with alone_on_stdout(machine), waiting(f"planning {model or log}"):
+        found = decide(_find_model(model, log, columns, reward), period=when, **options)
         if out is not None:
             found.save(out, None if everybody else upcoming, raw=raw)
     if machine:
@@ -91,6 +109,18 @@ def weekly(model: Path, upcoming: int, out: Path | None, everybody: bool, raw: b
     _print_list(found, upcoming)
     if out is not None:
         say(f"The list is in {out}.")
+
+
+def _find_model(model: Path | None, log: Path | None, columns: dict[str, Any], reward: dict[str, float]) -> "Fit":
+    """Return the model of a file, or that of a log."""
+    given = [name for name in ROLES if columns[name] is not None]
+    if (model is None) == (log is None) or (model is not None and (given or reward)):
+        raise click.UsageError("give a MODEL, or --log with its columns")
+    if log is not None and len(given) < len(ROLES):
+        raise click.UsageError("--log needs --arm, --period, --state and --action")
+    from rmab.data import Fit, fit
+
+    return Fit.load(model) if model is not None else fit(read_columns(log, **columns), reward=reward or None)
 
 
 def _print_list(found: "Decision", upcoming: int) -> None:

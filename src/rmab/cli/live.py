@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.fit import names_of
 from rmab.cli.list import ids_of
+from rmab.cli.logs import names_of
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table, say

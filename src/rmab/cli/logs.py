@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 ROLES = ("arm", "period", "state", "action")
+COLUMNS = (*ROLES, "groups", "reward_column", "states", "decimal", "encoding")  # what `read_columns` takes
 
 
 def names_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
