@@ -57,7 +57,10 @@ class TestVersions:
             ('"format": true, "beds": 1', "format must be a whole number, 1 or more, got True"),
             ('"format": "3", "beds": 1', "format must be a whole number, 1 or more, got '3'"),
             ('"format": null, "beds": 1', "format must be a whole number, 1 or more, got None"),
-            (f'"format": {10**60}, "beds": 1', f"written by a newer rmab (format 1{'0' * 39}, this one reads up to 3): update rmab"),
+            (
+                f'"format": {10**60}, "beds": 1',
+                f"written by a newer rmab (format 1{'0' * 39}, this one reads up to 3): update rmab",
+            ),
             ('"format": 3', "missing beds"),
             ('"format": 3, "beds": null', "missing beds"),
             ('"format": 3, "beds": 1, "bed": 1', "unknown bed (known: beds, name)"),

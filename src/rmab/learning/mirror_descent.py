@@ -116,9 +116,7 @@ class MirrorDescent(Learner):
         sets = check_memory(components.confidence, components.confidence.begin(pools))
         refresh = check_memory(components.refresh, components.refresh.learn({}, sets["counts"]))
         rewards = check_memory(components.estimator, components.estimator.begin(pools))
-        plan = check_plan(
-            components.step, pools, components.step.begin(pools, self._sets(pools, refresh, sets, 0))
-        )
+        plan = check_plan(components.step, pools, components.step.begin(pools, self._sets(pools, refresh, sets, 0)))
         return {
             **_named(sets=sets, refresh=refresh, rewards=rewards, looks=components.probes.begin(pools)),
             **_planned(plan),

@@ -237,7 +237,7 @@ def look_ahead(
         # A row that was checked little may be as noisy as any: so it is tried again.
         noise = (memory.checks[r] * best + shrink * noisiest) / (memory.checks[r] + shrink)
         memory.spread[r] = np.sqrt(noise)
-        known, mean, hope, most, alone = 0, 0.0, 1.0, 0.0, not together or memory.leveled[r] == 0
+        known, mean, hope, alone = 0, 0.0, 1.0, not together or memory.leveled[r] == 0
         for turn in range(2):  # first the pairs that tell about their row, then those about which it tells
             for s in range(zero.shape[1]):
                 for a in range(2):
@@ -245,8 +245,7 @@ def look_ahead(
                     if zero[r, s, a] or told != (turn == 0):
                         continue
                     if memory.times[r, s, a] == 0:
-                        # What is hoped for is not expected. Passivity is not given up before it was tried.
-                        memory.likely[r, s, a], ahead[r, s, a] = mean, hope if a == 1 else max(hope, most)
+                        memory.likely[r, s, a], ahead[r, s, a] = mean, hope  # what is hoped for is not expected
                         continue
                     guess, doubt = _predict(memory, r, s, a, episode, rates, optimism, weight, hope)
                     trials = number_of(memory.times[r, s, a] - 1, fading)
@@ -254,7 +253,7 @@ def look_ahead(
                     memory.likely[r, s, a] = guess
                     ahead[r, s, a] = min(guess + np.sqrt(error * doubt) / shared_by[r], 1.0)
                     if told:
-                        known, mean, most = known + 1, mean + guess, max(most, ahead[r, s, a])
+                        known, mean = known + 1, mean + guess
             if turn == 0:
                 mean = mean / known if known > 0 else 0.0
                 # The chance that one more is the best of all: the more are known, the less is hoped for.

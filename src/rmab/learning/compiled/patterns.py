@@ -21,6 +21,7 @@ FADING = 0.98  # what is left of the weight of a squared error after the next on
 SHRINK = 4.0  # checks of all rows together that count with those of a row
 OLDER = 0.7  # what is left of the weight of a season's level after one season
 SEASON, SHOCK = 3.0, 4.0  # powers of e by which it is less likely at first that there are seasons, or shocks
+FAINT = 1e-12  # weights below are none
 UNSEEN = -1.0  # the level of a row in an episode in which it was not seen
 
 
@@ -181,14 +182,14 @@ def add_patterns(
             best = min(best, weight[k])
         plain = weight[0]
         for k in range(experts):
-            prior = 1.0 if k == 0 or k == pool else (np.exp(-SHOCK) if k == shock else np.exp(-SEASON) / lags.size)
+            prior = np.exp(-SHOCK) if k == shock else (np.exp(-SEASON) / lags.size if 0 < k < shock else 1.0)
             own = weight[k]
             weight[k] = prior * np.exp(-0.5 * min(number, SURE) * (own / max(best, LEAST) - 1.0)) if own < np.inf else 0.0
             total += weight[k]
             error += weight[k] * own if weight[k] > 0.0 else 0.0
         for k in range(experts):
             weight[k] /= total
-        calmer = np.sqrt(min(error / total / max(plain, LEAST), 1.0))
+        calmer = np.sqrt(min(error / total / plain, 1.0)) if plain > LEAST else 1.0
         spread[r] *= calmer
         for s in range(states):
             for a in range(2):
@@ -196,22 +197,21 @@ def add_patterns(
                     continue
                 if times[r, s, a] == 0:
                     if pooled.shape[0] > 0 and pooled_times[r, s, a] > 0:
-                        trust = weight[pool] / (weight[0] + weight[pool]) if weight[0] + weight[pool] > 0.0 else 1.0
+                        trust = weight[pool] / max(weight[0], weight[pool], LEAST)  # of what is unseen, any news is news
                         likely[r, s, a] += trust * (pooled[r, s, a] - likely[r, s, a])
                         ahead[r, s, a] += trust * (pooled_ahead[r, s, a] - ahead[r, s, a])
                     continue
                 base = likely[r, s, a]
-                guess = weight[0] * base
+                guess = base  # plus what patterns say beyond it: nothing is rounded where they say nothing
                 for i in range(lags.size):
-                    if weight[1 + i] < 1e-9:
-                        guess += weight[1 + i] * base
-                        continue
-                    ago = _level_ago(kept.ring, r, episode + 1, lags[i])
-                    fits = ago >= 0.0 and strength[r, s, a] > 0.0
-                    guess += weight[1 + i] * (min(profile[r, s, a] * ago, 1.0) if fits else base)
-                fits = level >= 0.0 and kept.behind[r, s, a] > 0.0
-                guess += weight[shock] * (min(kept.quality[r, s, a] * level, 1.0) if fits else base)
+                    if weight[1 + i] > FAINT and strength[r, s, a] > 0.0:
+                        ago = _level_ago(kept.ring, r, episode + 1, lags[i])
+                        if ago >= 0.0:
+                            guess += weight[1 + i] * (min(profile[r, s, a] * ago, 1.0) - base)
+                if level >= 0.0 and kept.behind[r, s, a] > 0.0:
+                    guess += weight[shock] * (min(kept.quality[r, s, a] * level, 1.0) - base)
                 if pooled.shape[0] > 0:
-                    guess += weight[pool] * pooled[r, s, a]
+                    guess += weight[pool] * (pooled[r, s, a] - base)
+                guess = min(max(guess, 0.0), 1.0)
                 likely[r, s, a] = guess
                 ahead[r, s, a] = min(guess + calmer * (ahead[r, s, a] - base), 1.0)

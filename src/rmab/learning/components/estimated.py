@@ -18,7 +18,10 @@ OTHERS = 1.0  # part of the mean score of all groups that counts with that of a 
 STEADY = 2.0  # powers of e by which it is likelier at first that nothing changes
 FAINT = 1e-6  # weights below are none
 WORST = 1e9  # of a score
-PRIOR, RATES = "transitions of all groups that count with those of one", "what is left of counts after an episode, rate by rate"
+PRIOR, RATES = (
+    "transitions of all groups that count with those of one",
+    "what is left of counts after an episode, rate by rate",
+)
 
 
 @configured

@@ -26,7 +26,9 @@ HIGHEST = 1e6  # of a level: what a row pays, in units of what it paid when it w
 RATES = "what is left of the weight of earlier values when a pair is seen again"
 SEASONS = "periods in episodes that are looked for; one that is known is declared by itself, as 7"
 Passive = Literal["unknown", "zero", "as-active"]
-PASSIVE = "what passive arms pay where that is never revealed: nothing (zero), the same as active ones (as-active), or unknown"
+PASSIVE = (
+    "what passive arms pay where that is never revealed: nothing (zero), the same as active ones (as-active), or unknown"
+)
 BLIND = "what passive arms pay is never revealed, and cannot be learned; declare it: passive='zero' or 'as-active'"
 LONGEST = 14  # period that can be found
 DOUBT = "standard errors; where most of what is seen of an arm is farther off, the rest of it is unknown again; 0: never"
@@ -151,8 +153,9 @@ class Forecast(RewardEstimator):
         zero, least = np.array(pools.zero), 0.0 if self.passive == "unknown" else min(max(pools.floor, 0.0), 1.0)
         zero[..., 0] = True
         found = self._learned(memory, episode, seen, values, zero)
-        for table in (found.gain, found.ahead, found.likely):
-            table[..., 0] = least
+        for expected in (found.gain, found.ahead, found.likely):
+            if expected is not None:
+                expected[..., 0] = least
         return found
 
     def _learned(
@@ -166,9 +169,7 @@ class Forecast(RewardEstimator):
         if not self._patterned(pools):
             surprised, ahead = self._forecast(kept, seen, values, zero, shared, episode.number)
             return RewardEstimate(np.where(seen, values, kept.likely), ahead, arrays, kept.likely, surprised)
-        patterns = Patterns(
-            *(arrays[name] for name in ("plain", "ring", "quality", "behind", "pattern_errors", "trials"))
-        )
+        patterns = Patterns(*(arrays[name] for name in ("plain", "ring", "quality", "behind", "pattern_errors", "trials")))
         lags, none = np.array(self._lags, dtype=np.int64), np.zeros((0, 0, 0))
         pooled, hoped, times = none, none, np.zeros((0, 0, 0), dtype=np.int64)
         several = self._pools(pools)
@@ -185,13 +186,7 @@ class Forecast(RewardEstimator):
         return RewardEstimate(np.where(seen, values, kept.likely), ahead, arrays, kept.likely, surprised)
 
     def _forecast(
-        self,
-        kept: forecasting.Memory,
-        seen: BoolArray,
-        values: FloatArray,
-        zero: BoolArray,
-        shared: FloatArray,
-        number: int,
+        self, kept: forecasting.Memory, seen: BoolArray, values: FloatArray, zero: BoolArray, shared: FloatArray, number: int
     ) -> tuple[BoolArray, FloatArray]:
         """Take in what was seen; return which rows surprised (R,), and the forecast with optimism (R, S, 2)."""
         rates, surprised = np.array(self.rates), np.empty(len(seen), dtype=bool)
