@@ -83,7 +83,7 @@ boundscheck: $(READY) ## the tests of the compiled code with array bounds checke
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python $(PYTEST) -m compiled
 
 MINUTES ?= 3
-fuzz: $(READY) ## random models, files, options and arguments, checked by other code (make fuzz MINUTES=120 for hours)
+fuzz: $(READY) ## random models, logs, lists, files and arguments, checked by other code (make fuzz MINUTES=120 for hours)
 	@$(BIN)/python tests/helpers/fuzz --minutes $(MINUTES)
 
 coverage: $(READY) ## which lines no test runs; compiled code is left out
@@ -100,6 +100,7 @@ bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about t
 	@$(BIN)/python benchmarks/startup.py
 	@$(BIN)/python benchmarks/controller.py
 	@$(BIN)/python benchmarks/data.py
+	@$(BIN)/python benchmarks/live.py
 	@$(BIN)/python benchmarks/gym.py
 	@$(BIN)/python benchmarks/memory.py
 

@@ -7,15 +7,16 @@ import argparse
 import contextlib
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.style import context
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 import rmab
-from rmab.report.figures import COLOURS, MARKERS, STYLE, WHOLE
+from rmab.report.figures import COLOURS, MARKERS, WHOLE
+from rmab.report.output import ASSETS
 
 EXAMPLES = ("gast-2", "conveyor", "non-sa")
 LABELS = ("ID policy", "FTVA", "LP priorities (auto)", "LP priorities (fill)", "Whittle (fill)")
@@ -64,7 +65,7 @@ def measured(name: str, sizes: list[int], options: argparse.Namespace, console: 
 
 def picture(results: dict[str, dict[str, list[Share]]], sizes: list[int], path: Path) -> None:
     """Save one panel per example: shares of the bound by the number of arms, with standard errors."""
-    with mpl.rc_context(STYLE):
+    with context(str(ASSETS / "figures.mplstyle")):
         figure = Figure(figsize=(WHOLE, 2.5), layout="constrained")
         panels = figure.subplots(1, len(results), sharex=True, squeeze=False)[0]
         for axes, (name, found) in zip(panels, results.items(), strict=True):

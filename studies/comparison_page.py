@@ -2,7 +2,7 @@
 
 import uc_whittle
 from contents import UNIT, by_family, scalings, whole_runs
-from kept import ArraySpec
+from kept import Kept
 from tables import LEVEL, Found, apart, exponent, heads_of, made_by, milliseconds, regrets, rows, told_by
 
 # Table 1 of the paper as printed: learner, paper, model, setting, feedback, constraint, algorithm, regret. The second part
@@ -27,7 +27,7 @@ TABLE = (
 
 
 def comparison(
-    found: Found, grown: Found, rounded: Found, longer: Found, examples: Found, process: Found, program: ArraySpec
+    found: Found, grown: Found, rounded: Found, longer: Found, examples: Found, process: Found, program: Kept
 ) -> str:
     """docs/comparison.md: the paper's Table 1 with what was measured, regret on cpap and swim, and single questions."""
     labels = [one.label for one in found.summary.study.learners]

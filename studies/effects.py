@@ -24,12 +24,13 @@ import numpy as np
 import pyarrow as pa
 
 import rmab
-from rmab.estimation import evaluation
+from rmab.estimation import evaluation, one_step
 from rmab.estimation.values import World
 
 evaluation.REPLAN = False  # what a plan would earn that knew the world takes most of the time, and no interval needs it
 evaluation.WORK = 200_000  # arm-periods a replicate: its noise is small beside the width of the intervals
-HORIZON, EPISODES, REPLICATES = 26, 40, 100
+one_step.REPLICATES = 40  # of a check that says nothing of intervals
+HORIZON, EPISODES, REPLICATES = 26, 40, 60
 NAMES = ("s0", "s1", "s2", "s3", "s4")
 AGAINST = ("rotation", "nothing")
 
@@ -54,7 +55,8 @@ class Kind:
     arm_effect: float = 0.0  # of effects between arms of a group
     push: bool = False  # a call lifts by one state with probability `effect`, which is no logit
     trait: float = 0.0  # how much calls go to arms with low baselines
-    sign: float = 0.0  # how much an unrecorded sign of the week moves outcomes, and calls
+    sign: float = 0.0  # how much an unrecorded sign of the week moves outcomes
+    urge: float = -2.0  # how much more calls go to arms with a good sign
     wear: float = 0.0  # how much of the effect an earlier call takes, for a while
     fade: float = 1.0  # part of the effect that is left at the end of the log
     trend: float = 0.0  # of baselines over the log
@@ -88,6 +90,7 @@ KINDS: dict[str, Kind] = {
     "null-few-calls": Kind(arms=1000, weeks=8, rate=0.01, budget=30, levels=(12,), spread=0.6, null=True),
     "null-trait-selects": Kind(arm_spread=0.7, trait=1.5, null=True, holds=False),
     "null-sign-selects": Kind(sign=0.8, null=True, holds=False),
+    "null-sign-flatters": Kind(sign=0.8, urge=2.0, null=True, holds=False),
     "alike": Kind(effect=0.7),
     "12-groups": Kind(levels=(12,), spread=0.8, effect=0.7),
     "50-groups": Kind(arms=500, budget=25, levels=(50,), spread=0.8, effect=0.7),
@@ -188,7 +191,7 @@ def draw_log(truth: Truth, rng: np.random.Generator) -> tuple[pa.Table, np.ndarr
         if week >= 0:
             sign = rng.normal(size=count)
             urge = np.log(kind.rate / (1 - kind.rate)) - kind.trait * truth.trait
-            urge = urge - (2.0 * kind.sign * sign if kind.sign and kind.reach == 1 else 0.0) + 0.3 * (1 - states)
+            urge = urge + (kind.urge * kind.sign * sign if kind.reach == 1 else 0.0) + 0.3 * (1 - states)
             calls = (rng.random(count) < 1 / (1 + np.exp(-urge))) & truth.assigned & ~gone
             met = truth.reached(calls, sign, rng)
             shown = met if kind.reached_only else calls
@@ -272,7 +275,7 @@ def true_benefits(truth: Truth, fitted: Any, start: list[np.ndarray], key: tuple
     """Return what the fitted plan really brings more than its rivals."""
     kind = truth.kind
     world = World.of(fitted, kind.budget, HORIZON)
-    policy = world.policy(np.asarray(fitted.kernels))
+    policy = world.policy(world.kernels(fitted, np.asarray(fitted.kernels)))
     number = np.array([int(one[1:]) for one in fitted.ids])
     table = np.full((HORIZON, kind.arms, kind.states), -np.inf)
     table[:, number] = policy.table.transpose(1, 0, 2)[..., : kind.states]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from kept import ArraySpec, asked
+from kept import Kept, asked
 from tables import per_cent, rows
 
 import rmab
@@ -126,20 +126,20 @@ NAMES = list(LOOKS)
 
 def play(folder: Path, rounds: int = ROUNDS) -> None:
     """Look at what is missing of these rounds in the folder's file."""
-    kept = ArraySpec.of(folder / FILE)
+    kept = Kept.of(folder / FILE)
     for name, look in LOOKS.items():
         for seed in range(len(kept.found.setdefault(name, [])), rounds):
             kept.found[name].append(look(seed))
             kept.write()
 
 
-def values(kept: ArraySpec, name: str) -> dict[str, FloatArray]:
+def values(kept: Kept, name: str) -> dict[str, FloatArray]:
     """Return what a look found in all rounds, by key."""
     each = kept.found[name]
     return {key: np.array([one[key] for one in each]) for key in each[0]}
 
 
-def table(kept: ArraySpec, name: str) -> str:
+def table(kept: Kept, name: str) -> str:
     """Return the means of a look and their 95% intervals, in per cent, in Markdown."""
     found = {key: interval(each) for key, each in values(kept, name).items()}
     return rows(["what", "per cent", "rounds"], [[key, per_cent(one), str(one.count)] for key, one in found.items()], 1)
@@ -149,7 +149,7 @@ def main() -> None:
     """Look, and print the tables."""
     folder, rounds = asked(__doc__ or "", ROUNDS)
     play(folder, rounds)
-    kept = ArraySpec.of(folder / FILE)
+    kept = Kept.of(folder / FILE)
     for name in LOOKS:
         sys.stdout.write(f"{name}\n{table(kept, name)}\n")
 

@@ -21,7 +21,7 @@ import numpy as np
 import rmab
 from rmab.estimation import evaluation
 from rmab.estimation.evaluation import BASELINES
-from rmab.estimation.modelfree import Halves
+from rmab.estimation.one_step import Halves
 from rmab.estimation.values import World
 
 STATES = ["lapsed", "wavering", "engaged"]
@@ -43,17 +43,17 @@ def repetition(number: int, options: argparse.Namespace) -> dict[str, Any]:
         one = found.benefits[name]
         kept["benefit"][name] = {"value": one.value, "low": one.low, "high": one.high, "truth": real}
     kept["effects"] = effects(fitted, truth, options.replicates)
-    if not found.model_free.refused:
-        free = found.model_free
-        kept["model free"] = {"value": free.value, "low": free.low, "high": free.high, "agrees": free.agrees}
-        kept["model free"]["truth"] = true_rule_value(fitted, truth, options, number)
+    if not found.one_step.refused:
+        free = found.one_step
+        kept["one step"] = {"value": free.value, "low": free.low, "high": free.high, "agrees": free.agrees}
+        kept["one step"]["truth"] = true_rule_value(fitted, truth, options, number)
     return kept
 
 
 def true_benefits(fitted: Any, truth: np.ndarray, options: argparse.Namespace, number: int) -> dict[str, float]:
     """Return what the fitted plan really brings more than its rivals."""
     world = World.of(fitted, options.budget, options.horizon)
-    policy = world.policy(np.asarray(fitted.kernels))
+    policy = world.policy(world.kernels(fitted, np.asarray(fitted.kernels)))
     alone = replace(world, group=np.arange(len(truth)), reward=world.pays, rate=world.rate[world.group])
     earned = alone.earned(policy, truth, (number, 9))[0]
     return {name: earned - value for name, value in alone.baselines(truth).items()}
@@ -106,16 +106,16 @@ def summary(lines: list[dict[str, Any]]) -> str:
     rows.append(f"| the effect in a group | {groups} | {100 * hits / groups:.1f}% | {width:.0f} points | | |")
     few, small = (sum(one["effects"][key] for one in lines) for key in ("small groups", "small"))
     rows.append(f"| ... of fewer than 50 actions | {few} | {100 * small / max(few, 1):.1f}% | | | |")
-    free = [one["model free"] for one in lines if "model free" in one]
+    free = [one["one step"] for one in lines if "one step" in one]
     if free:
         hit = np.mean([one["low"] <= one["truth"] <= one["high"] for one in free])
         width = 100 * np.mean([one["high"] - one["low"] for one in free])
         error = 100 * np.array([one["value"] - one["truth"] for one in free])
         bias = f"{error.mean():+.2f} ± {1.96 * error.std(ddof=1) / math.sqrt(len(error)):.2f}"
         sizes = f"{width:.1f} points | {bias} | {error.std(ddof=1):.2f}"
-        rows.append(f"| the check without a model | {len(free)} | {100 * hit:.1f}% | {sizes} |")
+        rows.append(f"| the check one step ahead | {len(free)} | {100 * hit:.1f}% | {sizes} |")
         agreed = 100 * np.mean([one["agrees"] for one in free])
-        rows.append(f"\nThe model agrees with the check without it in {agreed:.0f}% of {len(free)} repetitions.")
+        rows.append(f"\nThe model agrees with the check one step ahead in {agreed:.0f}% of {len(free)} repetitions.")
     return "\n".join(rows)
 
 

@@ -27,7 +27,7 @@ import uc_whittle
 from authors import authors
 from comparison_page import comparison
 from details_page import details
-from kept import ArraySpec
+from kept import Kept
 from questions import QUESTIONS
 from rich.console import Console
 from tables import Found
@@ -175,7 +175,7 @@ def written(name: str, page: Page, out: Path, docs: Path) -> None:
         except ModelError as error:  # nothing is finished yet
             SAY.print(f"{name}: {error}")
     programs = [PROGRAMS[page.program]] if page.program else []
-    kept = [ArraySpec.of(out / one.FILE) for one in programs]
+    kept = [Kept.of(out / one.FILE) for one in programs]
     there = all(one.whole(program.NAMES) for one, program in zip(kept, programs, strict=True))
     if page.whole is not None and (list(found) != list(page.studies) or not there):
         SAY.print(f"{name}: not written, as some of its studies have not been run ({', '.join(page.studies)})")

@@ -16,10 +16,15 @@ from rmab.decisions.candidates import Candidates
 from rmab.decisions.deciding import decide
 from rmab.decisions.decision import Decision
 from rmab.decisions.rules import Draft
-from rmab.estimation.checks import Check, run_checks
+from rmab.estimation.checks import run_checks
+from rmab.estimation.effect_checks import Check
 from rmab.estimation.effects import Effect, estimate_effects
-from rmab.estimation.evaluation import Evaluation, evaluate
+from rmab.estimation.evaluation import evaluate
 from rmab.estimation.fit import Fit, fit, fit_statistics
+from rmab.estimation.measure import measure
+from rmab.estimation.measurement import Measurement
+from rmab.estimation.power import Design, estimate_power
+from rmab.estimation.promise import Evaluation
 from rmab.estimation.statistics import Statistics
 from rmab.logs.example import Truth, example_log, example_truth
 from rmab.logs.log import Log
@@ -30,21 +35,25 @@ __all__ = [
     "Candidates",
     "Check",
     "Decision",
+    "Design",
     "Draft",
     "Effect",
     "Evaluation",
     "Fit",
     "Log",
+    "Measurement",
     "Statistics",
     "Truth",
     "Words",
     "decide",
     "estimate_effects",
+    "estimate_power",
     "evaluate",
     "example_log",
     "example_truth",
     "fit",
     "fit_statistics",
+    "measure",
     "read_log",
     "run_checks",
 ]

@@ -110,7 +110,7 @@ def test_an_evaluation_with_its_report(model: Path) -> None:
 def test_numbers_for_programs(model: Path) -> None:
     outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "4", "--replicates", "40", "--json")
     fields = json.loads(outcome.stdout)
-    assert set(fields["benefits"]) == {"nothing", "rotation", "random", "as logged"}
+    assert set(fields["model"]["benefits"]) == {"nothing", "rotation", "random", "as logged"}
     again = call("fit", str(model.with_name("log.csv")), *COLUMNS, "--json", "--states", "lapsed,wavering,engaged")
     assert json.loads(again.stdout)["states"] == ["lapsed", "wavering", "engaged"]
 

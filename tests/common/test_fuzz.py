@@ -18,6 +18,7 @@ from fuzz.proofs import check_fluid
 from fuzz.record import Record
 
 SEEDS = {"solvers": range(28), "players": range(20), "files": range(62), "learners": range(17), "sharing": range(4)}
+SEEDS |= {"arguments": range(140), "logs": range(40), "lists": range(8), "environments": range(24), "rolling": range(12)}
 
 
 @pytest.mark.slow

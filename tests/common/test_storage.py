@@ -59,7 +59,7 @@ class TestVersions:
             ('"format": null, "beds": 1', "format must be a whole number, 1 or more, got None"),
             (
                 f'"format": {10**60}, "beds": 1',
-                f"written by a newer rmab (format 1{'0' * 39}, this one reads up to 3): update rmab",
+                "written by a newer rmab (format 1{}, this one reads up to 3): update rmab".format("0" * 39),
             ),
             ('"format": 3', "missing beds"),
             ('"format": 3, "beds": null', "missing beds"),

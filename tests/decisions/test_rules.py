@@ -37,17 +37,50 @@ def test_names_on_and_off_the_list(fitted: Fit, calls: Decision) -> None:
     assert decide(fitted, 40, must_not=fitted.ids).notes[1:] == ("0 of 40 places are used: caps and must_not leave no more",)
 
 
-def test_random_places_are_drawn_among_the_others_with_the_stated_probability(fitted: Fit) -> None:
-    times, seeds = np.zeros(400), 300
+def test_places_change_hands_at_random_with_the_stated_probability() -> None:
+    """Of the 40 that the index chooses 10 are left out, and 10 of the 360 others drawn: both sides can be compared."""
+    drawn, left_out, seeds = np.zeros(400), np.zeros(400), 300
+    rules = Rules(40, np.zeros(400, bool), np.zeros(400, bool), random=10)
     for seed in range(seeds):
-        rules = Rules(40, np.zeros(400, bool), np.zeros(400, bool), random=10)
         choice = fill_places(Candidates.of(np.linspace(1, 2, 400)), rules, Randomness(seed))
         assert [(choice.rule == one).sum() for one in ("", NAME, FLOOR, INDEX, LOT)] == [360, 0, 0, 30, 10]
-        assert np.allclose(choice.probability, np.where(choice.rule == INDEX, 1, 10 / 370))
-        times += choice.rule == LOT
-    expected = seeds * 10 / 370
-    assert abs(times[:370].mean() - expected) < 1e-9
-    assert times[:370].max() < expected + 6 * np.sqrt(expected)
+        assert (choice.left_out & choice.listed).sum() == 0
+        drawn += choice.rule == LOT
+        left_out += choice.left_out
+    np.testing.assert_allclose(choice.probability, np.repeat([10 / 360, 0.75], [360, 40]))
+    for times, expected in ((drawn[:360], seeds * 10 / 360), (left_out[360:], seeds / 4)):
+        assert times.mean() == pytest.approx(expected)
+        assert np.abs(times - expected).max() < 6 * np.sqrt(expected)
+    assert drawn[360:].sum() == left_out[:360].sum() == 0
+
+
+def test_at_most_half_of_those_chosen_are_left_out_and_nobody_by_name_or_floor() -> None:
+    nobody, must = np.zeros(20, bool), np.arange(20) == 0
+    arms = Candidates.of(np.r_[0.0, np.arange(19.0, 0.0, -1.0)], waited=np.r_[np.ones(18, int), 9, 9])
+    choice = fill_places(arms, Rules(10, must, nobody, 9, random=5), Randomness(1))
+    assert choice.rule[0] == NAME
+    assert (choice.rule[18:] == FLOOR).all()
+    assert choice.probability[[0, 18, 19]].tolist() == [1.0] * 3
+    assert int(choice.left_out.sum()) == 3  # of the seven that are left for the index
+    assert choice.probability[1:8] == pytest.approx(1 - 3 / 7)
+    assert choice.probability[8:18] == pytest.approx(3 / 10)
+    everybody = fill_places(Candidates.of(np.arange(4.0) + 1), Rules(4, nobody[:4], nobody[:4], random=2), Randomness())
+    assert everybody.probability.tolist() == [1.0] * 4  # there is nobody to take a place
+
+
+def test_a_cap_holds_for_who_is_drawn_and_a_place_that_is_left_opens_it() -> None:
+    """Two of three in the north are chosen, its cap: a third comes in only where one of them is left out."""
+    groups = {"district": ["north"] * 3 + ["coast"] * 6}
+    seen = set()
+    for seed in range(60):
+        found = decide([9, 8, 7, 6, 5, 4, 3, 2, 1], 5, groups=groups, caps={"north": 2}, random_share=0.2, seed=seed)
+        north = list(found.rule[:3])
+        assert sum(rule != "" for rule in north) <= 2
+        assert sum(rule != "" for rule in found.rule) == 5
+        assert north[2] == "" or "" in north[:2]
+        seen.add(tuple(north))
+    assert ("index", "", "lot") in seen
+    assert "left out at random: 1 of those chosen; drawn from the others: 1." in " ".join(found.notes)
 
 
 def test_a_cap_s_price_is_what_one_more_place_brings(fitted: Fit) -> None:
@@ -263,5 +296,6 @@ def test_random_places_respect_custom_rules() -> None:
     nobody = np.zeros(20, bool)
     rules = Rules(6, nobody, nobody, random=3, custom=(longest_waiting,))
     choice: Choice = fill_places(Candidates.of(np.arange(20.0), waited=np.arange(20)[::-1]), rules, Randomness())
-    assert [(choice.rule == one).sum() for one in ("longest_waiting", INDEX, LOT)] == [2, 1, 3]
-    assert choice.probability[choice.rule == LOT] == pytest.approx(3 / 17)
+    assert [(choice.rule == one).sum() for one in ("longest_waiting", INDEX, LOT)] == [2, 2, 2]
+    assert choice.probability[choice.rule == LOT] == pytest.approx(2 / 14)
+    assert choice.probability[choice.rule == INDEX] == pytest.approx(1 / 2)

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -160,3 +161,116 @@ def test_rules_and_lists_do_not_import_models() -> None:
     code = f"import sys, {modules}; print([name for name in sys.modules if name.startswith('rmab.estimation')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+RULE_ERRORS = [
+    ([1.0, 2.0], {"rules": [3]}, "rules must be a list of functions"),
+    ([1.0, 2.0], {"rules": len}, "rules must be a list of functions"),
+    ([1.0, 2.0], {"rules": [lambda draft: 1 / 0]}, "rule '<lambda>': it raised ZeroDivisionError: division by zero"),
+    ([1.0, 2.0], {"rules": [lambda draft: [[1], [2, 3]]]}, "rule '<lambda>': it raised ValueError"),
+    ([1.0, 2.0], {"words": 3}, "words must be a Words"),
+    ([1.0, 2.0], {"groups": 3}, "groups must name columns"),
+    ([1.0, 2.0], {"groups": {"g": 3}}, "groups: 'g' must have 2 values, one for each arm, got 3"),
+    ([1.0, 2.0], {"ids": 3}, "ids must be one for each arm, got 3"),
+    ([1.0, 2.0], {"ids": "ab"}, "ids must be one for each arm"),
+    ([1.0, 2.0], {"states": 3}, "states must be one for each arm"),
+    ([1.0, 2.0], {"period": 3}, "period must be text"),
+    ([1.0, 2.0], {"step": 2}, "step does not go with a table of indices"),
+    ({"a": 1.0}, {"ids": ["b"]}, "ids does not go with a table of indices"),
+    (Candidates.of([1.0]), {"ids": ["b"]}, "ids does not go with candidates"),
+    (Candidates.of([1.0]), {"period": "x"}, "period does not go with candidates"),
+    (Candidates.of([1.0]), {"states": ["x"]}, "states does not go with candidates"),
+    ([1.0, 2.0], {"floor": 10**15, "waited": [1, 2]}, ""),
+    ([1.0, 2.0], {"waited": [[1], [2, 3]]}, "waited: not an array of numbers"),
+    ([1.0, 2.0], {"seed": "x"}, "seed must be a whole number"),
+]
+
+
+@pytest.mark.parametrize(("source", "more", "words"), RULE_ERRORS)
+def test_arguments_are_refused_in_one_line_and_none_is_ignored(source: object, more: dict, words: str) -> None:
+    if not words:
+        assert decide(source, 1, **more).active.sum() == 1
+        return
+    with pytest.raises(rmab.errors.ModelError, match=re.escape(words)) as error:
+        decide(source, 1, **more)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "more", [{"ids": ["a"]}, {"states": [0]}, {"groups": {}}, {"waited": [1]}, {"words": Words("x")}, {"step": 1}]
+)
+def test_a_model_refuses_what_it_knows(fitted: Fit, more: dict[str, object]) -> None:
+    with pytest.raises(rmab.errors.ModelError, match="does not go with a model"):
+        decide(fitted, 3, **more)  # type: ignore[arg-type]
+
+
+def test_a_plan_is_decided_by_its_policy_if_that_has_an_index() -> None:
+    arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    problem, reward = rmab.Problem(arms, start=0, budget=1, horizon=4), [[[0, 0], [1, 1]]] * 3
+    best = rmab.plan(problem, reward, candidates=["lagrangian"], episodes=20)
+    assert decide(best, states=[0, 1, 0]).ids == decide(best.policy, states=[0, 1, 0]).ids
+    rolling = rmab.make_planner("rolling")(problem, reward)
+    with pytest.raises(rmab.errors.ModelError, match="a list needs an index of every arm, and Rolling has none here"):
+        decide(rolling, 1, states=[0, 1, 0])
+    with pytest.raises(rmab.errors.ModelError, match="horizon does not go with a policy"):
+        decide(best, states=[0, 1, 0], horizon=3)
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        ({"rank": [0, 0]}, "rank must be 0, 1, 2, ... of the arms, each once"),
+        ({"arms": ["a", "a"]}, "'a' is there twice"),
+        ({"index": [-1.0, -2.0]}, "rank does not go with index"),
+        ({"probability": [0.0, 0.0]}, "probability is 0 for an arm that is on the list"),
+        ({"extra": 1}, "there is no field 'extra'"),
+        ({"words.extra": "x"}, "there is no field 'words.extra'"),
+    ],
+)
+def test_a_decision_that_contradicts_itself_is_refused(edit: dict[str, object], words: str) -> None:
+    fields = json.loads(decide({"a": 1.0, "b": 2.0}, 1).to_bytes(".json"))
+    with pytest.raises(rmab.errors.ModelError, match=re.escape(words)):
+        Decision.from_bytes(json.dumps({**fields, **edit}).encode())
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda f: {"log.arms": f["log.arms"][::-1]}, "the log has other arms, states or groups"),
+        (
+            lambda f: {"statistics.counts": np.zeros_like(f["statistics.counts"]).tolist()},
+            "statistics are not those of the log",
+        ),
+        (lambda f: {"pay.kind": "odd"}, "the kind of rewards must be one of"),
+        (lambda f: {"situation.period": -(10**15)}, "period"),
+        (lambda f: {"situation.label": "tomorrow"}, "is not tomorrow"),
+        (lambda f: {"present": [0, 0, 1]}, "present must name arms in their order, each once"),
+        (lambda f: {"nonsense": 1}, "there is no field 'nonsense'"),
+    ],
+)
+def test_a_model_file_that_contradicts_itself_is_refused(fitted: Fit, edit: object, words: str) -> None:
+    fields = json.loads(fitted.to_bytes(".json"))
+    with pytest.raises(rmab.errors.ModelError, match=re.escape(words)) as error:
+        Fit.from_bytes(json.dumps({**fields, **edit(fields)}).encode())  # type: ignore[operator]
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("period", ["x", None, 1.5, 0, -1, 10**9, True])
+def test_a_log_is_cut_at_one_of_its_periods(fitted: Fit, period: object) -> None:
+    with pytest.raises(rmab.errors.ModelError, match="period must be"):
+        fitted.log.until(period)  # type: ignore[union-attr, arg-type]
+
+
+def test_negative_seeds_are_refused(fitted: Fit) -> None:
+    log = fitted.log
+    for work in (
+        lambda: decide(fitted, 3, seed=-1),
+        lambda: rmab.data.fit(log, clusters=2, seed=-1),
+        lambda: rmab.data.fit(log, seed=-1),
+        lambda: rmab.data.run_checks(fitted, seed=-1),
+        lambda: rmab.data.estimate_effects(fitted, seed=-1),
+        lambda: rmab.data.evaluate(fitted, 3, seed=-1),
+        lambda: rmab.data.example_log(seed=-1),
+    ):
+        with pytest.raises(rmab.errors.ModelError, match="seed must be 0 or more, got -1"):
+            work()

@@ -8,7 +8,7 @@ import pytest
 import rmab
 from logs import HEADER, mothers, read, table
 from rmab.data import Evaluation, Fit, evaluate
-from rmab.estimation.modelfree import Halves, model_free, rule_of, split_halves
+from rmab.estimation.one_step import Halves, check_one_step, rule_of, split_halves
 from rmab.estimation.resampling import Resampler
 from rmab.estimation.shrinkage import shrink
 from rmab.estimation.values import World
@@ -119,12 +119,12 @@ def test_sentences_are_in_the_units_of_the_programme(found: Evaluation) -> None:
     assert "than without any call." in told[1]
 
 
-# --- without a model
+# --- one step ahead
 
 
-def test_the_check_without_a_model_agrees_with_it_where_the_log_allows_it() -> None:
+def test_the_check_one_step_ahead_agrees_with_the_model_where_the_log_allows_it() -> None:
     fitted = mothers(1500, 40, seed=2)
-    free = model_free(fitted, 80, 26)
+    free = check_one_step(fitted, 80, 26)
     assert free.refused == ""
     assert free.agrees
     assert free.low < free.value < free.high
@@ -138,7 +138,7 @@ def test_its_weights_are_one_over_what_the_log_did_and_its_plans_are_those_of_th
     """Record by record, and half by half: a plan is never checked in the records that it was made from."""
     fitted = mothers(300, 30, groups=("age",))
     half, moves = split_halves(fitted.group_of, 0), fitted.log.transitions
-    free = model_free(fitted, 25, 26)
+    free = check_one_step(fitted, 25, 26)
     total = weight_sum = said = 0.0
     for h in (0, 1):
         counts, theirs = np.zeros(fitted.counts.shape), half[moves.arm] != h
@@ -181,13 +181,13 @@ def spotty(rate: float) -> Fit:
 
 
 def test_it_is_refused_where_the_log_never_did_what_the_plan_would() -> None:
-    free = model_free(spotty(0.0), 60, 10)
+    free = check_one_step(spotty(0.0), 60, 10)
     assert "where the log hardly ever made one" in free.refused
     assert np.isnan(free.value)
     assert free.overlap < 0.8
-    assert free.words.startswith("No check without the model: ")
-    assert "No check without the model" in evaluate(spotty(0.0), 60, horizon=10, replicates=40).sentences()[-1]
-    assert model_free(spotty(0.3), 60, 10).refused == ""
+    assert free.words.startswith("No check one step ahead: ")
+    assert "No check one step ahead" in evaluate(spotty(0.0), 60, horizon=10, replicates=40).sentences()[-1]
+    assert check_one_step(spotty(0.3), 60, 10).refused == ""
 
 
 def test_what_a_model_promises_is_held_against_the_records() -> None:
@@ -198,3 +198,22 @@ def test_what_a_model_promises_is_held_against_the_records() -> None:
     for kernels in promised:
         kernels[:, :, 1] = [0.05, 0.95]
     assert halves.model(promised) > value + 0.05
+
+
+def test_as_logged_says_what_it_assumes_and_what_was() -> None:
+    """Most arms joined for the last weeks: rates by state would make more calls now than there ever were."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for n in range(60):
+        state = int(rng.integers(2))
+        for week in range(0 if n < 20 else 14, 16):
+            called = int(rng.random() < 0.3)
+            rows.append((f"n{n}", week, "xy"[state], str(called) if week < 15 else ""))
+            state = int(rng.random() < (0.7 if called else 0.3))
+    fitted = rmab.data.fit(read(table(*rows)), reward={"y": 1})
+    found = rmab.data.evaluate(fitted, 6, replicates=40, horizon=4)
+    done = np.array([sum(row[3] == "1" for row in rows if row[1] == week) for week in range(15)])
+    assert found.logged == (pytest.approx(done.mean()), done.max())
+    told = found.describe_log()
+    assert told.startswith("its rates by group and state for the 60 arms of now: ")
+    assert told.endswith(f"the log has {done.mean():,.0f} on average, {done.max()} at most")

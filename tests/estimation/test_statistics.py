@@ -12,6 +12,8 @@ from logs import HEADER, mothers, read, table
 from rmab.data import Statistics
 from rmab.estimation.exact import join_digits, split_digits
 
+TWO = read(table(("a", 1, "x", 0), ("a", 2, "y", 1)))
+
 SIZES = (3, 4)  # groups, states
 
 
@@ -130,7 +132,21 @@ def test_a_log_and_the_equivalent_feedback_give_the_same() -> None:
         (lambda: Statistics(np.zeros((0, 2, 2, 2))), "with G, S >= 1"),
         (lambda: Statistics(np.full((1, 2, 2, 2), -1)), "counts[0, 0, 0, 0] must be in 0.."),
         (lambda: Statistics(np.full((1, 2, 2, 2), 0.5)), "must be a whole number"),
-        (lambda: Statistics("x"), "counts must have shape"),
+        (lambda: Statistics("x"), "counts: not an array of numbers"),
+        (lambda: Statistics([[1, 2], [3]]), "counts: not an array of numbers"),
+        (lambda: Statistics.zero(-3, 2), "groups and states must be at least 1, got -3 and 2"),
+        (lambda: Statistics.zero("a", 2), "groups must be a whole number"),
+        (lambda: Statistics.zero(10**6, 10**6), "would need"),
+        (lambda: Statistics.merge(3), "merge takes Statistics"),
+        (lambda: Statistics.merge([3]), "merge takes Statistics"),
+        (lambda: Statistics.from_records((1,), ((), (), (), ())), "shape must be (groups, states), and moves four arrays"),
+        (lambda: Statistics.from_records((1, 2), ((), ())), "moves four arrays"),
+        (lambda: Statistics.from_records((1, 2), ([0], ["x"], [0], [0])), "moves: not an array of numbers"),
+        (lambda: Statistics.from_records((1, 2), ([0], [0], [0], [0]), (), [1.0]), "paid must be four arrays"),
+        (lambda: Statistics.from_records((1, 2), ([0], [0], [0], [0]), ([-1], [0], [0], [0]), [1.0]), "paid[0] must be in"),
+        (lambda: Statistics.from_records((1, 2), ([0], [0], [0], [0]), ([1e12], [0], [0], [0]), [1.0]), "would need"),
+        (lambda: Statistics.from_log(TWO, [-5]), "group_of[0] must be in 0..0"),
+        (lambda: Statistics.from_log(TWO, groups=-3), "groups must be at least 1"),
         (lambda: Statistics(np.zeros((1, 2, 2, 2)), np.ones((1, 1, 2, 2))), "moments must be whole numbers of shape"),
         (lambda: Statistics(np.zeros((1, 2, 2, 2)), np.zeros((1, 2))), "numbers must have shape (1, 1, 2, 2)"),
         (
@@ -143,6 +159,12 @@ def test_a_log_and_the_equivalent_feedback_give_the_same() -> None:
         (lambda: Statistics.from_log("log.csv"), "log must be a Log"),
         (lambda: Statistics.from_log(mothers(20, 8).log, np.full(20, 2**62)), "must be in"),
         (lambda: Statistics.from_log(mothers(20, 8).log, np.arange(20), 5), "group_of[5] must be in 0..4"),
+        (lambda: Statistics.from_counts([[0.5, 0.5], [1.0]]), "counts: not an array of numbers"),
+        (lambda: rmab.data.fit_statistics(Statistics.zero(1, 2), group_of=[0], states=[0], state_names=5), "list of names"),
+        (lambda: rmab.data.run_checks(mothers(20, 8), seed=-1), "seed must be 0 or more, got -1"),
+        (lambda: rmab.data.run_checks(mothers(20, 8), seed=1e308), "seed must be a whole number"),
+        (lambda: rmab.data.estimate_effects([0.5]), "fit must be a Fit, got list"),  # type: ignore[arg-type]
+        (lambda: rmab.data.example_truth(np.ones(3)), "there is no example called"),  # type: ignore[arg-type]
         (lambda: Statistics.from_log(mothers(20, 8).log, [0, 1]), "group_of must have shape (20,)"),
         (lambda: Statistics.from_feedback("x"), "feedback must be a Trajectory"),
         (lambda: Statistics.from_feedback(run_of_arms("bandit")[1], states=1), "states["),
@@ -194,4 +216,17 @@ def test_rewards_of_statistics_are_learned_as_those_of_a_log() -> None:
     again = rmab.data.fit_statistics(fitted.statistics, group_of=np.zeros(40), states=np.zeros(40))
     assert np.array_equal(again.pay.table, fitted.pay.table)
     paid = np.array([row[4] for row in rows if row[2:4] == ("s1", 1)])
-    assert fitted.pay.table[0, 1, 1] == pytest.approx(paid.mean())
+    assert fitted.pay.table[0, 1, 1] == pytest.approx(paid.mean(), abs=0.1)  # what a call adds is shrunk
+
+
+def test_rewards_that_were_never_added_cannot_be_taken_away() -> None:
+    """As far as sums can show it: a sum of squares is not negative, and one reward is its own sum."""
+    where = ([0, 0], [0, 0], [0, 0], [0, 0])
+    some = Statistics.from_records((1, 2), where, where, [1.0, 2.0])
+    for other in (5.0, 1.5, -1.0):
+        one = Statistics.from_records((1, 2), ([0], [0], [0], [0]), ([0], [0], [0], [0]), [other])
+        with pytest.raises(rmab.errors.ModelError, match="cannot take away records that are not there: moments"):
+            some - one
+    assert (some - Statistics.from_records((1, 2), ([0], [0], [0], [0]), ([0], [0], [0], [0]), [2.0])).numbers.sum() == 1
+    with pytest.raises(rmab.errors.ModelError, match=r"moments\[0, 0, 0, 0\] are not those of 2 rewards"):
+        Statistics(some.counts, some.numbers, some.moments * 2**40)

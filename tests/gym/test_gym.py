@@ -56,7 +56,12 @@ class Turns:
         return active
 
 
-@pytest.mark.parametrize("name", [*TASKS])
+def test_a_task_whose_kernels_change_is_no_environment() -> None:
+    with pytest.raises(rmab.errors.ModelError, match="task drift: it cannot be an environment: its kernels change between"):
+        gymnasium.make("rmab/drift-v0")
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if rmab.make_task(name).change is None])
 def test_gymnasium_s_own_checker_has_nothing_to_say(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

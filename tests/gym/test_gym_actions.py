@@ -158,7 +158,7 @@ def test_calls_out_of_order_are_said() -> None:
         env.reset(options={"episode": 1})
     with pytest.raises(gymnasium.error.ResetNeeded):
         rmab.gym.RmabVectorEnv(2, "cpap", **SMALL).step(np.zeros((2, 4)))
-    with pytest.raises(rmab.errors.ModelError, match="one for each of 2 rounds, got 3"):
+    with pytest.raises(rmab.errors.ModelError, match=r"one for each of 2 rounds, got \[1, 2, 3\]"):
         rmab.gym.RmabVectorEnv(2, "cpap", **SMALL).reset(seed=[1, 2, 3])
     with pytest.raises(rmab.errors.ModelError, match="seed must be 0 or more, got -2"):
         rmab.gym.RmabVectorEnv(2, "cpap", **SMALL).reset(seed=[1, -2])
@@ -225,3 +225,31 @@ def test_wrong_options_of_a_reset_are_refused(options: Any) -> None:
     for env in (gymnasium.make("rmab/cpap-v0", **SMALL), gymnasium.make_vec("rmab/cpap-v0", num_envs=2, **SMALL)):
         with pytest.raises(rmab.errors.ModelError, match=r"^options"):
             env.reset(seed=0, options=options)  # type: ignore[attr-defined]
+
+
+WRONG_SEEDS = ["episode_number", {"a": 1}, [1], [1, None], [1, 2.5], 1.5, [-1, 2], np.array(1), np.ones((2, 2))]
+
+
+@pytest.mark.parametrize("seed", WRONG_SEEDS)
+def test_wrong_seeds_of_many_rounds_are_refused(seed: Any) -> None:
+    envs = gymnasium.make_vec("rmab/cpap-v0", num_envs=2, **SMALL)
+    with pytest.raises(rmab.errors.ModelError, match="seed must be"):
+        envs.reset(seed=seed)
+
+
+def test_many_rounds_that_have_not_begun_say_so() -> None:
+    envs = rmab.gym.RmabVectorEnv(2, "cpap", **SMALL)
+    for call in (lambda: envs.top(np.zeros((2, 4))), lambda: envs.feedback(0), lambda: envs.step(np.zeros((2, 4)))):
+        with pytest.raises(gymnasium.error.ResetNeeded, match="no episode has begun"):
+            call()
+    envs.reset(seed=0)
+    for r in (2, -1):
+        with pytest.raises(rmab.errors.ModelError, match=r"r must be in 0\.\.1"):
+            envs.feedback(r)
+
+
+@pytest.mark.parametrize("option", ["render_mode", "over_budget"])
+@pytest.mark.parametrize("value", [np.ones(3), np.array([]), 5, ["draw"]])
+def test_wrong_words_of_an_environment_are_refused(option: str, value: Any) -> None:
+    with pytest.raises(rmab.errors.ModelError, match=f"{option} must be"):
+        rmab.gym.RmabEnv("cpap", **SMALL, **{option: value})

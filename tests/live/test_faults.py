@@ -141,16 +141,16 @@ def test_no_memory_in_the_middle_of_an_update(tmp_path: Path, monkeypatch: pytes
     with rmab.live.open(f"sqlite:///{tmp_path}/x.db") as store:
         p = small(store)
         p.ask("2026-W47")
-        usual = Ledger.apply
+        usual = Ledger.advance
 
-        def fails(self: Ledger, body: Any, sequence: int) -> None:
-            usual(self, body, sequence)
+        def fails(self: Ledger, event: Any, change: Any) -> None:
+            usual(self, event, change)
             raise MemoryError
 
-        monkeypatch.setattr(Ledger, "apply", fails)
+        monkeypatch.setattr(Ledger, "advance", fails)
         with pytest.raises(MemoryError):
             p.tell("2026-W47", reports(), key="k")
-        monkeypatch.setattr(Ledger, "apply", usual)
+        monkeypatch.setattr(Ledger, "advance", usual)
         assert p.statistics.counts.sum() == 6  # it was committed
         assert p.tell("2026-W47", reports(), key="k") == 4
         assert p.replay().events == 4

@@ -177,6 +177,18 @@ def test_a_floor_that_cannot_be_met_is_refused_when_it_is_declared(store: Any) -
     assert any("cannot be kept" in one for one in p.ask(WEEK).notes)
 
 
+def test_a_floor_looks_ahead_at_the_budgets_of_the_calendar(store: Any) -> None:
+    p = store.create("p", states=STATES, budget=8, reward={"high": 1}, floor=6, every="number", random_share=0.2)
+    p.join(IDS, state="low")
+    p.set_budget(dict.fromkeys(range(3, 9), 1))
+    last = dict.fromkeys(IDS, -1)
+    for t in range(6):
+        listed = p.ask(t).ids
+        last |= dict.fromkeys(listed, t)
+        p.tell(t, [{"arm": one, "state": "high" if one in listed else "low", "executed": one in listed} for one in IDS[:18]])
+    assert min(last.values()) >= 0  # everybody had a turn in six periods, although the later ones are thin
+
+
 @pytest.mark.parametrize("fallback", ["rotation", "random", "last", "nothing"])
 def test_fallbacks_are_recorded_as_such(store: Any, fallback: str) -> None:
     p = begin(store, fallback=fallback)

@@ -1,6 +1,7 @@
 """Problems: what is checked when one is built, and what it keeps."""
 
 import pickle
+import warnings
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -89,6 +90,13 @@ class TestProblem:
         assert problem.arms != "arms"
         with pytest.raises(TypeError, match="unhashable"):
             hash(problem)
+
+    def test_numbers_of_few_bits_are_compared_without_overflow(self, problem):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert Problem(problem.arms, 0, 1, np.float16(5)).horizon == 5
+            with pytest.raises(ModelError, match="horizon must be a whole number"):
+                Problem(problem.arms, 0, 1, np.float16("inf"))
 
     def test_equality_looks_at_sizes(self):
         stay = np.tile(np.eye(2)[None, :, None], (2, 1, 2, 1))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.common import checks as memory
+from rmab.common import arrays, checks as memory, sum_by_group
 from rmab.errors import ModelError
 from rmab.model.arms import Arms
 from strategies import random_problem
@@ -145,6 +145,8 @@ class TestOneKernelPerGroup:
         fields["support"][4, 0, 0, 0] = False
         with pytest.raises(ModelError, match="arms 0 and 4 are of one group, but differ in size or support"):
             rmab.View(**fields)
+        with pytest.raises(ModelError, match="support: not an array of numbers"):
+            rmab.View(**{**fields, "support": [[1], [1, 0]]})
         fields["support"] = view.support[[0, 1, 1]]
         with pytest.raises(ModelError, match="support must be True or False, of shape"):
             rmab.View(**fields)
@@ -162,3 +164,15 @@ class TestOneKernelPerGroup:
 
 def task_like(arms: Arms) -> rmab.Task:
     return rmab.Task.from_rewards(rmab.Problem(arms, 0, 1, 2), np.zeros((1, arms.count, arms.states, 2)), low=0, high=1)
+
+
+@pytest.mark.parametrize("formula", ["ns,nsy->ny", "ny,nsy->ns"])
+@pytest.mark.parametrize("count", [0, 1, 7, 100])
+def test_sums_by_group_are_those_of_all_kernels(formula: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the byte, whatever the size of the pieces."""
+    rng = np.random.default_rng(count)
+    kernels, group, values = rng.random((3, 5, 5)), rng.integers(3, size=count), rng.random((count, 5))
+    expected = np.einsum(formula, values, kernels[group])
+    for piece in (2**22, 80, 1):
+        monkeypatch.setattr(arrays, "PIECE", piece)
+        assert np.array_equal(sum_by_group(formula, values, kernels, group), expected)

@@ -2,6 +2,7 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -239,3 +240,16 @@ def test_indices_of_a_used_up_budget_rank_as_the_programme_with_equality_does(se
     usual, obliged = (rmab.planners.lagrangian_index(problem, reward, rule=rule).table for rule in ("auto", "exactly"))  # type: ignore[arg-type]
     apart = obliged - usual
     np.testing.assert_allclose(apart, apart[:1, :, :1] + np.zeros_like(apart), rtol=1e-3)
+
+
+def test_the_optimum_is_reported_where_it_is_quick(tmp_path: Path) -> None:
+    kernel = [[[0.9, 0.1], [0.3, 0.7]], [[0.6, 0.4], [0.5, 0.5]]]
+    reward = np.tile([[0.0, 0.0], [1.0, 1.0]], (6, 1, 1))
+    problem = rmab.Problem(rmab.Arms.identical(kernel, 6), 0, 2, 4)
+    best = rmab.plan(problem, reward, candidates=["lagrangian"], episodes=50)
+    assert best.optimum == rmab.solvers.solve_exact(problem, reward).value
+    assert best.value - 5 * best.stderr <= best.optimum <= best.bound + 1e-9
+    best.save(tmp_path / "plan.npz")
+    assert rmab.PlanResult.load(tmp_path / "plan.npz").optimum == best.optimum
+    many = rmab.Problem(rmab.Arms.identical(kernel, 2000), 0, 20, 4)
+    assert rmab.plan(many, np.tile(reward[:1], (2000, 1, 1)), candidates=["lagrangian"], episodes=2).optimum is None

@@ -97,7 +97,7 @@ def test_gradient_and_curvature_against_differences(seed: int, eta: float) -> No
     prices, step = eta * np.random.default_rng(seed).uniform(0, 1, horizon), 1e-5
     use = search.at(eta, prices).use
     hessian = np.empty((horizon, horizon))
-    curve(search.program, np.arange(blocks), np.ones(blocks), 0.0, 0.0, search.plans.share, 0, hessian, np.empty(horizon))
+    curve(search.program, np.arange(blocks), np.ones(blocks), 0.0, 0.0, search.plans.share, hessian, np.empty(horizon))
     exact = (np.triu(hessian) + np.triu(hessian, 1).T)[::-1, ::-1]
     for h in range(horizon):
         more, less = (search.at(eta, prices + sign * step * np.eye(horizon)[h]) for sign in (1, -1))
@@ -130,8 +130,8 @@ def test_vectorised_functions_have_all_digits() -> None:
     rng = np.random.default_rng(0)
     x = np.concatenate([np.linspace(-600, 600, 10_001), rng.normal(0, 1, 1000), 10.0 ** rng.uniform(-12, 2, 1000), [0.0]])
     for blind in (1e-9, 0.3, 0.5, 0.99):
-        whole, scale, share, soft = (np.empty(x.size) for _ in range(4))
-        soften_nodes(x, blind, whole, scale, scale.view(np.int64), share, soft)
+        share, soft = np.empty(x.size), np.empty(x.size)
+        soften_nodes(x, blind, np.empty((2, x.size)), share, soft)
         odds = np.log(blind / (1 - blind))
         np.testing.assert_allclose(share, expit(x + odds), rtol=1e-13)
         small = np.abs(x) < 0.5

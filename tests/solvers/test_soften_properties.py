@@ -194,11 +194,11 @@ def test_blocks_with_little_in_common_hold_only_what_is_possible() -> None:
     rng = np.random.default_rng(0)
     kernels = np.eye(30)[rng.integers(0, 30, size=(8, 30, 2))]  # each goes its own way
     plan = soften_blocks(kernels, rng.random((8, 30, 2)), np.eye(30)[[0] * 8], np.full(4, 2.0), 5.0)
-    assert plan.program.chances.shape == (8 * 30 * 2, 1)
+    assert plan.program.rows.chances.shape == (8 * 30 * 2, 1)
     same = soften_blocks(
         kernels[:1], rng.random((8, 30, 2)), np.eye(30)[[0] * 8], np.full(4, 2.0), 5.0, kernel_of=np.zeros(8, int)
     )
-    assert same.program.chances.shape == (30 * 2, 8)
+    assert same.program.rows.chances.shape == (30 * 2, 8)
 
 
 @settings(deadline=None, max_examples=40)

@@ -24,7 +24,10 @@ COMMANDS = {  # loaded on use
     "fit": "fit:fit",
     "list": "list:weekly",
     "evaluate": "evaluate:evaluate",
+    "measure": "measure:measure",
+    "power": "measure:power",
     "example-log": "fit:example_log",
+    "live": "live:live",
     "study": "study:study",
     "warm": "warm:warm",
     "doctor": "doctor:doctor",
@@ -51,6 +54,7 @@ class Commands(Program):
         ("rmab plan mine.json", "the best policy for a custom model"),
         ("rmab fit log.csv --arm id --period week --state state --action called", "a model of a programme's log"),
         ("rmab list model.npz --budget 100 --csv next-week.csv", "whom to act on next, and why"),
+        ("rmab live ask programme.db 2026-W47 --csv list.csv", "this week's list of a live programme"),
         ("rmab study run paper-cpap --rounds 20 --out results", "the paper's figures, with fewer rounds"),
     ),
 )

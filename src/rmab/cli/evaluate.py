@@ -11,7 +11,7 @@ from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, 
 
 if TYPE_CHECKING:
     from rmab.data import Evaluation, Fit
-    from rmab.estimation.checks import Check
+    from rmab.estimation.effect_checks import Check
 
 
 @click.command(
@@ -33,19 +33,21 @@ def evaluate(
     """Say what the plan of a MODEL would bring, against doing nothing, rotation, chance, and what was done in the log.
 
     Intervals hold the error of estimation: the log is drawn again, arm by arm, and the model is fitted to it again. Where
-    the log allows it, the model is also checked against what really came after the plan's choices.
+    the effect cannot be told from none, or a check of the log says 'problem', no benefit is stated: the output begins with
+    that, and shows a range under unrecorded selection.
     """
     from rmab.estimation.fit import Fit
 
     fitted = Fit.load(model)
     with alone_on_stdout(machine):
         found = evaluated(fitted, budget, horizon=horizon, replicates=replicates, seed=seed)
+    written = "" if report is None else reported(fitted, budget, report, seed=seed, found=found, quiet=machine)
     if machine:
         print_json(found.fields())
-    else:
-        _print_evaluation(found)
-    if report is not None:
-        reported(fitted, budget, report, seed=seed, found=found, quiet=machine)
+        return
+    _print_evaluation(found)
+    if written:
+        say(written)
 
 
 def evaluated(fitted: "Fit", budget: int | None, **options: Any) -> "Evaluation":
@@ -65,23 +67,30 @@ def reported(
     checks: "list[Check] | None" = None,
     found: "Evaluation | None" = None,
     quiet: bool = False,
-) -> None:
-    """Write the report of a fit to a path, and its figures beside it; say where they are, unless quiet."""
+) -> str:
+    """Write the report of a fit to a path, and its figures beside it; return a sentence that says where they are."""
     from rmab.data import decide
-    from rmab.estimation.checks import run_checks
     from rmab.report.programme import write_programme_report
 
     with alone_on_stdout(quiet):
-        outcome = found or evaluated(fitted, budget, seed=seed)
-        known = checks or run_checks(fitted, seed=seed)
+        outcome = found or evaluated(fitted, budget, seed=seed, checks=checks)
         calls = decide(fitted, outcome.budget, horizon=outcome.horizon, seed=seed)
-        written = write_programme_report(fitted, calls, outcome, known, path)
-    if not quiet:
-        say(f"The report is in {written[0]}, its figures are in {written[-1].parent}.")
+        written = write_programme_report(fitted, calls, outcome, path)
+    return f"The report is in {written[0]}, its figures are in {written[-1].parent}."
 
 
 def _print_evaluation(found: "Evaluation") -> None:
     unit, per = found.unit, found.period_word
+    for sentence in found.sentences():
+        say(f"- {sentence}")
+    if found.standing != "promised":
+        heads = ("strength of selection", "over rotation", "over nothing")
+        pairs = zip(found.ranges["rotation"], found.ranges["nothing"], strict=True)
+        ranges = [(f"{one.strength:g}", *(f"{x.low:+,.0f} to {x.high:+,.0f}" for x in (one, other))) for one, other in pairs]
+        print_table(
+            f"What the plan may bring in {found.horizon} {per}s, if something unrecorded chose: {unit}", heads, ranges
+        )
+        return
     title = f"{found.budget} {found.word}s a {per} for {found.horizon} {per}s: {unit}, with 95% intervals"
     rows = [("the plan", found.describe(found.plan), "", f"{found.budget:,}")]
     for name, value in found.baselines.items():
@@ -89,5 +98,3 @@ def _print_evaluation(found: "Evaluation") -> None:
             (name, found.describe(value), found.describe(found.benefits[name], signed=True), f"{found.used[name]:,.0f}")
         )
     print_table(title, ("policy", unit, "the plan brings more by", f"{found.word}s a {per}"), rows)
-    for sentence in found.sentences():
-        say(f"- {sentence}")

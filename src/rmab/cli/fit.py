@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.names import checked_file, pairs, whole_number
-from rmab.cli.program import examples
+from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
 if TYPE_CHECKING:
     from rmab.data import Fit
-    from rmab.estimation.checks import Check
+    from rmab.estimation.effect_checks import Check
 
 SHOWN = 24  # rows of a table of groups
 
 
-def _names(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
+def names_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
+    """Return names with commas between."""
     return [one.strip() for value in values for one in value.split(",") if one.strip()]
 
 
@@ -26,7 +27,7 @@ def _states(ctx: click.Context, param: click.Parameter, value: str | None) -> "l
         return None
     if "=" in value:
         return pairs(ctx, param, (value,))
-    return _names(ctx, param, (value,))
+    return names_of(ctx, param, (value,))
 
 
 def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
@@ -58,7 +59,12 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option("--state", required=True, metavar="COLUMN", help="Column of the states, or of readings (see --states).")
 @click.option("--action", required=True, metavar="COLUMN", help="Column that says who was acted on, yes or no.")
 @click.option(
-    "--group", "groups", multiple=True, metavar="COLUMNS", callback=_names, help="Columns that define groups: age,district."
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="COLUMNS",
+    callback=names_of,
+    help="Columns that define groups: age,district.",
 )
 @click.option("--reward-column", metavar="COLUMN", help="Column with what was earned.")
 @click.option(
@@ -120,17 +126,24 @@ def fit(
         checks = run_checks(model, seed=seed)
         if out is not None:
             model.save(out)
+    written, refusal = [] if out is None else [f"The model is in {out}."], None
+    if report is not None:
+        from rmab.cli.evaluate import reported
+        from rmab.errors import ModelError
+
+        try:
+            written.append(reported(model, budget, report, seed=seed, checks=checks, quiet=machine))
+        except ModelError as error:  # what is known is shown all the same
+            refusal = error
     if machine:
         print_json(_fields(model, checks))
     else:
         _print_fit(log, model)
         _print_checks(checks)
-    if out is not None and not machine:
-        say(f"The model is in {out}.")
-    if report is not None:
-        from rmab.cli.evaluate import reported
-
-        reported(model, budget, report, seed=seed, checks=checks, quiet=machine)
+        for sentence in written:
+            say(sentence)
+    if refusal is not None:
+        raise refusal
 
 
 def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
@@ -143,7 +156,7 @@ def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
         "kernels": model.kernels,
         "visits": model.counts.sum(axis=3),
         "notes": [str(one) for one in model.notes],
-        "checks": [{"name": one.name, "value": one.value, "verdict": one.verdict, "words": one.words} for one in checks],
+        "checks": [vars(one) for one in checks],
     }
 
 
@@ -178,6 +191,9 @@ def _print_checks(checks: "list[Check]") -> None:
     print_table(
         "Checks", ("check", "verdict", "what was found"), [(one.name, one.verdict, one.words) for one in checks], left=3
     )
+    for one in checks:
+        if one.advice:
+            say(f"- {one.name}: {one.advice}.")
 
 
 @click.command("example-log", epilog=examples(("rmab example-log log.csv --arms 500", "a made-up log of 500 mothers")))
@@ -185,11 +201,14 @@ def _print_checks(checks: "list[Check]") -> None:
 @click.option("--arms", type=whole_number(min=1), default=2000, show_default=True, help="Number of arms.")
 @click.option("--weeks", type=whole_number(min=2), default=52, show_default=True, help="Number of weeks.")
 @click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Other seeds, other logs.")
-def example_log(out: Path, arms: int, weeks: int, seed: int) -> None:
+@click.option("--force", is_flag=True, help="Replace OUT if it exists.")
+def example_log(out: Path, arms: int, weeks: int, seed: int, force: bool) -> None:
     """Write the log of a made-up programme to OUT, .csv or .parquet: weekly calls to mothers; nobody in it is real.
 
     Columns are id, week, state, called, age and district.
     """
+    if out.exists() and not force:
+        raise BadInput(f"{out}: exists already; --force replaces it")
     from rmab.common import write_table
     from rmab.logs.example import example_log as draw_log
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SHOWN = 20  # rows on the screen
 
 
-def _ids(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:
+def ids_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:
     """Return ids with commas between; @FILE has one id a line."""
     found: list[str] = []
     for value in values:
@@ -52,12 +52,16 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to plan ahead.")
 @click.option("--for", "period", default="", metavar="PERIOD", help="Period of the list, written as in the log.")
 @click.option("--floor", type=whole_number(min=1), help="Everybody has a turn at least every N periods.")
-@click.option("--must", multiple=True, metavar="IDS", callback=_ids, help="Ids that are on the list; @FILE has one a line.")
-@click.option("--must-not", multiple=True, metavar="IDS", callback=_ids, help="Ids that are not on the list.")
+@click.option(
+    "--must", multiple=True, metavar="IDS", callback=ids_of, help="Ids that are on the list; @FILE has one a line."
+)
+@click.option("--must-not", multiple=True, metavar="IDS", callback=ids_of, help="Ids that are not on the list.")
 @click.option(
     "--cap", "caps", multiple=True, metavar="GROUP=N", callback=_caps, help="The most that a group gets: district=north=20."
 )
-@click.option("--random-share", type=click.FloatRange(0, 1), default=0.0, help="Part of the places to draw at random.")
+@click.option(
+    "--random-share", type=click.FloatRange(0, 1), default=0.0, help="Part of the places that change hands by chance."
+)
 @click.option(
     "--next", "upcoming", type=whole_number(min=0), default=10, show_default=True, help="Number of runners-up to show."
 )
@@ -65,8 +69,9 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @click.option(
     "--csv", "out", type=click.Path(path_type=Path), callback=checked_file(".csv", ".parquet"), help="Write all of it there."
 )
+@click.option("--raw", is_flag=True, help="For programs: no apostrophe before text that a spreadsheet takes for a formula.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def weekly(model: Path, upcoming: int, out: Path | None, machine: bool, **rules: Any) -> None:
+def weekly(model: Path, upcoming: int, out: Path | None, raw: bool, machine: bool, **rules: Any) -> None:
     """List who gets an intervention next, by a MODEL that `rmab fit --out` wrote: the best first, each with a reason.
 
     Rules that cannot be met together are refused. Where one group takes nearly all, the list says what a fairer one would
@@ -77,7 +82,7 @@ def weekly(model: Path, upcoming: int, out: Path | None, machine: bool, **rules:
     with alone_on_stdout(machine), waiting(f"planning {model}"):
         found = decide(Fit.load(model), **rules)
         if out is not None:
-            found.save(out, upcoming)
+            found.save(out, upcoming, raw=raw)
     if machine:
         rows = [vars(one) for one in found.rows(upcoming)]
         print_json({"for": found.period, "unit": found.words.unit, "notes": found.notes, "rows": rows})

@@ -1,7 +1,7 @@
 """`rmab plan`: the best policy for a problem with known kernels, by simulation"""
 
 from dataclasses import asdict
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,13 @@ def plan(
             raise BadInput(f"{save}: the policy of {best.name} cannot be stored: {type(best.policy).__name__} has no `save`")
         best.policy.save(save)
     if machine:
-        numbers = {"value": best.value, "stderr": best.stderr, "bound": best.bound, "short": best.short}
+        numbers = {
+            "value": best.value,
+            "stderr": best.stderr,
+            "bound": best.bound,
+            "optimum": best.optimum,
+            "short": best.short,
+        }
         print_json({"best": best.name, **numbers, "candidates": [asdict(one) for one in best.candidates]})
         return
     _print_standing(model.name, best)
@@ -83,7 +89,11 @@ def _print_standing(name: str, best: "PlanResult") -> None:
     form = f",.{max(DIGITS - whole, 0)}f"
     earns = f"{number(best.value, form)} ± {number(best.stderr, form)} an episode"
     say(f"{name}: {best.name} earns {earns}.")
-    say(f"No policy earns more than {number(best.bound, form)} on average{_distance(best.short)}.")
+    if best.optimum is None:
+        say(f"No policy earns more than {number(best.bound, form)} on average{_distance(best.short)}.")
+    else:
+        short = (best.optimum - best.value) / abs(best.optimum) if best.optimum else nan
+        say(f"The best of all policies earns {number(best.optimum, form)} on average{_distance(short)}.")
     rows = []
     for one in best.candidates:
         if one.episodes:
@@ -96,7 +106,7 @@ def _print_standing(name: str, best: "PlanResult") -> None:
 
 
 def _distance(short: float) -> str:
-    """Return how far the value lies below the bound, or by chance above it."""
+    """Return how far the value lies below the optimum or the bound, or by chance above it."""
     if not isfinite(short):
         return ""
     return f": {short:.2%} of that are missing" if short >= 0 else f"; these episodes happened to earn {-short:.2%} more"

@@ -9,7 +9,7 @@ import click
 
 from rmab.cli.names import BUILTIN_STUDY, STUDY, whole_number
 from rmab.cli.program import FAILED, Failure, command, examples
-from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
+from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -154,8 +154,8 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
     from rmab.study import Results
 
     results = Results.open(folder)
-    say("writing the report ...", err=True)
-    written = write_report(results, folder / "report" if out is None else out)
+    with waiting("writing the report"):  # nothing is printed before the files are there
+        written = write_report(results, folder / "report" if out is None else out)
     if machine:
         print_json(
             {"html": str(written.html), "figures": [str(one) for one in written.figures], "headline": written.headline}

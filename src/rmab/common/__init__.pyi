@@ -9,12 +9,14 @@ from .arrays import (
     frozen as frozen,
     log_over as log_over,
     sealed as sealed,
+    sum_by_group as sum_by_group,
 )
 from .checks import (
     SUMMED as SUMMED,
     as_floats as as_floats,
     as_indices as as_indices,
     as_integer as as_integer,
+    as_seed as as_seed,
     as_share as as_share,
     as_states as as_states,
     as_table as as_table,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+PIECE = 2**22  # numbers in kernels that are looked up at a time
 Element = TypeVar("Element", bound=np.generic)
 
 
@@ -33,6 +34,17 @@ class ReadOnly:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)
+
+
+def sum_by_group(formula: str, values: FloatArray, kernels: FloatArray, group: IntArray) -> FloatArray:
+    """Return np.einsum(formula, values, kernels[group]), of values (M, S), kernels (G, S, S) and groups (M,).
+
+    Piece by piece: the kernels of all M are never there at once.
+    """
+    size = max(1, PIECE // kernels[0].size)
+    parts = [slice(first, first + size) for first in range(0, len(values), size)]
+    found = [np.einsum(formula, values[one], kernels[group[one]]) for one in parts]
+    return np.concatenate(found) if found else np.zeros(values.shape)
 
 
 def log_over(times: Any, epsilon: float) -> FloatArray:

@@ -140,10 +140,18 @@ def check_unmasked(values: object, name: str) -> None:
 
 def as_integer(value: object, name: str) -> int:
     """Return `value` as an int; ModelError unless it is a whole number below 2^53 (2.0 is; 2.5, True and '2' are not)."""
+    value = value.item() if isinstance(value, np.generic) else value  # float16 has no 2^53
     if not is_number(value) or not -(2**53) < value < 2**53 or value != int(value):
         limit = " below 2^53" if is_number(value) and abs(value) >= 2**53 else ""
         raise ModelError(f"{name} must be a whole number{limit}, got {value!r:.40}", field=name)
     return int(value)
+
+
+def as_seed(seed: object) -> int:
+    """Return a seed; ModelError unless it is a whole number, 0 or more."""
+    if (number := as_integer(seed, "seed")) < 0:
+        raise ModelError(f"seed must be 0 or more, got {number}", field="seed")
+    return number
 
 
 def check_magnitude(values: FloatArray, name: str, times: float = 1.0, what: str = "", limit: float = LARGEST) -> None:

@@ -4,6 +4,7 @@ It lies in `rmab/compiled-<digest>` in XDG_CACHE_HOME, or ~/.cache. Loading it r
 this user's and nobody else can write there; and every file begins with a checksum of the rest.
 """
 
+import errno
 import hashlib
 import os
 import pickle
@@ -27,6 +28,9 @@ from numba.core.registry import CPUDispatcher
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 
 from rmab.common.words import notify_once
+from rmab.errors import FileError
+
+RETRIES = 20  # of removing a folder into which others write
 
 _compiling = False  # whether the main thread compiles, so that an interrupt waits
 
@@ -189,9 +193,25 @@ def cleared() -> tuple[int, int]:
     sizes: list[int] = []
     for folder in home().glob("compiled-*"):
         if folder.is_dir() and not folder.is_symlink():
-            sizes += [one.lstat().st_size for one in folder.rglob("*") if one.is_file() and not one.is_symlink()]
-            shutil.rmtree(folder)
+            with suppress(FileNotFoundError):  # somebody else removes it, too
+                sizes += [one.lstat().st_size for one in folder.rglob("*") if one.is_file() and not one.is_symlink()]
+            _remove(folder)
     return len(sizes), sum(sizes)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; what others remove or write meanwhile is no error, anything else is a FileError."""
+    for _ in range(RETRIES):
+        try:
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            if not folder.is_dir():
+                return
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise FileError(f"{folder}: cannot be removed ({error.strerror or error})", path=str(folder)) from error
+        else:
+            return
 
 
 class Store(_Cache):  # type: ignore[misc]

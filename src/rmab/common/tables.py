@@ -9,10 +9,14 @@ from typing import Any
 from rmab.common.files import check_suffix, write_atomically
 
 TABLE_SUFFIXES = (".csv", ".parquet")
+FORMULA = r"\A[=+\-@\t\r\n\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]"  # of Arrow's expressions (RE2); the last four are wide
 
 
-def write_table(table: Any, path: str | os.PathLike[str]) -> None:
+def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True) -> None:
     """Write an Arrow table to a .csv or .parquet file; FileError if it cannot be written.
+
+    Not raw: in a .csv file for people, text that begins as a formula does gets an apostrophe before it (OWASP, "CSV
+    injection"), so that no spreadsheet computes what somebody wrote into a name.
 
     Examples
     --------
@@ -26,6 +30,18 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     suffix = check_suffix(path, TABLE_SUFFIXES)
     from pyarrow import csv, parquet  # noqa: PLC0415  (of an extra: whoever has a table has it)
 
+    if suffix == ".csv" and not raw:
+        table = _without_formulas(table)
     stream = io.BytesIO()
     (csv.write_csv if suffix == ".csv" else parquet.write_table)(table, stream)
     write_atomically(path, stream.getvalue())
+
+
+def _without_formulas(table: Any) -> Any:
+    from pyarrow import compute, types  # noqa: PLC0415
+
+    for place, column in enumerate(table.columns):
+        if types.is_string(column.type):
+            safe = compute.replace_substring_regex(column, pattern=FORMULA, replacement="'\\0")
+            table = table.set_column(place, table.field(place), safe)
+    return table

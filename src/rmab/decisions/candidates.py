@@ -122,8 +122,9 @@ class Candidates(ReadOnly):
         none = ("",) * values.size
         roster = Roster.of(range(values.size) if ids is None else ids, groups)
         seen = none if states is None else tuple(str(one) for one in states)
-        since = np.zeros(values.size, dtype=np.int64) if waited is None else np.asarray(waited)
-        return cls(roster, values, seen, since, np.zeros(values.size, dtype=bool), none, period, words, least)
+        times = as_floats(np.zeros(values.size) if waited is None else waited, "waited")
+        since, never = as_indices(times, "waited", times.shape, LONGEST, -1), np.zeros(values.size, dtype=bool)
+        return cls(roster, values, seen, since, never, none, period, words, least)
 
     @property
     def scale(self) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, as_integer, as_share
+from rmab.common import BoolArray, as_integer, as_seed, as_share
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
 from rmab.decisions.decision import Decision
@@ -70,8 +70,8 @@ def decide(
     caps : dict of str to int, optional
         The most that a group gets: ``{"district=north": 20}``.
     random_share : float
-        Part of the places that is drawn at random from the others, so that what the list brings can be measured without a
-        model.
+        Part of the places that change hands at random: of those whom the index chooses so many are left out, at most half,
+        and as many others are drawn. So `rmab.data.measure` can tell later what the lists brought.
     rules : functions, optional
         Custom rules. Each gets the `Draft`, and returns the numbers of the arms that it gives a place; they are asked after
         the floor and before the index.
@@ -121,7 +121,7 @@ def decide(
     share = as_share(random_share, "random_share")
     members = _find_caps(candidates, {} if caps is None else caps)
     respected = Rules(places, forced, excluded, every, int(share * places + 0.5), members, custom)
-    source_of_draws = Randomness(as_integer(seed, "seed"), candidates.period)
+    source_of_draws = Randomness(as_seed(seed), candidates.period)
     choice = fill_places(candidates, respected, source_of_draws)
     order = candidates.rank(source_of_draws.numbers(roster.ids, TIES))
     rank = np.empty_like(order)

@@ -145,7 +145,8 @@ class Decision(ReadOnly, Stored):
     def rows(self, upcoming: int = 0, *, first: int | None = None) -> list[Row]:
         """Return the list, the best first (of it no more than `first`), and below it so many who would be next."""
         after = self._line(~self.active & (self.index > 0))[: as_integer(upcoming, "upcoming")]
-        return [self._row(int(n)) for n in (*self._line(self.active)[:first], *after)]
+        most = None if first is None else max(as_integer(first, "first"), 0)
+        return [self._row(int(n)) for n in (*self._line(self.active)[:most], *after)]
 
     def _row(self, n: int) -> Row:
         rule, reason = self.rule[n], self.reasons[n]
@@ -159,14 +160,15 @@ class Decision(ReadOnly, Stored):
         rows = self.rows(upcoming)
         return pa.table({name: [getattr(one, name) for one in rows] for name in SCHEMA.names}, schema=SCHEMA)
 
-    def save(self, path: str | os.PathLike[str], upcoming: int = 10) -> None:
+    def save(self, path: str | os.PathLike[str], upcoming: int = 10, *, raw: bool = False) -> None:
         """Write the decision to a file, by its suffix; FileError if it cannot be written.
 
         `.csv` and `.parquet` hold the list for people, and so many who would be next. `.npz` and `.json` hold everything,
-        and `load` reads them.
+        and `load` reads them. In a CSV file, text that a spreadsheet would take for a formula gets an apostrophe before it,
+        unless it is to be `raw`, for programs.
         """
         if check_suffix(path, (*TABLE_SUFFIXES, *self.FORMAT.suffixes)) in TABLE_SUFFIXES:
-            write_table(self.to_table(upcoming), path)
+            write_table(self.to_table(upcoming), path, raw=raw)
         else:
             super().save(path)
 

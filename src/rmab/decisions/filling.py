@@ -1,8 +1,10 @@
 """Who gets the places of a list, and the probability that everybody had of getting one.
 
-Places are given in turn: by name, by the floor, by custom rules, by index, and at random. Every purpose has its own random
-numbers. Arms of a kind (`Kinds`) differ in nothing but their draw, so counts of kinds describe all lists that could have
-been drawn. There are few of them, and the probability of an arm is a sum over them, without any simulation.
+Places are given in turn: by name, by the floor, by custom rules, and by index. Then some change hands at random, so that
+what they bring can be measured: of those whom the index chooses some are left out, at most half, and some of the others get
+a place. Every purpose has its own random numbers. Arms of a kind (`Kinds`) differ in nothing but their draw: counts of kinds
+describe all lists that could have been drawn. There are few of them, and the probability of an arm is a sum over them,
+without any simulation.
 """
 
 from __future__ import annotations
@@ -61,12 +63,13 @@ class Choice:
     """Who gets a place.
 
     rule (N,): the name of the rule that gave it, empty for none. probability (N,): that each arm had of getting one, over
-    ties and draws, with what custom rules chose as given. prices: what one more place under each cap is worth. overdue:
-    arms that a floor should have reached, but could not.
+    ties and draws, with what custom rules chose as given. left_out (N,): whom the index chose and the draw left out. prices:
+    what one more place under each cap is worth. overdue: arms that a floor should have reached, but could not.
     """
 
     rule: Any
     probability: FloatArray
+    left_out: BoolArray
     prices: dict[str, float] = field(default_factory=dict)
     overdue: int = 0
 
@@ -81,7 +84,7 @@ class Stage(ReadOnly):
     """A list as it stands, in counts of kinds.
 
     open (N,): who may get a place. free (K,): how many of them are of each kind. room (C,): places left under each cap.
-    places: how many are left, those to be drawn at random left out.
+    places: how many are left for floors and custom rules: those that change hands at random are kept for the index.
     """
 
     kinds: Kinds
@@ -141,31 +144,46 @@ class Stage(ReadOnly):
 
     def by_index(self) -> tuple[Outcomes, FloatArray]:
         """Give places to the highest indices under the caps; also return (C,) what one more place under each is worth."""
-        level, member = self.kinds.level, self.kinds.member
+        level, member, places = self.kinds.level, self.kinds.member, self.places + self.rules.random
         line = self.kinds.by_index(self.kinds.helped & (self.free > 0))
         if caps_cross(member[:, line[0]]):
-            best, prices = select_best(level, line[0], self.free, member, self.room, self.places)
+            best, prices = select_best(level, line[0], self.free, member, self.room, places)
             return [(CERTAIN, best)], prices * self.kinds.scale
-        found = take_line(line, self.free, member, self.room, self.places)
-        prices = price_caps(level, line[0], found[0][1], self.free, member, self.room, self.places)
+        found = take_line(line, self.free, member, self.room, places)
+        prices = price_caps(level, line[0], found[0][1], self.free, member, self.room, places)
         return found, prices * self.kinds.scale
 
-    def by_draw(self) -> Outcomes:
-        """Give the places that are left to chance to cells of arms under the same caps: all arms alike, as caps allow."""
-        sizes = np.bincount(self.kinds.cell, weights=self.free).astype(np.int64)
-        if not self.rules.random:
-            return [(CERTAIN, np.zeros_like(sizes))]
-        first = np.unique(self.kinds.cell, return_index=True)[1]
-        return list_outcomes(sizes, self.kinds.member[:, first], self.room, self.rules.random)
+    def by_draw(self, by_index: IntArray) -> list[tuple[Fraction, IntArray, IntArray]]:
+        """Let places change hands, once the index has chosen so many of each kind (K,), on this stage's last places.
+
+        Returns probabilities, and (cells,) how many of those chosen leave and how many of the others enter, of every cell
+        of arms under the same caps: all arms alike, as caps allow.
+        """
+        cell, number, total = self.kinds.cell, self.rules.random, int(by_index.sum())
+        chosen, others = (np.bincount(cell, weights=one).astype(np.int64) for one in (by_index, self.free))
+        if not number:
+            return [(CERTAIN, np.zeros_like(chosen), np.zeros_like(others))]
+        member = self.kinds.member[:, np.unique(cell, return_index=True)[1]]
+        leaving = min(number, total // 2, int(others.sum()))
+        entering = min(number, self.places + number + leaving)
+        found = []
+        for p, out in list_outcomes(chosen, member[:0], self.room[:0], leaving):
+            into = list_outcomes(others, member, self.room + member @ out, entering)
+            found += [(p * q, out, cells) for q, cells in into]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class Way(ReadOnly):
-    """One way in which places may go, and its probability: (K,) by floor and by index, and (cells,) at random."""
+    """One way in which places may go, and its probability.
+
+    (K,) places by floor and by index; (cells,) how many of the latter are left out, and how many others are drawn.
+    """
 
     probability: Fraction
     floor: IntArray
     index: IntArray
+    out: IntArray
     cells: IntArray
     prices: FloatArray
 
@@ -177,34 +195,41 @@ def list_ways(stage: Stage, floors: Outcomes) -> list[Way]:
         outcomes, prices = stage.after(by_floor).by_index()
         for q, by_index in outcomes:
             left = stage.after(by_floor + by_index)
-            found += [Way(p * q * r, by_floor, by_index, cells, prices) for r, cells in left.by_draw()]
+            drawn = left.by_draw(by_index)
+            found += [Way(p * q * r, by_floor, by_index, out, cells, prices) for r, out, cells in drawn]
     return found
 
 
 def inclusion_probability(stage: Stage, ways: list[Way]) -> FloatArray:
     """(N,) the probability of being on the list at the end: 1 for whoever is on it at this stage, 0 for the excluded.
 
-    Arms of a kind share what their kind gets on average; a further step of randomisation is a further field of `Way`.
+    Arms of a kind share what their kind gets on average.
     """
     kinds, expected = stage.kinds, np.zeros(stage.free.size)
     for way in ways:
-        taken = way.floor + way.index
-        left = stage.free - taken
-        share = way.cells / np.maximum(np.bincount(kinds.cell, weights=left), 1)
-        expected += float(way.probability) * (taken + left * share[kinds.cell])
+        left = stage.free - way.floor - way.index
+        chosen, others = (np.maximum(np.bincount(kinds.cell, weights=one), 1) for one in (way.index, left))
+        stay, enter = (1.0 - way.out / chosen)[kinds.cell], (way.cells / others)[kinds.cell]
+        expected += float(way.probability) * (way.floor + way.index * stay + left * enter)
     mine = np.round(expected / np.maximum(stage.free, 1), EXACT)[kinds.kind_of]
     return np.where(stage.open, np.clip(mine, 0.0, 1.0), np.where(stage.rules.must_not, 0.0, 1.0))
 
 
-def draw_list(stage: Stage, way: Way, ids: Sequence[str], source: Randomness) -> dict[str, IntArray]:
-    """Return the arms that each rule gives a place, in one of the ways: within kinds and cells, by random numbers."""
+def draw_list(stage: Stage, way: Way, ids: Sequence[str], source: Randomness) -> tuple[dict[str, IntArray], IntArray]:
+    """Return the arms that each rule gives a place, in one of the ways, and whom the index chose and the draw left out.
+
+    Within kinds and cells it goes by random numbers.
+    """
     kinds, ties, open_ = stage.kinds, source.numbers(ids, TIES), stage.open.copy()
+    cell = kinds.cell[kinds.kind_of]
     found = {}
     for name, counts in ((FLOOR, way.floor), (INDEX, way.index)):
         found[name] = pick_arms(kinds.kind_of, counts, ties, open_)
         open_[found[name]] = False
-    found[LOT] = pick_arms(kinds.cell[kinds.kind_of], way.cells, source.numbers(ids, "draw"), open_)
-    return found
+    out = pick_arms(cell, way.out, source.numbers(ids, "leave"), np.isin(np.arange(len(ids)), found[INDEX]))
+    found[INDEX] = np.setdiff1d(found[INDEX], out)
+    found[LOT] = pick_arms(cell, way.cells, source.numbers(ids, "draw"), open_)
+    return found, out
 
 
 def fill_places(candidates: Candidates, rules: Rules, source: Randomness) -> Choice:
@@ -222,11 +247,13 @@ def fill_places(candidates: Candidates, rules: Rules, source: Randomness) -> Cho
         stage, floors = Stage.of(kinds, rules, rule != ""), [(CERTAIN, np.zeros_like(due))]
     ways = list_ways(stage, floors)
     way = ways[draw_outcome([(one.probability, one.cells) for one in ways], source.number("ways"))]
-    for name, arms in draw_list(stage, way, ids, source).items():
+    given, out = draw_list(stage, way, ids, source)
+    for name, arms in given.items():
         rule[arms] = name
     late = int(((candidates.waited >= rules.floor) & (rule == "") & ~rules.must_not).sum()) if rules.floor else 0
     prices = dict(zip((cap.label for cap in rules.caps), way.prices.tolist(), strict=True))
-    return Choice(rule, inclusion_probability(stage, ways), prices, late)
+    left_out = np.isin(np.arange(len(ids)), out)
+    return Choice(rule, inclusion_probability(stage, ways), left_out, prices, late)
 
 
 def _ask_all(candidates: Candidates, rules: Rules, rule: Any, source: Randomness) -> None:

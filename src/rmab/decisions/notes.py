@@ -9,7 +9,7 @@ import numpy as np
 from rmab.common import many
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.filling import Choice
-from rmab.decisions.rules import INDEX, Rules
+from rmab.decisions.rules import INDEX, LOT, Rules
 from rmab.logs.findings import list_some, quote
 
 
@@ -29,12 +29,18 @@ def write_notes(
     unseen = [quote(one) for one in candidates.unseen]
     used = int(choice.listed.sum())
     if used < rules.budget:
-        helped = bool((~choice.listed & candidates.helped).any())
+        helped = bool((~choice.listed & ~choice.left_out & candidates.helped).any())
         sure = "known" if unseen else "expected"
         why = "caps and must_not leave no more" if helped else f"{words.an_action} is not {sure} to help anybody else"
         notes.append(f"{used} of {rules.budget} places are used: {why}")
     if unseen:
         notes.append(f"what {words.an_action} changes in {list_some(unseen)} was never seen, and is taken to be nothing")
+    if rules.random:
+        drawn = int((choice.rule == LOT).sum())
+        notes.append(
+            f"left out at random: {int(choice.left_out.sum())} of those chosen; drawn from the others: {drawn}. The list "
+            "states all chances, so that what it brings can be measured"
+        )
     if random_share > 0 and not rules.random:
         notes.append(f"the random share of {rules.budget} places is less than half a place: nobody is drawn")
     if rules.custom:
@@ -57,7 +63,7 @@ def _ties(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:
     if not mine.any() or rules.caps:
         return []
     alike = candidates.level == candidates.level[mine].min()
-    alike &= ~rules.must_not & np.isin(choice.rule, ("", INDEX))
+    alike &= ~rules.must_not & ~choice.left_out & np.isin(choice.rule, ("", INDEX))
     got = int((alike & mine).sum())
     if got == alike.sum():
         return []

@@ -26,7 +26,8 @@ def write_reasons(candidates: Candidates, choice: Choice, rank: IntArray) -> tup
     of = f"of {rank.size:,}"
     found = []
     for n, (rule, detail, place) in enumerate(zip(choice.rule.tolist(), candidates.details, rank.tolist(), strict=True)):
-        parts = (_head(candidates, n, rule), detail, f"{ordinal(place + 1)} {of}")
+        head = "left out at random, to measure what the list brings" if choice.left_out[n] else _head(candidates, n, rule)
+        parts = (head, detail, f"{ordinal(place + 1)} {of}")
         found.append("; ".join(one for one in parts if one))
     return tuple(found)
 

@@ -25,8 +25,8 @@ NAME, FLOOR, INDEX, LOT = BUILT_IN = ("name", "floor", "index", "lot")  # the ru
 class Rules:
     """What a list has to respect.
 
-    must, must_not (N,): who is on it, or not on it. floor: nobody waits longer, 0 for none. random: places that are drawn at
-    random. custom: more rules, which are asked after the floor and before the index.
+    must, must_not (N,): who is on it, or not on it. floor: nobody waits longer, 0 for none. random: places that
+    change hands at random. custom: more rules, which are asked after the floor and before the index.
     """
 
     budget: int

@@ -47,7 +47,7 @@ def count_by_arm(log: Log) -> FloatArray:
 
 def cluster_arms(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple[str, ...], str]:
     """Return the cluster of every arm, the largest first, their names, and a sentence on them."""
-    counts = count_by_arm(log)
+    counts = _levels(count_by_arm(log))
     if clusters == "auto":
         found = best_mixture(counts, seed)
     else:
@@ -65,6 +65,14 @@ def cluster_arms(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tu
     why = most if clusters == "auto" else "as asked"
     text = f"{len(order)} clusters of arms by their behaviour, {why}; an arm belongs to its own with {sure:.0%} on average"
     return np.asarray(rank[choice]), tuple(f"cluster {k + 1}" for k in range(len(order))), text
+
+
+def _levels(counts: FloatArray) -> FloatArray:
+    """(N, S, 2, S) the counts of the more common action of every state: clusters of effects would invent some."""
+    rare = np.argmin(counts.sum(axis=(0, 3)), axis=1)
+    found = counts.copy()
+    found[:, np.arange(rare.size), rare] = 0.0
+    return found
 
 
 def best_mixture(counts: FloatArray, seed: int) -> Mixture:

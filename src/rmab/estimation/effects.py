@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common import FloatArray, as_integer
+from rmab.common import FloatArray, as_integer, as_seed, expect
 from rmab.errors import ModelError
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import LEAST_DRAWS, Resampler, interval
@@ -62,6 +62,7 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
     list of Effect
         One for each of `fit.groups`.
     """
+    expect(fit, Fit, "fit")
     number = as_integer(replicates, "replicates")
     if number < LEAST_DRAWS:
         raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
@@ -75,7 +76,7 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
     points = fit.pay.counts_periods
     worth = np.eye(len(fit.state_names))[fit.pay.goal][np.newaxis] if points else fit.pay.table[:, :, 0]
     worth = np.broadcast_to(worth, visits.shape[:2])
-    resampler, rng = Resampler(fit), np.random.default_rng((as_integer(seed, "seed"), 2))
+    resampler, rng = Resampler(fit), np.random.default_rng((as_seed(seed), 2))
     draws = np.stack([_change(resampler.alone(rng), weight, worth) for _ in range(number)])
     low, high = interval(draws)
     value, model = (_change(one, weight, worth) for one in (resampler.alone(), fit.kernels))

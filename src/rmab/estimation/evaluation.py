@@ -13,137 +13,29 @@ In each world another plan is made as well. What it earns more than ours is what
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from rmab.common import FloatArray, IntArray, as_integer, cores, expect
+from rmab.common import FloatArray, as_integer, as_seed, check_memory, cores, expect
 from rmab.errors import ModelError
+from rmab.estimation.checks import run_checks
+from rmab.estimation.effect_checks import Check
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
-from rmab.estimation.modelfree import ModelFree, model_free
+from rmab.estimation.one_step import check_one_step
+from rmab.estimation.promise import Estimate, Evaluation
 from rmab.estimation.resampling import LEAST_DRAWS, Resampler, interval
+from rmab.estimation.scores import check_effect
+from rmab.estimation.sensitivity import STRENGTHS, Range, bound_rows, rank_states
 from rmab.estimation.values import World
 from rmab.play import IndexPolicy
 
 BASELINES = ("nothing", "rotation", "random", "as logged")
-WORK = 500_000  # arm-periods simulated in a replicate
+WHOLE, WORK = 3_000_000, 500_000  # arm-periods simulated for the estimate, and in a replicate
+ARM_DRAWS = 8  # of arms that differ, for the estimate
 REPLAN = True  # in every replicate: what better knowledge would be worth; intervals do not depend on it
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value and its 95% interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """What a plan would bring, as `rmab.data.evaluate` returns it.
-
-    Attributes
-    ----------
-    budget, horizon : int
-        Actions a period, and periods.
-    unit : str
-        What is counted: 'weeks engaged'.
-    plan : Estimate
-        What the plan brings over the horizon.
-    baselines : dict of str to Estimate
-        What 'nothing', 'rotation', 'random' and 'as logged' bring.
-    benefits : dict of str to Estimate
-        What the plan brings more than each.
-    used : dict of str to float
-        Actions a period of each.
-    knowledge : float
-        What a plan that knew the truth would bring more, on average over what the truth may be.
-    noise : float
-        The standard deviation of what single runs of the plan bring: chance that no estimate can remove.
-    model_free : ModelFree
-        A check without a model, or why there can be none.
-    replicates : int
-        How many worlds were drawn.
-    """
-
-    budget: int
-    horizon: int
-    unit: str
-    word: str
-    period_word: str
-    arms: int
-    plan: Estimate
-    baselines: dict[str, Estimate]
-    benefits: dict[str, Estimate]
-    used: dict[str, float]
-    knowledge: float
-    noise: float
-    model_free: ModelFree
-    replicates: int
-
-    def describe(self, one: Estimate, *, signed: bool = False) -> str:
-        """Return '1,573 (1,310 to 1,840)'."""
-        return "{} ({} to {})".format(*self._three(one, "+" if signed else ""))
-
-    @staticmethod
-    def _three(one: Estimate, sign: str = "") -> list[str]:
-        """Return the value and the ends with as many digits as the width of the interval deserves."""
-        width = max(one.high - one.low, abs(one.value) / 1000)
-        digits = int(np.clip(np.ceil(1 - np.log10(width)), 0, 9)) if width > 0 else 1
-        small = 0 < width < 1e-6
-        return [f"{x:{sign}.3g}" if small else f"{x:{sign},.{digits}f}" for x in (one.value, one.low, one.high)]
-
-    def sentences(self) -> list[str]:
-        """Return what it shows, in plain sentences."""
-        logged = f"going on as in the log ({self.used['as logged']:,.0f} {self.word}s a {self.period_word})"
-        words = {
-            "nothing": f"than without any {self.word}",
-            "rotation": "than by rotation",
-            "random": "than by drawing names at random",
-            "as logged": f"than by {logged}",
-        }
-        versus = {
-            "nothing": f"to making no {self.word}",
-            "rotation": "to rotation",
-            "random": "to drawing names at random",
-            "as logged": f"to {logged}",
-        }
-        found = []
-        for name in ("rotation", "nothing", "random", "as logged"):
-            one = self.benefits[name]
-            value, low, high = (x.lstrip("-") for x in self._three(one))
-            if one.low > 0:
-                found.append(f"{value} more {self.unit} ({low} to {high}) {words[name]}.")
-            elif one.high < 0:
-                found.append(f"{value} fewer {self.unit} ({high} to {low} fewer) {words[name]}.")
-            else:
-                found.append(f"No sure difference in {self.unit} {versus[name]}: {self.describe(one, signed=True)}.")
-        more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.2g}"
-        found.append(f"Knowing the groups for sure would bring {more} more {self.unit} on top, on average.")
-        return [*found, self.model_free.words]
-
-    def fields(self) -> dict[str, Any]:
-        """Return everything as plain numbers and text by name."""
-        own = {"budget": self.budget, "horizon": self.horizon, "unit": self.unit, "replicates": self.replicates}
-        values = {"plan": vars(self.plan), "baselines": {k: vars(v) for k, v in self.baselines.items()}}
-        more = {"benefits": {k: vars(v) for k, v in self.benefits.items()}, "actions_per_period": self.used}
-        return {
-            **own,
-            **values,
-            **more,
-            "knowledge": self.knowledge,
-            "noise": self.noise,
-            "model_free": vars(self.model_free),
-        }
-
-    def __repr__(self) -> str:
-        over = self.describe(self.benefits["rotation"], signed=True)
-        return f"Evaluation({over} {self.unit} over rotation, {self.replicates} replicates)"
 
 
 def evaluate(
@@ -153,6 +45,7 @@ def evaluate(
     horizon: int = DEFAULT_HORIZON,
     replicates: int = 200,
     seed: int = 0,
+    checks: Sequence[Check] | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Say what the plan would bring, over nothing, rotation, chance, and what was done in the log.
@@ -169,13 +62,15 @@ def evaluate(
         Worlds that are drawn for the intervals, at least 40.
     seed : int
         The same seed gives the same numbers, however many cores there are.
+    checks : sequence of Check, optional
+        What `rmab.data.run_checks` found; by default it is asked. A benefit is not stated where one says 'problem'.
     progress : function, optional
         Is called with (done, all).
 
     Returns
     -------
     Evaluation
-        Values and benefits with 95% intervals, and a check without the model.
+        Values and benefits with 95% intervals, a check one step ahead, and what may be said of them.
 
     Raises
     ------
@@ -193,22 +88,23 @@ def evaluate(
     """
     expect(fit, Fit, "fit", "; fit a log with rmab.data.fit")
     places = fit.usual_budget if budget is None else as_integer(budget, "budget")
-    steps, number, key = as_integer(horizon, "horizon"), as_integer(replicates, "replicates"), as_integer(seed, "seed")
+    steps, number, key = as_integer(horizon, "horizon"), as_integer(replicates, "replicates"), as_seed(seed)
     if not 1 <= places <= fit.present.size or steps < 1:
         raise ModelError(f"budget must be in 1..{fit.present.size} and horizon at least 1, got {places} and {steps}")
-    if number < LEAST_DRAWS or key < 0:
-        raise ModelError(f"replicates must be at least {LEAST_DRAWS} and seed at least 0, got {number} and {key}")
+    if number < LEAST_DRAWS:
+        raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
+    check_memory(f"{number:,} replicates", 1000.0 * number)
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(
             f"what {fit.words.an_action} brings cannot be told: the log has no state that was seen both with and without "
             "one; a random share in the lists to come (random_share) would show it"
         )
-    world, groups = World.of(fit, places, steps), np.unique(fit.group_of[fit.present])
-    kernels = np.asarray(fit.kernels[groups])
+    world = World.of(fit, places, steps)
+    kernels = world.kernels(fit, np.asarray(fit.kernels))
     policy = world.policy(kernels)
-    value, noise = world.earned(policy, kernels, (key, 0))
-    base = np.array(list(world.baselines(kernels).values()))
-    draws, better = _replicates(fit, world, groups, policy, number, key, progress)
+    value, noise, base = _values(fit, world, policy, key)
+    draws, better = _replicates(fit, world, policy, number, key, progress)
+    benefits = {name: _around(value - base[k], draws[:, 0] - draws[:, k + 1]) for k, name in enumerate(BASELINES)}
     used = {"nothing": 0.0, "rotation": float(places), "random": float(places), "as logged": _rate(world)}
     return Evaluation(
         budget=places,
@@ -219,18 +115,65 @@ def evaluate(
         arms=fit.present.size,
         plan=_around(value, draws[:, 0]),
         baselines={name: _around(base[k], draws[:, k + 1]) for k, name in enumerate(BASELINES)},
-        benefits={name: _around(value - base[k], draws[:, 0] - draws[:, k + 1]) for k, name in enumerate(BASELINES)},
+        benefits=benefits,
         used=used,
         knowledge=max(float(better.mean()), 0.0),
         noise=noise,
-        model_free=model_free(fit, places, steps, seed=key),
+        one_step=check_one_step(fit, places, steps, seed=key),
         replicates=number,
+        checks=tuple(run_checks(fit, seed=key) if checks is None else checks),
+        gate=check_effect(fit),
+        ranges=_ranges(world, policy, kernels, benefits, key),
+        logged=_logged(fit),
     )
+
+
+def _values(fit: Fit, world: World, policy: IndexPolicy, key: int) -> tuple[float, float, FloatArray]:
+    """Return what the plan earns, how much single runs differ, and what its rivals earn (4,), by the fitted model.
+
+    Where arms differ, it is the average over what they may be: means of arms differ less than arms do, and in a world in
+    which arms are more alike, whoever is helped seems to stay well for longer.
+    """
+    rngs = [None] if fit.arm_rows is None else [np.random.default_rng((key, 3, k)) for k in range(ARM_DRAWS)]
+    found = []
+    for rng in rngs:
+        kernels = world.kernels(fit, np.asarray(fit.kernels), rng)
+        value, noise = world.earned(policy, kernels, (key, 0), WHOLE // len(rngs))
+        found.append([value, noise, *world.baselines(kernels).values()])
+    mean = np.mean(found, axis=0)
+    return float(mean[0]), float(mean[1]), mean[2:]
+
+
+def _ranges(
+    world: World, policy: IndexPolicy, kernels: FloatArray, benefits: dict[str, Estimate], key: int
+) -> dict[str, tuple[Range, ...]]:
+    """Return what the plan may bring more than rotation and nothing, under selection of every strength."""
+    mass = np.bincount(world.group, minlength=len(kernels)) / world.group.size
+    rank = rank_states(np.tensordot(mass, kernels[:, :, 0], 1), mass @ world.reward[..., 0], world.horizon)
+    found: dict[str, list[Range]] = {"rotation": [], "nothing": []}
+    for strength in STRENGTHS:
+        ends = []
+        for upper in (False, True):
+            rows = bound_rows(kernels, rank, strength, upper=upper)
+            rivals, earned = world.baselines(rows), world.earned(policy, rows, (key, 0), WORK)[0]
+            ends.append({name: earned - rivals[name] for name in found})
+        for name, several in found.items():
+            one, values = benefits[name], [end[name] for end in ends]
+            several.append(Range(strength, min(values) + one.low - one.value, max(values) + one.high - one.value))
+    return {name: tuple(several) for name, several in found.items()}
 
 
 def _rate(world: World) -> float:
     """Return how many actions a period the log's habits make, where the arms are now."""
     return float(np.einsum("ns,ns->", world.belief, world.rate[world.group]))
+
+
+def _logged(fit: Fit) -> tuple[float, int]:
+    """Return how many actions a period of the log has on average, and at most."""
+    log = fit.require_log()
+    done = np.bincount(log.period[log.action == 1], minlength=log.periods.count)
+    known = np.bincount(log.period[log.action >= 0], minlength=log.periods.count) > 0
+    return float(done[known].mean()), int(done.max())
 
 
 def _around(value: float, drawn: FloatArray) -> Estimate:
@@ -240,16 +183,18 @@ def _around(value: float, drawn: FloatArray) -> Estimate:
 
 
 def _replicates(
-    fit: Fit, world: World, groups: IntArray, policy: IndexPolicy, number: int, key: int, progress: Progress | None
+    fit: Fit, world: World, policy: IndexPolicy, number: int, key: int, progress: Progress | None
 ) -> tuple[FloatArray, FloatArray]:
     """(R, 5) what the plan and its rivals bring in each world, and (R,) what a plan that knew it would bring more."""
     resampler = Resampler(fit)
 
     def one(r: int) -> tuple[int, list[float], float]:
-        drawn = resampler.draw(np.random.default_rng((key, 1, r)))[groups]
-        earned = world.earned(policy, drawn, (key, 2, r), WORK)[0]
-        knowing = world.earned(world.policy(drawn), drawn, (key, 2, r), WORK)[0] if REPLAN else earned
-        return r, [earned, *world.baselines(drawn).values()], knowing - earned
+        rng = np.random.default_rng((key, 1, r))
+        drawn = world.kernels(fit, resampler.draw(rng), rng)
+        here = world.paying(fit, resampler.draw_pay(rng)) if resampler.learned else world
+        earned = here.earned(policy, drawn, (key, 2, r), WORK)[0]
+        knowing = here.earned(here.policy(drawn), drawn, (key, 2, r), WORK)[0] if REPLAN else earned
+        return r, [earned, *here.baselines(drawn).values()], knowing - earned
 
     draws, better = np.empty((number, 1 + len(BASELINES))), np.empty(number)
     with ThreadPoolExecutor(cores()) as pool:

@@ -19,6 +19,7 @@ from rmab.common import (
     as_floats,
     as_indices,
     as_integer,
+    as_seed,
     cached_property,
     expect,
     many,
@@ -26,6 +27,7 @@ from rmab.common import (
     unpack,
 )
 from rmab.errors import ModelError
+from rmab.estimation.arm_rows import ArmRows, find_arm_rows
 from rmab.estimation.clusters import cluster_arms
 from rmab.estimation.rewards import Pay, make_pay
 from rmab.estimation.shrinkage import Levels, Shrinkage, shrink
@@ -36,6 +38,7 @@ from rmab.logs.log import Log
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
 from rmab.model import Arms, Problem
+from rmab.model.arm_checks import checked_names
 
 DEFAULT_HORIZON = 26
 SILENT = 8  # periods without a record after which an arm may have left
@@ -119,6 +122,17 @@ class Fit(ReadOnly, Stored):
                 raise ModelError(
                     f"{name} must have shape {wanted} in a model of {arms} arms and {groups} groups, got {found}"
                 )
+        if (np.diff(self.present) <= 0).any():
+            raise ModelError("present must name arms in their order, each once", field="present")
+        log = self.log
+        if log is not None and (log.arms, log.state_names, log.factors) != (*self._names, self.roster.factors):
+            raise ModelError("the log has other arms, states or groups than the model", field="log")
+        if log is not None and self.situation.label != log.periods.label(self.situation.period):
+            raise ModelError(f"the period {self.situation.period} of the log is not {self.situation.label}", field="period")
+
+    @property
+    def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return self.roster.ids, self.state_names
 
     @property
     def counts(self) -> IntArray:
@@ -129,6 +143,11 @@ class Fit(ReadOnly, Stored):
     def kernels(self) -> FloatArray:
         """(G, S, 2, S) the kernel of every group."""
         return self.rows.kernels
+
+    @cached_property
+    def arm_rows(self) -> ArmRows | None:
+        """What is known of single arms beyond their groups; None where arms of a group are alike, or there is no log."""
+        return None if self.log is None else find_arm_rows(self.log, self.group_of, self.kernels)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -158,6 +177,8 @@ class Fit(ReadOnly, Stored):
     def problem(self, budget: int, horizon: int = DEFAULT_HORIZON) -> Problem:
         """Return the problem from here on: arms still there, in the order of `ids`, and where they are.
 
+        Where arms of a group differ (`arm_rows`), each has a kernel of its own.
+
         Parameters
         ----------
         budget : int
@@ -170,8 +191,11 @@ class Fit(ReadOnly, Stored):
         Problem
             Plan it with `rmab.plan(problem, fit.reward)`, for instance.
         """
-        groups, group_of = np.unique(self.group_of[self.present], return_inverse=True)
-        arms = Arms.of_groups(self.kernels[groups], group_of.reshape(-1), state_names=self.state_names)
+        if self.arm_rows is None:
+            groups, group_of = np.unique(self.group_of[self.present], return_inverse=True)
+            arms = Arms.of_groups(self.kernels[groups], group_of.reshape(-1), state_names=self.state_names)
+        else:
+            arms = Arms(self.arm_rows.kernels(self.kernels)[self.present], state_names=self.state_names)
         return Problem(arms, self.start, as_integer(budget, "budget"), as_integer(horizon, "horizon"))
 
     def at(self, period: str) -> Fit:
@@ -194,7 +218,10 @@ class Fit(ReadOnly, Stored):
     @classmethod
     def from_fields(cls, fields: Fields) -> Fit:
         """Return the model of such fields, checked as on construction; ModelError where they do not form one."""
-        return unpack(cls, fields)
+        found = unpack(cls, fields)
+        if found.log is not None and found.statistics != Statistics.from_log(found.log, found.group_of, len(found.groups)):
+            raise ModelError("statistics are not those of the log", field="statistics")
+        return found
 
     def __repr__(self) -> str:
         groups = f" in {many(len(self.groups), 'group')}" if len(self.groups) > 1 else ""
@@ -246,6 +273,7 @@ def fit(
     (1, 3, 2, 3)
     """
     expect(log, Log, "log", "; read one with rmab.data.read_log")
+    number = as_seed(seed)
     if len(log.state_names) < 2:
         raise ModelError(f"the log has one state only, '{log.state_names[0]}': nothing can change")
     if log.transitions.arm.size == 0:
@@ -258,7 +286,7 @@ def fit(
         levels, group_of, values = Levels.of(log.factor_of[:, columns])
         groups = _labels(log, values[:, np.argsort(columns)])
     else:
-        group_of, groups, sentence = cluster_arms(log, clusters, as_integer(seed, "seed"))
+        group_of, groups, sentence = cluster_arms(log, clusters, number)
         levels = Levels(np.arange(len(groups))[np.newaxis])
         notes.append(Note(sentence))
     statistics = Statistics.from_log(log, group_of, len(groups))
@@ -327,11 +355,13 @@ def fit_statistics(
     ('0',)
     """
     expect(statistics, Statistics, "statistics")
+    expect(words, Words, "words")
+    expect(period, str, "period")
     size, count = statistics.counts.shape[1], len(statistics.counts)
     given = as_floats(states, "states")
     arms = len(given) if given.ndim else 0
     belief = given if given.ndim == 2 else np.eye(size)[as_indices(given, "states", (arms,), size)]
-    names = tuple(str(one) for one in (range(size) if state_names is None else state_names))
+    names = checked_names(state_names, size) or tuple(map(str, range(size)))
     levels = Levels(np.arange(count)[np.newaxis][: count > 1])
     rows = shrink(statistics.counts, levels)
     pay = make_pay(statistics, names, words, reward, ordered=False)

@@ -16,6 +16,7 @@ import numpy as np
 
 from rmab.common import FloatArray
 from rmab.estimation.fit import Fit
+from rmab.estimation.rewards import average_rewards
 from rmab.estimation.shrinkage import draw_rows, posterior
 
 ALONE = 2.0  # visits that a prior is worth where a group stands on its own records
@@ -46,11 +47,24 @@ class Resampler:
         both, self.times = np.unique(moves.arm * size + kind, return_counts=True)
         self.known = int(np.unique(both // size).size)
         self.arm, self.place = both // size, fitted.group_of[both // size] * size + both % size
+        self.learned, log = fitted.pay.kind == "learned", fitted.require_log()
+        if self.learned and log.reward is not None:
+            known = (log.state >= 0) & (log.action >= 0) & ~np.isnan(log.reward)
+            self.payee, self.paid = log.arm_of[known], log.reward[known]
+            self.pay_place = (fitted.group_of[self.payee] * states + log.state[known]) * 2 + log.action[known]
 
     def counts(self, weights: FloatArray) -> FloatArray:
         """(G, S, 2, S) the transitions, every arm (N,) weighted."""
         found = np.bincount(self.place, weights=self.times * weights[self.arm], minlength=int(np.prod(self.shape)))
         return np.asarray(found.reshape(self.shape), dtype=np.float64)
+
+    def draw_pay(self, rng: np.random.Generator) -> FloatArray:
+        """(G, S, 2) rewards that were learned, as they may be: every arm weighted at random."""
+        weight = (rng.exponential(size=self.arms) if not self.few else np.ones(self.arms))[self.payee]
+        size = int(np.prod(self.shape[:3]))
+        several = (weight, weight * self.paid, weight * self.paid**2)
+        sums = np.stack([np.bincount(self.pay_place, weights=one, minlength=size) for one in several]).astype(np.float64)
+        return average_rewards(*sums.reshape(3, *self.shape[:3]))
 
     @property
     def few(self) -> bool:

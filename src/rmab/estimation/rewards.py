@@ -13,6 +13,8 @@ from rmab.estimation.statistics import Statistics
 from rmab.logs.findings import list_some, quote
 from rmab.logs.words import Words
 
+KINDS = ("declared", "learned", "assumed")
+
 
 @dataclass(frozen=True, eq=False)
 class Pay(ReadOnly):
@@ -47,6 +49,8 @@ class Pay(ReadOnly):
             raise ModelError(f"rewards must have shape (G, S, 2), got {shape}")
         object.__setattr__(self, "table", as_table(self.table, "rewards", shape))
         as_indices(self.goal, "goal", (), shape[1])
+        if self.kind not in KINDS:
+            raise ModelError(f"the kind of rewards must be one of {', '.join(KINDS)}, got {quote(self.kind)}")
 
 
 def make_pay(
@@ -103,27 +107,41 @@ def _assume(statistics: Statistics, names: tuple[str, ...], words: Words, *, ord
 
 
 def _learn(statistics: Statistics, names: tuple[str, ...]) -> Pay:
-    """Average the rewards by state and action, those of a group shrunk towards those of all.
-
-    The mean of a group has the weight n / (n + v / t), where v is the variance of one reward within groups and t that of
-    the groups' means beyond chance (moments; Morris 1983).
-    """
-    number, total, squares = statistics.pooled_rewards  # (G, S, 2)
-    own = _divide(total, number)
-    n, mean = number.sum(axis=0), _divide(total.sum(axis=0), number.sum(axis=0))
-    by_state = _divide(total.sum(axis=(0, 2)), n.sum(axis=1))
-    fallback = np.where(n.sum(axis=1) > 0, by_state, total.sum() / number.sum())
-    pooled = np.where(n > 0, mean, fallback[:, np.newaxis])
-    excess = np.maximum(squares - number * own**2, 0.0).sum()
-    within = float(excess / max(number.sum() - (number > 0).sum(), 1))
-    gaps = (number * (own - pooled) ** 2).sum(axis=0)
-    freedom = np.maximum((number > 0).sum(axis=0) - 1, 0)
-    between = np.maximum(gaps - within * freedom, 0.0) / np.maximum(n - (number**2).sum(axis=0) / np.maximum(n, 1), 1e-12)
-    weight = np.divide(number * between, number * between + within, out=np.zeros_like(own), where=number * between > 0)
-    table = pooled + weight * (np.where(number > 0, own, pooled) - pooled)
-    lacking = sorted({names[s] for s, _ in np.argwhere(n == 0)})
+    number = statistics.pooled_rewards[0].sum(axis=0)
+    table = average_rewards(*statistics.pooled_rewards)
+    lacking = sorted({names[s] for s, _ in np.argwhere(number == 0)})
     notes = (f"rewards in {list_some(lacking)} were not seen with both actions; they are taken to be equal",)
     return Pay(table, "reward", int(table[:, :, 0].mean(axis=0).argmax()), "learned", notes=notes if lacking else ())
+
+
+def average_rewards(number: FloatArray, total: FloatArray, squares: FloatArray) -> FloatArray:
+    """(G, S, 2) average rewards by numbers, sums and sums of squares of that shape, shrunk towards those of all.
+
+    The mean of a group without an action has the weight n / (n + v / t), where v is the variance of one reward within groups
+    and t that of the groups' means beyond chance (moments; Morris 1983). What an action adds is common to all groups, and
+    shrunk in the same way towards nothing, as far as the states agree that it is nothing.
+    """
+    own = _divide(total, number)
+    excess = np.maximum(squares - number * own**2, 0.0).sum()
+    within = float(excess / max(number.sum() - (number > 0).sum(), 1))
+    n0, n1 = number[..., 0], number[..., 1]
+    both = _divide(n0 * n1, n0 + n1)  # (G, S) what a difference within a group is worth
+    size = both.sum(axis=0)
+    gain = _divide((both * (own[..., 1] - own[..., 0])).sum(axis=0), size)
+    noise = np.divide(within, size, out=np.zeros_like(size), where=size > 0)
+    seen = size > 0
+    real = max(float((gain[seen] ** 2 - noise[seen]).mean()), 0.0) if seen.any() else 0.0
+    gain = gain * np.divide(real, real + noise, out=np.zeros_like(noise), where=seen & (real + noise > 0))
+    every, sums = number.sum(axis=2), total.sum(axis=2) - n1 * gain  # as they would be without actions
+    mean, whole = _divide(sums, every), every.sum(axis=0)
+    pooled = np.where(whole > 0, _divide(sums.sum(axis=0), whole), sums.sum() / max(float(every.sum()), 1e-300))
+    gaps = (every * (mean - pooled) ** 2).sum(axis=0)
+    freedom = np.maximum((every > 0).sum(axis=0) - 1, 0)
+    between = np.maximum(gaps - within * freedom, 0.0)
+    between = between / np.maximum(whole - (every**2).sum(axis=0) / np.maximum(whole, 1), 1e-12)
+    weight = np.divide(every * between, every * between + within, out=np.zeros_like(mean), where=every * between > 0)
+    level = pooled + weight * (np.where(every > 0, mean, pooled) - pooled)
+    return np.stack([level, level + gain], axis=2)
 
 
 def _divide(total: FloatArray, number: FloatArray) -> FloatArray:

@@ -16,8 +16,10 @@ from scipy.stats import chi2
 
 from rmab.common import FloatArray, IntArray
 
-FINE, WATCH, PROBLEM = "fine", "watch", "problem"
-SURE, MATTERS, MUCH = 0.01, 0.1, 0.25  # p below which a difference is real; effects that matter, and that matter much
+FINE, WATCH, PROBLEM, UNKNOWN = "fine", "watch", "problem", "cannot be told"
+# A difference is real below this p: ten questions together raise a false alarm in 5% of the logs (Bonferroni).
+SURE = 0.005
+MATTERS, MUCH = 0.1, 0.25  # effects that matter, and that matter much
 FEW = 20  # records below which little is known
 BINS = 10  # of forecasts
 SPARSE, MAYBE, PERMUTATIONS = 10_000, 0.1, 299  # records up to which a p below this is found by so many permutations

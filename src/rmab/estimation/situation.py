@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_indices, as_table
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_indices, as_table, sum_by_group
 from rmab.errors import ModelError
 from rmab.logs.log import Log
 
@@ -60,6 +60,7 @@ class Situation(ReadOnly):
     unseen_for: IntArray
 
     def __post_init__(self) -> None:
+        as_indices(self.period, "period", (), LONGEST)
         belief = as_floats(self.belief, "belief")
         shape = belief.shape if belief.ndim == 2 else (belief.size, 1)
         object.__setattr__(self, "belief", as_table(belief, "belief", shape, 0.0, 1.0))
@@ -78,7 +79,7 @@ class Situation(ReadOnly):
             raise ModelError(f"belief must have shape (N, S), got {given.shape}")
         state = np.where(given.max(axis=1) == 1.0, given.argmax(axis=1), -1)
         zeros = np.zeros(len(given), dtype=np.int64)
-        acted = zeros if waited is None else np.asarray(waited)
+        acted = zeros if waited is None else as_indices(as_floats(waited, "waited"), "waited", zeros.shape, LONGEST, -1)
         return cls(0, label, given, state, zeros, zeros, zeros, acted, zeros, zeros)
 
 
@@ -142,6 +143,6 @@ def _beliefs(log: Log, kernels: FloatArray, group_of: IntArray, place: IntArray,
     belief[moved] = np.where((action >= 0)[:, np.newaxis], own, drift[group, log.state[place[moved]]])
     left = np.where(seen, np.minimum(steps - 1, SETTLED), 0)
     while (going := np.flatnonzero(left > 0)).size:
-        belief[going] = np.einsum("ns,nsy->ny", belief[going], drift[group_of[going]])
+        belief[going] = sum_by_group("ns,nsy->ny", belief[going], drift, group_of[going])
         left[going] -= 1
     return np.asarray(belief / belief.sum(axis=1, keepdims=True))

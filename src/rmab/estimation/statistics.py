@@ -35,6 +35,7 @@ from rmab.logs.log import Log
 from rmab.play import Feedback, Trajectory
 
 MOST = 2**53  # of a count
+NEARLY = 1e-9  # of rounding, in sums of squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +75,18 @@ class Statistics(ReadOnly):
     moments: IntArray
 
     def __init__(self, counts: ArrayLike, numbers: ArrayLike = (), moments: ArrayLike = ()) -> None:
-        size = np.shape(counts)
+        size = as_floats(counts, "counts").shape
         if len(size) != 4 or size[1:] != (size[3], 2, size[3]) or 0 in size:
             raise ModelError(f"counts must have shape (G, S, 2, S), with G, S >= 1, got {size}")
-        known = as_indices(numbers, "numbers", (len(np.atleast_1d(numbers)), *size[:3]), MOST)
+        known = as_indices(numbers, "numbers", (len(np.atleast_1d(as_floats(numbers, "numbers"))), *size[:3]), MOST)
         shape = (*known.shape, 2, DIGITS)
+        as_floats(moments, "moments")  # numbers, and not ragged
         digits = np.asarray(moments) if known.size else np.zeros(shape, dtype=np.int64)
         if digits.shape != shape or digits.dtype.kind != "i":
             raise ModelError(f"moments must be whole numbers of shape {shape}, got {digits.dtype} {digits.shape}")
         if digits[known == 0].any():
             raise ModelError("moments: there is a sum of no rewards")
+        _check_moments(known, digits)
         last = int(np.flatnonzero(known.any(axis=(1, 2, 3))).max(initial=-1)) + 1
         object.__setattr__(self, "counts", as_indices(counts, "counts", size, MOST))
         object.__setattr__(self, "numbers", known[:last])
@@ -92,7 +95,7 @@ class Statistics(ReadOnly):
     @classmethod
     def zero(cls, groups: int, states: int) -> Statistics:
         """Return the statistics of no records."""
-        return cls(np.zeros((as_integer(groups, "groups"), as_integer(states, "states"), 2, states)))
+        return cls.from_records((groups, states), (np.empty(0, dtype=np.int64),) * 4)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike) -> Statistics:
@@ -116,16 +119,23 @@ class Statistics(ReadOnly):
         value : (R,) array_like, optional
             The rewards.
         """
-        groups, states = shape
+        if not isinstance(shape, tuple | list) or len(shape) != 2 or not isinstance(moves, tuple | list) or len(moves) != 4:
+            raise ModelError("shape must be (groups, states), and moves four arrays: group, state, action, next state")
+        groups, states = (as_integer(one, name) for one, name in zip(shape, ("groups", "states"), strict=True))
+        if groups < 1 or states < 1:
+            raise ModelError(f"groups and states must be at least 1, got {groups} and {states}")
         ends = (groups, states, 2, states)
         check_memory(f"statistics of {groups} groups", 8.0 * groups * states * states * 2)
-        count = np.size(moves[0])
+        count = as_floats(moves[0], "moves").size
         place = [as_indices(one, "moves", (count,), end) for one, end in zip(moves, ends, strict=True)]
         counts = np.bincount(np.ravel_multi_index(place, ends), minlength=int(np.prod(ends))).reshape(ends)
-        if np.size(value) == 0:
+        size = as_floats(value, "rewards").size
+        if size == 0:
             return cls(counts)
-        earned = as_table(value, "rewards", (np.size(value),), -np.sqrt(LARGEST), np.sqrt(LARGEST))
-        length = int(np.max(paid[0])) + 1
+        if not isinstance(paid, tuple | list) or len(paid) != 4:
+            raise ModelError("paid must be four arrays: period, group, state and action of every reward")
+        earned = as_table(value, "rewards", (size,), -np.sqrt(LARGEST), np.sqrt(LARGEST))
+        length = int(as_indices(paid[0], "paid", (size,), MOST).max()) + 1
         check_memory(f"statistics of {length} periods", 88.0 * length * groups * states * 2)
         where = tuple(as_indices(one, "paid", earned.shape, end) for one, end in zip(paid, (length, *ends[:3]), strict=True))
         numbers = np.zeros((length, *ends[:3]), dtype=np.int64)
@@ -203,7 +213,9 @@ class Statistics(ReadOnly):
     @classmethod
     def merge(cls, several: Iterable[Statistics]) -> Statistics:
         """Return the sum of several; ModelError if there is none, or they have other groups or states."""
-        found = list(several)
+        found = list(several) if isinstance(several, Iterable) else [several]
+        if not isinstance(several, Iterable) or not all(isinstance(one, Statistics) for one in found):
+            raise ModelError(f"merge takes Statistics, several in a list, got {several!r:.60}")
         if not found:
             raise ModelError("merge: there are no statistics; begin with Statistics.zero(groups, states)")
         return reduce(add, found)
@@ -258,8 +270,28 @@ def _add(one: IntArray, other: IntArray) -> IntArray:
     return np.concatenate([long[: len(short)] + short, long[len(short) :]])
 
 
+def _check_moments(numbers: IntArray, digits: IntArray) -> None:
+    """Raise ModelError where sums and sums of squares (..., 2, 5) cannot be those of so many rewards (...).
+
+    They cannot where a digit is too large, a sum of squares is negative, or the square of the sum is above its bound
+    (Cauchy-Schwarz), which for one reward is an equality.
+    """
+    most = np.maximum(numbers, 1)[..., np.newaxis, np.newaxis] * 2.0**31
+    total, squares = (join_digits(digits[..., k, :]) for k in (0, 1))
+    lowest, highest = total**2 / np.maximum(numbers, 1), np.where(numbers == 1, total**2, np.inf)
+    slack = NEARLY * (np.abs(squares) + lowest) + 2.0**-50
+    wrong = (np.abs(digits) > most).any(axis=(-1, -2)) | (squares < lowest - slack) | (squares > highest + slack)
+    for at in np.argwhere(wrong)[:1]:
+        place = ", ".join(map(str, at))
+        raise ModelError(f"moments[{place}] are not those of {many(int(numbers[tuple(at)]), 'reward')}", field="moments")
+
+
 def _groups(group_of: ArrayLike | None, groups: int | None, arms: int) -> tuple[IntArray, int]:
     """Return the group (N,) of every arm, and the number of groups."""
     given = np.zeros(arms) if group_of is None else as_floats(group_of, "group_of")
-    count = int(min(given.max(initial=0), MOST)) + 1 if groups is None else as_integer(groups, "groups")
+    count = (
+        int(np.clip(np.nan_to_num(given).max(initial=0), 0, MOST)) + 1 if groups is None else as_integer(groups, "groups")
+    )
+    if count < 1:
+        raise ModelError(f"groups must be at least 1, got {count}", field="groups")
     return as_indices(given, "group_of", (arms,), count), count

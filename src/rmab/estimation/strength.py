@@ -18,6 +18,7 @@ from scipy.special import gammaln
 from rmab.common import FloatArray
 
 WEAKEST, STRONGEST, RUNGS = -4.0, 20.0, 25  # of the strengths that are tried: powers of 2
+LARGE = 1_000_000  # numbers that are worked on at once
 FAINT = 1e-100  # of a prior: ln G of what is much smaller is infinite
 
 
@@ -53,14 +54,16 @@ def draw_strengths(counts: FloatArray, centre: FloatArray, rng: np.random.Genera
 
 def _ladder(counts: FloatArray, centre: FloatArray) -> FloatArray:
     """(rungs, ...) L(m) at all strengths that are tried."""
-    tried = np.exp2(np.linspace(WEAKEST, STRONGEST, RUNGS))
-    return np.stack([_likelihood(counts, centre, np.full(counts.shape[1:-1], m)) for m in tried])
+    tried = np.exp2(np.linspace(WEAKEST, STRONGEST, RUNGS)).reshape(-1, *[1] * (counts.ndim - 1))
+    at_once = max(1, LARGE // max(counts.size, 1))
+    parts = [tried[k : k + at_once] for k in range(0, RUNGS, at_once)]
+    return np.concatenate([_likelihood(counts[np.newaxis], centre[np.newaxis], one, axis=1) for one in parts])
 
 
-def _likelihood(counts: FloatArray, centre: FloatArray, m: FloatArray) -> FloatArray:
-    """(...) L(m) of every row, at strengths m (...)."""
+def _likelihood(counts: FloatArray, centre: FloatArray, m: FloatArray, axis: int = 0) -> FloatArray:
+    """(...) L(m) of every row, at strengths m (...); axis: that of the groups."""
     known, visits = centre > 0, counts.sum(axis=-1)
     prior = np.maximum(m[..., np.newaxis] * centre, FAINT)
     terms = gammaln(np.where(known, prior + counts, 1.0)) - gammaln(np.where(known, prior, 1.0))
     rows = gammaln(m) - gammaln(m + visits) + terms.sum(axis=-1)
-    return np.asarray(np.where(visits > 0, rows, 0.0).sum(axis=0))
+    return np.asarray(np.where(visits > 0, rows, 0.0).sum(axis=axis))

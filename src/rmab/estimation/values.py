@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common import FloatArray, IntArray, ReadOnly, frozen
+from rmab.common import FloatArray, IntArray, ReadOnly, frozen, sum_by_group
 from rmab.estimation.fit import Fit
 from rmab.model import Arms, Problem
 from rmab.planners.indices import lagrangian_index
@@ -20,8 +20,8 @@ LEAST, MOST = 4, 400  # episodes
 class World(ReadOnly):
     """Where everybody is, with what is done: all that does not depend on the kernels.
 
-    belief (N, S), group (N,) and reward (G, S, 2) of the arms; turn (H, N) whose turn it is in rotation; rate (G, S) how
-    often the log acted.
+    belief (N, S), group (N,) and reward (G, S, 2) of the arms, where every arm may be a group of its own; turn (H, N) whose
+    turn it is in rotation; rate (G, S) how often the log acted.
     """
 
     names: tuple[str, ...]
@@ -50,8 +50,21 @@ class World(ReadOnly):
         rate = (visits[..., 1] + usual) / (visits.sum(axis=2) + 1.0)
         belief = np.asarray(fitted.situation.belief[present])
         reward = np.asarray(fitted.pay.table[groups])
+        if fitted.arm_rows is not None:
+            rate, reward, group = rate[group.reshape(-1)], reward[group.reshape(-1)], np.arange(count)
         fields = (frozen(belief), frozen(group.reshape(-1)), frozen(reward), budget, horizon, frozen(turn), frozen(rate))
         return cls(fitted.state_names, *fields)
+
+    def kernels(self, fitted: Fit, groups: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
+        """Return the kernels of the groups here, or of the arms where they differ, by those of all groups (G, S, 2, S)."""
+        if fitted.arm_rows is None:
+            return np.asarray(groups[np.unique(fitted.group_of[fitted.present])])
+        return fitted.arm_rows.kernels(groups, rng)[fitted.present]
+
+    def paying(self, fitted: Fit, table: FloatArray) -> World:
+        """Return the same world with the rewards of all groups (G, S, 2)."""
+        groups = fitted.group_of[fitted.present]
+        return replace(self, reward=frozen(table[groups if fitted.arm_rows is not None else np.unique(groups)]))
 
     @property
     def pays(self) -> FloatArray:
@@ -109,6 +122,6 @@ class World(ReadOnly):
             total += float((belief[turn] * pays[turn, :, 1]).sum() + (belief[~turn] * pays[~turn, :, 0]).sum())
             after = np.empty_like(belief)
             for action, arms in ((1, turn), (0, ~turn)):
-                after[arms] = np.einsum("ns,nsy->ny", belief[arms], kernels[self.group[arms], :, action])
+                after[arms] = sum_by_group("ns,nsy->ny", belief[arms], kernels[:, :, action], self.group[arms])
             belief = after
         return total

@@ -106,7 +106,7 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
         made = made_task(task, adversary, options)
         self._rounds, self._earned = TaskRounds(made, 1, over_budget, bound), 0.0
         self.observation_space, self.action_space = spaces_of(made)
-        if render_mode not in (None, "ansi"):
+        if render_mode is not None and not (isinstance(render_mode, str) and render_mode == "ansi"):
             raise ModelError(f"render_mode must be 'ansi' or None, got {render_mode!r:.40}")
         self.render_mode = render_mode
 

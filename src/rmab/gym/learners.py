@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from rmab.common import FloatArray, as_integer, expect
+from rmab.common import FloatArray, as_integer, as_seed, expect
 from rmab.errors import ModelError
 from rmab.gym.env import Observation, RmabEnv
 from rmab.learning.base import EpisodePlan, Learner
@@ -58,7 +58,7 @@ def play(
         raise ModelError(f"play needs an environment of rmab, got {type(base).__name__}")
     player = make_learner(learner) if isinstance(learner, str) else learner
     expect(player, Learner, "learner")
-    number, most = as_integer(seed, "seed"), base.task.episodes
+    number, most = as_seed(seed), base.task.episodes
     wanted = most if episodes is None else as_integer(episodes, "episodes")
     if not 1 <= wanted <= most:
         raise ModelError(f"episodes must be in 1..{most} (those of the task), got {wanted}", field="episodes")

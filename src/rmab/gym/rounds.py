@@ -45,13 +45,13 @@ class TaskRounds(Rounds):
 
     def __init__(self, task: Task, rounds: int = 1, over_budget: OverBudget = "draw", bound: bool | None = None) -> None:
         expect(task, Task, "task")
-        if over_budget not in get_args(OverBudget):
+        if not isinstance(over_budget, str) or over_budget not in get_args(OverBudget):
             raise ModelError(f"over_budget must be 'draw' or 'error', got {over_budget!r:.40}", field="over_budget")
         if as_integer(rounds, "rounds") < 1:
             raise ModelError(f"rounds must be at least 1, got {rounds}", field="rounds")
         problem, arms = task.problem, task.problem.arms
         if task.change is not None:
-            raise ModelError(f"task {task.name}: its kernels change between episodes, which environments do not")
+            raise ModelError(f"task {task.name}: it cannot be an environment: its kernels change between episodes")
         each = 5.0 * arms.count * (problem.horizon + 1) + 8.0 * arms.count * arms.states * 2 * problem.phases
         check_memory(f"{rounds} rounds of {arms.count} arms and {problem.horizon} steps", rounds * each)
         super().__init__(problem, int(rounds))

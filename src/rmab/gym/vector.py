@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import gymnasium
@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import BoolArray, FloatArray
+from rmab.common import BoolArray, FloatArray, as_integer
 from rmab.errors import ModelError
 from rmab.gym.env import Action, Observation, made_task, spaces_of
 from rmab.gym.rounds import OverBudget, TaskRounds
@@ -92,8 +92,7 @@ class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
 
     def step(self, actions: ArrayLike) -> tuple[Observation, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Play a step of every round, actions (R, N); after the last one, begin the next episode instead."""
-        if self._rounds.game is None:
-            raise gymnasium.error.ResetNeeded("no episode has begun: call reset() first")
+        self._check_begun()
         nobody = np.zeros(self.num_envs, dtype=bool)
         if self._rounds.over:
             begun: dict[str, Any] = self._rounds.reset()
@@ -103,11 +102,19 @@ class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
 
     def top(self, scores: ArrayLike) -> BoolArray:
         """(R, N) the arms of the highest scores (R, N) in every round, as many as the budget; ties are broken at random."""
+        self._check_begun()
         return self._rounds.top(scores)
 
     def feedback(self, r: int) -> Feedback:
         """Return what a learner sees of the episode of round r, once it is over."""
-        return self._rounds.feedback(r)
+        self._check_begun()
+        if not 0 <= (row := as_integer(r, "r")) < self.num_envs:
+            raise ModelError(f"r must be in 0..{self.num_envs - 1}, got {row}")
+        return self._rounds.feedback(row)
+
+    def _check_begun(self) -> None:
+        if self._rounds.game is None:
+            raise gymnasium.error.ResetNeeded("no episode has begun: call reset() first")
 
     def _seeds(self, seed: int | Sequence[int] | None) -> list[int] | None:
         if seed is None and self._rounds.game is not None:
@@ -116,10 +123,10 @@ class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             super().reset(seed=None if seed is None else int(seed))
             first = int(self.np_random_seed or 0)
             return [first + r for r in range(self.num_envs)]
-        seeds = [int(one) for one in seed]
-        if len(seeds) != self.num_envs:
-            raise ModelError(f"seed must be a number, or one for each of {self.num_envs} rounds, got {len(seeds)}")
-        return seeds
+        several = isinstance(seed, Iterable) and not isinstance(seed, str | Mapping) and getattr(seed, "ndim", 1) > 0
+        if not several or len(seeds := list(seed)) != self.num_envs:
+            raise ModelError(f"seed must be a number, or one for each of {self.num_envs} rounds, got {seed!r:.40}")
+        return [as_integer(one, "seed") for one in seeds]
 
     def _observe(self) -> Observation:
         return {"states": self._rounds.states.copy(), "step": np.full(self.num_envs, self._rounds.step)}

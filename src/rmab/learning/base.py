@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import FloatArray, IntArray, ReadOnly, as_integer, expect, frozen
+from rmab.common import FloatArray, IntArray, ReadOnly, as_seed, expect, frozen
 from rmab.errors import FeedbackError, ModelError
 from rmab.learning.options import Configured, described, named, ours
 from rmab.learning.state import Arrays, ArraySpecs, Changes, State, check_arrays
@@ -147,9 +147,7 @@ class Learner(Configured, ABC):
             raise ModelError(f"a learner begins with a View, for instance task.view(), got {type(view).__name__}")
         if self.feedback == "full" and view.feedback != "full":
             raise ModelError(f"{self.name} needs full feedback, this task gives {view.feedback}: say feedback='full'")
-        number = as_integer(seed, "seed")
-        if number < 0:
-            raise ModelError(f"seed must be 0 or more, got {number}")
+        number = as_seed(seed)
         if view.discount < 1.0 and not self.discounted:
             raise ModelError(f"{self.name} learns for rewards that all count alike, the view has discount {view.discount:g}")
         if why := self.refuses(view):

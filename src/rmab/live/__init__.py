@@ -13,8 +13,24 @@ from rmab.common import require
 
 require("live", "rmab.live")
 
+from rmab.live.benefit import Benefit, plan_evidence
+from rmab.live.controller import Command, Controller
+from rmab.live.importing import create_from_log
 from rmab.live.periods import Rhythm
 from rmab.live.programme import Programme, Replay
+from rmab.live.status import Status
 from rmab.live.store import Store, open_store as open
 
-__all__ = ["Programme", "Replay", "Rhythm", "Store", "open"]
+__all__ = [
+    "Benefit",
+    "Command",
+    "Controller",
+    "Programme",
+    "Replay",
+    "Rhythm",
+    "Status",
+    "Store",
+    "create_from_log",
+    "open",
+    "plan_evidence",
+]

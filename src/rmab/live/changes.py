@@ -122,6 +122,7 @@ def _leave(ledger: Ledger, body: Leave) -> Change:
         for n in arms:
             arm, first, _ = ledger.stays[ledger.stay_of[n]]
             ledger.stays[ledger.stay_of[n]] = (arm, first, body.period)
+        ledger.stays_version += 1
 
     later = [k for k, one in ledger.cells.items() if k >= body.period for n in arms if _reported(one, n, len(ledger.ids))]
     if later:

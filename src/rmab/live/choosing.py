@@ -9,14 +9,14 @@ useless could never find out that it was wrong.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.decisions.candidates import Candidates
-from rmab.decisions.filling import Randomness, draw_numbers, fill_places
-from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Rules
+from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME
 from rmab.live.changes import random_places
 from rmab.live.ledger import Ledger
 
@@ -32,13 +32,21 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
+def draw_pairs(ids: tuple[str, ...], seed: int, period: str) -> tuple[FloatArray, FloatArray]:
+    """Return two numbers in [0, 1) for every arm, one for ties and one for draws: a hash of seed, period and id."""
+    salt = f"{seed}/{period}/".encode()
+    digests = [hashlib.blake2b(salt + one.encode("utf-8", "surrogatepass"), digest_size=16).digest() for one in ids]
+    pairs = (np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 2) >> np.uint64(11)) / 2.0**53
+    return pairs[:, 0], pairs[:, 1]
+
+
 def is_control(ids: tuple[str, ...], seed: int, share: float) -> BoolArray:
     """(M,) which arms are in the control group: drawn once, by a hash of seed and id."""
-    return np.asarray(draw_numbers(ids, seed, "control") < share)
+    return np.asarray(draw_pairs(ids, seed, "control")[0] < share) if share > 0 else np.zeros(len(ids), dtype=bool)
 
 
-def waiting_times(ledger: Ledger, period: int, arms: IntArray) -> tuple[IntArray, BoolArray]:
-    """Return for how many periods arms (M,) have waited, and who never had a turn: on a list, or executed all the same."""
+def waiting_times(ledger: Ledger, period: int, arms: IntArray) -> IntArray:
+    """(M,) for how many periods arms (M,) have waited for a turn: on a list, or executed all the same."""
     count = len(ledger.ids)
     last = np.full(count, -(2**40), dtype=np.int64)
     for one in sorted({*ledger.decisions, *ledger.cells}):
@@ -49,10 +57,9 @@ def waiting_times(ledger: Ledger, period: int, arms: IntArray) -> tuple[IntArray
             last[turn] = one
     begin = min([*ledger.decisions, period])
     entered = np.full(count, begin, dtype=np.int64)
-    for arm, first, _ in ledger.stays:
-        entered[arm] = max(first, begin)
-    never = last < entered
-    return np.where(never, period - entered + 1, period - last)[arms], never[arms]
+    arm, first, _, _ = ledger.stay_table()
+    np.maximum.at(entered, arm, first)
+    return np.where(last < entered, period - entered + 1, period - last)[arms]
 
 
 def choose(ledger: Ledger, period: int, arms: IntArray, index: FloatArray, *, fill: bool, blind: bool = False) -> Choice:
@@ -63,19 +70,18 @@ def choose(ledger: Ledger, period: int, arms: IntArray, index: FloatArray, *, fi
     config, ids = ledger.declared, tuple(ledger.ids[n] for n in arms)
     budget = min(ledger.budget(period), arms.size)
     label = ledger.label(period)
-    ties, draws = (draw_numbers(ids, config.seed, f"{what}/{label}") for what in ("tie", "draw"))
+    ties, draws = draw_pairs(ids, config.seed, label)
     must, must_not = (np.isin(arms, list(one)) for one in ledger.forced(period))
     control = is_control(ids, config.seed, config.control)
-    waited, never = waiting_times(ledger, period, arms)
+    waited = waiting_times(ledger, period, arms)
     lowest = np.where(control & ~must, -1.0 - abs(float(np.abs(index).max(initial=0.0))), 0.0 if blind else index)
     scores = Candidates.of(lowest, ids=ids, waited=np.zeros_like(waited) if blind else waited)
     swap = 0 if blind else random_places(config.random_share, budget)
     floor, notes = _feasible_floor(config.floor, arms.size - int(must_not.sum()), budget)
     rule = np.where(must, NAME, "").astype("<U8")
     if floor:
-        source = Randomness(config.seed, f"floor/{label}")
-        due = Candidates(scores.roster, scores.index, scores.states, waited, never, scores.details)
-        rule[fill_places(due, Rules(budget, must, must_not, floor=floor), source).rule == FLOOR] = FLOOR
+        later = np.cumsum([0, *(ledger.budget(period + k) for k in range(1, floor + 1))])
+        rule[_due(waited, (rule == "") & ~must_not, floor, later, ties)[: budget - int(must.sum())]] = FLOOR
     left = budget - int((rule != "").sum())
     open_ = (rule == "") & ~must_not & ~control
     line = scores.rank(ties)
@@ -100,6 +106,18 @@ def choose(ledger: Ledger, period: int, arms: IntArray, index: FloatArray, *, fi
     if empty and not fill and others.size > entering:
         notes = (*notes, f"{empty} of {budget} places stay empty: the model expects no benefit from them")
     return Choice(tuple(rule.tolist()), chance, draws, out, notes)
+
+
+def _due(waited: IntArray, eligible: BoolArray, floor: int, later: IntArray, ties: FloatArray) -> IntArray:
+    """Return the arms that must have a turn now, the earliest due first, so that all can have theirs in time.
+
+    Of the arms that are due within d more periods, all beyond the budgets of these, later[d], must have their turn now.
+    """
+    slack = np.maximum(floor - waited, 0)
+    line = np.lexsort((ties, -waited, slack))
+    line = line[eligible[line]]
+    due = np.cumsum(np.bincount(slack[line]))
+    return line[: int((due - later[: due.size]).max(initial=0))]
 
 
 def _feasible_floor(floor: int | None, arms: int, places: int) -> tuple[int, tuple[str, ...]]:

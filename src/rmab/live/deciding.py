@@ -109,7 +109,7 @@ def _fall_back(ledger: Ledger, period: int, arms: IntArray, state: IntArray) -> 
     if rule == "nothing":
         index = np.full(arms.size, -1.0)
         return index, choose(ledger, period, arms, index, fill=False)
-    index = waiting_times(ledger, period, arms)[0].astype(np.float64)
+    index = waiting_times(ledger, period, arms).astype(np.float64)
     return index, choose(ledger, period, arms, index, fill=True)
 
 
@@ -171,13 +171,23 @@ def to_decision(ledger: Ledger, record: Record) -> Decision:
         index=record.index,
         rank=rank,
         rule=rules,
-        probability=record.probability,
+        probability=_shown_probability(record),
         reasons=reasons,
         prices={},
         fairness=(),
         notes=(*notes, *body.warnings),
         words=words,
     )
+
+
+def _shown_probability(record: Record) -> FloatArray:
+    """(M,) the probabilities of the list as it stands: whom people put on it or took off it, is so for certain."""
+    shown = record.probability.copy()
+    for k, n in enumerate(record.arms.tolist()):
+        now = n in record.rules
+        if now != (n in record.planned):
+            shown[k] = float(now)
+    return shown
 
 
 @cache

@@ -13,7 +13,7 @@ import numpy as np
 from rmab.common import BoolArray, IntArray
 from rmab.errors import StoreError
 from rmab.live.cells import Cells
-from rmab.live.changes import ALWAYS, NEVER, Record, change_of, repeated, row_findings
+from rmab.live.changes import ALWAYS, NEVER, Change, Record, change_of, repeated, row_findings
 from rmab.live.events import START, Body, Create, Event, Override, WarmStart
 from rmab.logs.findings import Findings, list_some, quote
 
@@ -30,6 +30,9 @@ class Ledger:
         self.group_list: list[int] = []
         self.entry_state: list[int] = []
         self.stays: list[tuple[int, int, int]] = []  # arm, first period, first period without it
+        self.stays_version = 0  # how often the stays changed
+        self._stays_at = -1
+        self._stay_columns: tuple[IntArray, ...] = (np.zeros(0, dtype=np.int64),) * 4
         self.stay_of: dict[int, int] = {}  # the last stay of every arm
         self.usual_budget = 0
         self.budgets: dict[int, int] = {}
@@ -53,18 +56,19 @@ class Ledger:
 
     def step(self, event: Event, *, skip: bool = False) -> None:
         """Apply the next event of a journal; skip: count it, but change nothing."""
-        if not skip and event.kind != "undo":
-            self.apply(event.parse(), event.sequence)
+        silent = skip or event.kind == "undo"
+        self.advance(event, None if silent else change_of(self, event.parse(), event.sequence))
+
+    def check(self, body: Body) -> Change:
+        """Return what the next event would change; ModelError or LogError where it does not fit what is known."""
+        return change_of(self, body, self.sequence + 1)
+
+    def advance(self, event: Event, change: Change | None) -> None:
+        """Carry out the change of the next event, None for no change."""
+        if change is not None:
+            change()
         self.kinds[event.sequence] = event.kind
         self.sequence, self.hash = event.sequence, event.hash
-
-    def check(self, body: Body) -> None:
-        """Raise ModelError or LogError where an event does not fit what is known."""
-        change_of(self, body, self.sequence + 1)
-
-    def apply(self, body: Body, sequence: int) -> None:
-        """Carry out an event, after the same checks."""
-        change_of(self, body, sequence)()
 
     # --- what is known -------------------------------------------------------------------------------------------------
 
@@ -98,19 +102,26 @@ class Ledger:
         """(N,) who takes part in a period."""
         here = np.zeros(len(self.ids), dtype=bool)
         if self.stays:
-            arm, first, end = np.array(self.stays, dtype=np.int64).T
+            arm, first, end, _ = self.stay_table()
             here[arm[(first <= period) & (period < end)]] = True
         return here
+
+    def stay_table(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return arm, first period, first period without it, and state of entry of every stay, as arrays."""
+        if self._stays_at != self.stays_version and self.stays:
+            columns = (*np.array(self.stays, dtype=np.int64).T, np.array(self.entry_state, dtype=np.int64))
+            self._stay_columns, self._stays_at = columns, self.stays_version
+        return self._stay_columns  # type: ignore[return-value]
 
     def entries(self, period: int) -> IntArray:
         """(N,) the state in which an arm entered, where this is the first period of its stay; -1 elsewhere."""
         found = np.full(len(self.ids), -1, dtype=np.int64)
         if not self.stays:
             return found
-        arm, first, _ = np.array(self.stays, dtype=np.int64).T
+        arm, first, _, entry = self.stay_table()
         begin = self.first_period if self.first_period is not None else period
         here = np.where(first == ALWAYS, begin, first) == period
-        found[arm[here]] = np.array(self.entry_state, dtype=np.int64)[here]
+        found[arm[here]] = entry[here]
         return found
 
     def budget(self, period: int) -> int:
@@ -131,6 +142,7 @@ class Ledger:
             self.group_list.append(self.groups.index(group))
         self.stay_of[self.place[one]] = len(self.stays)
         self.stays.append((self.place[one], first, NEVER))
+        self.stays_version += 1
         self.entry_state.append(state)
 
     def forced(self, period: int, overrides: Iterable[Override] | None = None) -> tuple[set[int], set[int]]:

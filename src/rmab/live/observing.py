@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common import FloatArray, IntArray
+from rmab.common import FloatArray, IntArray, sum_by_group
 from rmab.estimation.statistics import Statistics
 from rmab.live.ledger import Ledger
 
@@ -131,6 +131,6 @@ def believe(ledger: Ledger, period: int, arms: IntArray, kernels: FloatArray, re
         old = np.flatnonzero(lag >= k)
         executed, listed = then.executed[arms[old]], then.listed[arms[old]]
         chance = np.where(executed >= 0, executed, listed * reach[group[old]])[:, np.newaxis]
-        passive, active = (np.einsum("ns,nsy->ny", belief[old], kernels[group[old], :, a]) for a in (0, 1))
+        passive, active = (sum_by_group("ns,nsy->ny", belief[old], kernels[:, :, a], group[old]) for a in (0, 1))
         belief[old] = (1.0 - chance) * passive + chance * active
     return belief

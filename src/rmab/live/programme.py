@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
+import pyarrow as pa
 import sqlalchemy as sa
 
 from rmab.common import as_integer
@@ -17,13 +18,31 @@ from rmab.decisions.decision import Decision
 from rmab.errors import ModelError, StoreError, raised_as
 from rmab.estimation.fit import Fit
 from rmab.estimation.statistics import Statistics
+from rmab.live.benefit import Benefit, measure_benefit
+from rmab.live.changes import Change
 from rmab.live.deciding import check_period, is_same, make_decision, to_decision
-from rmab.live.events import Body, Budget, Correct, Decide, Event, Join, Leave, Missing, Override, Tell, Undo, WarmStart
+from rmab.live.events import (
+    Body,
+    Budget,
+    Correct,
+    Create,
+    Decide,
+    Event,
+    Join,
+    Leave,
+    Missing,
+    Override,
+    Tell,
+    Undo,
+    WarmStart,
+)
 from rmab.live.journal import HeadMovedError, Journal, Stamp, reading, writing
 from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer
 from rmab.live.rows import per_arm, report_columns
 from rmab.live.snapshots import load_ledger, write_snapshot
+from rmab.live.status import Status, find_status
+from rmab.live.tables import export_table
 
 if TYPE_CHECKING:
     from rmab.live.store import Store
@@ -103,6 +122,14 @@ class Programme:
             raise StoreError(f"{what} Tell again what was told since", code="went-back", event=known)
 
     @property
+    def config(self) -> Create:
+        """What was declared when the programme was created; it never changes."""
+        with self._lock:
+            if self._ledger.config is None:
+                self.refresh()
+            return self._ledger.declared
+
+    @property
     def head(self) -> str:
         """Number and hash of the last event, as `verify` takes it: keep it elsewhere, to find out if a journal went back."""
         with self.ledger() as ledger:
@@ -134,6 +161,27 @@ class Programme:
             if number not in ledger.decisions:
                 raise ModelError(f"{ledger.label(number)} is not decided: ask for it", code="not-decided")
             return to_decision(ledger, ledger.decisions[number])
+
+    def benefit(self, *, alpha: float = 0.05) -> Benefit:
+        """Return what the list has brought, shown without a model, beside what the model had promised.
+
+        Parameters
+        ----------
+        alpha : float
+            The probability that the interval misses the truth at any of all periods.
+        """
+        with self.ledger() as ledger:
+            return measure_benefit(ledger, alpha)
+
+    def status(self) -> Status:
+        """Return what is due, what is missing, and what looks wrong."""
+        with self.ledger() as ledger:
+            return find_status(ledger)
+
+    def export(self) -> pa.Table:
+        """Return one row per arm and decided period, for an analysis elsewhere."""
+        with self.ledger() as ledger:
+            return export_table(ledger)
 
     def as_of(self, sequence: int) -> Programme:
         """Return the programme as it was known after an event; it can be read, not written to."""
@@ -201,25 +249,28 @@ class Programme:
             if self._frozen_at is not None:
                 raise ModelError(f"this is the programme as of event {self._frozen_at}: it cannot be written to")
 
+            change: Change | None = None
+
             def check(connection: sa.Connection, head: int, digest: str) -> None:
+                nonlocal change
                 self._catch_up(connection, head, digest)
-                self._ledger.check(body)
+                change = self._ledger.check(body)
                 if isinstance(body, Undo):
                     with raised_as(ModelError, f"undo of event {body.event}: "):
                         Ledger.replay(self.journal.read(connection), self._ledger.undone | {body.event})
 
             event, is_new = self.journal.append(body, stamp, check, expected=expected)
             if is_new:
-                self._fold(event)
+                self._fold(event, change)
             return event
 
-    def _fold(self, event: Event) -> None:
+    def _fold(self, event: Event, change: Change | None) -> None:
         """Fold an event that is committed: whatever happens now, the journal has it, and is read again if need be."""
         try:
             if event.kind == "undo":
                 self._ledger, self._observer = Ledger(), Observer()
             else:
-                self._ledger.step(event)
+                self._ledger.advance(event, change)
         except BaseException:
             self._ledger, self._observer = Ledger(), Observer()
             raise
@@ -228,8 +279,7 @@ class Programme:
         return Stamp(uuid4().hex if key is None else key, self.store.actor, client_at)
 
     def _number(self, period: object) -> int:
-        with self.ledger() as ledger:
-            return ledger.declared.rhythm.number(period)
+        return self.config.rhythm.number(period)
 
     def join(
         self,
@@ -260,8 +310,7 @@ class Programme:
         int
             The number of the event.
         """
-        with self.ledger() as ledger:
-            config = ledger.declared
+        config = self.config
         ids = [str(one) for one in arms]
         states = {name: k for k, name in enumerate(config.states)}
         given = per_arm(state, len(ids), "state")
@@ -382,17 +431,30 @@ class Programme:
         LogError
             With every row that is wrong, or says something else than an earlier report: that takes `correct`.
         """
-        return self._report(Tell, period, rows, "", key, client_at)
+        return self.report(period, rows, key=key, client_at=client_at)
 
     def correct(self, period: object, rows: Any, *, reason: str, key: str | None = None) -> int:
         """Replace what was reported of a period; rows as in `tell`. What is empty stays as it is."""
-        return self._report(Correct, period, rows, reason, key, "")
+        return self.report(period, rows, reason=reason, key=key)
 
-    def _report(self, kind: type[Tell], period: object, rows: Any, reason: str, key: str | None, client_at: str) -> int:
-        with self.ledger() as ledger:
-            config = ledger.declared
-        columns = report_columns(rows, config.states)
-        body = kind.checked(period=config.rhythm.number(period), **columns, reason=reason)
+    def report(
+        self,
+        period: object,
+        rows: Any,
+        *,
+        reason: str | None = None,
+        key: str | None = None,
+        client_at: str = "",
+        dry_run: bool = False,
+    ) -> int:
+        """Do what `tell` does, or `correct` where a reason is given; dry_run: check it, write nothing, and return 0."""
+        config = self.config
+        kind, columns = Tell if reason is None else Correct, report_columns(rows, config.states)
+        body = kind.checked(period=config.rhythm.number(period), **columns, reason=reason or "")
+        if dry_run:
+            with self.ledger() as ledger:
+                ledger.check(body)
+            return 0
         return self.write(body, self._stamp(key, client_at)).sequence
 
     def missing(self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None) -> int:

@@ -58,10 +58,10 @@ def report_columns(
         findings.add("an id is missing", blank)
     code = {one: k for k, one in enumerate(states)}
     if "state" in given:
-        found["state"] = [code.get(_text(one), -1 if _is_empty(one) else -2) for one in given["state"]]
+        found["state"] = _each(given["state"], lambda one: code.get(_text(one), -1 if _is_empty(one) else -2))
         _report(findings, found["state"], given["state"], f"is no state; the states are {', '.join(states)}")
     if "executed" in given:
-        found["executed"] = [_answer(one) for one in given["executed"]]
+        found["executed"] = _each(given["executed"], _answer)
         _report(findings, found["executed"], given["executed"], "is neither yes nor no")
     if "reward" in given:
         found["reward"] = [_number(one) for one in given["reward"]]
@@ -93,6 +93,15 @@ def relocated(error: LogError, name: str, unit: str, line_of: LineOf) -> LogErro
     return LogError(name, notes)
 
 
+def _each(values: list[Any], read: Callable[[Any], int]) -> list[int]:
+    """Return what values mean; each different one is read once."""
+    try:
+        known = {value: read(value) for value in set(values)}
+    except TypeError:  # what cannot be in a set
+        return [read(value) for value in values]
+    return [known[value] for value in values]
+
+
 def _report(findings: Findings, codes: list[int], values: Sequence[Any], what: str) -> None:
     wrong = [k for k, one in enumerate(codes) if one == -2]
     for value in dict.fromkeys(_text(values[k]) for k in wrong):
@@ -100,6 +109,8 @@ def _report(findings: Findings, codes: list[int], values: Sequence[Any], what: s
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value.strip()
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()

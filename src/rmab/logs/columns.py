@@ -236,6 +236,8 @@ def _cut(
 def parse_numbers(column: Any, name: str, decimal: str, findings: Findings) -> FloatArray:
     """Return a column as numbers, NaN where it is empty."""
     joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_null(joined.type):
+        return np.full(len(joined), math.nan)
     if pa.types.is_dictionary(joined.type):
         joined = joined.dictionary_decode()
     if pa.types.is_string_view(joined.type):

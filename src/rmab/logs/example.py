@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import numpy as np
 import pyarrow as pa
 
-from rmab.common import FloatArray, IntArray, ReadOnly, as_integer, as_share, frozen
+from rmab.common import FloatArray, IntArray, ReadOnly, as_integer, as_seed, as_share, check_memory, frozen
 from rmab.errors import ModelError
 
 STATES = ("lapsed", "wavering", "engaged")
@@ -141,13 +141,13 @@ def example_log(name: str = "mothers", *, arms: int = 2000, weeks: int = 52, see
 
 def _checked(name: str, arms: int, seed: int) -> int:
     """Return the number of arms; ModelError where an argument is wrong."""
-    if name != "mothers":
+    if not isinstance(name, str) or name != "mothers":
         raise ModelError(f"there is no example called {name!r:.40}; there is 'mothers'")
     count = as_integer(arms, "arms")
     if count < 1:
         raise ModelError(f"arms must be at least 1, got {count}")
-    if as_integer(seed, "seed") < 0:
-        raise ModelError(f"seed must be 0 or more, got {seed}")
+    as_seed(seed)
+    check_memory(f"{count:,} arms", 1000.0 * count)
     return count
 
 

@@ -6,7 +6,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_indices, cached_property, frozen, many
+from rmab.common import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    ReadOnly,
+    as_floats,
+    as_indices,
+    as_integer,
+    as_table,
+    cached_property,
+    frozen,
+    many,
+)
 from rmab.errors import ModelError
 from rmab.logs.findings import Note, list_some
 from rmab.logs.periods import ENDLESS, Periods
@@ -62,6 +74,10 @@ class Log(ReadOnly):
         What an action is called: 'call', 'visit', 'action'.
     notes : tuple of Note
         What is worth knowing, with line numbers.
+    chance : (R,) float array, optional
+        The probability of being on the list that each arm had; NaN where it is not known.
+    listed : (R,) int array, optional
+        Who was on the list, 1 or 0; -1 where it is not known. Without it, `action` is what was decided.
     """
 
     arms: tuple[str, ...]
@@ -77,6 +93,8 @@ class Log(ReadOnly):
     ordered: bool
     word: str
     notes: tuple[Note, ...]
+    chance: FloatArray | None = None
+    listed: IntArray | None = None
 
     def __post_init__(self) -> None:
         count, states, rows = len(self.arms), len(self.state_names), np.size(self.arm_of)
@@ -98,6 +116,12 @@ class Log(ReadOnly):
             if paid.shape != (rows,) or np.isinf(paid).any():
                 raise ModelError(f"reward must be {rows} finite numbers, NaN where one is not known")
             object.__setattr__(self, "reward", paid)
+        if self.chance is not None:
+            drawn = frozen(as_floats(self.chance, "chance"))
+            as_table(np.where(np.isnan(drawn), 0.0, drawn), "chance", (rows,), 0.0, 1.0)
+            object.__setattr__(self, "chance", drawn)
+        if self.listed is not None:
+            object.__setattr__(self, "listed", as_indices(self.listed, "listed", (rows,), 2, -1))
 
     def __repr__(self) -> str:
         size = f"{many(len(self.arms), 'arm')}, {many(self.periods.count, self.periods.unit)}"
@@ -126,8 +150,11 @@ class Log(ReadOnly):
         return Roster(self.arms, self.factors, self.factor_of)
 
     def until(self, period: int) -> Log:
-        """Return the log up to a period, itself left out; all arms, states and groups stay."""
-        early = self.period < period
-        rows = {name: getattr(self, name)[early] for name in ("arm_of", "period", "state", "action")}
-        reward = None if self.reward is None else self.reward[early]
-        return replace(self, **rows, reward=reward, periods=replace(self.periods, count=period))
+        """Return the log up to a period, counted from 0, itself left out; all arms, states and groups stay."""
+        stop = as_integer(period, "period")
+        if not 1 <= stop <= self.periods.count:
+            raise ModelError(f"period must be in 1..{self.periods.count} of the log, got {stop}", field="period")
+        early = self.period < stop
+        names = ("arm_of", "period", "state", "action", "reward", "chance", "listed")
+        rows = {name: getattr(self, name)[early] for name in names if getattr(self, name) is not None}
+        return replace(self, **rows, periods=replace(self.periods, count=stop))

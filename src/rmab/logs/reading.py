@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import BoolArray, IntArray, many
+from rmab.common import BoolArray, FloatArray, IntArray, many
 from rmab.errors import ModelError
 from rmab.logs.columns import (
     States,
@@ -46,6 +46,8 @@ def read_log(
     action: str,
     reward: str | None = None,
     groups: Sequence[str] = (),
+    chance: str | None = None,
+    by: str | None = None,
     states: States = None,
     decimal: str = ".",
     encoding: str | None = None,
@@ -65,6 +67,9 @@ def read_log(
         A column with what was earned in the period.
     groups : sequence of str
         Columns that define groups, in any order. An arm keeps its value.
+    chance, by : str, optional
+        Columns of the lists (`Decision.save`): the probability of being on the list, and the rule that gave the place, empty
+        where there was none. `rmab.data.measure` needs them, for everybody. Without `by` the action is what was decided.
     states : list of str, or dict of str to float, optional
         The states in their order, the best last; others are refused. Or, for readings, the least reading of every state:
         ``{"low": 0, "ok": 3.5}``. By default the states are those that appear.
@@ -97,7 +102,10 @@ def read_log(
     if not isinstance(groups, Sequence):
         raise ModelError(f"groups must be a list of columns, got {groups!r:.40}", field="groups")
     factors = [groups] if isinstance(groups, str) else list(groups)
-    names = _check_roles(roles | ({} if reward is None else {"reward": reward}), factors)
+    extra = {name: one for name, one in (("reward", reward), ("chance", chance), ("by", by)) if one is not None}
+    if by is not None and chance is None:
+        raise ModelError("by needs chance: the column that says with which probability arms were drawn", field="by")
+    names = _check_roles(roles | extra, factors)
     _check_states(states)
     if decimal not in (".", ","):
         raise ModelError(f"decimal must be '.' or ',', got {decimal!r:.20}")
@@ -106,7 +114,7 @@ def read_log(
     given = open_source(log, names, encoding)
     source = replace(given, columns=check_values(given.columns, given.name))
     findings = Findings(source.name, source.unit, source.line_of)
-    return _assemble(_drop_blank_rows(source, findings), roles, reward, factors, states, decimal, findings)
+    return _assemble(_drop_blank_rows(source, findings), roles, extra, factors, states, decimal, findings)
 
 
 def _check_roles(roles: dict[str, str], factors: list[str]) -> list[str]:
@@ -160,7 +168,7 @@ def _drop_blank_rows(source: Source, findings: Findings) -> Source:
 def _assemble(
     source: Source,
     roles: dict[str, str],
-    reward: str | None,
+    extra: dict[str, str],
     factors: list[str],
     states: States,
     decimal: str,
@@ -180,7 +188,9 @@ def _assemble(
     if not names:
         findings.add(f"column {quote(roles['state'])} is empty: no state was ever seen")
     actions = parse_actions(*encode(columns[roles["action"]]), roles["action"], findings)
-    earned = None if reward is None else parse_numbers(columns[reward], reward, decimal, findings)
+    numbers = {name: parse_numbers(columns[one], one, decimal, findings) for name, one in extra.items() if name != "by"}
+    if "chance" in extra:
+        numbers["listed"] = _parse_lists(numbers["chance"], columns.get(extra.get("by", "")), extra["chance"], findings)
     grouped = {one: parse_group(columns[one], one, codes, ids, findings) for one in factors}
     if found is None:  # duplicates are reported all the same
         _sort_records(codes, period_codes, ids, lambda k: str(moments[k]), findings)
@@ -202,13 +212,32 @@ def _assemble(
         period=found[1][order],
         state=where[order],
         action=actions[order],
-        reward=None if earned is None else earned[order],
+        reward=numbers["reward"][order] if "reward" in numbers else None,
         factors={one: levels for one, (levels, _) in grouped.items()},
         factor_of=np.array([place for _, place in grouped.values()], dtype=np.int64).reshape(len(grouped), len(ids)).T,
         ordered=ordered,
         word=WORDS.get(roles["action"].casefold(), "action"),
         notes=tuple(findings.notes),
+        chance=numbers["chance"][order] if "chance" in extra else None,
+        listed=numbers["listed"][order].astype(np.int64) if "by" in extra else None,
     )
+
+
+def _parse_lists(chance: FloatArray, by: Any, name: str, findings: Findings) -> FloatArray:
+    """Return who was on the list, by the column of rules: 1 or 0, -1 where there is no chance; refuse what cannot be."""
+    wrong = np.flatnonzero((chance < 0) | (chance > 1))
+    if wrong.size:
+        findings.add(f"column {quote(name)} must be in 0..1: the probability of being on the list", wrong)
+    if by is None:
+        return chance
+    on = ~empty_cells(by)
+    lacking = np.flatnonzero(on & np.isnan(chance))
+    if lacking.size:
+        findings.add(f"on a list, but without its chance in column {quote(name)}", lacking)
+    never = np.flatnonzero((on & (chance == 0)) | (~on & (chance == 1)))
+    if never.size:
+        findings.add(f"column {quote(name)} is 0 for who is on the list, or 1 for who is not", never)
+    return np.where(np.isnan(chance), -1.0, on)
 
 
 def _sort_records(

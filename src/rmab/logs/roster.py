@@ -48,6 +48,8 @@ class Roster(ReadOnly):
     @classmethod
     def of(cls, ids: Sequence[object], groups: Mapping[str, Sequence[object]] | None = None) -> Roster:
         """Return the roster of ids (N,), with columns of groups, each (N,)."""
+        if isinstance(ids, str) or not isinstance(ids, Collection):
+            raise ModelError(f"ids must be one for each arm, got {ids!r:.40}", field="ids")
         if not isinstance(groups, Mapping | None):
             raise ModelError(f"groups must name columns, {{'district': ['north', ...]}}, got {groups!r:.40}", field="groups")
         factors, places = {}, np.empty((len(ids), len(groups or {})), dtype=np.int64)

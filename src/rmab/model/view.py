@@ -157,8 +157,9 @@ class View(ReadOnly, Stored):
         member, every = np.unique(self.group_of, return_index=True)[1], self.real_states
         alike = every == every[member[self.group_of]]
         if self.support is not None:
-            rows = self.arms if np.shape(self.support)[:1] == (self.arms,) else groups
-            support = _support(self.support, every if rows == self.arms else every[member], self.states, self.phases)
+            given = as_floats(self.support, "support")
+            rows = self.arms if given.shape[:1] == (self.arms,) else groups
+            support = _support(given, every if rows == self.arms else every[member], self.states, self.phases)
             if groups < rows:
                 alike &= (support == support[member[self.group_of]]).reshape(self.arms, -1).all(axis=1)
                 support = support[member]

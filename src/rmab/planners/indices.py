@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from rmab.common import BoolArray, FloatArray, IntArray, as_integer, check_memory, expect
+from rmab.common import BoolArray, FloatArray, IntArray, as_integer, check_memory, expect, sum_by_group
 from rmab.errors import ModelError
 from rmab.model import Problem, parted
 from rmab.play import IndexPolicy, Rounding, Rule
 from rmab.solvers.checks import check_problem, checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
-
-PIECE = 2**22  # numbers in the kernels that are looked up at a time
 
 ABOUT_RULE: Any = Field(
     description="use of the budget: always, on arms with a positive index, or on all that it does not harm"
@@ -175,15 +173,11 @@ def myopic_index(
     if phases == 1:
         kernels, pays = kernels[:, np.newaxis], pays[:, np.newaxis]
     index = np.empty((count, problem.horizon, problem.arms.states))
-    some = max(1, PIECE // problem.arms.states**2)
     for h, k in enumerate(phase_of):
         index[:, h] = pays[:, k, :, 1] - pays[:, k, :, 0]
-        if not lookahead or h + 1 == problem.horizon:
-            continue
-        change, after = kernels[:, k, :, 1] - kernels[:, k, :, 0], pays[:, phase_of[h + 1], :, 0]
-        for first in range(0, count, some):  # not of all arms at once: kernels are shared
-            own = slice(first, first + some)
-            index[own, h] += problem.discount * np.einsum("nsy,ny->ns", change[problem.arms.group_of[own]], after[own])
+        if lookahead and h + 1 < problem.horizon:
+            change, after = kernels[:, k, :, 1] - kernels[:, k, :, 0], pays[:, phase_of[h + 1], :, 0]
+            index[:, h] += problem.discount * sum_by_group("ny,nsy->ns", after, change, problem.arms.group_of)
     return IndexPolicy(index, problem.budget, rule=rule)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import TypeAdapter, ValidationError
 
-from rmab.common import Format, Stored, as_integer, build_any, is_number, load_any
+from rmab.common import Format, Stored, as_integer, as_seed, build_any, is_number, load_any
 from rmab.errors import FileError, ModelError
 from rmab.model import Problem, parted
 from rmab.planners.contract import Planner
@@ -25,6 +25,7 @@ from rmab.planners.race import Candidate, Progress, Race
 from rmab.planners.registry import CANDIDATES, make_planner
 from rmab.play import Policy
 from rmab.solvers.checks import checked_table
+from rmab.solvers.counts import quick_optimum
 from rmab.solvers.fluid.fluid import solve_fluid
 
 Single: TypeAlias = "str | Planner | Mapping[str, Any]"  # a name, a planner, or a table of a name and options
@@ -47,6 +48,8 @@ class PlanResult(Stored):
         What no policy can earn more than.
     candidates : tuple of Candidate
         All of them, the best first.
+    optimum : float or None
+        What the best of all policies earns, exactly, where arms are so alike that this is quickly computed.
 
     Examples
     --------
@@ -63,8 +66,11 @@ class PlanResult(Stored):
     stderr: float
     bound: float
     candidates: tuple[Candidate, ...]
+    optimum: float | None = None
 
-    FORMAT = Format("rmab plan", 1, {"name", "value", "stderr", "bound", "candidates"}, prefix="policy_", suffixes=(".npz",))
+    FORMAT = Format(
+        "rmab plan", 1, {"name", "value", "stderr", "bound", "candidates"}, {"optimum"}, prefix="policy_", suffixes=(".npz",)
+    )
 
     @property
     def short(self) -> float:
@@ -82,6 +88,7 @@ class PlanResult(Stored):
         form, rows = self.policy.FORMAT, json.dumps([asdict(one) for one in self.candidates])
         policy = {"kind": form.kind, "format": form.version, **self.policy.to_fields()}
         numbers = {name: getattr(self, name) for name in ("name", "value", "stderr", "bound")}
+        numbers |= {} if self.optimum is None else {"optimum": self.optimum}
         return {**numbers, "candidates": rows, **{f"policy_{name}": value for name, value in policy.items()}}
 
     @classmethod
@@ -94,14 +101,16 @@ class PlanResult(Stored):
             raise ModelError(str(error)) from error
         if not isinstance(policy, Policy):
             raise ModelError(f"policy: {type(policy).__name__} is not a policy")
-        for name in ("value", "stderr", "bound"):
+        for name in [one for one in ("value", "stderr", "bound", "optimum") if one in fields]:
             if not is_number(fields[name]) or not np.isfinite(fields[name]) or (name == "stderr" and fields[name] < 0):
                 least = ", 0 or more" if name == "stderr" else ""
                 raise ModelError(f"{name} must be a finite number{least}, got {fields[name]!r:.40}", field=name)
         if fields["name"] not in (one.name for one in rows if not one.why):
             raise ModelError(f"name: {fields['name']!r:.40} is none of the candidates", field="name")
         value, stderr, bound = (float(fields[name]) for name in ("value", "stderr", "bound"))
-        return cls(fields["name"], policy, value, stderr, bound, rows)
+        return cls(
+            fields["name"], policy, value, stderr, bound, rows, float(fields["optimum"]) if "optimum" in fields else None
+        )
 
 
 def plan(
@@ -161,9 +170,7 @@ def plan(
     planners, most = _planners(candidates), as_integer(episodes, "episodes")
     if most < 2:
         raise ModelError(f"episodes must be at least 2, got {most}")
-    number = as_integer(seed, "seed")
-    if number < 0:
-        raise ModelError(f"seed must be 0 or more, got {number}")
+    number = as_seed(seed)
     if progress is not None and not callable(progress):
         raise ModelError(f"progress must be a function of a line, got {type(progress).__name__}")
     report = progress or (lambda _: None)
@@ -173,7 +180,8 @@ def plan(
     for name, planner in planners.items():
         race.enter(name, planner, fluid)
     best, proof = race.run(most)
-    return PlanResult(best, race.policies[best], proof.mean, proof.stderr, fluid.bound, race.standing(best))
+    optimum = quick_optimum(problem, table)
+    return PlanResult(best, race.policies[best], proof.mean, proof.stderr, fluid.bound, race.standing(best), optimum)
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:

@@ -10,10 +10,9 @@ import numpy as np
 
 from rmab.common import require
 from rmab.decisions.decision import Decision
-from rmab.estimation.checks import Check
 from rmab.estimation.effects import Effect, estimate_effects
-from rmab.estimation.evaluation import Estimate, Evaluation
 from rmab.estimation.fit import Fit
+from rmab.estimation.promise import Estimate, Evaluation
 from rmab.estimation.reach import Reach, estimate_reach
 from rmab.estimation.significance import FINE
 from rmab.report.output import render_page, write_files
@@ -28,22 +27,18 @@ AGAINST = {
 }
 
 
-def write_programme_report(
-    fit: Fit, calls: Decision, found: Evaluation, checks: list[Check], path: str | os.PathLike[str]
-) -> tuple[Path, ...]:
+def write_programme_report(fit: Fit, calls: Decision, found: Evaluation, path: str | os.PathLike[str]) -> tuple[Path, ...]:
     """Write the page to a path, and its figures as PNG into a folder beside it; return all files."""
     require("report", "a report")
     from rmab.report.programme_figures import draw_programme  # noqa: PLC0415
 
     page = Path(path)
     effects, reached = estimate_effects(fit), estimate_reach(fit, calls.budget, found.horizon, calls.active)
-    html, figures = render_programme(fit, calls, found, checks, effects, reached), draw_programme(found, reached, effects)
+    html, figures = render_programme(fit, calls, found, effects, reached), draw_programme(found, reached, effects)
     return page, *write_files(page, html, page.with_name(f"{page.stem}-figures"), figures)
 
 
-def render_programme(
-    fit: Fit, calls: Decision, found: Evaluation, checks: list[Check], effects: list[Effect], reached: list[Reach]
-) -> str:
+def render_programme(fit: Fit, calls: Decision, found: Evaluation, effects: list[Effect], reached: list[Reach]) -> str:
     """Return the page as HTML."""
     log, words = fit.require_log(), fit.words
     return render_page(
@@ -63,8 +58,9 @@ def render_programme(
         records=f"{log.arm_of.size:,}",
         headline=headline(fit, calls, found),
         warnings=calls.notes,
-        benefits=_benefits(found),
+        benefits=_benefits(found) if found.standing == "promised" else _ranges(found),
         ways=_ways(found),
+        passed_over=_passed_over(fit, calls, effects, reached),
         reached=_reached(reached, calls),
         never=_never(reached),
         effects=_effects(effects),
@@ -73,10 +69,10 @@ def render_programme(
         known_count=len(effects) - len(_unseen(effects)),
         effect_what=effects[0].what,
         in_points=effects[0].in_points,
-        doubts=[one for one in checks if one.verdict != FINE],
-        checks=checks,
+        doubts=[one for one in found.checks if one.verdict != FINE],
+        checks=found.checks,
         notes=[str(one) for one in fit.notes],
-        model_free=found.model_free,
+        one_step=found.one_step,
         rows=calls.rows(first=LISTED),
         total=int(calls.active.sum()),
     )
@@ -87,19 +83,17 @@ def _many(count: int, word: str) -> str:
 
 
 def headline(fit: Fit, calls: Decision, found: Evaluation) -> list[str]:
-    """Return three plain sentences: against rotation, against nothing, and the list."""
+    """Return plain sentences: what may be said of the plan, the most important first, and the list."""
     word, per = fit.words.action, fit.words.period
-    over, alone = found.sentences()[:2]
+    last = f"The list for {calls.period} has {_many(int(calls.active.sum()), 'name')}."
+    if found.standing != "promised":
+        return [*found.sentences(), last]
+    over, alone, *_ = found.sentences()
     plan = f"With {_many(found.budget, word)} a {per}, over the next {_many(found.horizon, per)}"
-    sure = found.benefits["rotation"].low > 0
-    sentences = [f"{plan}, the plan brings {over}" if sure else f"{plan}: {over[0].lower()}{over[1:]}", alone]
+    first = f"{plan}, the plan brings {over}" if found.promises("rotation") else f"{plan}: {over[0].lower()}{over[1:]}"
     gain = found.benefits["nothing"]
-    each = (
-        f"One {word} brings {gain.value / (found.budget * found.horizon):.2g} {found.unit} on average. "
-        if gain.low > 0
-        else ""
-    )
-    return [*sentences, f"{each}The list for {calls.period} has {_many(int(calls.active.sum()), 'name')}."]
+    each = f"One {word} brings {gain.value / (found.budget * found.horizon):.2g} {found.unit} on average. "
+    return [first, alone, f"{each if found.promises('nothing') else ''}{last}", found.sentences()[-2]]
 
 
 def _scale(low: float, high: float) -> tuple[float, float]:
@@ -130,6 +124,44 @@ def _benefits(found: Evaluation) -> list[dict[str, Any]]:
         {"name": f"than {AGAINST[name]}", "text": found.describe(one, signed=True), "track": _track(one, ends)}
         for name, one in found.benefits.items()
     ]
+
+
+def _ranges(found: Evaluation) -> list[dict[str, Any]]:
+    """Return the ranges under selection, where no benefit is stated."""
+    several = [(name, one) for name in ("rotation", "nothing") for one in found.ranges[name]]
+    ends = _scale(min(one.low for _, one in several), max(one.high for _, one in several))
+    return [
+        {
+            "name": f"than {AGAINST[name]}, k = {one.strength:g}",
+            "text": f"{one.low:+,.0f} to {one.high:+,.0f}",
+            "track": _track(Estimate((one.low + one.high) / 2, one.low, one.high), ends) | {"dot": None},
+        }
+        for name, one in several
+    ]
+
+
+def _passed_over(fit: Fit, calls: Decision, effects: list[Effect], reached: list[Reach]) -> list[str]:
+    """Return why groups in which an action seems to work best get no place: one sentence each."""
+    known = [one for one in effects if np.isfinite(one.value)]
+    if not known or not calls.active.any():
+        return []
+    now = {one.group: one.now for one in reached}
+    high = np.quantile([one.value for one in known], 2 / 3)
+    index, group = np.asarray(calls.index), fit.group_of[fit.present]
+    price, found = float(index[calls.active].min()), []
+    for one in known:
+        if one.value < max(high, 1e-9) or now.get(one.group, 1) or one.group not in fit.groups:
+            continue
+        own = index[group == fit.groups.index(one.group)]
+        scale, form = (100, "+.1f") if one.in_points else (1, "+.3g")
+        if one.model < one.value / 2:
+            why = f"its own records show {scale * one.value:{form}}, but {one.seen:,} {fit.words.action}s alone were seen"
+            why += f", and the plan uses {scale * one.model:{form}}"
+        else:
+            why = f"over the horizon {fit.words.an_action} there is worth {own.max():.2g} at most now"
+            why += f", and the last place {price:.2g}"
+        found.append(f"{one.group} gets no place: {why}")
+    return found[:5]
 
 
 def _ways(found: Evaluation) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rmab.estimation.effects import Effect
-from rmab.estimation.evaluation import Estimate, Evaluation
+from rmab.estimation.promise import Estimate, Evaluation
 from rmab.estimation.reach import Reach
 from rmab.report.output import figure_bytes
 
@@ -31,7 +31,8 @@ MOST = 25  # groups in a figure
 def draw_programme(found: Evaluation, reached: list[Reach], effects: list[Effect]) -> Iterator[tuple[str, bytes]]:
     """Yield every figure as (file name, content); the same numbers give the same bytes."""
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]
-        yield "benefit.png", figure_bytes(_benefit(found), **PNG)
+        if found.standing == "promised":
+            yield "benefit.png", figure_bytes(_benefit(found), **PNG)
         yield "reach.png", figure_bytes(_reach(found, reached), **PNG)
         known = [one for one in effects if np.isfinite(one.value)]
         if known:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.common import SUFFIXES, FloatArray, IntArray, as_integer, check_magnitude, check_memory, expect, frozen, is_builtin
+from rmab.common import SUFFIXES, FloatArray, IntArray, as_seed, check_magnitude, check_memory, expect, frozen, is_builtin
 from rmab.errors import ModelError
 from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.registry import make_learner
@@ -174,9 +174,7 @@ def run(
     >>> played.reward.shape, played.activations
     ((3,), array([10, 10, 10]))
     """
-    number = as_integer(seed, "seed")
-    if number < 0:
-        raise ModelError(f"seed must be 0 or more, got {number}", field="seed")
+    number = as_seed(seed)
     task = _find_task(task_or_name, number) if isinstance(task_or_name, str) else task_or_name
     player = make_learner(learner) if isinstance(learner, str) else learner
     if not isinstance(task, Task) or not isinstance(player, Learner):

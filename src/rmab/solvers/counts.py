@@ -20,9 +20,10 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, IntArray, ReadOnly, as_tolerance, check_memory, frozen
 from rmab.errors import ModelError, SolverError
-from rmab.model import Problem
+from rmab.model import Arms, Problem
 from rmab.solvers.checks import check_timeless, checked_table
 
+QUICK = 3_000_000  # splits of all counts, times steps, that take a second or two
 MOST = 50_000_000  # splits of all counts beyond which the induction would take hours
 ROUNDS, STUCK = 300, 0.99  # steps of relative value iteration in which the bounds must come closer by a hundredth
 
@@ -116,11 +117,26 @@ def solve_exact(problem: Problem, reward: ArrayLike) -> ExactOptimum:
     >>> rmab.solvers.solve_exact(problem, reward)
     ExactOptimum(value 2.376, 4 joint counts)
     """
-    counts = Counts.of(problem, reward, "solvers.solve_exact")
+    counts = Counts(problem, reward, "solvers.solve_exact")
+    return ExactOptimum(_optimum(problem, counts), counts.type_of, prod(counts.shape))
+
+
+def quick_optimum(problem: Problem, reward: ArrayLike) -> float | None:
+    """Return the optimum of a problem where it takes a second or two, else None."""
+    try:
+        counts = Counts(problem, reward, "solvers.solve_exact", min(MOST, QUICK / problem.horizon))
+    except ModelError as error:
+        if error.code != "too-large":
+            raise
+        return None
+    return _optimum(problem, counts)
+
+
+def _optimum(problem: Problem, counts: Counts) -> float:
     value = np.zeros(counts.shape)
     for step in reversed(range(problem.horizon)):
         value = counts.improved(problem.discount * value, int(problem.phase_of[step]), int(problem.budgets[step]))
-    return ExactOptimum(float((counts.start * value).sum()), counts.type_of, value.size)
+    return float((counts.start * value).sum())
 
 
 def solve_exact_average(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-8) -> ExactAverage:
@@ -157,7 +173,7 @@ def solve_exact_average(problem: Problem, reward: ArrayLike, *, tolerance: float
     ExactAverage(1 to 1, 4 joint counts)
     """
     limit = as_tolerance(tolerance, "tolerance")
-    counts = Counts.of(problem, reward, "solvers.solve_exact_average")
+    counts = Counts(problem, reward, "solvers.solve_exact_average")
     check_timeless("solve_exact_average", problem.phases)
     if np.ptp(problem.budgets):
         raise ModelError("solve_exact_average: the budget must be the same at every step")
@@ -261,38 +277,31 @@ class Type:
 class Counts:
     """The joint counts of a problem, and the step of backward induction on them."""
 
-    def __init__(self, types: list[Type], type_of: IntArray, budget: int) -> None:
-        self.types, self.type_of, self.budget = types, type_of, budget
-        self.shape = tuple(len(one.layouts[-1]) for one in types)
-        self._moves: dict[tuple[int, int, int], list[FloatArray]] = {}
-
-    @classmethod
-    def of(cls, problem: Problem, reward: ArrayLike, name: str) -> Counts:
-        """Find the types of a problem; ModelError where their counts are too many."""
-        rewards = checked_table(problem, reward, name)
-        arms = problem.arms
+    def __init__(self, problem: Problem, reward: ArrayLike, name: str, most: float = MOST) -> None:
+        rewards, arms = checked_table(problem, reward, name), problem.arms
+        # As many arms of one type with two states, or one, have the fewest splits; larger problems are not looked at.
+        least = comb(arms.count + 3, 3) if arms.states > 1 else arms.count + 1
         table = rewards.reshape(arms.count, problem.phases, *rewards.shape[1:])
-        own = arms.group_kernels.reshape(-1, *table.shape[1:], arms.states)
-        same: dict[bytes, int] = {}
-        kernel_of = np.array([same.setdefault(one.tobytes(), len(same)) for one in own])[arms.group_of]
-        rows = np.column_stack([kernel_of, arms.real_states, table.reshape(arms.count, -1)])
-        _, first, type_of = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-        type_of = type_of.reshape(-1)
-        sizes, numbers = arms.real_states[first], np.bincount(type_of)
-        splits = prod(comb(int(n + 2 * s - 1), int(2 * s - 1)) for n, s in zip(numbers, sizes, strict=True))
-        if splits > MOST:
-            counted = f"{len(first)} types of arms have {splits:.1e} splits of their counts"
-            raise ModelError(
-                f"{name.rpartition('.')[2]}: {counted}, more than {MOST:.0e}; use a bound instead", code="too-large"
-            )
-        layouts = [comb(int(n + s - 1), int(s - 1)) for n, s in zip(numbers, sizes, strict=True)]
-        bytes_of = 8.0 * problem.phases * sum(2 * n * one**2 for n, one in zip(numbers, layouts, strict=True))
-        check_memory(f"the moves of {max(layouts):,} counts", bytes_of + 32.0 * splits)
-        types = []
-        for place, (n, s) in enumerate(zip(first, sizes, strict=True)):
-            start = problem.start_masses[type_of == place, :s]
-            types.append(Type(int(numbers[place]), own[arms.group_of[n]][:, :s, :, :s], table[n][:, :s], start))
-        return cls(types, frozen(type_of), int(problem.budgets.max()))
+        self.type_of, first = (
+            _find_types(arms, table) if least <= most else (frozen(np.arange(arms.count)), np.zeros(0, int))
+        )
+        sizes, numbers = arms.real_states[first], np.bincount(self.type_of)
+        pairs = [(int(n), int(s)) for n, s in zip(numbers[: first.size], sizes, strict=True)]
+        splits = prod(comb(n + 2 * s - 1, 2 * s - 1) for n, s in pairs) if pairs else least
+        if splits > most:
+            words = f"the arms have {splits:.1e} splits of their counts or more, the limit is {most:.0e}; use a bound"
+            raise ModelError(f"{name.rpartition('.')[2]}: {words}", code="too-large")
+        layouts = [comb(n + s - 1, s - 1) for n, s in pairs]
+        moves = 8.0 * problem.phases * sum(2 * n * one**2 for (n, _), one in zip(pairs, layouts, strict=True))
+        check_memory(f"the moves of {max(layouts):,} counts", moves + 32.0 * splits)
+        own, start = arms.group_kernels.reshape(-1, *table.shape[1:], arms.states), problem.start_masses
+        self.types = [
+            Type(number, own[arms.group_of[n]][:, :s, :, :s], table[n][:, :s], start[self.type_of == place, :s])
+            for place, (n, (number, s)) in enumerate(zip(first, pairs, strict=True))
+        ]
+        self.budget = int(problem.budgets.max())
+        self.shape = tuple(layouts)
+        self._moves: dict[tuple[int, int, int], list[FloatArray]] = {}
 
     @cached_property
     def start(self) -> FloatArray:
@@ -333,3 +342,12 @@ class Counts:
             kind = self.types[place]
             self._moves[key] = kind.moves(phase, action, min(kind.number, self.budget) if action else kind.number)
         return self._moves[key]
+
+
+def _find_types(arms: Arms, table: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the type of every arm (N,), by kernels and rewards (N, K, S, 2), and the first arm of every type."""
+    same: dict[bytes, int] = {}
+    kernel_of = np.array([same.setdefault(one.tobytes(), len(same)) for one in arms.group_kernels])[arms.group_of]
+    rows = np.column_stack([kernel_of, arms.real_states, table.reshape(arms.count, -1)])
+    _, first, type_of = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return frozen(type_of.reshape(-1)), first

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import Reference, as_integer
+from rmab.common import Reference, as_integer, as_seed
 from rmab.errors import ModelError
 from rmab.model import FeedbackMode, Problem, RewardModel, make_adversary
 from rmab.tasks.definition import Task
@@ -68,14 +68,12 @@ def make_task(
             raise ModelError(f"{name}: a task from a file takes neither seed nor options")
         task = Task.load(reference.text)
     else:
-        task = _build(reference, as_integer(0 if seed is None else seed, "seed"), options)
+        task = _build(reference, as_seed(0 if seed is None else seed), options)
     task = task if feedback is None else replace(task, feedback=feedback)
     return task.repeated(as_integer(copies, "copies"))
 
 
 def _build(reference: Reference, seed: int, options: dict[str, Any]) -> Task:
-    if seed < 0:
-        raise ModelError(f"seed must be 0 or more, got {seed}")
     name, against = reference.name, reference.against
     if not reference.is_custom and TASKS[name].fixed and against:
         raise ModelError(f"task {name} has fixed rewards: leave out @{against}")

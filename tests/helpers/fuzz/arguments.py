@@ -13,6 +13,7 @@ import numpy as np
 import rmab
 from fuzz.cases import Case
 from fuzz.mutations import odd_array
+from fuzz.programme_calls import KERNEL, data_calls, live_calls
 from fuzz.proofs import require
 from rmab import planners, solvers
 from rmab.errors import RmabError
@@ -20,7 +21,6 @@ from rmab.learning import Ucmd
 from rmab.study import Study
 from rmab.study.spec import Job
 
-KERNEL = [[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]
 HUGE = (10**6, 10**9, 10**12, 2**53 - 1, 2**53, 2**63, 10**30)
 
 
@@ -65,7 +65,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     sizes = {"arms": 2, "budget": 1, "horizon": 3, "episodes": 2}
     whole = {name: getattr(view, name) for name in fields_of(view)}
     draws = {"problem": problem, "policy": policy, "reward": reward, "rng": rng}
-    return timed_calls() | {
+    return timed_calls() | data_calls() | live_calls() | {
         "Arms": (rmab.Arms, {"kernels": kernels, "state_names": ["a", "b"], "groups": [0, 0, 0], "support": kernels > 0,
                              "sizes": [2, 2, 2], "normalise": True}),
         "identical": (rmab.Arms.identical, {"kernel": KERNEL, "count": 3, "normalise": True}),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-PARTS = ("solvers", "players", "files", "learners", "sharing", "arguments")
+PARTS = ("solvers", "players", "files", "learners", "sharing", "arguments", "logs", "lists", "environments", "rolling")
 
 
 @dataclass

@@ -14,15 +14,26 @@ import rmab
 from fuzz.cases import Case
 from fuzz.mutations import changed_bytes, changed_json, changed_npz, changed_words
 from fuzz.proofs import budgets, masses, require
+from rmab.common.storage import load_any
 from rmab.errors import FileError, ModelError, PolicyError, RmabError, SolverError
+from rmab.planners.question import QuestionPolicy
+from rmab.play import begin_episode
 from rmab.study import Failure, Results, Study
 from rmab.study.failures import keep
 from rmab.study.shards import encoded, write_shard
 from rmab.study.single_run import attempt
+from stored import SAMPLES
 
 SIZES = {"arms": 4, "budget": 2, "horizon": 5, "episodes": 3}
 LEARNERS = ("ucmd", "ucmd-armab", "rmab-ucrl", "q-whittle", "thompson")
 TIMED_LEARNERS = ("ucmd", "thompson", "r2mab-ucb")
+KINDS = (
+    "rmab view",
+    "rmab fit",
+    "rmab decision",
+    "rmab plan",
+    *(f"rmab policy {one}" for one in ("rolling", "lp-update", "id", "ftva")),
+)
 STUDY = """name = "small"
 title = "a title"
 kind = "learning"
@@ -59,6 +70,11 @@ def originals() -> dict[str, bytes]:
                 one.save(place / f"task.{suffix}")
                 one.problem.save(place / f"problem.{suffix}")
                 rmab.planners.lagrangian_index(one.problem, one.base_reward).save(place / f"policy.{suffix}")
+        (Path(folder) / "stored").mkdir()
+        for kind in KINDS:
+            one = SAMPLES[kind]()
+            for suffix in one.FORMAT.suffixes:
+                one.save(Path(folder) / "stored" / f"{kind}{suffix}")
         for name in LEARNERS:
             rmab.run(task, name).state.save(Path(folder) / f"{name}.npz")
         for name in TIMED_LEARNERS:
@@ -182,6 +198,30 @@ def check_policy(case: Case, path: Path) -> None:
     case.count("loaded")
 
 
+def check_any(case: Case, path: Path) -> None:
+    """Whatever was loaded is the same after it was saved again, and does what it is for."""
+    found = refused(case, path, lambda: load_any(path), PolicyError, SolverError)
+    if found is None:
+        return
+    content = found.to_bytes()
+    require(type(found).from_bytes(content).to_bytes() == content, f"{type(found).__name__}: another one after saving")
+    policy = found.policy if isinstance(found, rmab.PlanResult) else found
+    if isinstance(policy, QuestionPolicy):
+        problem, h = policy.problem, case.whole(0, policy.problem.horizon - 1)
+        now = case.rng.integers(0, problem.arms.real_states)
+        active = refused(
+            case, path, lambda: begin_episode(policy, now, case.rng).act(h, now, case.rng), PolicyError, SolverError
+        )
+        limit = budgets(problem.budget, problem.horizon)[h]
+        require(active is None or int(np.sum(active)) <= limit, "policy: beyond its budget")
+    elif isinstance(found, rmab.data.Fit):
+        made = refused(case, path, lambda: rmab.data.decide(found, 1, horizon=2), SolverError)
+        require(made is None or int(made.active.sum()) <= 1, "fit: a list beyond its budget")
+    elif isinstance(found, rmab.data.Decision):
+        require(len(list(found.rows())) <= found.budget, "decision: a list beyond its budget")
+    case.count("loaded")
+
+
 def check_study(case: Case, path: Path) -> None:
     """A study that was loaded has jobs, with ids that differ."""
     study = refused(case, path, lambda: Study.load(path))
@@ -232,8 +272,8 @@ def _whole_table() -> Any:
 
 
 def _check_of(name: str) -> Callable[[Case, Path], None]:
-    if name.startswith("out/"):
-        return check_results
+    if name.startswith(("out/", "stored/")):
+        return check_results if name.startswith("out/") else check_any
     known = {"task": check_task, "problem": check_problem, "policy": check_policy, "study": check_study}
     return known.get(Path(name).stem, check_state)
 

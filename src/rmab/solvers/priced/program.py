@@ -9,7 +9,7 @@ import numpy as np
 from rmab.common import FloatArray, IntArray, chunks_of, each
 from rmab.solvers.checks import Units
 from rmab.solvers.priced.compiled.passes import evaluate, tally
-from rmab.solvers.priced.compiled.program import Program, lay_out, mark, pack, reach
+from rmab.solvers.priced.compiled.program import Program, Rows, lay_out, mark, pack, reach
 
 PIECE = 100_000  # nodes per piece of work: fixed, so that sums do not depend on the number of threads
 MANY = 2_000_000  # nodes beyond which shares are not kept, but made again for a piece of the batches at a time
@@ -38,15 +38,17 @@ class Plans:
 
         loose_of (M,L) is written, block by block.
         """
-        used, loose = np.empty_like(prices), np.empty_like(prices)
-        share, base = (self.share, 0) if self.kept else (np.empty((last - first, *self.sizes)), first)
-        return evaluate(self.program, first, last, eta, prices, share, base, loose_of, used, loose), used, loose, share
+        share, use = (
+            self.share[first:last] if self.kept else np.empty((last - first, *self.sizes)),
+            np.empty((2, prices.size)),
+        )
+        return evaluate(self.program, first, eta, prices, share, loose_of, use), use[0], use[1], share
 
-    def of(self, first: int, last: int, eta: float, prices: FloatArray) -> tuple[FloatArray, int]:
-        """Return shares (.,H,S*L) that have the batches from first to last, and their first batch."""
+    def of(self, first: int, last: int, eta: float, prices: FloatArray) -> FloatArray:
+        """Return the shares (.,H,S*L) of the batches from first to last."""
         if self.kept:
-            return self.share, 0
-        return self.evaluate(first, last, eta, prices, np.empty((last, self.lanes)))[3], first
+            return self.share[first:last]
+        return self.evaluate(first, last, eta, prices, np.empty((last, self.lanes)))[3]
 
     def by_block(self, eta: float, prices: FloatArray) -> FloatArray:
         """(C, H, S) the shares of every block."""
@@ -54,9 +56,8 @@ class Plans:
         table = np.empty((self.blocks, horizon, size // self.lanes))
 
         def part(first: int, last: int) -> None:
-            share, base = self.of(first, last, eta, prices)
             begin, end = first * self.lanes, min(last * self.lanes, self.blocks)
-            table[begin:end] = of_blocks(share[first - base : last - base], self.program, end - begin)
+            table[begin:end] = of_blocks(self.of(first, last, eta, prices), self.program, end - begin)
 
         each(self.pieces, part)
         return table
@@ -67,8 +68,8 @@ class Plans:
         table, nothing = np.empty((self.blocks * len(self.program.reward) // batches, states, 2)), np.empty((0, 0, 0))
 
         def part(first: int, last: int) -> None:
-            share, base = (nothing, 0) if blind else self.of(first, last, eta, prices)
-            tally(self.program, first * self.lanes, min(last * self.lanes, self.blocks), share, base, table)
+            share = nothing if blind else self.of(first, last, eta, prices)
+            tally(self.program, first * self.lanes, min(last * self.lanes, self.blocks), share, table)
 
         each(self.pieces, part)
         return table
@@ -127,11 +128,11 @@ def make_program(
         allowed = np.empty((batches * phases, states, 2, states), dtype=bool)
         marks, _ = mark(kernels, kernel_of, blocks, lanes, allowed)
     begins, columns = np.empty(allowed.size // states + 1, dtype=np.int64), np.empty(marks, dtype=np.uint32)
-    chances = np.empty((marks, lanes))
-    pack(kernels, kernel_of, blocks, allowed, begins, columns, chances)
+    rows = Rows(begins, columns, np.empty((marks, lanes)))
+    pack(kernels, kernel_of, blocks, allowed, rows)
     pays, masses = np.zeros((batches * phases, 2, states * lanes)), np.zeros((batches, states, lanes))
     lay_out(reward, start, pays, masses)
-    return Program(begins, columns, chances, pays, masses, phase_of, blind_rates(budget, float(start.sum())))
+    return Program(rows, pays, masses, phase_of, blind_rates(budget, float(start.sum())))
 
 
 def of_blocks(table: FloatArray, program: Program, blocks: int) -> FloatArray:

@@ -200,7 +200,7 @@ class Search:
             hessian, spread = np.empty((horizon, horizon)), np.empty(horizon)
             some = (sample[first:last], weight[first:last], CERTAIN * self.total, FAINT)
             share = self.plans.of(sample[first] // lanes, sample[last - 1] // lanes + 1, point.eta, point.prices)
-            curve(self.program, *some, *share, hessian, spread)
+            curve(self.program, *some, share, hessian, spread)
             return hessian, spread
 
         parts = each(chunks_of(sample.size, size), part)

@@ -45,7 +45,7 @@ class DualNewton:
         leave, enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
         self.factors = Factors(np.empty((arms, horizon, size, size)), link, leave, enter)
         constant, mass, phi, sigma, self.mean = (np.zeros((arms, horizon, states, 2)) for _ in range(5))
-        self.primal = Primal(np.zeros(program.reference.shape), constant, mass, phi, sigma)
+        self.primal = Primal(np.zeros(program.reference.shape), constant, mass, phi, sigma, self.gradient)
         self.open(marginals)
         self.look()
 
@@ -68,10 +68,11 @@ class DualNewton:
 
     def evaluate(self, v: FloatArray, prices: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray, float]:
         """Return the dual function, the active mass (H,) and the largest flow violation."""
+        primal = self.primal._replace(gradient=gradient)
 
         def part(first: int, last: int) -> tuple[float, float, FloatArray]:
             used = np.empty_like(prices)
-            return *dual(self.program, first, last, v, prices, self.primal, gradient, used), used
+            return *dual(self.program, first, last, v, prices, primal, used), used
 
         parts = self.each(part)
         value = sum(one[0] for one in parts) + float(self.budget @ prices)
@@ -145,12 +146,11 @@ class DualNewton:
         slack = self.budget - self.used
         free = self.program.binds & ((self.prices > 0) | (slack < 0))
         column = np.where(free, np.cumsum(free) - 1, -1)
-        columns, primal = int(free.sum()), self.primal._replace(mass=mass)
+        columns, primal = int(free.sum()), self.primal._replace(mass=mass, gradient=self.gradient)
 
         def factored(first: int, last: int) -> tuple[FloatArray, float]:
             schur = np.empty((1 + columns, 1 + columns))
-            point = (primal, self.gradient, column, columns)
-            return schur, curvature(self.program, self.sparse, first, last, *point, self.factors, schur)
+            return schur, curvature(self.program, self.sparse, first, last, primal, column, self.factors, schur)
 
         parts = self.each(factored)
         if self.sparse.joint and not parts[0][1] >= WEAK:
@@ -164,7 +164,7 @@ class DualNewton:
         if columns:
             used = (self.program.weights @ mass[..., 1].sum(axis=2))[free]
             price_step[free] = _price_step(np.diag(used) - schur[1:, 1:], schur[0, 1:] - slack[free], float(used.max()))
-        point = (primal, self.gradient, column, self.factors, price_step, self.step)
+        point = (primal, column, self.factors, price_step, self.step)
         slopes = self.each(lambda first, last: direction(self.program, self.sparse, first, last, *point))
         return price_step, float(sum(slopes))
 

@@ -223,7 +223,7 @@ def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArra
 def _answer(newton: DualNewton, iterations: int) -> Projection:
     """Turn the dual point into a feasible primal one, and measure both."""
     program, residual = newton.program, newton.residual
-    kernel, _, _, phi, _ = newton.primal
+    kernel, _, _, phi, _, _ = newton.primal
     del newton.factors  # half as large as z, or as large: make room
     off = np.abs(kernel.sum(axis=4) - 1.0).max(axis=3) * program.reach
     if not off.max() <= 1e-9:

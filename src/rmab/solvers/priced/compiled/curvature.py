@@ -7,28 +7,18 @@ nothing is left are dropped, which makes the cost nearly linear in the horizon.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.compile import compiled_contracting, compiled_contracting_inline
-from rmab.solvers.priced.compiled.program import Program
+from rmab.solvers.priced.compiled.program import Program, Rows
 
 
 @compiled_contracting_inline
 def add_rows(
-    begins: IntArray,
-    columns: NDArray[np.uint32],
-    chances: FloatArray,
-    row: int,
-    lane: int,
-    scale: float,
-    values: FloatArray,
-    target: FloatArray,
-    place: int,
-    low: int,
-    high: int,
+    rows: Rows, row: int, lane: int, scale: float, values: FloatArray, target: FloatArray, place: int, low: int, high: int
 ) -> None:
     """target[place, j] += scale times the mean of values[., j] after a row, low <= j < high: four next states at a time."""
+    begins, columns, chances = rows
     i, last = begins[row], begins[row + 1]
     while i + 4 <= last:
         w, x, y, z = columns[i], columns[i + 1], columns[i + 2], columns[i + 3]
@@ -63,18 +53,9 @@ def add_squares(target: FloatArray, rows: FloatArray, scale: FloatArray, count: 
 
 
 @compiled_contracting_inline
-def follow(
-    begins: IntArray,
-    columns: NDArray[np.uint32],
-    chances: FloatArray,
-    row: int,
-    lane: int,
-    lanes: int,
-    share: FloatArray,
-    here: FloatArray,
-    ahead: FloatArray,
-) -> None:
+def follow(rows: Rows, row: int, lane: int, lanes: int, share: FloatArray, here: FloatArray, ahead: FloatArray) -> None:
     """Move the masses here (S,) of one lane to ahead (S,), by the rows of a cell and the share (S*L,) of a step."""
+    begins, columns, chances = rows
     ahead[:] = 0.0
     for s in range(here.size):
         if here[s] > 0.0:
@@ -114,19 +95,17 @@ def curve(
     certain: float,
     faint: float,
     share: FloatArray,
-    base: int,
     hessian: FloatArray,
     spread: FloatArray,
 ) -> None:
     """Write the second derivatives of the value of some blocks, times their weight, into hessian (H,H), upper half.
 
-    Place H - 1 - h stands for the scaled price of step h. share (.,H,S*L) is that of the point, from batch `base` on.
+    Place H - 1 - h stands for the scaled price of step h. share (.,H,S*L) is that of the point, from the first batch on.
     Choices by which less mass than `certain` could go either way are left out, and so are derivatives that are `faint`.
     spread (H,): the mass of these
     blocks that could go either way at every step, times their weight.
     """
-    begins, columns, chances = program.begins, program.columns, program.chances
-    start, phase_of = program.start, program.phase_of
+    kernels, start, phase_of = program.rows, program.start, program.phase_of
     batches, states, lanes = start.shape
     horizon, phases = phase_of.size, program.reward.shape[0] // batches
     ahead, here = np.zeros((states, horizon)), np.zeros((states, horizon))
@@ -136,12 +115,12 @@ def curve(
     spread[:] = 0.0
     for k in range(sample.size):
         m, lane = sample[k] // lanes, sample[k] % lanes
-        plan = share[m - base]
+        plan = share[m - sample[0] // lanes]
         for s in range(states):
             mass[0, s] = start[m, s, lane]
         for h in range(horizon - 1):
             row = (m * phases + phase_of[h]) * states * 2
-            follow(begins, columns, chances, row, lane, lanes, plan[h], mass[h], mass[h + 1])
+            follow(kernels, row, lane, lanes, plan[h], mass[h], mass[h + 1])
         low = 0
         for h in range(horizon - 1, -1, -1):
             own, filled = horizon - 1 - h, 0  # the derivatives at h + 1 fill the places below `own`
@@ -159,8 +138,8 @@ def curve(
                     for j in range(low, own + 1):
                         rows[filled, j] = 0.0
                     if low < own:
-                        add_rows(begins, columns, chances, row, lane, 1.0, ahead, here, s, low, own)
-                        add_rows(begins, columns, chances, row + 1, lane, 1.0, ahead, rows, filled, low, own)
+                        add_rows(kernels, row, lane, 1.0, ahead, here, s, low, own)
+                        add_rows(kernels, row + 1, lane, 1.0, ahead, rows, filled, low, own)
                     for j in range(low, own):
                         rows[filled, j] -= here[s, j]
                         here[s, j] += part * rows[filled, j]
@@ -169,9 +148,9 @@ def curve(
                     filled += 1
                 elif low < own:
                     if now * (1.0 - part) > certain:
-                        add_rows(begins, columns, chances, row, lane, 1.0 - part, ahead, here, s, low, own)
+                        add_rows(kernels, row, lane, 1.0 - part, ahead, here, s, low, own)
                     if now * part > certain:
-                        add_rows(begins, columns, chances, row + 1, lane, part, ahead, here, s, low, own)
+                        add_rows(kernels, row + 1, lane, part, ahead, here, s, low, own)
             if filled > 0:
                 add_squares(hessian, rows, scale, filled, low, own + 1)
             low = centre(here, mass[h], low, own + 1, faint)

@@ -13,26 +13,17 @@ from rmab.solvers.priced.compiled.steps import soften
 
 @compiled
 def backward(
-    program: Program,
-    m: int,
-    eta: float,
-    prices: FloatArray,
-    work: FloatArray,
-    share: FloatArray,
-    here: FloatArray,
-    values: FloatArray,
+    program: Program, m: int, eta: float, prices: FloatArray, work: FloatArray, share: FloatArray, values: FloatArray
 ) -> None:
     """Softened backward induction of batch m at scaled prices (H,).
 
-    Writes share (H,S*L), the part of each node's mass that is activated, the values of step 0 into here (S*L,), and those of
-    all steps into values (H,S*L), unless it is empty. Scratch: work (5,S*L).
+    Writes share (H,S*L), the part of each node's mass that is activated, the values of step 0 into work[0], and those of
+    all steps into values (H,S*L), unless it is empty. Scratch: work (6,S*L).
     """
-    begins, columns, chances = program.begins, program.columns, program.chances
     reward, phase_of, blind = program.reward, program.phase_of, program.blind
     batches, states, _ = program.start.shape
-    horizon, phases, size = phase_of.size, reward.shape[0] // batches, here.size
-    ahead, x, soft, whole, scale = work[0], work[1], work[2], work[3], work[4]
-    bits = scale.view(np.int64)
+    horizon, phases, size = phase_of.size, reward.shape[0] // batches, work.shape[1]
+    here, ahead, x, soft, scratch = work[0], work[1], work[2], work[3], work[4:]
     for h in range(horizon - 1, -1, -1):
         cell = m * phases + phase_of[h]
         for i in range(size):
@@ -40,11 +31,11 @@ def backward(
             here[i] = eta * reward[cell, 0, i]
             x[i] = eta * reward[cell, 1, i] - prices[h]
         if h + 1 < horizon:
-            add_means(begins, columns, chances, cell * states * 2, 2 if blind[h] > 0.0 else 1, ahead, here, x)
+            add_means(program.rows, cell * states * 2, 2 if blind[h] > 0.0 else 1, ahead, here, x)
         if blind[h] > 0.0:
             for i in range(size):
                 x[i] -= here[i]
-            soften(x, blind[h], whole, scale, bits, share[h], soft)
+            soften(x, blind[h], scratch, share[h], soft)
             for i in range(size):
                 here[i] += soft[i]
         else:
@@ -56,32 +47,22 @@ def backward(
 
 @compiled
 def evaluate(
-    program: Program,
-    first: int,
-    last: int,
-    eta: float,
-    prices: FloatArray,
-    share: FloatArray,
-    base: int,
-    loose_of: FloatArray,
-    used: FloatArray,
-    loose: FloatArray,
+    program: Program, first: int, eta: float, prices: FloatArray, share: FloatArray, loose_of: FloatArray, use: FloatArray
 ) -> float:
-    """Make the plans of the batches from first to last at scaled prices (H,): return their value, what they pay deducted.
+    """Make the plans of the batches from first on at scaled prices (H,): return their value, what they pay deducted.
 
-    Writes share (.,H,S*L), whose first batch is `base`; and at every step (H,): used, the active mass, and loose, the mass
-    that could go either way. loose_of (M,L) has the same of every block, summed over the steps.
+    Writes their share (.,H,S*L); and use (2,H), at every step: the active mass, and the mass that could go either way.
+    loose_of (M,L) has the latter of every block, summed over the steps.
     """
-    begins, columns, chances = program.begins, program.columns, program.chances
     phase_of, blind = program.phase_of, program.blind
     batches, states, lanes = program.start.shape
     horizon, phases, size = phase_of.size, program.reward.shape[0] // batches, states * lanes
     start = program.start.reshape(batches, size)
-    ahead, here, busy, spread = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    work, total, none, value = np.empty((5, size)), np.zeros((2, horizon, size)), np.empty((0, 0)), 0.0
-    for m in range(first, last):
-        plan = share[m - base]
-        backward(program, m, eta, prices, work, plan, here, none)
+    ahead, busy, spread, work = np.empty(size), np.empty(size), np.empty(size), np.empty((6, size))
+    here, total, none, value = work[0], np.zeros((2, horizon, size)), np.empty((0, 0)), 0.0
+    for m in range(first, first + share.shape[0]):
+        plan = share[m - first]
+        backward(program, m, eta, prices, work, plan, none)
         for i in range(size):
             value += start[m, i] * here[i]
             here[i] = start[m, i]
@@ -97,7 +78,7 @@ def evaluate(
                 ahead[i] = 0.0
             if h + 1 < horizon:
                 row = (m * phases + phase_of[h]) * states * 2
-                move(begins, columns, chances, row, 2 if blind[h] > 0.0 else 1, here, busy, ahead)
+                move(program.rows, row, 2 if blind[h] > 0.0 else 1, here, busy, ahead)
                 for i in range(size):
                     here[i] = ahead[i]
         loose_of[m] = 0.0
@@ -105,7 +86,7 @@ def evaluate(
             for lane in range(lanes):
                 loose_of[m, lane] += spread[s * lanes + lane]
     for h in range(horizon):
-        used[h], loose[h] = total[0, h].sum(), total[1, h].sum()
+        use[0, h], use[1, h] = total[0, h].sum(), total[1, h].sum()
     return value
 
 
@@ -113,15 +94,15 @@ def evaluate(
 def node_values(program: Program, eta: float, prices: FloatArray, values: FloatArray) -> None:
     """Write the values (M,H,S*L) of every node at scaled prices (H,)."""
     size = values.shape[2]
-    work, here, share = np.empty((5, size)), np.empty(size), np.empty((prices.size, size))
+    work, share = np.empty((6, size)), np.empty((prices.size, size))
     for m in range(values.shape[0]):
-        backward(program, m, eta, prices, work, share, here, values[m])
+        backward(program, m, eta, prices, work, share, values[m])
 
 
 @compiled
 def occupy(program: Program, block_of: IntArray, start: FloatArray, share: FloatArray, occupancy: FloatArray) -> None:
     """Write the occupancy (N,H,S,2) of arms that start with these masses (N,S), by the share (C,H,S) of their block."""
-    begins, columns, chances = program.begins, program.columns, program.chances
+    begins, columns, chances = program.rows
     batches, states, lanes = program.start.shape
     horizon, phases = program.phase_of.size, program.reward.shape[0] // batches
     here, ahead = np.empty(states), np.empty(states)
@@ -144,12 +125,13 @@ def occupy(program: Program, block_of: IntArray, start: FloatArray, share: Float
 
 
 @compiled
-def tally(program: Program, first: int, last: int, share: FloatArray, base: int, visits: FloatArray) -> None:
+def tally(program: Program, first: int, last: int, share: FloatArray, visits: FloatArray) -> None:
     """Write the visits (C*K,S,2) of the cells of blocks from first to last, by their share (.,H,S*L); blind without it.
 
-    The first batch of share is `base`. They are weighted as the masses of the start are, and discounted as the kernels are.
+    The first batch of share is that of block `first`. Visits are weighted as the masses of the start are, and discounted as
+    the kernels are.
     """
-    begins, columns, chances = program.begins, program.columns, program.chances
+    begins, columns, chances = program.rows
     batches, states, lanes = program.start.shape
     horizon, phases = program.phase_of.size, program.reward.shape[0] // batches
     here, ahead = np.empty(states), np.empty(states)
@@ -164,7 +146,7 @@ def tally(program: Program, first: int, last: int, share: FloatArray, base: int,
             for s in range(states):
                 if here[s] == 0.0:
                     continue
-                busy = here[s] * (share[m - base, h, s * lanes + lane] if share.size > 0 else program.blind[h])
+                busy = here[s] * (share[m - first // lanes, h, s * lanes + lane] if share.size > 0 else program.blind[h])
                 for a in range(2):
                     part = busy if a == 1 else here[s] - busy
                     visits[cell, s, a] += part

@@ -15,18 +15,25 @@ from rmab.common.compile import compiled, compiled_inline
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)  # see `rmab.solvers.compiled.linear`
 
 
-class Program(NamedTuple):
-    """What is planned: M batches of L lanes, one for each block of like arms; K phases, H steps, S states.
+class Rows(NamedTuple):
+    """Row (batch, phase, state, action) has the entries from begins[row] to begins[row+1].
 
-    Row (batch, phase, state, action) has the entries from begins[row] to begins[row+1], with the next state in columns and
-    the probabilities of all lanes in chances (entries, L). reward (M*K,2,S*L) by cell. start
-    (M,S,L): the mass in every state; lanes without a block have none. phase_of (H,). blind (H,): the rate at which a blind
-    policy activates, 0 where nobody may be active.
+    The next state is in columns, the probabilities of all lanes are in chances (entries, L).
     """
 
     begins: IntArray
     columns: NDArray[np.uint32]
     chances: FloatArray
+
+
+class Program(NamedTuple):
+    """What is planned: M batches of L lanes, one for each block of like arms; K phases, H steps, S states.
+
+    reward (M*K,2,S*L) by cell. start (M,S,L): the mass in every state; lanes without a block have none. phase_of (H,). blind
+    (H,): the rate at which a blind policy activates, 0 where nobody may be active.
+    """
+
+    rows: Rows
     reward: FloatArray
     start: FloatArray
     phase_of: IntArray
@@ -90,16 +97,9 @@ def mark(kernels: FloatArray, kernel_of: IntArray, blocks: int, lanes: int, allo
 
 
 @compiled
-def pack(
-    kernels: FloatArray,
-    kernel_of: IntArray,
-    blocks: int,
-    allowed: BoolArray,
-    begins: IntArray,
-    columns: NDArray[np.uint32],
-    chances: FloatArray,
-) -> None:
+def pack(kernels: FloatArray, kernel_of: IntArray, blocks: int, allowed: BoolArray, rows: Rows) -> None:
     """Write the rows of a `Program`, given what `mark` has marked."""
+    begins, columns, chances = rows
     states, phases, lanes = kernels.shape[1], kernel_of.size // blocks, chances.shape[1]
     at, row = 0, 0
     for cell in range(allowed.shape[0]):
@@ -133,21 +133,13 @@ def lay_out(reward: FloatArray, start: FloatArray, pays: FloatArray, masses: Flo
                     pays[m * phases + k, a, s * lanes + lane] = reward[n * phases + k, s, a]
 
 
-@compiled
-def add_means(
-    begins: IntArray,
-    columns: NDArray[np.uint32],
-    chances: FloatArray,
-    first: int,
-    actions: int,
-    values: FloatArray,
-    passive: FloatArray,
-    active: FloatArray,
-) -> None:
+@compiled_inline
+def add_means(rows: Rows, first: int, actions: int, values: FloatArray, passive: FloatArray, active: FloatArray) -> None:
     """Add to passive and active (S*L,) the mean of the values (S*L,) after the rows of a cell, whose first row is given.
 
     With one action, those of passive rows only.
     """
+    begins, columns, chances = rows
     lanes = chances.shape[1]
     states = values.size // lanes
     for s in range(states):
@@ -179,18 +171,10 @@ def mean_alone(begins: IntArray, columns: NDArray[np.uint32], chances: FloatArra
     return (a + b) + (c + d)
 
 
-@compiled
-def move(
-    begins: IntArray,
-    columns: NDArray[np.uint32],
-    chances: FloatArray,
-    first: int,
-    actions: int,
-    passive: FloatArray,
-    active: FloatArray,
-    target: FloatArray,
-) -> None:
+@compiled_inline
+def move(rows: Rows, first: int, actions: int, passive: FloatArray, active: FloatArray, target: FloatArray) -> None:
     """Add to target (S*L,) the masses passive and active (S*L,) that move by the rows of a cell; its first row is given."""
+    begins, columns, chances = rows
     lanes = chances.shape[1]
     states = target.size // lanes
     for s in range(states):

@@ -1,7 +1,6 @@
 """One step of the search for prices: where a point stands, the step to try, and whether to take it."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.common.compile import compiled, compiled_contracting
@@ -15,20 +14,14 @@ FLAT = 1e-3  # advantages below are worth their first four moments, to all digit
 
 
 @compiled_contracting
-def soften(
-    x: FloatArray,
-    blind: float,
-    whole: FloatArray,
-    scale: FloatArray,
-    bits: NDArray[np.int64],
-    share: FloatArray,
-    soft: FloatArray,
-) -> None:
+def soften(x: FloatArray, blind: float, scratch: FloatArray, share: FloatArray, soft: FloatArray) -> None:
     """Write what advantages x make of a blind rate: soft = ln(1 - blind + blind exp(x)), and share, its derivative.
 
     Exponentials are 2^k exp(r), |r| <= ln(2) / 2, by Taylor's series; bits is scale, seen as integers, in which 2^k is put
-    together. Logarithms are those of (1 + t) / (1 - t) in powers of t, |t| < 0.18. Scratch: whole, scale and bits.
+    together. Logarithms are those of (1 + t) / (1 - t) in powers of t, |t| < 0.18. Scratch (2,S*L).
     """
+    whole, scale = scratch[0], scratch[1]
+    bits = scale.view(np.int64)
     rest, odds = np.log1p(-blind), np.log(blind / (1.0 - blind))
     second = blind * (1.0 - blind)
     third, fourth = second * (1.0 - 2.0 * blind), second * (1.0 - 6.0 * second)

@@ -21,7 +21,7 @@ def assemble_small(program: Program, first: int, last: int, primal: Primal, fact
     A row adds mass (p p' + dp/dv); where nothing is pinned, p p' cancels against the rank-one part of dp/dv.
     """
     _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases = program
-    kernel, _, mass, _, sigma = primal
+    kernel, _, mass, _, sigma, _ = primal
     upper, link, leave, enter = factors
     horizon, states = reach.shape[1], reach.shape[2]
     for n in range(first, last):
@@ -91,7 +91,7 @@ def assemble_step(
     often one of them is sparse, and added entry by entry. Dense ones are collected and added to the block together.
     """
     _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases = program
-    kernel, _, mass, _, sigma = primal
+    kernel, _, mass, _, sigma, _ = primal
     upper, _, leave, enter = factors
     horizon, states = reach.shape[1], reach.shape[2]
     filled, cell = 0, n * phases + phase[h]

@@ -24,21 +24,19 @@ def curvature(
     first: int,
     last: int,
     primal: Primal,
-    gradient: FloatArray,
     column: IntArray,
-    columns: int,
     factors: Factors,
     schur: FloatArray,
 ) -> float:
     """Factor the arms' Hessians at the point that `dual` saw last, and add up what they leave for the prices.
 
-    column (H,) is the place of price h among the free ones, or -1 where it is held at zero; columns their number. Writes the
-    factors, and schur (1+columns, 1+columns), upper half: sum over arms of weight Y'Y, where column 0 of Y stands for the
-    gradient. Returns how far prices among the nodes can be trusted (`eliminate_sparse`), 1 where there are none.
+    column (H,) is the place of price h among the free ones, or -1 where it is held at zero. Writes the factors, and schur
+    (1+columns, 1+columns), upper half: sum over arms of weight Y'Y, where column 0 of Y stands for the gradient. Returns how
+    far prices among the nodes can be trusted (`eliminate_sparse`), 1 where there are none.
     """
     upper, link, leave, enter = factors
     weights, horizon, states = program.weights, program.reach.shape[1], program.reach.shape[2]
-    small = states <= FEW_STATES
+    gradient, columns, small = primal.gradient, schur.shape[0] - 1, states <= FEW_STATES
     if small:
         assemble_small(program, first, last, primal, factors)
     # Two ways to the Schur complement, by their cost: Y'Y, or the semiseparable inverse where the horizon is long.
@@ -59,7 +57,7 @@ def curvature(
     weakest = 1.0
     for n in range(first, last):
         if sparse.begin[n, 0] < sparse.begin[n, states]:
-            weakest = eliminate_sparse(program, sparse, n, primal, gradient, column, columns, factors, schur)
+            weakest = eliminate_sparse(program, sparse, n, primal, column, factors, schur)
             continue
         width = 1
         same[:] = weights[n]
@@ -171,7 +169,6 @@ def direction(
     first: int,
     last: int,
     primal: Primal,
-    gradient: FloatArray,
     column: IntArray,
     factors: Factors,
     price_step: FloatArray,
@@ -179,7 +176,7 @@ def direction(
 ) -> float:
     """Write the Newton step (N,H,S) of the potentials for a step (H,) of the prices; return gradient . step, weighted."""
     upper, link, leave, enter = factors
-    slope, horizon, states = 0.0, program.reach.shape[1], program.reach.shape[2]
+    slope, gradient, horizon, states = 0.0, primal.gradient, program.reach.shape[1], program.reach.shape[2]
     for n in range(first, last):
         for h in range(horizon):
             for s in range(states):

@@ -25,14 +25,7 @@ FITTED = 1e-3  # how well the first prices keep to the budget: Newton does the r
 
 @compiled
 def dual(
-    program: Program,
-    first: int,
-    last: int,
-    v: FloatArray,
-    prices: FloatArray,
-    primal: Primal,
-    gradient: FloatArray,
-    used: FloatArray,
+    program: Program, first: int, last: int, v: FloatArray, prices: FloatArray, primal: Primal, used: FloatArray
 ) -> tuple[float, float]:
     """Evaluate the dual at v (N,H+1,S) and prices (H,). Returns these arms' part of f and their largest flow violation.
 
@@ -40,7 +33,7 @@ def dual(
     weighted active mass.
     """
     _, _, _, radius, successors, counts, reach, _, idle, _, start, weights, phase, phases = program
-    kernel, _, mass, phi, sigma = primal
+    kernel, _, mass, phi, sigma, gradient = primal
     horizon, states = reach.shape[1], reach.shape[2]
     used[:] = 0.0
     total, worst = 0.0, 0.0

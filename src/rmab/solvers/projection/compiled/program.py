@@ -46,7 +46,7 @@ class Program(NamedTuple):
 class Primal(NamedTuple):
     """The rows (n,h,s,a) at a dual point: kernel (N,H,S,2,S), and mass (N,H,S,2), so that z = mass kernel.
 
-    phi, sigma, constant (N,H,S,2): what `rows.py` says of a row.
+    phi, sigma, constant (N,H,S,2): what `rows.py` says of a row. gradient (N,H,S): that of every arm's own part of the dual.
     """
 
     kernel: FloatArray
@@ -54,6 +54,7 @@ class Primal(NamedTuple):
     mass: FloatArray
     phi: FloatArray
     sigma: FloatArray
+    gradient: FloatArray
 
 
 class Factors(NamedTuple):

@@ -32,7 +32,7 @@ def solve_rows(program: Program, first: int, last: int, step: int, v: FloatArray
     those whose sigma is -1.
     """
     reference, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases = program
-    kernel, constant, _, phi, sigma = primal
+    kernel, constant, _, phi, sigma, _ = primal
     horizon, states = reach.shape[1], reach.shape[2]
     row, expv, every = np.empty((6, states)), np.empty(states), step >= 0
     for n in range(first, last):
@@ -104,7 +104,7 @@ def same_rows(program: Program, first: int, last: int, v: FloatArray, primal: Pr
     Nothing is called from this loop: that alone makes it four times as fast.
     """
     reference, low, high, _, successors, counts, reach, _, idle, _, _, _, phase, phases = program
-    kernel, constant, _, phi, sigma = primal
+    kernel, constant, _, phi, sigma, _ = primal
     horizon, states = reach.shape[1], reach.shape[2]
     q, expv = np.empty(states), np.empty(states)
     for n in range(first, last):

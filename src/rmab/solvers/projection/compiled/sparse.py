@@ -138,15 +138,7 @@ def transpose(source: FloatArray, target: FloatArray) -> None:
 
 @compiled
 def eliminate_sparse(
-    program: Program,
-    sparse: Sparse,
-    n: int,
-    primal: Primal,
-    gradient: FloatArray,
-    column: IntArray,
-    columns: int,
-    factors: Factors,
-    schur: FloatArray,
+    program: Program, sparse: Sparse, n: int, primal: Primal, column: IntArray, factors: Factors, schur: FloatArray
 ) -> float:
     """Write G[h] into upper[n,h], and the entries of E; add what arm n leaves for the prices to schur, as `curvature` does.
 
@@ -155,7 +147,7 @@ def eliminate_sparse(
     and the price had better wait for them.
     """
     upper, _, leave, enter = factors
-    joint, weight = sparse.joint, program.weights[n]
+    joint, weight, gradient, columns = sparse.joint, program.weights[n], primal.gradient, schur.shape[0] - 1
     horizon, states = program.reach.shape[1], program.reach.shape[2]
     size, weakest = states + (1 if joint else 0), 1.0
     rows, scale, line = np.empty((BUFFER + 1, states)), np.empty(BUFFER), np.zeros(states)

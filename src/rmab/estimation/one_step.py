@@ -1,11 +1,12 @@
-"""A check without a model: what really came after the choices that the plan would have made (inverse propensities).
+"""A check one step ahead, in other arms: what came after the choices that the plan would have made (inverse propensities).
 
 At every record of the log the plan says whom it would act on: an arm is acted on where its index is at least the price of
 the budget, so that a rule d(group, state) in [0, 1] is left. The log acted with the propensity e(group, state), a
 frequency. Records in which the log did what the plan would have done are weighted by one over the chance that it did
 (Horvitz & Thompson 1952; weights are normalised, as Hajek 1971): the mean of what came next is that under the plan's
 rule, whatever the kernels are. One period ahead, no further: over several the weights multiply, and nothing is left to
-average.
+average. It stands on the same groups and states as the model, and so it cannot show unrecorded selection: it finds errors
+of shrinkage and of planning, no others.
 
 A plan looks good in the very records that it was made from. So arms are split into two halves, within groups: the plan
 made from one half is checked in the records of the other, and so is the model of that half (cross-fitting). The interval is
@@ -23,6 +24,7 @@ from rmab.common import FloatArray, IntArray
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import ALONE, Resampler, interval
 from rmab.estimation.shrinkage import draw_rows, posterior, shrink
+from rmab.model import Arms, Problem
 from rmab.solvers.fluid.fluid import solve_fluid
 
 LEAST = 0.01  # propensities below this mean that the log shows nothing of the plan's choices
@@ -32,7 +34,7 @@ REPLICATES = 200
 
 
 @dataclass(frozen=True)
-class ModelFree:
+class OneStep:
     """The check, or why there is none.
 
     Attributes
@@ -79,8 +81,8 @@ class ModelFree:
         return self.gap_low <= 0.0 <= self.gap_high
 
 
-def model_free(fit: Fit, budget: int, horizon: int, *, seed: int = 0) -> ModelFree:
-    """Check the plan of a fit without its model, or say why that cannot be done."""
+def check_one_step(fit: Fit, budget: int, horizon: int, *, seed: int = 0) -> OneStep:
+    """Check the plan of a fit one step ahead, in the arms that it was not made from, or say why that cannot be done."""
     halves = Halves(fit, budget, horizon, seed)
     refusal = halves.refusal(fit.words.action)
     if refusal:
@@ -92,7 +94,7 @@ def model_free(fit: Fit, budget: int, horizon: int, *, seed: int = 0) -> ModelFr
     gap = draws[:, 0] - draws[:, 1]
     gap_low, gap_high = (value - model + float(one) for one in interval(gap - gap.mean()))
     numbers = (value, low, high, halves.logged, model, gap_low, gap_high, halves.overlap, halves.least, halves.effective)
-    found = ModelFree("", *numbers, records=int(halves.size.sum()), words="")
+    found = OneStep("", *numbers, records=int(halves.size.sum()), words="")
     return replace(found, words=_describe(fit, found))
 
 
@@ -108,7 +110,7 @@ class Halves:
     covered : (2, G, S) bool array
         Whether the log shows what comes after the choices that are wanted there.
     overlap, least, effective, logged : float
-        As in `ModelFree`.
+        As in `OneStep`.
     """
 
     def __init__(self, fit: Fit, budget: int, horizon: int, seed: int) -> None:
@@ -198,8 +200,9 @@ def split_halves(group_of: IntArray, seed: int) -> IntArray:
 
 def rule_of(fit: Fit, budget: int, horizon: int) -> FloatArray:
     """(G, S) the part of a group in a state that the plan acts on now; where the plan has no arms, by its prices."""
-    plan = solve_fluid(fit.problem(budget, horizon), fit.reward)
-    groups = np.unique(fit.group_of[fit.present])
+    groups, place = np.unique(fit.group_of[fit.present], return_inverse=True)
+    arms = Arms.of_groups(fit.kernels[groups], place.reshape(-1), state_names=fit.state_names)
+    plan = solve_fluid(Problem(arms, fit.start, budget, horizon), fit.reward)
     found = np.zeros((len(fit.groups), len(fit.state_names)))
     block = np.zeros(groups.size, dtype=np.int64)
     block[np.searchsorted(groups, fit.group_of[fit.present])] = plan.blocks.block_of
@@ -210,13 +213,13 @@ def rule_of(fit: Fit, budget: int, horizon: int) -> FloatArray:
     return found
 
 
-def _refused(why: str, halves: Halves) -> ModelFree:
+def _refused(why: str, halves: Halves) -> OneStep:
     nan = float("nan")
-    words = f"No check without the model: {why}. A random share in the lists to come would make one possible."
-    return ModelFree(why, *(nan,) * 7, halves.overlap, halves.least, halves.effective, int(halves.size.sum()), words)
+    words = f"No check one step ahead: {why}. A random share in the lists to come would make one possible."
+    return OneStep(why, *(nan,) * 7, halves.overlap, halves.least, halves.effective, int(halves.size.sum()), words)
 
 
-def _describe(fit: Fit, found: ModelFree) -> str:
+def _describe(fit: Fit, found: OneStep) -> str:
     """Return the check in a sentence."""
     per = fit.words.period
     unit = fit.pay.unit.split(" ", 1)[-1] if fit.pay.counts_periods else ""
@@ -228,7 +231,8 @@ def _describe(fit: Fit, found: ModelFree) -> str:
     verdict = "which agrees" if found.agrees else "which does not agree"
     least = f"{100 * found.least:.2g}%"
     return (
-        f"Without the model: where the log happened to do what the plan would have done, {form(found.value)} "
+        "One step ahead, in arms that the plan was not made from: where the log happened to do what the plan would have "
+        f"done, {form(found.value)} "
         f"({form(found.low)} to {form(found.high)}) {what}; the model says {form(found.model)}, {verdict}. In the log it "
         f"was {form(found.logged)}. (These records are worth {found.effective:,.0f} of {found.records:,}; the rarest of the "
         f"plan's choices was made in {least} of its cases; {found.overlap:.0%} of the plan's {fit.words.action}s are where "

@@ -1,0 +1,166 @@
+"""Checks of the effect: who was acted on, whether the effect lasts, whether it wears off, and whether there is any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from rmab.common import IntArray, many
+from rmab.estimation.effects import Effect
+from rmab.estimation.fit import Fit
+from rmab.estimation.scores import Average, Records, compare
+from rmab.estimation.selection import compare_arms, find_link, find_trial
+from rmab.estimation.significance import FINE, PROBLEM, SURE, UNKNOWN, WATCH, homogeneity
+from rmab.logs.findings import list_some
+
+FEW_ACTIONS = 30  # in a part of the log, below which its effect is not compared
+PART = 0.5  # of the average effect: a change beyond it makes the average useless
+BIAS = 0.2  # of the average effect, that may be due to who was chosen before that is a problem
+BALANCED = 0.05
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question to a log, and the answer.
+
+    Attributes
+    ----------
+    name : str
+        What was asked.
+    value : float
+        The number behind the verdict; NaN where it cannot be had.
+    verdict : {'fine', 'watch', 'problem', 'cannot be told'}
+        What to make of it.
+    words : str
+        The answer.
+    advice : str
+        What to do now; empty where there is nothing to do.
+    """
+
+    name: str
+    value: float
+    verdict: str
+    words: str
+    advice: str = ""
+
+
+def check_effects(fit: Fit, effects: list[Effect]) -> list[Check]:
+    """Return the checks of the effect: who was acted on, over time, after recent actions, and by group."""
+    records = Records.of(fit)
+    whole = records.average()
+    word, unit = fit.words.action, fit.words.period
+    over_time = _compare(
+        fit, records, whole, records.half, "effect over time", ("the first half of the log", "the second half"),
+        "fit recent records only: an average of both halves is not what comes next",
+    )  # fmt: skip
+    again = _compare(
+        fit, records, whole, (records.recent > 0).astype(np.int64), f"effect after recent {word}s",
+        (f"those without {fit.words.an_action} in the last 4 {unit}s", "those with one"),
+        f"let some {unit}s pass between {word}s to the same arm, and put recent {word}s into the state",
+    )  # fmt: skip
+    return [_why(fit, records, whole), over_time, again, _effects(fit, effects, whole)]
+
+
+def _compare(
+    fit: Fit, records: Records, whole: Average, part: IntArray, name: str, words: tuple[str, str], advice: str
+) -> Check:
+    """Compare the average effect in two parts of the records."""
+    one, other = (records.average(part, k) for k in (0, 1))
+    gap, p = compare(other, one)
+    least = min(one.actions, other.actions)
+    if least < FEW_ACTIONS or not np.isfinite(gap):
+        return Check(name, np.nan, UNKNOWN, f"too few {fit.words.action}s in one of the two parts ({least})")
+    text = f"{_points(one.value, fit)} in {words[0]}, {_points(other.value, fit)} in {words[1]} (p = {p:.2g})"
+    if p >= SURE:
+        return Check(name, gap, FINE, f"no difference beyond chance: {text}")
+    much = abs(gap) > PART * abs(whole.value)
+    return Check(name, gap, PROBLEM if much else WATCH, f"it differs: {text}", advice)
+
+
+def _why(fit: Fit, records: Records, whole: Average) -> Check:
+    """Ask whether actions depended on more than group and state: then their effect may be that of something else."""
+    log = fit.require_log()
+    name, word, names = "who was acted on", log.words.action, log.state_names
+    state, action = records.state, records.action
+    rates = {s: float(action[state == k].mean()) for k, s in enumerate(names) if (state == k).any()}
+    by_state = list_some([f"{100 * one:.0f}% in '{s}'" for s, one in rates.items()])
+    share = "hold some of those out who would be chosen, or give some places at random, in the lists to come"
+    if not any(0 < one < 1 for one in rates.values()):
+        text = f"{log.words.an_action} was always or never made in every state ({by_state}): its effect cannot be seen"
+        return Check(name, np.nan, PROBLEM, text, share)
+    link = find_link(records)
+    if not link.is_known:
+        text = f"{word}s: {by_state}; they are too few to tell by what arms were chosen"
+        return Check(name, np.nan, UNKNOWN, text, share)
+    if link.is_real:
+        side = "worse" if link.value < 0 else "better"
+        text = f"{word}s: {by_state}; those who were chosen more often do {side} without {log.words.an_action}, too"
+        text += f" (by {_points(abs(link.value), fit)}, p = {link.p:.2g}): something that is not in the log chose them"
+        much = abs(link.value) > BIAS * abs(whole.value)
+        return Check(name, link.value, PROBLEM if much else WATCH, text, f"record why arms are chosen; {share}")
+    trial = find_trial(records)
+    if trial is not None and trial.p >= BALANCED:
+        text = f"{trial.never:,} of {trial.arms:,} arms never had {log.words.an_action}, and were like the others at first: "
+        text += f"arms look assigned. A {log.words.period} of the others brings {_points(trial.value, fit)} more "
+        text += f"({_number(trial.low, fit)} to {_number(trial.high, fit)}), which needs no model"
+        return Check(name, trial.value, FINE, text)
+    tests = {
+        "the half of the log": homogeneity(records.strata(), records.half, action),
+        "the state before": homogeneity(records.strata(), log.transitions.before, action),
+        "who the arm is": compare_arms(records),
+    }
+    worst = max(tests, key=lambda one: tests[one].effect if tests[one].p < SURE else 0.0)
+    if tests[worst].verdict == FINE:
+        text = f"{word}s: {by_state}; nothing but group and state shows in who was chosen, and what is not in the log cannot"
+        return Check(name, tests[worst].effect, FINE, text)
+    text = f"{word}s: {by_state}; within group and state they also depended on {worst} ({tests[worst].numbers})"
+    return Check(name, tests[worst].effect, WATCH, text, f"record why arms are chosen; {share}")
+
+
+def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
+    name, word = f"effect of {fit.words.an_action}", fit.words.action
+    known = [one for one in found if np.isfinite(one.value)]
+    if not known or not np.isfinite(whole.value):
+        return Check(name, np.nan, UNKNOWN, "cannot be told in any group", "a random share in the lists would show it")
+    low, high = whole.ends
+    rises = "rises" if whole.value >= 0 else "falls"
+    ends = sorted((low, high) if whole.value >= 0 else (-high, -low))
+    text = (
+        f"{known[0].what} {rises} by {_points(abs(whole.value), fit)} ({_number(ends[0], fit)} to {_number(ends[1], fit)})"
+    )
+    text += " on average"
+    best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
+    if len(known) > 1:
+        text += f"; most in {best.group} ({_range(best)}), least in {least.group} ({_range(least)})"
+    limit = float(norm.isf(0.025 / len(known))) / 1.96  # all intervals together hold in 95% of the cases (Bonferroni)
+    sure = [one for one in known if one.value - limit * (one.value - one.low) > 0]
+    harm = [one for one in known if one.value + limit * (one.high - one.value) < 0]
+    unsure, blind = len(known) - len(sure) - len(harm), len(found) - len(known)
+    if unsure:
+        text += f"; in {unsure} of {len(known)} groups it may be nothing" if len(known) > 1 else "; it may be nothing"
+    if harm:
+        text += f"; it seems to harm in {list_some([one.group for one in harm])}"
+    if blind:
+        text += f"; in {many(blind, 'more group')} no {word} was seen beside its absence"
+    if high < 0:
+        advice = f"find out whether {word}s go to those who are about to do worse: then this is not their effect"
+        return Check(
+            name, whole.value, PROBLEM, f"{text}: {word}s seem to harm, or those who will do worse are chosen", advice
+        )
+    verdict = FINE if low > 0 and not unsure and not harm and not blind else WATCH
+    return Check(name, whole.value, verdict, text)
+
+
+def _number(value: float, fit: Fit) -> str:
+    return f"{100 * value:.1f}" if fit.pay.counts_periods else f"{value:.3g}"
+
+
+def _points(value: float, fit: Fit) -> str:
+    return f"{_number(value, fit)} points" if fit.pay.counts_periods else _number(value, fit)
+
+
+def _range(one: Effect) -> str:
+    scale, form = (100, ".1f") if one.in_points else (1, ".3g")
+    return f"{scale * one.value:{form}}, {scale * one.low:{form}} to {scale * one.high:{form}}"

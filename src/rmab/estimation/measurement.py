@@ -1,0 +1,127 @@
+"""The result of a measurement: what lists brought, with intervals, for whom, and what it takes to believe it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rmab.common import BoolArray, FloatArray, ReadOnly, many
+from rmab.logs.words import Words
+
+
+@dataclass(frozen=True, eq=False)
+class Gain(ReadOnly):
+    """What places brought, after each of T periods: total, low and high (T,), and the expected number of places (T,)."""
+
+    total: FloatArray
+    low: FloatArray
+    high: FloatArray
+    places: FloatArray
+
+    def describe(self, unit: str) -> str:
+        """Return the last total with its interval, and what it is for one place."""
+        last = [float(one[-1]) for one in (self.total, self.low, self.high)]
+        each = [one / max(float(self.places[-1]), 1e-12) for one in last]
+        return f"{_form(last)} {unit}, {_form(each, 3)} for each of {self.places[-1]:,.0f} places"
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement(ReadOnly):
+    """What lists brought, as `rmab.data.measure` returns it.
+
+    Attributes
+    ----------
+    periods : tuple of str
+        The T periods that could be measured.
+    all, chosen, others : Gain
+        What all places brought; those of arms that the index chose (chance of at least one half), and of the others.
+    listed, left_out : int
+        Recorded outcomes of arms that the draw gave a place, and of those it did not.
+    enough : (T,) bool array
+        Whether there were outcomes enough, up to each period, to tell anything.
+    certain, excluded, unknown, unrecorded : int
+        Decisions that cannot be measured: of chance 1, of chance 0, without a chance, and without an outcome.
+    problems : tuple of str
+        Why the result must not be believed; empty where nothing is wrong.
+    unit : str
+        What one unit is: 'weeks engaged', or 'reward'.
+    words : Words
+        What an action and a period are called.
+    """
+
+    periods: tuple[str, ...]
+    all: Gain
+    chosen: Gain
+    others: Gain
+    listed: int
+    left_out: int
+    enough: BoolArray
+    certain: int
+    excluded: int
+    unknown: int
+    unrecorded: int
+    problems: tuple[str, ...]
+    unit: str
+    words: Words
+
+    @property
+    def verdict(self) -> str:
+        """'more', 'less', or 'cannot be told'."""
+        told = not self.problems and bool(self.periods) and bool(self.enough[-1])
+        if told and self.all.low[-1] > 0:
+            return "more"
+        return "less" if told and self.all.high[-1] < 0 else "cannot be told"
+
+    def sentences(self) -> list[str]:
+        """Return the result in words: what was measured, for whom, the interval, and what it takes to believe it."""
+        found = [f"problem: {one}" for one in self.problems]
+        if not self.periods:
+            found.append(f"What the lists brought cannot be told: {self._why()}")
+        elif not self.enough[-1]:
+            sides = f"{self.listed:,} of arms on the list, {self.left_out:,} of arms left out"
+            found.append(f"What the lists brought cannot be told yet: too few outcomes to compare ({sides})")
+        else:
+            found += self._numbers()
+        return [*found, *self._limits()]
+
+    def _why(self) -> str:
+        if self.unrecorded:
+            return f"no outcome is recorded of the {self.unrecorded:,} decisions that were drawn"
+        if self.certain + self.excluded:
+            return "nobody was drawn: every chance is 0 or 1. Make lists with random_share (--random-share)"
+        return "no chance is recorded: keep the column 'chance' of the lists, and name it (--chance)"
+
+    def _numbers(self) -> list[str]:
+        told = {"more": "The lists helped", "less": "The lists did harm"}
+        head = told.get(self.verdict, "Whether the lists helped cannot be told yet")
+        found = [f"{head}: {self.all.describe(self.unit)} ({many(len(self.periods), self.words.period)})"]
+        for name, one in (("chosen by the index", self.chosen), ("drawn from the others", self.others)):
+            if one.places[-1] > 0:
+                found.append(f"Of them {name}: {one.describe(self.unit)}")
+        return found
+
+    def _limits(self) -> list[str]:
+        found = []
+        if self.periods:
+            found.append(
+                f"Measured in {self.listed:,} outcomes of arms on the list and {self.left_out:,} of arms left out by the "
+                f"draw, one {self.words.period} later; what lasts longer is not in it"
+            )
+            found.append(
+                "It takes for granted that recording does not depend on the draw, and that one arm's place does not "
+                "change another's outcome. The interval holds however often you look"
+            )
+        rest = {
+            "certain of a place": self.certain,
+            "certain of none": self.excluded,
+            "without a chance": self.unknown,
+            "drawn, but without an outcome": self.unrecorded,
+        }
+        kinds = ", ".join(f"{number:,} {name}" for name, number in rest.items() if number)
+        return [*found, *([f"Decisions that cannot be measured: {kinds}"] if kinds else [])]
+
+
+def _form(values: list[float], digits: int | None = None) -> str:
+    """Return an estimate with its interval."""
+    places = digits if digits is not None else 0 if max(map(abs, values)) >= 100 else 1
+    value, low, high = (f"{one + 0.0:,.{places}f}" for one in values)
+    return f"{value} ({low} to {high})"

@@ -1,0 +1,206 @@
+"""What an evaluation found, and what may be said of it: a benefit is stated only where the records show one.
+
+There are three answers. *Problem*: a check found that the number may be far off, so that comes first, with the range under
+selection of stated strengths instead of the number. *Not shown*: the effect of an action cannot be told from none, so no
+benefit is stated. *Promised*: the benefits with their intervals, and what they take for granted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rmab.estimation.effect_checks import Check
+from rmab.estimation.one_step import OneStep
+from rmab.estimation.scores import Gate
+from rmab.estimation.sensitivity import Range
+from rmab.estimation.significance import PROBLEM
+from rmab.logs.words import Words
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value and its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What a plan would bring, as `rmab.data.evaluate` returns it.
+
+    Attributes
+    ----------
+    budget, horizon : int
+        Actions a period, and periods.
+    unit : str
+        What is counted: 'weeks engaged'.
+    plan : Estimate
+        What the plan brings over the horizon.
+    baselines : dict of str to Estimate
+        What 'nothing', 'rotation', 'random' and 'as logged' bring.
+    benefits : dict of str to Estimate
+        What the plan brings more than each.
+    used : dict of str to float
+        Actions a period of each.
+    knowledge : float
+        What a plan that knew the truth would bring more, on average over what the truth may be.
+    noise : float
+        The standard deviation of what single runs of the plan bring: chance that no estimate can remove.
+    one_step : OneStep
+        A check one step ahead, in arms that the plan was not made from, or why there can be none.
+    checks : tuple of Check
+        What was asked of the records, as `rmab.data.run_checks` returns it.
+    gate : Gate
+        Whether the records show that an action changes anything.
+    ranges : dict of str to tuple of Range
+        What the benefits may be if something unrecorded chose who was acted on, by its strength.
+    replicates : int
+        How many worlds were drawn.
+    logged : float and int
+        Actions in a period of the log: on average, and at most.
+    """
+
+    budget: int
+    horizon: int
+    unit: str
+    word: str
+    period_word: str
+    arms: int
+    plan: Estimate
+    baselines: dict[str, Estimate]
+    benefits: dict[str, Estimate]
+    used: dict[str, float]
+    knowledge: float
+    noise: float
+    one_step: OneStep
+    replicates: int
+    checks: tuple[Check, ...]
+    gate: Gate
+    ranges: dict[str, tuple[Range, ...]]
+    logged: tuple[float, int] = (0.0, 0)
+
+    def describe(self, one: Estimate, *, signed: bool = False) -> str:
+        """Return '1,573 (1,310 to 1,840)'."""
+        return "{} ({} to {})".format(*self._three(one, "+" if signed else ""))
+
+    @staticmethod
+    def _three(one: Estimate, sign: str = "") -> list[str]:
+        """Return the value and the ends with as many digits as the width of the interval deserves."""
+        width = max(one.high - one.low, abs(one.value) / 1000)
+        digits = int(np.clip(np.ceil(1 - np.log10(width)), 0, 9)) if width > 0 else 1
+        small = 0 < width < 1e-6
+        return [f"{x:{sign}.3g}" if small else f"{x:{sign},.{digits}f}" for x in (one.value, one.low, one.high)]
+
+    @property
+    def problems(self) -> tuple[Check, ...]:
+        """The checks whose verdict is 'problem'."""
+        return tuple(one for one in self.checks if one.verdict == PROBLEM)
+
+    @property
+    def standing(self) -> str:
+        """What may be said: 'promised', 'not shown' where an effect cannot be told from none, or 'problem'."""
+        return "problem" if self.problems else "promised" if self.gate.is_open else "not shown"
+
+    def promises(self, rival: str) -> bool:
+        """Return whether a benefit over a rival is promised: nothing speaks against it, and it is more than chance."""
+        several = (self.benefits[rival], self.benefits["nothing"])
+        return self.standing == "promised" and all(one.low > 0 for one in several)
+
+    def sentences(self) -> list[str]:
+        """Return what it shows, in plain sentences: what is most important first."""
+        if self.standing == "problem":
+            found = [_end(f"Problem: {one.name}: {one.words}") for one in self.problems]
+            found += [_end(f"What to do: {one.advice}") for one in self.problems if one.advice]
+            found.append(f"So these records do not show what the plan brings. {self._range('rotation')}")
+            return [*found, self._range("nothing")]
+        if self.standing == "not shown":
+            most = self._three(self.benefits["nothing"])[2]
+            shown = (
+                f"The records do not show that {self._an} changes anything (p = {self.gate.p:.2g}): no benefit is promised."
+            )
+            return [shown, f"If there is one, it is at most {most} {self.unit} over no {self.word}s, with 95% confidence."]
+        found = [self._compare(name) for name in ("rotation", "nothing", "random", "as logged")]
+        more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.2g}"
+        found.append(f"Knowing the groups for sure would bring {more} more {self.unit} on top, on average.")
+        needed = f"To explain the whole effect, k would have to be {self.gate.e_value:.1f}"
+        needed += f", and {self.gate.e_low:.1f} to make it unsure." if self.gate.e_low > 1 else "."
+        found.append(f"This takes it that nothing unrecorded chose who was acted on. {self._range('nothing')} {needed}")
+        return [*found, self.one_step.words]
+
+    def describe_log(self) -> str:
+        """Return how many actions 'as logged' assumes, and how many there were."""
+        here, mean, most = self.used["as logged"], *self.logged
+        now = f"{here:,.0f} {self.word}s a {self.period_word}; the log has {mean:,.0f} on average, {most:,} at most"
+        return f"its rates by group and state for the {self.arms:,} arms of now: {now}"
+
+    def _compare(self, rival: str) -> str:
+        """Return the benefit over a rival in a sentence."""
+        logged = f"going on as in the log ({self.describe_log()})"
+        than, to = {
+            "nothing": (f"than without any {self.word}", f"to making no {self.word}"),
+            "rotation": ("than by rotation", "to rotation"),
+            "random": ("than by drawing names at random", "to drawing names at random"),
+            "as logged": (f"than by {logged}", f"to {logged}"),
+        }[rival]
+        one = self.benefits[rival]
+        value, low, high = (x.lstrip("-") for x in self._three(one))
+        if self.promises(rival):
+            return f"{value} more {self.unit} ({low} to {high}) {than}."
+        if one.high < 0:
+            return f"{value} fewer {self.unit} ({high} to {low} fewer) {than}."
+        return f"No sure difference in {self.unit} {to}: {self.describe(one, signed=True)}."
+
+    def _range(self, rival: str) -> str:
+        """Return the range of a benefit under selection in a sentence."""
+        over = {"rotation": "than by rotation", "nothing": f"than without any {self.word}"}[rival]
+        several = [
+            " to ".join(self._three(Estimate(one.low, one.low, one.high))[1:]) + f" at k = {one.strength:g}"
+            for one in self.ranges[rival]
+        ]
+        return (
+            f"If something unrecorded made {self._an}, and what follows, up to k times as likely, the plan would bring "
+            f"{several[0]}, {several[1]} and {several[2]} more {self.unit} {over}."
+        )
+
+    @property
+    def _an(self) -> str:
+        return Words(self.word, self.period_word).an_action
+
+    def fields(self) -> dict[str, Any]:
+        """Return everything as plain numbers and text by name; `benefits` is None unless they are promised."""
+        own = {"budget": self.budget, "horizon": self.horizon, "unit": self.unit, "replicates": self.replicates}
+        benefits = {name: vars(one) for name, one in self.benefits.items()}
+        return {
+            **own,
+            "standing": self.standing,
+            "sentences": self.sentences(),
+            "benefits": benefits if self.standing == "promised" else None,
+            "model": {
+                "plan": vars(self.plan),
+                "baselines": {name: vars(one) for name, one in self.baselines.items()},
+                "benefits": benefits,
+            },
+            "actions_per_period": self.used,
+            "actions_in_the_log": {"mean": self.logged[0], "most": self.logged[1]},
+            "knowledge": self.knowledge,
+            "noise": self.noise,
+            "gate": {**vars(self.gate), "is_open": self.gate.is_open},
+            "ranges": {name: [vars(one) for one in several] for name, several in self.ranges.items()},
+            "checks": [vars(one) for one in self.checks],
+            "one_step": vars(self.one_step),
+        }
+
+    def __repr__(self) -> str:
+        if self.standing != "promised":
+            return f"Evaluation({self.standing}: {self.sentences()[0]})"
+        over = self.describe(self.benefits["rotation"], signed=True)
+        return f"Evaluation({over} {self.unit} over rotation, {self.replicates} replicates)"
+
+
+def _end(sentence: str) -> str:
+    return f"{sentence}."

@@ -1,0 +1,208 @@
+"""Average effects within strata of like records, with the errors of arms: the tests behind gates and checks.
+
+Within a stratum h (group, state, and part of the log) an action has the frequency e_h, and what comes next the mean y_h. The
+average effect is that of least squares within strata, which weighs them by how much both choices were made,
+
+    b = sum of (A - e_h)(Y - y_h)  /  sum of (A - e_h)^2,
+
+and arms are its independent units: its variance is the sum over arms of the squares of their parts (Liang & Zeger 1986).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2, norm
+
+from rmab.common import FloatArray, IntArray
+from rmab.estimation.fit import Fit
+
+WIDE = 1.959963984540054  # standard errors in half a 95% interval
+RECENT = 4  # periods in which an earlier action may still count
+ENOUGH = 20  # actions in a group, below which its sum is far from normal
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """An average effect, the part of every arm in its error (N,), the actions behind it, and the mean without one."""
+
+    value: float
+    parts: FloatArray
+    actions: int
+    usual: float
+
+    @property
+    def error(self) -> float:
+        """The standard error."""
+        return float(np.sqrt((self.parts**2).sum()))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the 95% interval."""
+        return self.value - WIDE * self.error, self.value + WIDE * self.error
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """All transitions of a fit, (M,): arm, group, state, period, action, what comes next, and recent actions.
+
+    worth (G, S): what a state brings without an action.
+    """
+
+    arm: IntArray
+    group: IntArray
+    state: IntArray
+    period: IntArray
+    action: IntArray
+    outcome: FloatArray
+    recent: IntArray
+    worth: FloatArray
+    arms: int
+
+    @classmethod
+    def of(cls, fit: Fit) -> Records:
+        """Return the records of a fit; what a state is worth is what it brings without an action."""
+        log = fit.require_log()
+        moves = log.transitions
+        group = fit.group_of[moves.arm]
+        worth = fit.pay.table[group, moves.after, 0]
+        if fit.pay.kind == "learned" and log.reward is not None:  # an action may change what its own period brings
+            count = log.periods.count
+            row = np.searchsorted(log.arm_of * count + log.period, moves.arm * count + moves.period)
+            worth = worth + np.where(np.isnan(log.reward[row]), fit.pay.table[group, moves.state, 0], log.reward[row])
+        acted = np.zeros((len(log.arms), log.periods.count + RECENT), dtype=np.int8)
+        acted[log.arm_of, log.period + RECENT] = log.action == 1
+        before = np.cumsum(acted, axis=1, dtype=np.int64)
+        recent = before[moves.arm, moves.period + RECENT - 1] - np.where(
+            moves.period > 0, before[moves.arm, np.maximum(moves.period - 1, 0)], 0
+        )
+        return cls(
+            moves.arm, group, moves.state, moves.period, moves.action, worth, recent, fit.pay.table[:, :, 0], len(log.arms)
+        )
+
+    @property
+    def half(self) -> IntArray:
+        """(M,) 1 for records in the second half of the log: levels may change."""
+        return np.asarray(self.period > (self.period.max(initial=0) + self.period.min(initial=0)) / 2).astype(np.int64)
+
+    def strata(self, *more: IntArray) -> IntArray:
+        """(M,) numbers of strata: group, state, and whatever else."""
+        rows = np.column_stack([self.group, self.state, *more])
+        return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1))
+
+    def average(self, part: IntArray | None = None, of: int = 0) -> Average:
+        """Return the average effect, of the records in one of two parts (M,), or of all; strata never hold both parts."""
+        inside = np.ones(self.arm.size, dtype=bool) if part is None else part == of
+        if not inside.any():
+            return Average(np.nan, np.zeros(self.arms), 0, np.nan)
+        stratum = self.strata(self.half)[inside]
+        act, out = (centre(one[inside].astype(np.float64), stratum) for one in (self.action, self.outcome))
+        whole = float((act**2).sum())
+        if whole <= 0:
+            return Average(np.nan, np.zeros(self.arms), int(self.action[inside].sum()), np.nan)
+        value = float((act * out).sum()) / whole
+        parts = np.bincount(self.arm[inside], weights=act * (out - value * act), minlength=self.arms) / whole
+        usual = float((act**2 * (self.outcome[inside] - value * self.action[inside])).sum()) / whole
+        return Average(value, parts, int(self.action[inside].sum()), usual)
+
+
+def centre(values: FloatArray, stratum: IntArray) -> FloatArray:
+    """(M,) values less the mean of their stratum."""
+    number = np.bincount(stratum)
+    return np.asarray(values - (np.bincount(stratum, weights=values) / np.maximum(number, 1))[stratum])
+
+
+def compare(one: Average, other: Average) -> tuple[float, float]:
+    """Return by how much an average effect is larger than another of the same arms, and the p of no difference."""
+    error = float(np.sqrt(((one.parts - other.parts) ** 2).sum()))
+    gap = one.value - other.value
+    return (gap, float(2 * norm.sf(abs(gap) / error))) if error > 0 and np.isfinite(gap) else (np.nan, 1.0)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether records show that an action changes anything: one test, before any benefit is stated.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The average effect on what the next period brings, per action, with its 95% interval.
+    p : float
+        Of no effect in any group.
+    actions : int
+        How many were seen, with what came after.
+    e_value : float
+        How strongly something unrecorded would have to be linked to both being chosen and to the outcome, as ratios of
+        risks, to explain the average effect away; `e_low` the same for the end of its interval that is nearer to none
+        (VanderWeele & Ding 2017).
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    actions: int
+    e_value: float
+    e_low: float
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a benefit may be stated."""
+        return self.p < 0.05
+
+
+def check_effect(fit: Fit) -> Gate:
+    """Test whether an action changes anything, on average or in some group.
+
+    Where nothing is changed, the sum of (A - e_h)(Y - y_h) over a group has the mean 0, and the variance of draws without
+    replacement within strata, of which rare outcomes cannot make too little as squares of few arms can. It is multiplied by
+    how much more arms vary than single records. The smaller of two p is doubled: that of the sum over all, and that of the
+    squares over groups with enough actions (chi-square).
+    """
+    records = Records.of(fit)
+    found = records.average()
+    if not np.isfinite(found.value) or found.error <= 0:
+        return Gate(np.nan, np.nan, np.nan, 1.0, found.actions, 1.0, 1.0)
+    low, high = found.ends
+    near = min(low, high, key=abs) if low * high > 0 else 0.0
+    ratios = [_ratio(one, found.usual, fit.pay.counts_periods, records.outcome) for one in (found.value, near)]
+    return Gate(found.value, low, high, _chance(records, found, len(fit.groups)), found.actions, *map(e_value, ratios))
+
+
+def _chance(records: Records, found: Average, groups: int) -> float:
+    """Return the p of no effect in any group."""
+    stratum = records.strata(records.half)
+    act, out = (centre(one.astype(np.float64), stratum) for one in (records.action, records.outcome))
+    number, acts, outs = (np.bincount(stratum, weights=one) for one in (None, act**2, out**2))
+    home = np.zeros(number.size, dtype=np.int64)
+    home[stratum] = records.group
+    chance = np.bincount(home, weights=acts * outs / np.maximum(number - 1, 1), minlength=groups).astype(np.float64)
+    sums = np.bincount(records.group, weights=act * out, minlength=groups)
+    alone = float(np.sum((act * (out - found.value * act)) ** 2))
+    spread = chance * max(1.0, (found.error * float((act**2).sum())) ** 2 / max(alone, 1e-300))
+    p = 2 * norm.sf(abs(sums.sum()) / np.sqrt(spread.sum()))
+    large = (np.bincount(records.group, weights=records.action, minlength=groups) >= ENOUGH) & (spread > 0)
+    if large.sum() > 1:
+        p = min(1.0, 2 * min(p, chi2.sf((sums[large] ** 2 / spread[large]).sum(), large.sum())))
+    return float(p)
+
+
+def _ratio(value: float, usual: float, counts: bool, outcome: FloatArray) -> float:
+    """Return an effect as a ratio of risks; of what is no chance, as VanderWeele & Ding (2017, Table 2) do: exp(0.91 d)."""
+    if counts:
+        return float((usual + value) / usual) if usual > 0 and usual + value > 0 else 1.0
+    spread = float(outcome.std())
+    return float(np.exp(0.91 * value / spread)) if spread > 0 else 1.0
+
+
+def e_value(ratio: float) -> float:
+    """Return the E-value of a ratio of risks: R + sqrt(R (R - 1)), R its larger direction (VanderWeele & Ding 2017).
+
+    Examples
+    --------
+    >>> round(e_value(3.9), 2)  # their example
+    7.26
+    """
+    larger = max(ratio, 1.0 / ratio)
+    return float(larger + np.sqrt(larger * (larger - 1.0)))

@@ -1,0 +1,159 @@
+"""Files that people fill in: reports and arms from .csv and .xlsx, lists and exports to them.
+
+A file is taken as a whole or refused with all its line numbers. The hash of its bytes is its key, so that the same file
+twice is one event.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from rmab.common import require, write_table
+from rmab.common.files import read_file, write_atomically
+from rmab.errors import FileError, LogError
+from rmab.live.programme import Programme
+from rmab.live.rows import COLUMNS, LineOf, relocated
+from rmab.logs.delimited import CsvText
+from rmab.logs.findings import Note, quote
+
+LIST = ("was", "action", "rank", "index", "probability", "by", "reason")  # columns of a list, which reports may bring back
+SUFFIXES = (".csv", ".xlsx")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The columns of a file as text, the line of every row, and the hash of its bytes."""
+
+    path: str
+    columns: dict[str, list[Any]]
+    line_of: LineOf
+    digest: str
+
+
+def read_sheet(path: str | os.PathLike[str]) -> Sheet:
+    """Return the columns of a .csv or .xlsx file; FileError or LogError where it is none."""
+    name, content = str(path), read_file(path)
+    digest = hashlib.sha256(content).hexdigest()
+    if Path(path).suffix.lower() == ".xlsx":
+        return Sheet(name, _workbook(name, content), lambda rows: rows + 2, digest)
+    if Path(path).suffix.lower() != ".csv":
+        raise FileError(f"{name}: the name must end in {' or '.join(SUFFIXES)}", path=name)
+    text = CsvText(Path(path), content.removeprefix(b"\xef\xbb\xbf"))
+    source = text.source(list(dict.fromkeys(text.header)))
+    return Sheet(name, {one: column.to_pylist() for one, column in source.columns.items()}, source.line_of, digest)
+
+
+def _workbook(name: str, content: bytes) -> dict[str, list[Any]]:
+    require("excel", "an .xlsx file")
+    from openpyxl import load_workbook  # noqa: PLC0415  (an extra)
+
+    try:
+        sheet = load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
+        rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+    except Exception as error:  # whatever openpyxl raises on what is no workbook
+        raise FileError(f"{name}: not readable as .xlsx ({error!s:.200})", path=name) from error
+    while rows and all(one is None for one in rows[-1]):
+        rows.pop()
+    if len(rows) < 2:
+        raise LogError(name, [Note("there is no row below a header in the first sheet")])
+    header = [str(one).strip() for one in rows[0] if one is not None]
+    width = len(header)
+    wide = [k + 2 for k, row in enumerate(rows[1:]) if any(one is not None for one in row[width:])]
+    if wide or len(set(header)) < width:
+        what = "more cells than the header has" if wide else "two columns have the same name"
+        raise LogError(name, [Note(what, tuple(wide))])
+    return {one: [row[k] if k < len(row) else None for row in rows[1:]] for k, one in enumerate(header)}
+
+
+def tell_file(
+    p: Programme, period: object, path: str | os.PathLike[str], *, reason: str | None = None, dry_run: bool = False
+) -> tuple[int, int]:
+    """Report a file (correct with it, where a reason is given); return the number of rows and of the event, 0 for a dry run.
+
+    Columns are those of `Programme.tell`. A list that `ask` wrote and somebody filled in is accepted: its other columns are
+    left aside.
+    """
+    sheet = read_sheet(path)
+    columns = {name: values for name, values in sheet.columns.items() if name not in LIST}
+    if "period" in columns:
+        given = {str(one).strip() for one in columns.pop("period")} - {""}
+        if given - {str(period)}:
+            raise LogError(
+                sheet.path, [Note(f"column 'period' has {quote(min(given - {str(period)}))}, not {quote(period)}")]
+            )
+    kept = [
+        k
+        for k in range(len(next(iter(columns.values()), [])))
+        if any(_filled(columns[one][k]) for one in columns if one != "arm")
+    ]
+    if not kept and columns:
+        raise LogError(sheet.path, [Note(f"no row reports anything: fill in {', '.join(COLUMNS[1:])}")])
+    rows = {name: [values[k] for k in kept] for name, values in columns.items()}
+    places = pa.array(kept, pa.int64()).to_numpy()
+
+    def line_of(found: Any) -> Any:
+        return sheet.line_of(places[found])
+
+    try:
+        key = f"{'tell' if reason is None else 'correct'} {sheet.digest}"
+        event = p.report(period, rows, reason=reason, key=key, dry_run=dry_run)
+    except LogError as error:
+        raise relocated(error, sheet.path, "line", line_of) from error
+    return len(kept), event
+
+
+def join_file(p: Programme, path: str | os.PathLike[str], period: object = None) -> tuple[int, int]:
+    """Let the arms of a file take part: columns arm, group and state; return how many, and the number of the event."""
+    sheet = read_sheet(path)
+    unknown = sorted(set(sheet.columns) - {"arm", "group", "state"})
+    if unknown or "arm" not in sheet.columns:
+        what = f"there is no column {quote('arm')}" if "arm" not in sheet.columns else f"unknown column {quote(unknown[0])}"
+        raise LogError(sheet.path, [Note(f"{what}; columns are arm, group, state")])
+    ids = [str(one or "").strip() for one in sheet.columns["arm"]]
+    texts = {
+        name: [str(one or "").strip() for one in sheet.columns.get(name, [""] * len(ids))] for name in ("group", "state")
+    }
+    with p.ledger() as ledger:
+        known = set(ledger.declared.states)
+    wrong = [k for k, one in enumerate(texts["state"]) if one and one not in known]
+    places = pa.array(wrong, pa.int64()).to_numpy()
+    if wrong:
+        raise LogError(
+            sheet.path,
+            [Note(f"no state of the programme: {quote(texts['state'][wrong[0]])}", tuple(sheet.line_of(places).tolist()))],
+        )
+    states = [one or None for one in texts["state"]]
+    try:
+        event = p.join(ids, group=texts["group"], state=states, period=period, key=f"join {sheet.digest}")
+    except LogError as error:
+        raise relocated(error, sheet.path, "line", sheet.line_of) from error
+    return len(ids), event
+
+
+def _filled(value: Any) -> bool:
+    return value is not None and str(value).strip() != ""
+
+
+def write_sheet(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    """Write a table to a .csv, .xlsx or .parquet file, atomically."""
+    if Path(path).suffix.lower() != ".xlsx":
+        write_table(table, path)
+        return
+    require("excel", "an .xlsx file")
+    from openpyxl import Workbook  # noqa: PLC0415  (an extra)
+
+    book, stream = Workbook(write_only=True), io.BytesIO()
+    sheet = book.create_sheet("rmab")
+    sheet.append(table.column_names)
+    for row in table.to_pylist():
+        sheet.append([None if isinstance(one, float) and math.isnan(one) else one for one in row.values()])
+    book.save(stream)
+    write_atomically(path, stream.getvalue())

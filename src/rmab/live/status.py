@@ -1,0 +1,147 @@
+"""How a programme stands: what is due, what is missing, and what looks wrong."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from rmab.live.benefit import measure_benefit
+from rmab.live.ledger import Ledger
+from rmab.live.observing import transitions
+
+LOOKED_AT = 4  # periods
+MISSING, SILENT = 0.1, 0.5  # part of the reports that may be missing without a yellow, or a red, finding
+REACHED = 0.5  # part of the decisions that should be carried out
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that looks wrong: severity 'red' or 'yellow', and what it is."""
+
+    severity: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a programme stands.
+
+    Attributes
+    ----------
+    arms : int
+        How many take part now.
+    last, due : str
+        The last period that was decided, and the next one.
+    budget : int
+        Of the next one.
+    events : int
+        The number of the last event.
+    missing : dict of str to int
+        How many reports of recent periods have not come, and were not declared missing.
+    findings : tuple of Finding
+        What looks wrong, red first.
+    fallback : str
+        What is decided where no plan can be made.
+    """
+
+    arms: int
+    last: str
+    due: str
+    budget: int
+    events: int
+    missing: dict[str, int]
+    findings: tuple[Finding, ...]
+    fallback: str
+
+
+def find_status(ledger: Ledger) -> Status:
+    """Return how a programme stands."""
+    last = ledger.last_period
+    if last is None:
+        arms = int(ledger.is_present(max((first for _, first, _ in ledger.stays), default=0)).sum())
+        return Status(
+            arms, "", "", ledger.usual_budget, ledger.sequence, {}, tuple(_alike(ledger)), ledger.declared.fallback
+        )
+    missing = {one: _unreported(ledger, one) for one in sorted(ledger.decisions)[-LOOKED_AT:]}
+    found = [*_silent(ledger, missing), *_skipped(ledger), *_reach(ledger), *_promise(ledger), *_alike(ledger)]
+    body = ledger.decisions[last].body
+    if body.status == "fallback":
+        found.append(
+            Finding("yellow", f"{ledger.label(last)} was decided by the fallback ({ledger.declared.fallback}): {body.why}")
+        )
+    found += [Finding("yellow", f"{ledger.label(last)}: {one}") for one in body.warnings]
+    return Status(
+        arms=int(ledger.is_present(last + 1).sum()),
+        last=ledger.label(last),
+        due=ledger.label(last + 1),
+        budget=ledger.budget(last + 1),
+        events=ledger.sequence,
+        missing={ledger.label(one): count for one, count in missing.items() if count},
+        findings=tuple(sorted(found, key=lambda one: one.severity != "red")),
+        fallback=ledger.declared.fallback,
+    )
+
+
+def _unreported(ledger: Ledger, period: int) -> int:
+    """Return how many arms have no report of their state, and none was declared missing."""
+    silent = ledger.is_present(period) & (ledger.cell(period).states(len(ledger.ids)) < 0)
+    return sum(int(n) not in ledger.cell(period).missing for n in np.flatnonzero(silent))
+
+
+def _silent(ledger: Ledger, missing: dict[int, int]) -> list[Finding]:
+    found = []
+    for period, count in missing.items():
+        whole = max(int(ledger.is_present(period).sum()), 1)
+        if period < max(missing) and count > MISSING * whole:
+            severity = "red" if count > SILENT * whole else "yellow"
+            what = f"{count:,} of {whole:,} reports of {ledger.label(period)} are missing"
+            found.append(Finding(severity, f"{what}: tell them, or declare them missing"))
+        record, seen = ledger.decisions[period], transitions(ledger, period)
+        open_ = [n for n in record.rules if seen.executed[n] < 0 and n not in ledger.cell(period).missing]
+        if period < max(missing) and open_:
+            what = f"whether {len(open_)} of {len(record.rules)} decisions of {ledger.label(period)} were carried out"
+            found.append(Finding("yellow", f"{what} was not reported: their transitions are not counted"))
+    return found
+
+
+def _skipped(ledger: Ledger) -> list[Finding]:
+    decided = sorted(ledger.decisions)[-LOOKED_AT:]
+    gaps = [one for one in range(decided[0], decided[-1]) if one not in ledger.decisions]
+    if not gaps:
+        return []
+    return [Finding("yellow", f"no list was asked for in {', '.join(ledger.label(one) for one in gaps[:SHOWN])}")]
+
+
+def _reach(ledger: Ledger) -> list[Finding]:
+    """Compare decided and executed over the last periods."""
+    done = known = 0
+    for period in sorted(ledger.decisions)[-LOOKED_AT:]:
+        seen = transitions(ledger, period)
+        mine = seen.executed[list(ledger.decisions[period].rules)]
+        done, known = done + int((mine == 1).sum()), known + int((mine >= 0).sum())
+    if known < 10 or done >= REACHED * known:
+        return []
+    return [Finding("yellow", f"fewer were reached than decided: {done} of {known} in the last {LOOKED_AT} periods")]
+
+
+def _promise(ledger: Ledger) -> list[Finding]:
+    found = measure_benefit(ledger)
+    if not found.periods or (found.low[-1] <= found.promised_high[-1] and found.promised_low[-1] <= found.high[-1]):
+        return []
+    return [Finding("yellow", f"model and observation disagree: {found}")]
+
+
+def _alike(ledger: Ledger) -> list[Finding]:
+    """Find ids that differ in case, spaces, signs or leading zeros only."""
+    several: dict[str, list[str]] = defaultdict(list)
+    for one in ledger.ids:
+        plain = "".join(letter for letter in one.casefold() if letter.isalnum()).lstrip("0")
+        several[plain].append(one)
+    pairs = [" and ".join(ids[:2]) for ids in several.values() if len(ids) > 1]
+    if not pairs:
+        return []
+    rest = f" and {len(pairs) - SHOWN} more" if len(pairs) > SHOWN else ""
+    return [Finding("yellow", f"ids look alike: {', '.join(pairs[:SHOWN])}{rest}")]

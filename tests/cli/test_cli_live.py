@@ -1,0 +1,153 @@
+"""`rmab live`: files that are refused with their lines, files that come twice, spreadsheets, and what status says."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import rmab
+from commands import call, refused
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    path = str(tmp_path / "p.db")
+    words = ("--states", "low,high", "--budget", "4", "--reward", "high=1", "--random-share", "0.5")
+    assert call("live", "--actor", "ann", "create", path, "p", *words).exit_code == 0
+    arms = tmp_path / "arms.csv"
+    arms.write_text("arm,group,state\n" + "".join(f"m{k:02d},{'ab'[k % 2]},low\n" for k in range(16)))
+    assert call("live", "join", path, arms).stdout == "16 arms take part (event 2).\n"
+    assert call("live", "join", path, arms).stdout == "16 arms take part (event 2).\n"
+    return path
+
+
+def fill(path: Path, state: str = "high") -> None:
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    for row in rows:
+        row["executed"], row["state"] = "yes" if row["action"] == "yes" else "", state
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_a_list_comes_back_as_a_report(store: str, tmp_path: Path) -> None:
+    out = tmp_path / "list.csv"
+    shown = call("live", "ask", store, "2026-W47", "--csv", out, "--all")
+    assert shown.exit_code == 0, shown.output
+    assert "2026-W47: 4 of 16" in shown.stdout
+    assert "fallback (rotation)" in shown.stdout
+    assert "no row reports anything" in refused("live", "tell", store, "2026-W47", out)
+    fill(out)
+    assert call("live", "tell", store, "2026-W47", out, "--dry-run").stdout == "16 reports of 2026-W47 are fine.\n"
+    for _ in range(2):
+        assert call("live", "tell", store, "2026-W47", out).stdout == "16 reports of 2026-W47 are stored (event 4).\n"
+    assert "says something else" in refused("live", "tell", store, "2026-W48", out)
+    with rmab.live.open(store) as found:
+        p = found.programme("p")
+        assert p.statistics.counts.sum() == 16
+        assert p.events[0].actor == "ann"
+    answer = json.loads(call("live", "status", store, "--json").stdout)
+    assert (answer["due"], answer["missing"]) == ("2026-W48", {})
+
+
+def test_a_file_is_refused_with_all_its_lines(store: str, tmp_path: Path) -> None:
+    call("live", "ask", store, "2026-W47")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("arm,state,executed\nm00,high,yes\n\nm01,middle,no\nm02,,perhaps\nm03,,\n")
+    outcome = call("live", "tell", store, "2026-W47", bad)
+    assert outcome.exit_code == 2
+    assert "line 4: 'middle' is no state; the states are low, high" in outcome.stderr
+    assert "line 5: 'perhaps' is neither yes nor no" in outcome.stderr
+    bad.write_text("arm,state\nm00,high\nzz,low\nm00,low\n")
+    outcome = call("live", "tell", store, "2026-W47", bad)
+    assert "line 3: there is no arm 'zz'" in outcome.stderr
+    assert "lines 2, 4: 'm00' is there more than once" in outcome.stderr
+    good = tmp_path / "good.csv"
+    good.write_text("arm;state\nm00;high\nm01;low\n")
+    assert call("live", "tell", store, "2026-W47", good).exit_code == 0
+    bad.write_text("arm,state\nm01,low\nm00,low\n")
+    message = refused("live", "tell", store, "2026-W47", bad)
+    assert "line 3: 'm00' was reported with state 'high', now 'low': use correct" in message
+    assert call("live", "correct", store, "2026-W47", bad, "--reason", "misread").exit_code == 0
+    bad.write_text("arm,state,period\nm02,low,2026-W48\n")
+    assert "column 'period' has '2026-W48', not '2026-W47'" in refused("live", "tell", store, "2026-W47", bad)
+    with rmab.live.open(store) as found:
+        assert [one.kind for one in found.programme("p").events] == ["create", "join", "decide", "tell", "correct"]
+    assert call("live", "undo", store, "5", "--reason", "right after all").exit_code == 0
+
+
+def test_workbooks(store: str, tmp_path: Path) -> None:
+    from openpyxl import load_workbook
+
+    out = tmp_path / "list.xlsx"
+    assert call("live", "ask", store, "2026-W47", "--csv", out).exit_code == 0
+    book = load_workbook(out)
+    sheet = book.worksheets[0]
+    for row in range(2, 6):
+        sheet.cell(row, 2, "yes")
+        sheet.cell(row, 3, "high" if row != 3 else "hgih")
+    book.save(out)
+    assert "line 3: 'hgih' is no state" in refused("live", "tell", store, "2026-W47", out)
+    sheet.cell(3, 3, "high")
+    book.save(out)
+    assert call("live", "tell", store, "2026-W47", out).stdout == "4 reports of 2026-W47 are stored (event 4).\n"
+    (tmp_path / "x.xlsx").write_bytes(b"no workbook")
+    assert "not readable as .xlsx" in refused("live", "tell", store, "2026-W47", tmp_path / "x.xlsx")
+
+
+def test_what_looks_wrong(store: str, tmp_path: Path) -> None:
+    more = tmp_path / "more.csv"
+    more.write_text("arm\nM-01\n")
+    call("live", "join", store, more)
+    for week in ("2026-W47", "2026-W49", "2026-W50"):
+        call("live", "ask", store, week)
+    out = call("live", "status", store).stdout
+    assert "17 arms; 2026-W51 is due, with a budget of 4." in out
+    assert "red: 17 of 17 reports of 2026-W47 are missing" in out
+    assert "yellow: no list was asked for in 2026-W48" in out
+    assert "yellow: ids look alike: m01 and M-01" in out
+    assert "was decided by the fallback (rotation)" in out
+    assert call("live", "missing", store, "2026-W47").exit_code == 0
+    assert "of 2026-W47 are missing" not in call("live", "status", store).stdout
+
+
+def test_everything_else(store: str, tmp_path: Path) -> None:
+    assert call("live", "budget", store, "3").exit_code == 0
+    assert call("live", "budget", store, "--in", "2026-W48=2").exit_code == 0
+    assert "say a budget" in call("live", "budget", store).stderr
+    assert call("live", "override", store, "2026-W47", "--add", "m03,m04", "--reason", "r").exit_code == 0
+    shown = json.loads(call("live", "ask", store, "2026-W47", "--json").stdout)
+    assert {"m03", "m04"} <= {one["id"] for one in shown["rows"]}
+    assert call("live", "leave", store, "2026-W48", "--ids", "m05", "--reason", "gone").exit_code == 0
+    assert "nothing can be shown yet" in call("live", "benefit", store).stdout
+    assert call("live", "export", store, tmp_path / "all.csv").stdout.startswith("16 rows")
+    table = list(csv.DictReader((tmp_path / "all.csv").read_text().splitlines()))
+    assert sum(one["decided"] == "true" for one in table) == 3
+    assert {one["state"] for one in table} == {"low"}
+    verified = call("live", "verify", store, "--replay").stdout
+    assert "7 events, none was changed" in verified
+    assert "different: none" in verified
+    head = verified.split("Head: ")[1].split()[0]
+    assert call("live", "verify", store, "--head", head).exit_code == 0
+    assert call("live", "backup", store, tmp_path / "copy.db").exit_code == 0
+    assert call("live", "events", tmp_path / "copy.db").stdout.count("\n") > 7
+    assert "there is no such file" in refused("live", "status", tmp_path / "none.db")
+    assert call("live", "create", store, "q", "--states", "a,b", "--budget", "1", "--reward", "b=1").exit_code == 0
+    assert "which programme? --name is one of p, q" in refused("live", "status", store)
+    assert call("live", "status", store, "--name", "q").exit_code == 0
+
+
+def test_a_log_becomes_a_programme_with_the_same_statistics(tmp_path: Path) -> None:
+    table = rmab.data.example_log("mothers", arms=60, weeks=12)
+    log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", groups=["age"])
+    with rmab.live.open(f"sqlite:///{tmp_path}/x.db") as store:
+        for _ in range(2):  # what was stopped can be called again
+            p = rmab.live.create_from_log(store, "p", log, budget=6, reward={"engaged": 1})
+        with p.ledger() as ledger:
+            order = [ledger.groups.index(one) for one in log.roster.labels]
+        expected = rmab.data.Statistics.from_log(log, order, len(ledger.groups))
+        assert p.statistics == expected
+        assert p.ask(log.periods.label(log.periods.count)).notes == ()
+        p.verify()

@@ -1,0 +1,49 @@
+"""The study of promises, in small: null programmes promise nothing, and selection is found."""
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+PROGRAM = Path(__file__).parents[2] / "studies" / "effects.py"
+
+
+@pytest.fixture(scope="module")
+def study() -> ModuleType:
+    from rmab.estimation import evaluation, one_step
+
+    before = evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES
+    spec = importlib.util.spec_from_file_location("effects_study", PROGRAM)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["effects_study"] = module
+    spec.loader.exec_module(module)
+    yield module
+    evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES = before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "standing"),
+    [("null-12-groups", "silent"), ("null-crossed", "silent"), ("null-trait-selects", "problem"), ("12-groups", "promise")],
+)
+def test_kinds_in_small(study: ModuleType, name: str, standing: str) -> None:
+    kind = replace(study.KINDS[name], arms=200, weeks=25, budget=10)
+    found = study.repetition(name, 0, replicates=40, kind=kind)
+    promised = any(found[rival]["promise"] for rival in study.AGAINST)
+    assert promised == (standing == "promise")
+    assert ("problem" in found["verdicts"].values()) == (standing == "problem")
+    if standing != "problem":
+        for rival in study.AGAINST:
+            assert found[rival]["low"] <= found[rival]["truth"] <= found[rival]["high"]
+
+
+def test_every_kind_says_what_it_is(study: ModuleType) -> None:
+    assert len(study.KINDS) >= 20
+    for name, kind in study.KINDS.items():
+        assert kind.null == name.startswith("null-")
+        assert not (kind.null and (kind.effect or kind.effect_spread or kind.arm_effect)), name

@@ -1,0 +1,214 @@
+"""Promises: a benefit is stated where the records show one, and nowhere else; console, JSON and page say the same."""
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+
+import rmab
+from commands import call
+from logs import HEADER, read, table
+from rmab.data import Check, Evaluation, Fit, decide, estimate_effects, evaluate, run_checks
+from rmab.estimation.reach import estimate_reach
+from rmab.estimation.scores import Records, check_effect, e_value
+from rmab.estimation.selection import find_link, find_trial
+from rmab.estimation.sensitivity import bound_rows, rank_states
+from rmab.report.programme import render_programme
+
+
+def play(
+    effect: float, *, arms: int = 150, weeks: int = 25, seed: int = 0, rate: float = 0.15, trait: float = 0.0,
+    assigned: bool = False, fade: bool = False, wear: bool = False, lost: float = 0.0,
+) -> Fit:  # fmt: skip
+    """A log of two states in three groups that differ in level, with an effect on the chance of the better one."""
+    rng, rows = np.random.default_rng(seed), []
+    for n in range(arms):
+        own, state, last = trait * rng.normal(), int(rng.integers(2)), -99
+        chosen = rate * (2 * (n % 2 == 0) if assigned else 1) * np.exp(-8 * own)
+        for week in range(weeks):
+            act = int(rng.random() < min(chosen, 0.9))
+            if rng.random() >= lost or not rows or rows[-1][3]:
+                rows.append((f"n{n}", week, f"s{state}", act, "abc"[n % 3]))
+            works = effect * (0.0 if fade and week >= weeks // 2 else 1.0) * (0.0 if wear and week - last <= 4 else 1.0)
+            state = int(rng.random() < np.clip(0.2 + 0.15 * (n % 3) + 0.3 * state + works * act + own, 0.02, 0.98))
+            last = week if act else last
+    return rmab.data.fit(read(table(*rows, names=f"{HEADER},group"), groups=["group"]), reward={"s1": 1})
+
+
+@cache
+def evaluated(effect: float, **options: float) -> Evaluation:
+    return evaluate(play(effect, **options), 15, horizon=8, replicates=40)  # type: ignore[arg-type]
+
+
+def verdict(fitted: Fit, name: str) -> Check:
+    return {one.name: one for one in run_checks(fitted, replicates=40)}[name]
+
+
+# --- the gate
+
+
+def test_the_average_effect_is_least_squares_within_strata_with_the_errors_of_arms() -> None:
+    records = Records.of(play(0.2))
+    found = records.average()
+    stratum = records.strata(records.half)
+    dummies = np.eye(stratum.max() + 1)[stratum]
+    design = np.column_stack([records.action, dummies])
+    solved = np.linalg.lstsq(design, records.outcome, rcond=None)[0]
+    assert found.value == pytest.approx(solved[0])
+    rest = records.outcome - design @ solved
+    bread = np.linalg.pinv(design.T @ design)
+    meat = np.zeros((design.shape[1], design.shape[1]))
+    for n in range(records.arms):
+        score = design[records.arm == n].T @ rest[records.arm == n]
+        meat += np.outer(score, score)
+    assert found.error == pytest.approx(np.sqrt((bread @ meat @ bread)[0, 0]))
+
+
+def test_recent_actions_are_those_of_the_four_periods_before() -> None:
+    fitted = play(0.2, arms=20)
+    records, log = Records.of(fitted), fitted.log
+    acted = {(n, w) for n, w, a in zip(log.arm_of, log.period, log.action, strict=True) if a == 1}
+    for arm, week, recent in zip(records.arm, records.period, records.recent, strict=True):
+        assert recent == sum((arm, week - k) in acted for k in (1, 2, 3, 4))
+
+
+@pytest.mark.slow
+def test_the_gate_opens_for_an_effect_and_seldom_for_none() -> None:
+    assert check_effect(play(0.2)).p < 0.01
+    nulls = [check_effect(play(0.0, arms=60, weeks=15, seed=seed)).p for seed in range(40)]
+    assert sum(one < 0.05 for one in nulls) <= 5
+    assert np.mean(nulls) > 0.3
+
+
+def test_the_gate_opens_for_an_effect_that_helps_in_one_group_and_harms_in_another() -> None:
+    rng, rows = np.random.default_rng(0), []
+    for n in range(150):
+        state = 0
+        for week in range(25):
+            act = int(rng.random() < 0.2)
+            rows.append((f"n{n}", week, f"s{state}", act, "ab"[n % 2]))
+            state = int(rng.random() < 0.5 + (0.2 if n % 2 else -0.2) * act)
+    fitted = rmab.data.fit(read(table(*rows, names=f"{HEADER},group"), groups=["group"]), reward={"s1": 1})
+    found = check_effect(fitted)
+    assert abs(found.value) < 0.1
+    assert found.is_open
+
+
+def test_e_values() -> None:
+    assert e_value(3.9) == pytest.approx(7.26, abs=0.01)  # VanderWeele & Ding 2017
+    assert e_value(1 / 3.9) == pytest.approx(e_value(3.9))
+    assert e_value(1.0) == 1.0
+
+
+# --- ranges
+
+
+def test_bounds_hold_what_a_hidden_cause_of_that_strength_does() -> None:
+    """A hidden cause doubles the chance of being chosen and of the outcome: the true chance lies within the bounds."""
+    share, risk, chosen = 0.4, np.array([0.2, 0.4]), np.array([0.1, 0.2])
+    part = np.array([1 - share, share])
+    seen = (part * chosen * risk).sum() / (part * chosen).sum()
+    truth = float(part @ risk)
+    kernels = np.broadcast_to([1 - seen, seen], (1, 2, 2, 2))
+    low, high = (bound_rows(kernels, np.array([0, 1]), 2.0, upper=upper)[0, 0, 1, 1] for upper in (False, True))
+    assert low < truth < seen < high
+    assert np.allclose(bound_rows(kernels, np.array([0, 1]), 1.0, upper=False), kernels)
+    rows = np.random.default_rng(0).dirichlet(np.ones(4), size=(3, 4, 2))
+    for strength in (1.25, 2.0, 10.0):
+        for upper in (False, True):
+            moved = bound_rows(rows, np.array([2, 0, 1, 3]), strength, upper=upper)
+            assert np.allclose(moved.sum(axis=3), 1)
+            assert moved.min() >= 0
+            assert np.array_equal(moved[:, :, 0], rows[:, :, 0])
+            better = moved[..., 1, 3] - rows[..., 1, 3]
+            assert (better >= 0).all() if upper else (better <= 0).all()
+
+
+def test_states_are_ranked_by_what_they_lead_to() -> None:
+    kernel = np.array([[1.0, 0.0, 0.0], [0.0, 0.1, 0.9], [0.0, 0.0, 1.0]])
+    assert rank_states(kernel, np.array([0.1, 0.0, 1.0]), 10).tolist() == [0, 1, 2]
+
+
+# --- checks of the effect
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("who was acted on", {"trait": 0.12}),
+        ("effect over time", {"fade": True, "rate": 0.3}),
+        ("effect after recent calls", {"wear": True, "rate": 0.3}),
+        ("missing records", {"lost": 0.4}),
+    ],
+)
+def test_what_makes_an_effect_useless_is_a_problem(name: str, options: dict[str, float]) -> None:
+    found = verdict(play(0.25, **options), name)  # type: ignore[arg-type]
+    assert found.verdict == "problem", found
+    assert found.advice
+
+
+def test_arms_that_were_assigned_are_recognised_and_compared() -> None:
+    fitted = play(0.25, assigned=True)
+    found = verdict(fitted, "who was acted on")
+    assert found.verdict == "fine"
+    assert "75 of 150 arms never had a call" in found.words
+    trial = find_trial(Records.of(fitted))
+    assert trial is not None
+    assert trial.low > 0
+    assert find_trial(Records.of(play(0.25))) is None
+
+
+def test_too_few_calls_to_tell_who_was_chosen_are_not_fine() -> None:
+    found = verdict(play(0.2, rate=0.005), "who was acted on")
+    assert found.verdict == "cannot be told"
+    assert not find_link(Records.of(play(0.2, rate=0.005))).is_known
+
+
+# --- what is said
+
+
+@pytest.mark.slow
+def test_a_benefit_is_promised_where_it_is_shown() -> None:
+    found = evaluated(0.25)
+    assert found.standing == "promised"
+    assert found.promises("nothing")
+    assert "more weeks s1" in found.sentences()[1]
+    assert "nothing unrecorded" in found.sentences()[-2]
+    assert found.fields()["benefits"]["nothing"]["low"] > 0
+    for one in found.ranges["nothing"]:
+        assert one.low < found.benefits["nothing"].low < found.benefits["nothing"].high < one.high
+
+
+@pytest.mark.slow
+def test_no_benefit_is_stated_where_there_is_none() -> None:
+    found = evaluated(0.0)
+    assert found.standing == "not shown"
+    assert not found.promises("nothing")
+    assert found.sentences()[0].startswith("The records do not show that a call changes anything")
+    assert found.fields()["benefits"] is None
+    assert not any("more weeks" in one for one in found.sentences())
+
+
+@pytest.mark.slow
+def test_a_problem_comes_first_and_the_number_is_no_result(tmp_path) -> None:
+    fitted = play(0.25, trait=0.12)
+    found = evaluate(fitted, 15, horizon=8, replicates=40)
+    first = found.sentences()[0]
+    assert first.startswith("Problem: who was acted on: ")
+    assert not any(found.promises(name) for name in found.benefits)
+    naive = found.describe(found.benefits["nothing"])
+    calls = decide(fitted, 15)
+    page = render_programme(fitted, calls, found, estimate_effects(fitted), estimate_reach(fitted, 15, 8, calls.active))
+    assert page.index("Problem: who was acted on") < page.index("The list for")
+    fitted.save(tmp_path / "m.npz")
+    words = ("evaluate", str(tmp_path / "m.npz"), "--budget", "15", "--horizon", "8", "--replicates", "40")
+    shown = call(*words).stdout
+    for text in (page, shown):
+        assert naive not in text
+        assert found.describe(found.benefits["nothing"], signed=True) not in text
+        assert "k = 1.5" in text or "1.5" in text
+    fields = json.loads(call(*words, "--json").stdout)
+    assert fields["standing"] == "problem"
+    assert fields["benefits"] is None
+    assert fields["sentences"] == found.sentences()

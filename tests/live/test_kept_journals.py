@@ -1,0 +1,27 @@
+"""Journals that earlier versions wrote lead to the same statistics and lists."""
+
+from pathlib import Path
+
+import pytest
+
+import rmab
+from journals import facts, restore
+from rmab.live.events import KINDS
+
+KEPT = sorted(Path(__file__).parent.glob("journal-*.json"))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_a_kept_journal(path: Path, tmp_path: Path) -> None:
+    with rmab.live.open(f"sqlite:///{tmp_path}/x.db") as store:
+        p, expected = restore(path, store)
+        assert p.verify(expected["head"]) == len(p.events)
+        assert facts(p) == expected
+        assert p.replay().differences == ()  # decisions would be the same today
+        assert {one.kind for one in p.events} <= set(KINDS)
+
+
+def test_one_has_every_kind_of_event(tmp_path: Path) -> None:
+    with rmab.live.open(f"sqlite:///{tmp_path}/x.db") as store:
+        p, _ = restore(KEPT[-1], store)
+        assert {one.kind for one in p.events} == set(KINDS)
