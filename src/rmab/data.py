@@ -27,6 +27,7 @@ from rmab.estimation.power import Design, estimate_power
 from rmab.estimation.promise import Evaluation
 from rmab.estimation.statistics import Statistics
 from rmab.logs.example import Truth, example_log, example_truth
+from rmab.logs.lists import join_lists
 from rmab.logs.log import Log
 from rmab.logs.reading import read_log
 from rmab.logs.words import Words
@@ -53,6 +54,7 @@ __all__ = [
     "example_truth",
     "fit",
     "fit_statistics",
+    "join_lists",
     "measure",
     "read_log",
     "run_checks",

@@ -20,12 +20,13 @@ def write_log(path: Path) -> None:
 
 def test_what_lists_brought(tmp_path: Path) -> None:
     write_log(tmp_path / "log.csv")
-    outcome = call("measure", tmp_path / "log.csv", *COLUMNS, "--reward", "well=1", "--by", "by")
+    outcome = call("measure", tmp_path / "log.csv", *COLUMNS, "--reward", "well=1", "--chance", "chance", "--by", "by")
     assert outcome.exit_code == 0, outcome.stderr
     assert outcome.stdout.startswith("- The lists helped: 20.0 (3.0 to 37.0) weeks well, 1.000 (0.150 to 1.850) for each")
-    fields = json.loads(call("measure", tmp_path / "log.csv", *COLUMNS, "--reward", "well=1", "--by", "by", "--json").stdout)
+    words = ("measure", tmp_path / "log.csv", *COLUMNS, "--reward", "well=1", "--chance", "chance", "--by", "by")
+    fields = json.loads(call(*words, "--json").stdout)
     assert (fields["verdict"], fields["all"]["total"], fields["listed"]) == ("more", [20.0], 20)
-    assert "which state is good?" in refused("measure", tmp_path / "log.csv", *COLUMNS)
+    assert "which state is good?" in refused("measure", tmp_path / "log.csv", *COLUMNS, "--chance", "chance")
     assert "there is no column 'p'" in call("measure", tmp_path / "log.csv", *COLUMNS, "--chance", "p").stderr
 
 

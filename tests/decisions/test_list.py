@@ -99,7 +99,8 @@ def test_a_tie_at_the_end_of_the_list_is_told() -> None:
 def test_the_list_is_written_as_a_spreadsheet(calls: Decision, tmp_path: Path) -> None:
     calls.save(tmp_path / "next.csv", upcoming=3)
     read_back = pyarrow.csv.read_csv(tmp_path / "next.csv")
-    assert read_back.column_names == ["id", "state", "action", "rank", "index", "by", "chance", "reason"]
+    names = ["id", "period", "state", "action", "rank", "index", "by", "chance", "reason", "age", "district"]
+    assert read_back.column_names == names
     assert read_back.num_rows == 43
     assert tuple(read_back["id"].to_pylist()[:40]) == calls.ids
     calls.save(tmp_path / "next.parquet")

@@ -69,9 +69,10 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @click.option(
     "--csv", "out", type=click.Path(path_type=Path), callback=checked_file(".csv", ".parquet"), help="Write all of it there."
 )
+@click.option("--all", "everybody", is_flag=True, help="Write everybody to the file, as `rmab measure` needs it.")
 @click.option("--raw", is_flag=True, help="For programs: no apostrophe before text that a spreadsheet takes for a formula.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def weekly(model: Path, upcoming: int, out: Path | None, raw: bool, machine: bool, **rules: Any) -> None:
+def weekly(model: Path, upcoming: int, out: Path | None, everybody: bool, raw: bool, machine: bool, **rules: Any) -> None:
     """List who gets an intervention next, by a MODEL that `rmab fit --out` wrote: the best first, each with a reason.
 
     Rules that cannot be met together are refused. Where one group takes nearly all, the list says what a fairer one would
@@ -82,7 +83,7 @@ def weekly(model: Path, upcoming: int, out: Path | None, raw: bool, machine: boo
     with alone_on_stdout(machine), waiting(f"planning {model}"):
         found = decide(Fit.load(model), **rules)
         if out is not None:
-            found.save(out, upcoming, raw=raw)
+            found.save(out, None if everybody else upcoming, raw=raw)
     if machine:
         rows = [vars(one) for one in found.rows(upcoming)]
         print_json({"for": found.period, "unit": found.words.unit, "notes": found.notes, "rows": rows})

@@ -19,27 +19,38 @@ GAINS = ("all", "chosen", "others")
 
 @command(
     (
-        "rmab measure log.csv --arm id --period week --state state --action called --reward engaged=1 --by by",
+        "rmab measure log.csv --arm id --period week --state state --action called "
+        "--reward engaged=1 --list week1.csv --list week2.csv",
         "what the lists brought",
     )
 )
 @click.argument("log", type=click.Path(path_type=Path))
 @log_options()
-@click.option("--chance", default="chance", show_default=True, metavar="COLUMN", help="Column of the chances of a place.")
+@click.option(
+    "--list", "lists", multiple=True, type=click.Path(path_type=Path), help="A list of `rmab list --all --csv`; repeat it."
+)
+@click.option("--chance", metavar="COLUMN", help="Column of the chances of a place, where the log has them.")
 @click.option("--by", metavar="COLUMN", help="Column of the rules that gave places; without it, the action was decided.")
 @click.option("--after", type=click.IntRange(0, 1), default=1, show_default=True, help="Periods from decision to outcome.")
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True,
               help="Probability that any interval, at any look, misses.")  # fmt: skip
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
-def measure(log: Path, reward: dict[str, float], after: int, alpha: float, machine: bool, **columns: Any) -> None:
+def measure(
+    log: Path, lists: tuple[Path, ...], reward: dict[str, float], after: int, alpha: float, machine: bool, **columns: Any
+) -> None:
     """Measure what the lists in a LOG brought, without a model: from draws whose chances are known.
 
-    The log needs the lists' columns chance and by, for everybody who was in the draw. `rmab list --random-share` draws.
+    It needs the lists of `rmab list --random-share 0.2 --all --csv FILE`, or their columns chance and by in the log, for
+    everybody who was in the draw.
     """
+    if bool(lists) == bool(columns["chance"]):
+        raise click.UsageError("give the lists (--list), or the log's columns (--chance, --by)")
     from rmab.estimation.measure import measure as measure_log
+    from rmab.logs.lists import join_lists
 
     with alone_on_stdout(machine), waiting(f"reading {log}"):
-        found = measure_log(read_columns(log, **columns), reward=reward or None, after=after, alpha=alpha)
+        read = read_columns(log, **columns)
+        found = measure_log(join_lists(read, lists) if lists else read, reward=reward or None, after=after, alpha=alpha)
     if machine:
         print_json(_fields(found))
         return

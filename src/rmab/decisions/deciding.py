@@ -146,6 +146,7 @@ def decide(
         fairness=unfair,
         notes=notes,
         words=candidates.words,
+        groups=roster.columns or None,
     )
 
 

@@ -33,6 +33,7 @@ from rmab.errors import ModelError
 from rmab.logs.roster import Roster
 from rmab.logs.words import Words
 
+LEFT_OUT = "left out at random"  # how the reason of an arm begins that the index chose, and the draw left out
 ROUNDING = 1e-8  # of the largest index: ranks of what is closer may be in any order
 
 
@@ -80,6 +81,8 @@ class Decision(ReadOnly, Stored):
         What a reader should know.
     words : Words
         What an action, a period and a unit of the index are called.
+    groups : dict of str to tuple of str, optional
+        Columns of groups, each (N,).
 
     Examples
     --------
@@ -106,6 +109,7 @@ class Decision(ReadOnly, Stored):
     fairness: tuple[Fairness, ...]
     notes: tuple[str, ...]
     words: Words
+    groups: dict[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         count = len(self.arms)
@@ -123,6 +127,9 @@ class Decision(ReadOnly, Stored):
         for name in ("states", "rule", "reasons"):
             if len(getattr(self, name)) != count:
                 raise ModelError(f"{name} must have {count} entries, one for each arm, got {len(getattr(self, name))}")
+        for name, values in (self.groups or {}).items():
+            if len(values) != count:
+                raise ModelError(f"groups: {name} must have {count} entries, one for each arm, got {len(values)}")
         if not int(self.active.sum()) <= as_integer(self.budget, "budget") <= count:
             raise ModelError(f"budget must be in {int(self.active.sum())}..{count}, got {self.budget}")
         if (self.active & (chance == 0)).any():
@@ -142,28 +149,43 @@ class Decision(ReadOnly, Stored):
         places = np.flatnonzero(mask)
         return np.asarray(places[np.argsort(self.rank[places], kind="stable")])
 
-    def rows(self, upcoming: int = 0, *, first: int | None = None) -> list[Row]:
-        """Return the list, the best first (of it no more than `first`), and below it so many who would be next."""
-        after = self._line(~self.active & (self.index > 0))[: as_integer(upcoming, "upcoming")]
+    def rows(self, upcoming: int | None = 0, *, first: int | None = None) -> list[Row]:
+        """Return the list, the best first (of it no more than `first`), and below it so many who would be next.
+
+        upcoming=None: everybody else, who would be next or not.
+        """
+        return [self._row(int(n)) for n in self._lines(upcoming, first)]
+
+    def _lines(self, upcoming: int | None, first: int | None = None) -> IntArray:
+        others = self._line(~self.active & (self.index > 0 if upcoming is not None else True))
+        after = others if upcoming is None else others[: as_integer(upcoming, "upcoming")]
         most = None if first is None else max(as_integer(first, "first"), 0)
-        return [self._row(int(n)) for n in (*self._line(self.active)[:most], *after)]
+        return np.concatenate([self._line(self.active)[:most], after])
 
     def _row(self, n: int) -> Row:
         rule, reason = self.rule[n], self.reasons[n]
         numbers = (int(self.rank[n]) + 1, float(self.index[n]), rule, float(self.probability[n]))
+        waits = not rule and self.index[n] > 0 and not reason.startswith(LEFT_OUT)
         return Row(
-            self.arms[n], self.states[n], "yes" if rule else "no", *numbers, reason if rule else f"next in line: {reason}"
+            self.arms[n], self.states[n], "yes" if rule else "no", *numbers, f"next in line: {reason}" if waits else reason
         )
 
-    def to_table(self, upcoming: int = 10) -> pa.Table:
-        """Return `rows(upcoming)` as an Arrow table; `.to_pandas()` makes a DataFrame of it."""
+    def to_table(self, upcoming: int | None = 10) -> pa.Table:
+        """Return `rows(upcoming)` as an Arrow table, with the period and the groups; `.to_pandas()` makes a DataFrame."""
         rows = self.rows(upcoming)
-        return pa.table({name: [getattr(one, name) for one in rows] for name in SCHEMA.names}, schema=SCHEMA)
+        table = pa.table({name: [getattr(one, name) for one in rows] for name in SCHEMA.names}, schema=SCHEMA)
+        table = table.add_column(1, "period", pa.array([self.period] * len(rows), pa.string()))
+        line = self._lines(upcoming)
+        for name, values in (self.groups or {}).items():
+            own = f"{name} (group)" if name in table.column_names else name
+            table = table.append_column(own, pa.array([values[n] for n in line], pa.string()))
+        return table
 
-    def save(self, path: str | os.PathLike[str], upcoming: int = 10, *, raw: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], upcoming: int | None = 10, *, raw: bool = False) -> None:
         """Write the decision to a file, by its suffix; FileError if it cannot be written.
 
-        `.csv` and `.parquet` hold the list for people, and so many who would be next. `.npz` and `.json` hold everything,
+        `.csv` and `.parquet` hold the list for people, and so many who would be next (None: everybody, as
+        `rmab.data.measure` needs it). `.npz` and `.json` hold everything,
         and `load` reads them. In a CSV file, text that a spreadsheet would take for a formula gets an apostrophe before it,
         unless it is to be `raw`, for programs.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rmab.common import IntArray
 from rmab.decisions.candidates import Candidates
+from rmab.decisions.decision import LEFT_OUT
 from rmab.decisions.filling import Choice
 from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME
 from rmab.logs.findings import quote
@@ -26,7 +27,7 @@ def write_reasons(candidates: Candidates, choice: Choice, rank: IntArray) -> tup
     of = f"of {rank.size:,}"
     found = []
     for n, (rule, detail, place) in enumerate(zip(choice.rule.tolist(), candidates.details, rank.tolist(), strict=True)):
-        head = "left out at random, to measure what the list brings" if choice.left_out[n] else _head(candidates, n, rule)
+        head = f"{LEFT_OUT}, to measure what the list brings" if choice.left_out[n] else _head(candidates, n, rule)
         parts = (head, detail, f"{ordinal(place + 1)} {of}")
         found.append("; ".join(one for one in parts if one))
     return tuple(found)

@@ -68,6 +68,13 @@ class Roster(ReadOnly):
         return Roster(tuple(self.ids[n] for n in arms), self.factors, self.factor_of[arms])
 
     @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """The value of every arm (N,) in every column of groups."""
+        return {
+            name: tuple(values[k] for k in self.factor_of[:, f]) for f, (name, values) in enumerate(self.factors.items())
+        }
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """(N,) the groups of every arm in words: '20-29, north'; empty where there are none."""
         columns = [np.array(values)[self.factor_of[:, f]] for f, values in enumerate(self.factors.values())]
