@@ -1,10 +1,16 @@
 """Kinds of worlds: `ucmd`, `ucmd` with one argument changed, and rivals, on the same rounds.
 
-    python studies/kinds.py [--rounds 6] [--only weekly,harm] [--learners "ucmd,thompson"] [--out results]
+    python studies/kinds.py [--rounds 6] [--only "weekly;harm"] [--learners "ucmd;thompson"] [--out results]
 
 Prints regret to O1 in per cent of the random policy's, mean and 95% interval over rounds: 0 is the best fixed policy, 100
+<<<<<<< HEAD
+the random one, negative is better than any fixed policy. `slack` is in per cent of O1, as the random policy loses
+nothing there.
+What was played is kept in `kinds.json`, and not played again. Seeds begin at `--first`.
+=======
 the random one, negative is better than any fixed policy. `slack` is in per cent of O1, as the random policy loses nothing
 there. What was played is kept in `kinds.json`, and not played again. Seeds begin at `--first`.
+>>>>>>> main
 """
 
 import argparse
@@ -88,11 +94,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--first", type=int, default=1000)
-    parser.add_argument("--only", default="", help="kinds, with commas")
+    parser.add_argument("--only", default="", help="kinds, with semicolons")
     parser.add_argument("--learners", default="ucmd;thompson;uc-whittle", help="with semicolons; options as JSON")
     parser.add_argument("--out", type=Path, default=HERE.parent / "results", help="where its file is")
     args = parser.parse_args()
-    kinds = [one for one in KINDS if not args.only or one in args.only.split(",")]
+    kinds = [one for one in KINDS if not args.only or one in args.only.split(";")]
     learners = args.learners.split(";")
     path = args.out / "kinds.json"
     path.parent.mkdir(parents=True, exist_ok=True)

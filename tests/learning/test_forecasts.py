@@ -114,7 +114,7 @@ def test_forecasts_are_those_of_the_twin(seed: int) -> None:
     """Rows that are noise, move together, or jump; pairs are seen at random."""
     rng = np.random.default_rng(seed)
     pools = Pools.of(view_of(3, 2, 4))
-    part, twins = Forecast(doubt=0), [Twin() for _ in range(3)]
+    part, twins = Forecast(doubt=0, seasons=(), shocks=False), [Twin() for _ in range(3)]
     memory: Any = part.begin(pools)
     base = rng.uniform(0.1, 0.6, size=(3, 2, 2))
     for t in range(25):

@@ -25,6 +25,7 @@ from .algorithms.ucpd import Ucpd as Ucpd
 from .algorithms.uob_reps import UobReps as UobReps
 from .base import EpisodePlan as EpisodePlan, Learner as Learner
 from .components.base import Component as Component, Episode as Episode
+from .components.estimated import Estimated as Estimated
 from .components.execution import (
     DependentRounding as DependentRounding,
     Execution as Execution,
@@ -47,7 +48,6 @@ from .components.sets import (
     Bernstein as Bernstein,
     ConfidenceSets as ConfidenceSets,
     Doubling as Doubling,
-    Estimated as Estimated,
     EveryEpisode as EveryEpisode,
     Hoeffding as Hoeffding,
     Kl as Kl,

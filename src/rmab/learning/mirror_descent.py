@@ -23,7 +23,7 @@ from rmab.common import FloatArray, IntArray
 from rmab.learning.base import EpisodePlan, Feedbacks, Learner
 from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
-from rmab.learning.components.execution import ROUNDING, RULE, Execution, Probes
+from rmab.learning.components.execution import ROUNDING, RULE, Execution, Probes, rested
 from rmab.learning.components.registry import ROUNDINGS
 from rmab.learning.components.rewards import Revealed, RewardEstimate, RewardEstimator
 from rmab.learning.components.sets import EPSILON, L1, ConfidenceSets, Doubling, EveryEpisode, Refresh
@@ -116,9 +116,7 @@ class MirrorDescent(Learner):
         sets = check_memory(components.confidence, components.confidence.begin(pools))
         refresh = check_memory(components.refresh, components.refresh.learn({}, sets["counts"]))
         rewards = check_memory(components.estimator, components.estimator.begin(pools))
-        plan = check_plan(
-            components.step, pools, components.step.begin(pools, self._sets(pools, refresh, sets["counts"], 0))
-        )
+        plan = check_plan(components.step, pools, components.step.begin(pools, self._sets(pools, refresh, sets, 0)))
         return {
             **_named(sets=sets, refresh=refresh, rewards=rewards, looks=components.probes.begin(pools)),
             **_planned(plan),
@@ -131,7 +129,7 @@ class MirrorDescent(Learner):
 
     def decide_in(self, state: State, view: View) -> EpisodePlan:
         """Plan again for this situation, with what is known: the sets are those of the task, however short the episode."""
-        pools, known = Pools.of(view), (state.of("refresh"), state.arrays["sets.counts"], state.episode)
+        pools, known = Pools.of(view), (state.of("refresh"), state.of("sets"), state.episode)
         sets = self._sets(Pools.of(state.view), *known, blocks=pools.group)
         return self._executed(state, pools, self._again(state, pools, sets))
 
@@ -144,7 +142,7 @@ class MirrorDescent(Learner):
         """Return the plan in force: as it is kept, or made anew."""
         if self._components.step.stored:
             return StepResult(state.arrays["mass"], int(state.arrays["iterations"]))
-        known = (state.of("refresh"), state.arrays["sets.counts"], state.episode)
+        known = (state.of("refresh"), state.of("sets"), state.episode)
         plan = self._components.step.last(state.of("step"), pools, partial(self._sets, pools, *known))
         return replace(check_plan(self._components.step, pools, plan), iterations=int(state.arrays["iterations"]))
 
@@ -155,6 +153,10 @@ class MirrorDescent(Learner):
         """Return the policy of a plan, its looks included."""
         policy, rest = self._policy(pools, plan), (plan.mass, pools.block_of, plan.iterations, plan.visits)
         del plan  # its shares are in the policy, and may be large
+        worthless = self._components.step.worthless(state.of("step"), pools)
+        if worthless is not None:
+            tried = pools.of_arms(state.arrays["sets.counts"].sum(axis=3), pools.group_of)
+            policy = rested(policy, worthless, tried[:, pools.view.steps] if tried.ndim == 4 else tried[:, np.newaxis])
         prices, luck = self._components.step.prices(state.of("step")), (state.seed, state.episode)
         return EpisodePlan(self._components.probes.added(state.of("looks"), policy, pools, prices, luck), *rest)
 
@@ -171,7 +173,7 @@ class MirrorDescent(Learner):
         refresh = check_memory(components.refresh, components.refresh.learn(state.of("refresh"), counts))
         learned = check_estimate(components.estimator, episode, components.estimator.learn(state.of("rewards"), episode))
         estimate = _with_zeros(pools, learned) if components.estimator.knows_zeros else learned
-        new = self._sets(pools, refresh, counts, state.episode + 1)
+        new = self._sets(pools, refresh, sets, state.episode + 1)
         plan = check_plan(components.step, pools, components.step.move(state.of("step"), episode, new, estimate))
         looks = components.probes.learn(state.of("looks"), episode, estimate)
         known = {"estimate": estimate.gain} if estimate.gain.ndim == 3 else {}
@@ -180,12 +182,12 @@ class MirrorDescent(Learner):
         return {**dict.fromkeys(state.arrays), **kept}  # what is no longer kept is removed
 
     def _sets(
-        self, pools: Pools, refresh: Memory, counts: IntArray, episode: int, blocks: IntArray | None = None
+        self, pools: Pools, refresh: Memory, known: Memory, episode: int, blocks: IntArray | None = None
     ) -> TransitionSets:
         """Return the sets of every block; blocks: their groups, where they are others than those of the pools."""
-        components = self._components
+        components, counts = self._components, known["counts"]
         basis = check_basis(components.refresh, components.refresh.basis(refresh, counts), counts)
-        sets = components.confidence.around(pools, basis, components.refresh.until(pools, episode))
+        sets = components.confidence.after(pools, known, basis, components.refresh.until(pools, episode))
         return check_sets(components.confidence, pools, sets).take(pools.group if blocks is None else blocks)
 
     def _episode(self, state: State, feedback: Feedback, observed: Observations, counts: IntArray) -> Episode:
@@ -199,7 +201,7 @@ class MirrorDescent(Learner):
             before,
             counts,
             self._components.refresh.basis(refresh, before),
-            lambda: self._sets(pools, refresh, before, state.episode),
+            lambda: self._sets(pools, refresh, state.of("sets"), state.episode),
             lambda: self._executed_mass(state, pools),
         )
 

@@ -13,6 +13,7 @@ from .counting import (
     mean_reward as mean_reward,
     times_seen as times_seen,
 )
+from .estimated import Estimated as Estimated
 from .execution import (
     ROUNDING as ROUNDING,
     RULE as RULE,
@@ -46,7 +47,6 @@ from .sets import (
     Bernstein as Bernstein,
     ConfidenceSets as ConfidenceSets,
     Doubling as Doubling,
-    Estimated as Estimated,
     EveryEpisode as EveryEpisode,
     Hoeffding as Hoeffding,
     Kl as Kl,

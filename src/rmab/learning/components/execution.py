@@ -19,6 +19,8 @@ KEY = 8  # of the stream that they draw from
 FIRST = 2.0  # an index above all shares
 SETTLED = 0.5  # part of the arms that need not be where the others are
 ENOUGH = 0.25  # part of where activation leads that must have been seen of an arm, where it may pay at all
+TRIED = 5  # activations in a state before an arm may rest there
+SELDOM = 4  # steps of which one is enough to see what passivity is like
 CHEAP = 0.1  # part of the steps, the cheapest ones, in which looks are made
 
 
@@ -168,6 +170,27 @@ class DependentRounding(Execution):
     def drawing(self) -> Execution:
         """Return itself."""
         return self
+
+
+def rested(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
+    """Return the policy that leaves arms passive whose share is below `worthless` (H,), and was tried often enough.
+
+    tried (N, 1 or H, S, 2): how often an arm was in a state under an action. Who was hardly ever passive in a state rests in
+    every fourth step alone: that is enough to see what it is like. Shares that are drawn are drawn as they are.
+    """
+    if not isinstance(policy, IndexPolicy) or policy.table.ndim != 3 or (policy.rule, policy.rounding) != ("fill", "top"):
+        return policy
+    enough = np.broadcast_to(tried >= TRIED, (*policy.table.shape, 2))
+    table: FloatArray | None = None
+    for h in np.flatnonzero(worthless > 0):
+        step = policy.by_step(worthless.size)[h]
+        rests = (step < worthless[h]) & enough[:, h, :, 1]
+        if h % SELDOM:
+            rests &= enough[:, h, :, 0]
+        if rests.any():
+            table = np.array(policy.by_step(worthless.size), order="C") if table is None else table
+            table[h][rests] = -1.0
+    return policy if table is None else IndexPolicy.of_steps(table, policy.budget, rule="auto")
 
 
 def _of_arms(pools: Pools, share: FloatArray) -> FloatArray:

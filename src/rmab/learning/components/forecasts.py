@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any, Literal
+
 import numpy as np
 
-from rmab.common import FloatArray
+from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.learning.compiled import forecasting
 from rmab.learning.compiled.forecasting import look_ahead, take_in
+from rmab.learning.compiled.patterns import UNSEEN, Patterns, add_patterns, check_patterns
 from rmab.learning.components.base import Episode
 from rmab.learning.components.rewards import RewardEstimate, RewardEstimator, revealed
 from rmab.learning.options import configured, option
@@ -20,6 +24,13 @@ UNSURE = 0.3  # how far predictions are off, before the first one could be check
 HIGHEST = 1e6  # of a level: what a row pays, in units of what it paid when it was first seen
 
 RATES = "what is left of the weight of earlier values when a pair is seen again"
+SEASONS = "periods in episodes that are looked for; one that is known is declared by itself, as 7"
+Passive = Literal["unknown", "zero", "as-active"]
+PASSIVE = (
+    "what passive arms pay where that is never revealed: nothing (zero), the same as active ones (as-active), or unknown"
+)
+BLIND = "what passive arms pay is never revealed, and cannot be learned; declare it: passive='zero' or 'as-active'"
+LONGEST = 14  # period that can be found
 DOUBT = "standard errors; where most of what is seen of an arm is farther off, the rest of it is unknown again; 0: never"
 
 
@@ -54,26 +65,65 @@ class Forecast(RewardEstimator):
     )
     optimism: float = option(default=0.3, ge=0, le=100, help="hope for pairs that were seen little, in standard errors")
     doubt: float = option(default=4.0, ge=0, le=1e6, help=DOUBT)
+    seasons: tuple[int, ...] = option(default=tuple(range(2, 15)), help=SEASONS)
+    shocks: bool = option(default=True, help="whether shocks that are common to all arms are taken out")
+    passive: Passive = option(default="unknown", help=PASSIVE)
+    phases: bool = option(default=True, help="whether forecasts that take all phases of an arm as one are tried")
 
     def __post_init__(self) -> None:
         """Check the rates, too."""
         super().__post_init__()
         if not self.rates or not all(0 <= one <= 1 for one in self.rates):
             raise ModelError(f"Forecast: rates must be one or more numbers from 0 to 1, got {self.rates}")
+        if not all(2 <= one <= LONGEST for one in self.seasons):
+            raise ModelError(f"Forecast: seasons must be whole numbers from 2 to {LONGEST}, got {self.seasons}")
 
     def begin(self, pools: Pools) -> Memory:
-        """Return the memory of `rmab.learning.compiled.forecasting`, before anything was seen."""
+        """Return the memory of `rmab.learning.compiled.forecasting` and `patterns`, before anything was seen."""
+        if self._hidden(pools) and self.passive == "unknown":
+            warnings.warn(f"Forecast: {BLIND}; until then they are taken to pay the least", stacklevel=2)
         kept = self.state_spec(pools)
         made = {
             name: np.zeros(one.shape or (), dtype=np.int64 if one.kind == "i" else np.float64) for name, one in kept.items()
         }
-        rows = len(pools.zero)
-        return {**made, "likely": np.ones(pools.zero.shape), "spread": np.full(rows, UNSURE)}
+        first = {"likely": 1.0, "plain": 1.0, "spread": UNSURE, "ring": UNSEEN, "pool_likely": 1.0, "pool_spread": UNSURE}
+        return {name: np.full_like(array, first.get(name, 0)) for name, array in made.items()}
 
     def state_spec(self, pools: Pools) -> ArraySpecs:
-        """Declare the memory."""
-        rates, pairs = len(self.rates), pools.zero.shape
-        rows, experts = pairs[:1], len(self.rates) * (2 if self.together else 1)
+        """Declare the memory: that of every row, that of patterns, and that of arms without their phases."""
+        pairs, phases = pools.zero.shape, pools.view.phases
+        declared = self._rows(pairs)
+        if self._patterned(pools):
+            experts = 3 + len(self._lags)
+            declared |= {
+                "plain": masses(*pairs),
+                "ring": ArraySpec((pairs[0], 2 * max(self._lags, default=1)), "f", UNSEEN, HIGHEST),
+                "quality": ArraySpec(pairs, "f", -HIGHEST, HIGHEST),
+                "behind": ArraySpec(pairs, "f", 0, MOST),
+                "pattern_errors": ArraySpec((experts, pairs[0]), "f", 0, MOST),
+                "trials": ArraySpec(pairs[:1], "f", 0, MOST),
+            }
+        if self._pools(pools):
+            declared |= {f"pool_{name}": one for name, one in self._rows((pairs[0] // phases, *pairs[1:])).items()}
+        return declared
+
+    @property
+    def _lags(self) -> tuple[int, ...]:
+        """The seasons that can be found: a season is one of levels."""
+        return self.seasons if self.together else ()
+
+    def _hidden(self, pools: Pools) -> bool:
+        """Whether it is neither revealed nor declared by the view what passive arms pay."""
+        return pools.view.feedback == "active" and not pools.view.passive_zero
+
+    def _pools(self, pools: Pools) -> bool:
+        return self.phases and pools.view.phases > 1
+
+    def _patterned(self, pools: Pools) -> bool:
+        return bool(self._lags) or self.shocks or self._pools(pools)
+
+    def _rows(self, pairs: tuple[int, ...]) -> dict[str, ArraySpec]:
+        rates, rows, experts = len(self.rates), pairs[:1], len(self.rates) * (2 if self.together else 1)
         return {
             "means": masses(rates, *pairs),
             "times": whole(*pairs),
@@ -92,13 +142,73 @@ class Forecast(RewardEstimator):
 
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
         """Check the last forecast, take in the episode, and look ahead."""
-        pools, rates = episode.pools, np.array(self.rates)
+        pools = episode.pools
         seen, values = revealed(episode)
-        arrays = {name: np.array(memory[name]) for name in forecasting.Memory._fields}
-        kept, surprised = forecasting.Memory(**arrays), np.empty(len(seen), dtype=bool)
+        if not self._hidden(pools):
+            return self._learned(memory, episode, seen, values, pools.zero)
+        if self.passive == "as-active":
+            for table in (seen, values):
+                table[..., 0] = table[..., 1]
+            return self._learned(memory, episode, seen, values, pools.zero)
+        zero, least = np.array(pools.zero), 0.0 if self.passive == "unknown" else min(max(pools.floor, 0.0), 1.0)
+        zero[..., 0] = True
+        found = self._learned(memory, episode, seen, values, zero)
+        for expected in (found.gain, found.ahead, found.likely):
+            if expected is not None:
+                expected[..., 0] = least
+        return found
+
+    def _learned(
+        self, memory: Memory, episode: Episode, seen: BoolArray, values: FloatArray, zero: BoolArray
+    ) -> RewardEstimate:
+        """Learn what was seen (R, S, 2) to pay these values; zero (R, S, 2): pairs that need no forecast."""
+        pools = episode.pools
+        arrays = {name: np.array(one) for name, one in memory.items()}
+        kept = forecasting.Memory(**{name: arrays[name] for name in forecasting.Memory._fields})
+        shared = pools.arms_paid_alike.astype(np.float64)
+        if not self._patterned(pools):
+            surprised, ahead = self._forecast(kept, seen, values, zero, shared, episode.number)
+            return RewardEstimate(np.where(seen, values, kept.likely), ahead, arrays, kept.likely, surprised)
+        patterns = Patterns(*(arrays[name] for name in ("plain", "ring", "quality", "behind", "pattern_errors", "trials")))
+        lags, none = np.array(self._lags, dtype=np.int64), np.zeros((0, 0, 0))
+        pooled, hoped, times = none, none, np.zeros((0, 0, 0), dtype=np.int64)
+        several = self._pools(pools)
+        if several:
+            pooled = np.repeat(arrays["pool_likely"], pools.view.phases, axis=0)
+        known = (kept.profile, kept.strength, kept.times)
+        check_patterns(patterns, seen, values, episode.number, lags, self.shocks, *known, kept.leveled, pooled)
+        surprised, ahead = self._forecast(kept, seen, values, zero, shared, episode.number)
+        if several:
+            pooled, hoped, times = self._pooled(arrays, zero, seen, values, shared, episode.number, pools.view.phases)
+        others = (pooled, hoped, times)
+        made = (kept.likely, kept.spread, ahead)
+        add_patterns(patterns, episode.number, lags, self.shocks, zero, *known, *others, *made)
+        return RewardEstimate(np.where(seen, values, kept.likely), ahead, arrays, kept.likely, surprised)
+
+    def _forecast(
+        self, kept: forecasting.Memory, seen: BoolArray, values: FloatArray, zero: BoolArray, shared: FloatArray, number: int
+    ) -> tuple[BoolArray, FloatArray]:
+        """Take in what was seen; return which rows surprised (R,), and the forecast with optimism (R, S, 2)."""
+        rates, surprised = np.array(self.rates), np.empty(len(seen), dtype=bool)
         ahead: FloatArray = np.zeros(seen.shape)
-        take_in(kept, seen, values, episode.number, rates, FADING, self.doubt, surprised)
-        numbers = (episode.number, rates, FADING, self.optimism, SHRINK, UNSURE)
-        look_ahead(kept, pools.zero, pools.arms_paid_alike.astype(np.float64), *numbers, ahead)
-        gain = np.where(seen, values, kept.likely)
-        return RewardEstimate(gain, ahead, arrays, kept.likely, surprised)
+        take_in(kept, seen, values, number, rates, FADING, self.doubt, surprised)
+        look_ahead(kept, zero, shared, number, rates, FADING, self.optimism, SHRINK, UNSURE, ahead)
+        return surprised, ahead
+
+    def _pooled(
+        self,
+        arrays: dict[str, Any],
+        zero: BoolArray,
+        seen: BoolArray,
+        values: FloatArray,
+        shared: FloatArray,
+        number: int,
+        phases: int,
+    ) -> tuple[FloatArray, FloatArray, IntArray]:
+        """(R, S, 2) the forecast where phases do not matter, with optimism, and how often a pair was seen."""
+        kept = forecasting.Memory(**{name: arrays[f"pool_{name}"] for name in forecasting.Memory._fields})
+        by_phase = seen.reshape(-1, phases, *seen.shape[1:])
+        many = by_phase.sum(axis=1)
+        mean = np.where(by_phase, values.reshape(by_phase.shape), 0.0).sum(axis=1) / np.maximum(many, 1)
+        _, ahead = self._forecast(kept, many > 0, mean, zero[::phases].copy(), shared[::phases].copy(), number)
+        return tuple(np.repeat(one, phases, axis=0) for one in (kept.likely, ahead, kept.times))  # type: ignore[return-value]

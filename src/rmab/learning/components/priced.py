@@ -25,6 +25,7 @@ from rmab.learning.state import ArraySpec, ArraySpecs, Memory
 from rmab.model import by_phase, cells
 from rmab.solvers.fluid.path import SoftPath
 from rmab.solvers.priced.blocks import Priced as Solved, Warm, soften_blocks
+from rmab.solvers.priced.program import blind_rates
 from rmab.solvers.transitions import TransitionSets
 
 PART = 0.1  # of what a plan gains may be lost to entropy
@@ -33,6 +34,7 @@ TOLERANCE = 1e-4  # certified gap of a plan
 TRIALS = 3  # softer plans that are tried where one cannot be certified
 RECENT = 0.9  # what is left of what was believed, and came true, after an episode
 TRIAL = 2  # episodes before forecasts are judged
+SLACK = 1e-3  # part of a share by which it must be below that of whoever gains nothing
 ROUNDING = 1e-12  # gains below this part of what is earned are none
 NOTHING = 1e-100  # rewards below are 0
 HUGE = 1e15  # sums beyond are no numbers of a learner
@@ -68,6 +70,7 @@ class Priced(Step):
     stored = False
     scale: float = option(default=1.0, ge=1e-12, le=1e6, help="how much greedier than by the rule, as a factor of beta")
     trust: float = option(default=0.3, ge=0, le=1, help=TRUST)
+    rest: bool = option(default=True, help="whether arms stay passive where activation is worth less than nothing")
 
     def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare both plans in prices, and what was believed."""
@@ -130,6 +133,15 @@ class Priced(Step):
         """(H,) what an activation is worth at each step of the last plan."""
         prices: FloatArray = memory[f"{FORECAST}.prices"]
         return prices
+
+    def worthless(self, memory: Memory, pools: Pools) -> FloatArray | None:
+        """(H,) the share of whoever gains nothing by activation, before its price: blind odds times exp(-beta price)."""
+        if not self.rest:
+            return None
+        name, view = FORECAST if memory["trusted"] else PAST, pools.view
+        blind = blind_rates(view.budgets.astype(np.float64), float(view.arms))
+        odds = blind / (1.0 - blind) * np.exp(-float(memory[f"{name}.beta"]) * memory[f"{name}.prices"][-view.horizon :])
+        return np.asarray((1.0 - SLACK) * odds / (1.0 + odds))
 
     def _planned(
         self, name: str, memory: Memory, pools: Pools, sets: TransitionSets, reward: FloatArray, most: float

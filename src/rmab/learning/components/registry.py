@@ -14,7 +14,7 @@ def _registry(kind: str, base: str, *entries: Entry) -> Registry[Entry]:
 CONFIDENCE = _registry(
     "confidence",
     "sets:ConfidenceSets",
-    Entry("estimated", f"{HERE}.sets:Estimated", "the kernels as they are estimated: no set at all"),
+    Entry("estimated", f"{HERE}.estimated:Estimated", "the kernels as they are estimated: no set at all"),
     Entry("hoeffding", f"{HERE}.sets:Hoeffding", "boxes of one width per row", XIONG),
     Entry("bernstein", f"{HERE}.sets:Bernstein", "boxes that are tighter for rare transitions", JIN),
     Entry("wide-bernstein", f"{HERE}.sets:WideBernstein", "the same, wider", "Luo, Wei & Lee, NeurIPS 2021"),

@@ -86,7 +86,6 @@ def doubled(epoch: IntArray, visits: IntArray) -> bool:
 
 
 EPSILON = "probability that a kernel lies outside its set"
-RARE = 10  # transitions of a row, of all groups, from which on it holds nothing that was not seen
 
 
 class ConfidenceSets(Component, ABC):
@@ -108,6 +107,10 @@ class ConfidenceSets(Component, ABC):
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
         """Return the sets of every group for this episode (from 0), given the transitions counted so far (G, S, 2, S)."""
 
+    def after(self, pools: Pools, memory: Memory, basis: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
+        """Override where more than the counts of the basis is used: return the sets, given the memory as well."""
+        return self.around(pools, basis, episode)
+
     def begin(self, pools: Pools) -> Memory:
         """Return the memory before the first episode: `counts` (G, S, 2, S) of transitions, and what else is needed."""
         return {"counts": np.zeros(pools.support.shape, dtype=np.int64)}
@@ -119,29 +122,6 @@ class ConfidenceSets(Component, ABC):
     def learn(self, memory: Memory, observed: Observations) -> Memory:
         """Return the memory after an episode; `counts` are what the sets are made of: override to forget old ones."""
         return {"counts": memory["counts"] + observed.counts}
-
-
-@configured
-class Estimated(ConfidenceSets):
-    """No set at all: the kernels as they are estimated. Optimism about unseen rewards is enough to explore.
-
-    The frequencies of a row count together with `prior` transitions of all groups: those that were seen from the same state
-    under the same action, and one that may lead anywhere. While a row was seen fewer than ten times by all groups together
-    that one stays; later, rows hold nothing that never happened, and are short.
-    """
-
-    confident = False
-    prior: float = option(default=1.0, ge=1e-12, le=1e6, help="transitions of all groups that count with those of one")
-
-    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
-        """Return sets that hold one kernel each."""
-        everybody = counts.reshape(-1, pools.view.phases, *counts.shape[1:]).sum(axis=0)
-        total = np.tile(everybody, (len(counts) // pools.view.phases, 1, 1, 1)) * pools.support
-        number = total.sum(axis=3, keepdims=True)
-        even = np.where(number < RARE, pools.support / pools.support.sum(axis=3, keepdims=True), 0.0)
-        common = (total + even) / np.maximum(number + (number < RARE), 1.0)
-        mean = (counts + self.prior * common) / (counts.sum(axis=3, keepdims=True) + self.prior)
-        return TransitionSets(mean, mean)
 
 
 @configured

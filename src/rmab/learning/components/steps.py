@@ -108,6 +108,10 @@ class Step(Component, ABC):
         """Override where it is known: (H,) what an activation is worth at each step."""
         return None
 
+    def worthless(self, memory: Memory, pools: Pools) -> FloatArray | None:  # noqa: ARG002
+        """Override where it is known: (H,) shares below which activation is worth less than nothing at each step."""
+        return None
+
     @abstractmethod
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         """Return the next plan, given the episode that ended, the new sets of every block, and what was paid."""

@@ -1,0 +1,217 @@
+"""Patterns that forecasts of single rows do not see: seasons, shocks that are common to all, phases that are alike.
+
+Every pattern is a further prediction of what a row pays. Its squared errors are held against those of the forecast, row by
+row, and it gets the weight that they earn. A season of L episodes predicts the row's profile times its level L, 2 L, ...
+episodes ago. A common shock predicts the quality of a pair, which is a mean of pay over the level of all other rows in the
+same episode, times the level that the forecasts of all rows give. The pooled forecast takes all phases of an arm as one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.compile import compiled, compiled_inline
+
+DIM = 1e-6  # what known profiles must add up to, squared, to tell a level from
+LOW = 0.05  # of a level that tells about a quality
+LEAST = 1e-12  # squared errors below are none
+SURE = 60.0  # checks that weigh on the choice of a prediction, at most
+FADING = 0.98  # what is left of the weight of a squared error after the next one
+SHRINK = 4.0  # checks of all rows together that count with those of a row
+OLDER = 0.7  # what is left of the weight of a season's level after one season
+SEASON, SHOCK = 3.0, 4.0  # powers of e by which it is less likely at first that there are seasons, or shocks
+FAINT = 1e-12  # weights below are none
+UNSEEN = -1.0  # the level of a row in an episode in which it was not seen
+
+
+class Patterns(NamedTuple):
+    """What is kept of R rows of S states: the arrays are written to.
+
+    plain (R,S,2) the forecast of single rows. ring (R,W) levels of the last W episodes, by their number modulo W. quality
+    (R,S,2), and behind (R,S,2), the squared levels behind it. errors (1+L+1+1,R) squared errors, fading: of the forecast, of
+    L seasons, of quality times level, and of the pooled forecast. trials (R,) their number, fading, too.
+    """
+
+    plain: FloatArray
+    ring: FloatArray
+    quality: FloatArray
+    behind: FloatArray
+    errors: FloatArray
+    trials: FloatArray
+
+
+@compiled_inline
+def _level_ago(ring: FloatArray, r: int, episode: int, lag: int) -> float:
+    """Return the mean level of row r, one season ago, two seasons ago, ..., fading; UNSEEN where it was never seen."""
+    total, weight, fresh, width = 0.0, 0.0, 1.0, ring.shape[1]
+    for back in range(lag, width + 1, lag):
+        if back > episode:
+            break
+        level = ring[r, (episode - back) % width]
+        if level >= 0.0:
+            total += fresh * level
+            weight += fresh
+            fresh *= OLDER
+    return total / weight if weight > 0.0 else UNSEEN
+
+
+@compiled
+def check_patterns(
+    kept: Patterns,
+    seen: BoolArray,
+    values: FloatArray,
+    episode: int,
+    lags: IntArray,
+    common: bool,
+    profile: FloatArray,
+    strength: FloatArray,
+    times: IntArray,
+    leveled: IntArray,
+    pooled: FloatArray,
+) -> None:
+    """Hold what was seen (R,S,2) against all predictions, then take it in. pooled: (R,S,2) a forecast, or (0,0,0) for none.
+
+    profile, strength, times and leveled are those of the forecast, before this episode.
+    """
+    rows, states = seen.shape[:2]
+    shock, pool, width = 1 + lags.size, 2 + lags.size, kept.ring.shape[1]
+    squares, ago = np.empty(kept.errors.shape[0]), np.empty(lags.size)
+    all_dots, all_norms = 0.0, 0.0
+    for r in range(rows):
+        for s in range(states):
+            for a in range(2):
+                if seen[r, s, a] and kept.behind[r, s, a] > 0.0:
+                    all_dots += values[r, s, a] * kept.quality[r, s, a]
+                    all_norms += kept.quality[r, s, a] ** 2
+    for r in range(rows):
+        known, dots, norms, own_dots, own_norms, most = 0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for s in range(states):
+            for a in range(2):
+                if not seen[r, s, a]:
+                    continue
+                value = values[r, s, a]
+                most = max(most, value)
+                if strength[r, s, a] > 0.0:
+                    dots += value * profile[r, s, a]
+                    norms += profile[r, s, a] ** 2
+                if kept.behind[r, s, a] > 0.0:
+                    own_dots += value * kept.quality[r, s, a]
+                    own_norms += kept.quality[r, s, a] ** 2
+        level = dots / norms if norms > DIM else UNSEEN
+        if level < 0.0 and most > LOW and leveled[r] == 0:
+            level = 1.0
+        others = (all_dots - own_dots) / (all_norms - own_norms) if all_norms - own_norms > DIM else UNSEEN
+        for i in range(lags.size):
+            ago[i] = _level_ago(kept.ring, r, episode, lags[i])
+        squares[:] = 0.0
+        for s in range(states):
+            for a in range(2):
+                if not seen[r, s, a] or times[r, s, a] == 0:
+                    continue
+                value, plain = values[r, s, a], kept.plain[r, s, a]
+                known += 1
+                squares[0] += (value - plain) ** 2
+                for i in range(lags.size):
+                    fits = ago[i] >= 0.0 and strength[r, s, a] > 0.0
+                    squares[1 + i] += (value - (min(profile[r, s, a] * ago[i], 1.0) if fits else plain)) ** 2
+                fits = others >= 0.0 and kept.behind[r, s, a] > 0.0
+                squares[shock] += (value - (min(kept.quality[r, s, a] * others, 1.0) if fits else plain)) ** 2
+                if pooled.shape[0] > 0:
+                    squares[pool] += (value - pooled[r, s, a]) ** 2
+        if known > 0:
+            for k in range(squares.size):
+                kept.errors[k, r] = FADING * kept.errors[k, r] + squares[k] / known
+            kept.trials[r] = FADING * kept.trials[r] + 1.0
+        kept.ring[r, episode % width] = level
+        if not common:
+            continue
+        if all_norms <= DIM:
+            others = 1.0  # what is first paid says what the common level is measured in
+        if others <= LOW:
+            continue
+        for s in range(states):
+            for a in range(2):
+                if seen[r, s, a]:
+                    kept.behind[r, s, a] += others * others
+                    off = values[r, s, a] - others * kept.quality[r, s, a]
+                    kept.quality[r, s, a] += off * others / kept.behind[r, s, a]
+
+
+@compiled
+def add_patterns(
+    kept: Patterns,
+    episode: int,
+    lags: IntArray,
+    common: bool,
+    zero: BoolArray,
+    profile: FloatArray,
+    strength: FloatArray,
+    times: IntArray,
+    pooled: FloatArray,
+    pooled_ahead: FloatArray,
+    pooled_times: IntArray,
+    likely: FloatArray,
+    spread: FloatArray,
+    ahead: FloatArray,
+) -> None:
+    """Write the forecast of episode + 1 with its patterns into likely (R,S,2) and ahead, and its error into spread (R,).
+
+    Given are those of single rows; `plain` keeps them. What is hoped for beyond the forecast shrinks with its error.
+    """
+    rows, states = zero.shape[:2]
+    experts, shock, pool = kept.errors.shape[0], 1 + lags.size, 2 + lags.size
+    weight, all_errors = np.empty(experts), np.zeros(experts)
+    trials, dots, norms = kept.trials.sum(), 0.0, 0.0
+    kept.plain[:] = likely
+    for k in range(experts):
+        all_errors[k] = kept.errors[k].sum() / trials if trials > 0.0 else 0.0
+    for r in range(rows):
+        for s in range(states):
+            for a in range(2):
+                if times[r, s, a] > 0 and kept.behind[r, s, a] > 0.0 and not zero[r, s, a]:
+                    dots += likely[r, s, a] * kept.quality[r, s, a]
+                    norms += kept.quality[r, s, a] ** 2
+    level = dots / norms if norms > DIM else UNSEEN
+    for r in range(rows):
+        number, best, total, error = kept.trials[r] + SHRINK, np.inf, 0.0, 0.0
+        for k in range(experts):
+            weight[k] = (kept.errors[k, r] + SHRINK * all_errors[k]) / number
+            if (k == shock and not common) or (k == pool and pooled.shape[0] == 0):
+                weight[k] = np.inf
+            best = min(best, weight[k])
+        plain = weight[0]
+        for k in range(experts):
+            prior = np.exp(-SHOCK) if k == shock else (np.exp(-SEASON) / lags.size if 0 < k < shock else 1.0)
+            own = weight[k]
+            weight[k] = prior * np.exp(-0.5 * min(number, SURE) * (own / max(best, LEAST) - 1.0)) if own < np.inf else 0.0
+            total += weight[k]
+            error += weight[k] * own if weight[k] > 0.0 else 0.0
+        for k in range(experts):
+            weight[k] /= total
+        calmer = np.sqrt(min(error / total / plain, 1.0)) if plain > LEAST else 1.0
+        spread[r] *= calmer
+        for s in range(states):
+            for a in range(2):
+                if zero[r, s, a]:
+                    continue
+                if times[r, s, a] == 0:
+                    if pooled.shape[0] > 0 and pooled_times[r, s, a] > 0:
+                        trust = weight[pool] / max(weight[0], weight[pool], LEAST)  # of what is unseen, any news is news
+                        likely[r, s, a] += trust * (pooled[r, s, a] - likely[r, s, a])
+                        ahead[r, s, a] += trust * (pooled_ahead[r, s, a] - ahead[r, s, a])
+                    continue
+                base = likely[r, s, a]
+                guess = base  # plus what patterns say beyond it: nothing is rounded where they say nothing
+                for i in range(lags.size):
+                    if weight[1 + i] > FAINT and strength[r, s, a] > 0.0:
+                        ago = _level_ago(kept.ring, r, episode + 1, lags[i])
+                        if ago >= 0.0:
+                            guess += weight[1 + i] * (min(profile[r, s, a] * ago, 1.0) - base)
+                if level >= 0.0 and kept.behind[r, s, a] > 0.0:
+                    guess += weight[shock] * (min(kept.quality[r, s, a] * level, 1.0) - base)
+                if pooled.shape[0] > 0:
+                    guess += weight[pool] * (pooled[r, s, a] - base)
+                guess = min(max(guess, 0.0), 1.0)
+                likely[r, s, a] = guess
+                ahead[r, s, a] = min(guess + calmer * (ahead[r, s, a] - base), 1.0)
