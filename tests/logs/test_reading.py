@@ -178,7 +178,7 @@ def test_blank_rows_of_a_spreadsheet_are_left_out_and_noted(tmp_path: Path) -> N
         (b"", "the file is empty"),
         (b"\n\n", "the file is empty"),
         (b"id,week,state,called\n", "there is a header, but no row"),
-        (b"PK\x03\x04rest", "save the sheet as CSV"),
+        (b"PK\x03\x04rest", "save the sheet as .xlsx or CSV"),
         (b"\x1f\x8bbroken", "not a whole gzip file"),
         (b"PAR1broken", "not a readable Parquet file"),
         (b"id week state called\nA 1 ok yes\n", "the first line must hold the names of the columns"),

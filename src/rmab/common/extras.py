@@ -12,7 +12,7 @@ EXTRAS = {  # what they are for, and their packages
     "log": ("from a log to a list", ("pyarrow", "scipy")),
     "live": ("live programmes", ("pyarrow", "scipy", "sqlalchemy")),
     "postgres": ("live programmes in PostgreSQL", ("pyarrow", "scipy", "sqlalchemy", "psycopg")),
-    "excel": ("reports of live programmes in .xlsx files", ("openpyxl",)),
+    "excel": ("logs and reports in .xlsx files", ("openpyxl",)),
     "gym": ("Gymnasium environments", ("gymnasium",)),
     "dask": ("studies on a cluster", ("pyarrow", "distributed")),
     "pandas": ("results as data frames", ("pyarrow", "pandas")),

@@ -23,6 +23,7 @@ from rmab.live.programme import Programme
 from rmab.live.rows import COLUMNS, LineOf, relocated
 from rmab.logs.delimited import CsvText
 from rmab.logs.findings import Note, quote
+from rmab.logs.workbook import read_workbook
 
 LIST = ("was", "action", "rank", "index", "probability", "by", "reason")  # columns of a list, which reports may bring back
 SUFFIXES = (".csv", ".xlsx")
@@ -43,34 +44,12 @@ def read_sheet(path: str | os.PathLike[str]) -> Sheet:
     name, content = str(path), read_file(path)
     digest = hashlib.sha256(content).hexdigest()
     if Path(path).suffix.lower() == ".xlsx":
-        return Sheet(name, _workbook(name, content), lambda rows: rows + 2, digest)
+        return Sheet(name, read_workbook(name, content), lambda rows: rows + 2, digest)
     if Path(path).suffix.lower() != ".csv":
         raise FileError(f"{name}: the name must end in {' or '.join(SUFFIXES)}", path=name)
     text = CsvText(Path(path), content.removeprefix(b"\xef\xbb\xbf"))
     source = text.source(list(dict.fromkeys(text.header)))
     return Sheet(name, {one: column.to_pylist() for one, column in source.columns.items()}, source.line_of, digest)
-
-
-def _workbook(name: str, content: bytes) -> dict[str, list[Any]]:
-    require("excel", "an .xlsx file")
-    from openpyxl import load_workbook  # noqa: PLC0415  (an extra)
-
-    try:
-        sheet = load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
-        rows = [list(row) for row in sheet.iter_rows(values_only=True)]
-    except Exception as error:  # whatever openpyxl raises on what is no workbook
-        raise FileError(f"{name}: not readable as .xlsx ({error!s:.200})", path=name) from error
-    while rows and all(one is None for one in rows[-1]):
-        rows.pop()
-    if len(rows) < 2:
-        raise LogError(name, [Note("there is no row below a header in the first sheet")])
-    header = [str(one).strip() for one in rows[0] if one is not None]
-    width = len(header)
-    wide = [k + 2 for k, row in enumerate(rows[1:]) if any(one is not None for one in row[width:])]
-    if wide or len(set(header)) < width:
-        what = "more cells than the header has" if wide else "two columns have the same name"
-        raise LogError(name, [Note(what, tuple(wide))])
-    return {one: [row[k] if k < len(row) else None for row in rows[1:]] for k, one in enumerate(header)}
 
 
 def tell_file(

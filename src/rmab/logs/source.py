@@ -11,6 +11,7 @@ import io
 import os
 import zlib
 from collections import Counter
+from datetime import datetime, time
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from rmab.errors import FileError, LogError, ModelError
 from rmab.logs.delimited import CsvText
 from rmab.logs.findings import Note, list_some, quote
 from rmab.logs.header import Source, check_columns
+from rmab.logs.workbook import read_workbook
 
 MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 UNREADABLE = (pa.ArrowException, OverflowError, UnicodeEncodeError)  # what Arrow raises for values it has no type for
@@ -30,7 +32,7 @@ MOST = 160  # letters of a note that shows a value as Python writes it
 NO_TEXT = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}  # codecs that no file is written in
 PIECE, RATIO = 1 << 26, 200  # bytes; a log in gzip unpacks to fewer times its size
 TIMES = 4  # memory that reading takes, in sizes of the text
-SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # .xlsx and .ods, and .xls
+SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # .ods, and .xls
 
 
 def open_source(given: object, wanted: list[str], encoding: str | None) -> Source:
@@ -126,9 +128,23 @@ def _from_file(path: Path, wanted: list[str], encoding: str | None) -> Source:
     if content.startswith(b"\x1f\x8b"):
         content = _unpack(path, content)
     check_memory(f"{path}: its text", TIMES * len(content))
+    if content.startswith(SPREADSHEETS[0]) and path.suffix.lower() == ".xlsx":
+        return _from_workbook(path, content, wanted)
     if content.startswith(SPREADSHEETS):
-        raise FileError(f"{path}: a spreadsheet's own format is not read; save the sheet as CSV (UTF-8)")
+        raise FileError(f"{path}: this spreadsheet's own format is not read; save the sheet as .xlsx or CSV (UTF-8)")
     return CsvText(path, _in_utf8(path, content, encoding)).source(wanted)
+
+
+def _from_workbook(path: Path, content: bytes, wanted: list[str]) -> Source:
+    """Return columns of the first sheet; a column of several types is text, and midnight is a date."""
+    sheet = read_workbook(str(path), content)
+    check_columns(str(path), list(sheet), wanted)
+    columns = {}
+    for name in wanted:
+        values = [one.date() if isinstance(one, datetime) and one.time() == time() else one for one in sheet[name]]
+        same = len({type(one) for one in values if one is not None}) <= 1
+        columns[name] = pa.array(values if same else [None if one is None else str(one) for one in values])
+    return Source(str(path), "line", columns, lambda rows: rows + 2)
 
 
 def _unpack(path: Path, packed: bytes) -> bytes:
