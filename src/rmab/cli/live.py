@@ -39,7 +39,33 @@ def _actor() -> str:
     return str(click.get_current_context().obj or "")
 
 
-def _command(*arguments: str, help_examples: tuple[tuple[str, str], ...] = ()) -> Callable[[Command], click.Command]:
+EXAMPLES = {  # what follows `rmab live` and the name of the command, and what it does
+    "create": ("p.db mothers --states lapsed,engaged --budget 200 --reward engaged=1", "a new programme"),
+    "init": ("p.db log.csv --arm id --period week --state state --action called --budget 200", "from a log"),
+    "join": ("p.db mothers.csv", "columns arm, group, state"),
+    "leave": ("p.db 2026-W48 --ids m017,m142 --reason moved", "they are not on lists from then on"),
+    "budget": ("p.db --in 2026-W52=120", "fewer places in one week"),
+    "ask": ("p.db 2026-W47 --csv list.csv", "the list as a form to fill in"),
+    "tell": ("p.db 2026-W47 list.csv", "what happened, from the form"),
+    "correct": ("p.db 2026-W47 fixed.csv --reason 'wrong week'", "replace what was told"),
+    "missing": ("p.db 2026-W47", "nobody will report any more"),
+    "override": ("p.db 2026-W47 --add m017 --remove m142 --reason ill", "one in, one out"),
+    "undo": ("p.db 12 --reason 'told twice'", "event 12 no longer counts"),
+    "status": ("p.db", "what is due, missing or wrong"),
+    "benefit": ("p.db", "what the list has brought"),
+    "verify": ("p.db --replay", "check the journal, and every decision"),
+    "backup": ("p.db copy.db", "also while others work with it"),
+    "export": ("p.db rows.csv", "one row per arm and period"),
+    "events": ("p.db", "all that was written"),
+}
+
+
+def _examples(name: str) -> str:
+    words, what = EXAMPLES[name]
+    return examples((f"rmab live {name} {words}", what))
+
+
+def _command(*arguments: str) -> Callable[[Command], click.Command]:
     """Return a decorator: a command of a STORE, with these arguments more."""
 
     def decorate(function: Command) -> click.Command:
@@ -47,8 +73,7 @@ def _command(*arguments: str, help_examples: tuple[tuple[str, str], ...] = ()) -
         for one in reversed(arguments):
             wrapped = click.argument(one)(wrapped)
         wrapped = click.argument("store")(wrapped)
-        epilog = examples(*help_examples) if help_examples else None
-        return live.command(function.__name__.rstrip("_").replace("_", "-"), epilog=epilog)(wrapped)
+        return live.command(function.__name__, epilog=_examples(function.__name__))(wrapped)
 
     return decorate
 
@@ -59,11 +84,7 @@ json_option = click.option("--json", "machine", is_flag=True, help="Print JSON."
 
 @click.group(
     epilog=examples(
-        ("rmab live create p.db mothers --states lapsed,engaged --budget 200 --reward engaged=1", "a new programme"),
-        ("rmab live join p.db mothers.csv", "columns arm, group, state"),
-        ("rmab live ask p.db 2026-W47 --csv list.csv", "this week's list, as a form to fill in"),
-        ("rmab live tell p.db 2026-W47 list.csv", "what happened"),
-        ("rmab live status p.db", "what is due, missing or wrong"),
+        *((f"rmab live {one} {EXAMPLES[one][0]}", EXAMPLES[one][1]) for one in ("create", "join", "ask", "tell", "status"))
     )
 )
 @click.option("--actor", default="", help="Who writes; it is kept in the journal.")
@@ -97,7 +118,7 @@ def _settings(function: Command) -> Command:
     return function
 
 
-@live.command()
+@live.command(epilog=_examples("create"))
 @click.argument("store")
 @click.argument("name")
 @click.option("--states", required=True, multiple=True, callback=names_of, help="Names of the states: lapsed,engaged.")
@@ -115,7 +136,7 @@ def create(store: str, name: str, reward: dict[str, float], **options: Any) -> N
     say(f"The programme {name} is in {store}.")
 
 
-@live.command()
+@live.command(epilog=_examples("init"))
 @click.argument("store")
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option("--name", default="programme", show_default=True, help="Name of the programme.")
@@ -174,7 +195,7 @@ def budget(store: str, name: str | None, budget: int | None, single: dict[str, f
         say(f"The budget is changed (event {p.set_budget(single if budget is None else budget)}).")  # type: ignore[arg-type]
 
 
-@_command("period", help_examples=(("rmab live ask p.db 2026-W47 --csv list.csv", "the list as a form to fill in"),))
+@_command("period")
 @click.option(
     "--csv",
     "out",

@@ -105,7 +105,7 @@ class PlanResult(Stored):
             if not is_number(fields[name]) or not np.isfinite(fields[name]) or (name == "stderr" and fields[name] < 0):
                 least = ", 0 or more" if name == "stderr" else ""
                 raise ModelError(f"{name} must be a finite number{least}, got {fields[name]!r:.40}", field=name)
-        if fields["name"] not in (one.name for one in rows if not one.why):
+        if not isinstance(fields["name"], str) or fields["name"] not in (one.name for one in rows if not one.why):
             raise ModelError(f"name: {fields['name']!r:.40} is none of the candidates", field="name")
         value, stderr, bound = (float(fields[name]) for name in ("value", "stderr", "bound"))
         return cls(
