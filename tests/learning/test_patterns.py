@@ -236,3 +236,8 @@ def test_arms_rest_where_activation_hurts() -> None:
     assert (filling.activations == 20 * 20).all()
     assert resting.activations[-4:].max() < 0.6 * 20 * 20
     assert resting.share_of_chance() < 0.6 < filling.share_of_chance()
+
+
+def test_nobody_rests_where_forecasts_are_not_trusted() -> None:
+    pools, memory = Pools.of(view_of(2, 1, 3)), {"trusted": np.array(False)}  # the plan of the past need not be there
+    assert Priced().worthless(memory, pools) is None

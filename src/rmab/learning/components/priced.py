@@ -136,11 +136,11 @@ class Priced(Step):
 
     def worthless(self, memory: Memory, pools: Pools) -> FloatArray | None:
         """(H,) the share of whoever gains nothing by activation, before its price: blind odds times exp(-beta price)."""
-        if not self.rest:
+        if not self.rest or not memory["trusted"]:  # shares that are drawn are drawn as they are
             return None
-        name, view = FORECAST if memory["trusted"] else PAST, pools.view
+        view, prices = pools.view, memory[f"{FORECAST}.prices"]
         blind = blind_rates(view.budgets.astype(np.float64), float(view.arms))
-        odds = blind / (1.0 - blind) * np.exp(-float(memory[f"{name}.beta"]) * memory[f"{name}.prices"][-view.horizon :])
+        odds = blind / (1.0 - blind) * np.exp(-float(memory[f"{FORECAST}.beta"]) * prices[-view.horizon :])
         return np.asarray((1.0 - SLACK) * odds / (1.0 + odds))
 
     def _planned(
