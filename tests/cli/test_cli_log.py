@@ -73,7 +73,7 @@ def test_wishes_reach_the_list(model: Path, tmp_path: Path) -> None:
         (("--cap", "east"), "expected name=number"),
         (("--cap", "district=centre=1.5"), "expected a whole number"),
         (("--must", "@missing.txt"), "cannot be read"),
-        (("--csv", "next.xlsx"), "must end in .csv or .parquet"),
+        (("--csv", "next.ods"), "must end in .csv or .parquet or .xlsx"),
     ],
 )
 def test_what_cannot_be_is_refused(model: Path, words: tuple[str, ...], said: str) -> None:

@@ -13,6 +13,7 @@ from rmab.data import Decision, Fit, decide
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.filling import Randomness
 from rmab.decisions.reasons import ordinal
+from rmab.logs.workbook import read_workbook
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +105,12 @@ def test_the_list_is_written_as_a_spreadsheet(calls: Decision, tmp_path: Path) -
     assert read_back.num_rows == 43
     assert tuple(read_back["id"].to_pylist()[:40]) == calls.ids
     calls.save(tmp_path / "next.parquet")
-    with pytest.raises(rmab.errors.FileError, match=r"must end in \.csv, \.parquet, \.npz or \.json"):
-        calls.save(tmp_path / "next.xlsx")
+    with pytest.raises(rmab.errors.FileError, match=r"must end in \.csv, \.parquet, \.xlsx, \.npz or \.json"):
+        calls.save(tmp_path / "next.ods")
+    calls.save(tmp_path / "next.xlsx", upcoming=None)
+    sheet = read_workbook("next.xlsx", (tmp_path / "next.xlsx").read_bytes())
+    assert list(sheet) == names
+    assert tuple(sheet["id"][:40]) == calls.ids
 
 
 def test_floors_and_lots_are_told_in_the_reason(fitted: Fit) -> None:

@@ -74,7 +74,11 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 )
 @click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of ties and draws.")
 @click.option(
-    "--csv", "out", type=click.Path(path_type=Path), callback=checked_file(".csv", ".parquet"), help="Write all of it there."
+    "--csv",
+    "out",
+    type=click.Path(path_type=Path),
+    callback=checked_file(".csv", ".parquet", ".xlsx"),
+    help="Write it there.",
 )
 @click.option("--all", "everybody", is_flag=True, help="Write everybody to the file, as `rmab measure` needs it.")
 @click.option("--raw", is_flag=True, help="For programs: no apostrophe before text that a spreadsheet takes for a formula.")

@@ -1,4 +1,4 @@
-"""Tables as files: CSV or Parquet, written atomically."""
+"""Tables as files: CSV, Parquet or .xlsx, written atomically."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import io
 import os
 from typing import Any
 
+from rmab.common.extras import require
 from rmab.common.files import check_suffix, write_atomically
 
-TABLE_SUFFIXES = (".csv", ".parquet")
+TABLE_SUFFIXES = (".csv", ".parquet", ".xlsx")
 FORMULA = r"\A[=+\-@\t\r\n\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]"  # of Arrow's expressions (RE2); the last four are wide
 
 
 def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True) -> None:
-    """Write an Arrow table to a .csv or .parquet file; FileError if it cannot be written.
+    """Write an Arrow table to a .csv, .parquet or .xlsx file; FileError if it cannot be written.
 
     Not raw: in a .csv file for people, text that begins as a formula does gets an apostrophe before it (OWASP, "CSV
     injection"), so that no spreadsheet computes what somebody wrote into a name.
@@ -25,16 +26,32 @@ def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True) -
     >>> write_table(pa.table({"week": [1, 2]}), "weeks.txt")
     Traceback (most recent call last):
         ...
-    rmab.errors.FileError: weeks.txt: the name must end in .csv or .parquet
+    rmab.errors.FileError: weeks.txt: the name must end in .csv, .parquet or .xlsx
     """
     suffix = check_suffix(path, TABLE_SUFFIXES)
     from pyarrow import csv, parquet  # noqa: PLC0415  (of an extra: whoever has a table has it)
 
-    if suffix == ".csv" and not raw:
+    if suffix == ".xlsx" or (suffix == ".csv" and not raw):
         table = _without_formulas(table)
     stream = io.BytesIO()
+    if suffix == ".xlsx":
+        _write_workbook(table, stream)
+        write_atomically(path, stream.getvalue())
+        return
     (csv.write_csv if suffix == ".csv" else parquet.write_table)(table, stream)
     write_atomically(path, stream.getvalue())
+
+
+def _write_workbook(table: Any, stream: io.BytesIO) -> None:
+    require("excel", "an .xlsx file")
+    from openpyxl import Workbook  # noqa: PLC0415  (an extra)
+
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("rmab")
+    sheet.append(table.column_names)
+    for row in table.to_pylist():
+        sheet.append([None if one != one else one for one in row.values()])  # noqa: PLR0124  (NaN is an empty cell)
+    book.save(stream)
 
 
 def _without_formulas(table: Any) -> Any:

@@ -184,7 +184,7 @@ class Decision(ReadOnly, Stored):
     def save(self, path: str | os.PathLike[str], upcoming: int | None = 10, *, raw: bool = False) -> None:
         """Write the decision to a file, by its suffix; FileError if it cannot be written.
 
-        `.csv` and `.parquet` hold the list for people, and so many who would be next (None: everybody, as
+        `.csv`, `.parquet` and `.xlsx` hold the list for people, and so many who would be next (None: everybody, as
         `rmab.data.measure` needs it). `.npz` and `.json` hold everything,
         and `load` reads them. In a CSV file, text that a spreadsheet would take for a formula gets an apostrophe before it,
         unless it is to be `raw`, for programs.
