@@ -151,3 +151,24 @@ def test_a_log_becomes_a_programme_with_the_same_statistics(tmp_path: Path) -> N
         assert p.statistics == expected
         assert p.ask(log.periods.label(log.periods.count)).notes == ()
         p.verify()
+
+
+def test_ids_that_look_like_formulas_are_text_in_lists_and_come_back(tmp_path: Path) -> None:
+    path, out = str(tmp_path / "p.db"), tmp_path / "list.csv"
+    with rmab.live.open(path) as store:
+        p = store.create("p", states=["low", "high"], every="number", budget=3, reward={"high": 1})
+        p.join(["=1+1", "-a", "@b", "'s", "plain"], state="low")
+    assert call("live", "ask", path, "1", "--csv", out, "--all").exit_code == 0
+    assert sorted(row["arm"] for row in csv.DictReader(out.read_text().splitlines())) == [
+        "'-a",
+        "'=1+1",
+        "'@b",
+        "'s",
+        "plain",
+    ]
+    fill(out)
+    assert call("live", "tell", path, "1", out).stdout == "5 reports of 1 are stored (event 4).\n"
+    book = tmp_path / "list.xlsx"
+    assert call("live", "ask", path, "1", "--csv", book, "--all").exit_code == 0
+    cells = [row[0] for row in pytest.importorskip("openpyxl").load_workbook(book).active.iter_rows(min_row=2)]
+    assert {(one.value, one.data_type) for one in cells} == {(one, "s") for one in ("=1+1", "-a", "@b", "'s", "plain")}

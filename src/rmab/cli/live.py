@@ -208,13 +208,13 @@ def budget(store: str, name: str | None, budget: int | None, single: dict[str, f
 @json_option
 def ask(store: str, period: str, name: str | None, out: Path | None, everybody: bool, skip: bool, machine: bool) -> None:
     """Decide PERIOD, or show what was decided: who is on the list, and why."""
-    from rmab.live.spreadsheets import write_sheet
+    from rmab.common import write_table
     from rmab.live.tables import list_table
 
     with _opened(store, name) as p:
         found = p.ask(period, skip=skip)
     if out is not None:
-        write_sheet(list_table(found, everybody=everybody), out)
+        write_table(list_table(found, everybody=everybody), out, raw=False)
     if machine:
         print_json({"for": found.period, "notes": found.notes, "rows": [vars(one) for one in found.rows()]})
         return
@@ -339,11 +339,11 @@ def backup(store: str, name: str | None, file: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path), callback=checked_file(".csv", ".xlsx", ".parquet"))
 def export(store: str, name: str | None, file: Path) -> None:
     """Write one row per arm and decided period to FILE, for an analysis elsewhere."""
-    from rmab.live.spreadsheets import write_sheet
+    from rmab.common import write_table
 
     with _opened(store, name) as p:
         table = p.export()
-    write_sheet(table, file)
+    write_table(table, file)
     say(f"{table.num_rows:,} rows are in {file}.")
 
 

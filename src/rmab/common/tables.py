@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from typing import Any
 
 from rmab.common.extras import require
@@ -31,7 +32,7 @@ def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True) -
     suffix = check_suffix(path, TABLE_SUFFIXES)
     from pyarrow import csv, parquet  # noqa: PLC0415  (of an extra: whoever has a table has it)
 
-    if suffix == ".xlsx" or (suffix == ".csv" and not raw):
+    if suffix == ".csv" and not raw:
         table = _without_formulas(table)
     stream = io.BytesIO()
     if suffix == ".xlsx":
@@ -45,13 +46,35 @@ def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True) -
 def _write_workbook(table: Any, stream: io.BytesIO) -> None:
     require("excel", "an .xlsx file")
     from openpyxl import Workbook  # noqa: PLC0415  (an extra)
+    from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
 
     book = Workbook(write_only=True)
     sheet = book.create_sheet("rmab")
-    sheet.append(table.column_names)
-    for row in table.to_pylist():
-        sheet.append([None if one != one else one for one in row.values()])  # noqa: PLR0124  (NaN is an empty cell)
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return None if value != value else value  # noqa: PLR0124  (NaN is an empty cell)
+        made = WriteOnlyCell(sheet, value)
+        made.data_type = "s"  # text, also where it begins as a formula does
+        return made
+
+    for row in (table.column_names, *(one.values() for one in table.to_pylist())):
+        sheet.append([cell(one) for one in row])
     book.save(stream)
+
+
+_SAFE = re.compile(r"\A'(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
+
+
+def plain_text(text: str) -> str:
+    """Return text as it was before `write_table` put an apostrophe before it.
+
+    Examples
+    --------
+    >>> plain_text("'=1+1"), plain_text("'s-Gravenhage")
+    ('=1+1', "'s-Gravenhage")
+    """
+    return _SAFE.sub("", text)
 
 
 def _without_formulas(table: Any) -> Any:

@@ -7,8 +7,6 @@ twice is one event.
 from __future__ import annotations
 
 import hashlib
-import io
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from rmab.common import require, write_table
-from rmab.common.files import read_file, write_atomically
+from rmab.common.files import read_file
+from rmab.common.tables import plain_text
 from rmab.errors import FileError, LogError
 from rmab.live.programme import Programme
 from rmab.live.rows import COLUMNS, LineOf, relocated
@@ -49,7 +47,11 @@ def read_sheet(path: str | os.PathLike[str]) -> Sheet:
         raise FileError(f"{name}: the name must end in {' or '.join(SUFFIXES)}", path=name)
     text = CsvText(Path(path), content.removeprefix(b"\xef\xbb\xbf"))
     source = text.source(list(dict.fromkeys(text.header)))
-    return Sheet(name, {one: column.to_pylist() for one, column in source.columns.items()}, source.line_of, digest)
+    columns = {
+        one: [plain_text(text) if isinstance(text, str) else text for text in column.to_pylist()]
+        for one, column in source.columns.items()
+    }
+    return Sheet(name, columns, source.line_of, digest)
 
 
 def tell_file(
@@ -119,20 +121,3 @@ def join_file(p: Programme, path: str | os.PathLike[str], period: object = None)
 
 def _filled(value: Any) -> bool:
     return value is not None and str(value).strip() != ""
-
-
-def write_sheet(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table to a .csv, .xlsx or .parquet file, atomically."""
-    if Path(path).suffix.lower() != ".xlsx":
-        write_table(table, path)
-        return
-    require("excel", "an .xlsx file")
-    from openpyxl import Workbook  # noqa: PLC0415  (an extra)
-
-    book, stream = Workbook(write_only=True), io.BytesIO()
-    sheet = book.create_sheet("rmab")
-    sheet.append(table.column_names)
-    for row in table.to_pylist():
-        sheet.append([None if isinstance(one, float) and math.isnan(one) else one for one in row.values()])
-    book.save(stream)
-    write_atomically(path, stream.getvalue())

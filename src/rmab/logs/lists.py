@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rmab.common.tables import plain_text
 from rmab.logs.columns import empty_cells, encode, parse_numbers
 from rmab.logs.findings import Findings, list_some, quote
 from rmab.logs.log import Log
@@ -36,7 +37,10 @@ def join_lists(log: Log, lists: Iterable[str | os.PathLike[str]]) -> Log:
             shown = list_some([quote(one) for one in labels], 3) or "none"
             findings.add(f"the list is for {shown}, which is no period of the log", np.flatnonzero(when < 0))
         findings.stop()
-        at = np.array([arm_at.get(str(one), -1) for one in ids])[arm], np.array(known)[when]
+        at = (
+            np.array([arm_at.get(plain_text(str(one)), arm_at.get(str(one), -1)) for one in ids])[arm],
+            np.array(known)[when],
+        )
         wanted = at[0] * log.periods.count + at[1]
         row = np.minimum(np.searchsorted(key, wanted), size - 1)
         rows = np.flatnonzero((at[0] >= 0) & (at[1] >= 0) & (key[row] == wanted))
