@@ -68,6 +68,11 @@ def _tilted(rows: FloatArray, tilt: FloatArray) -> FloatArray:
     return np.asarray(moved / moved.sum(axis=-1, keepdims=True))
 
 
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Return the ratio of rows; 1 where a transition is impossible."""
+    return np.divide(above, below, out=np.ones_like(below), where=below > 0)
+
+
 def expected(counts: FloatArray, level: FloatArray) -> FloatArray:
     """(N, S) the mean of the rows of arms, (N, S, S), over the visits of counts (N, S, S)."""
     visits = counts.sum(axis=2, keepdims=True) + 1e-9
@@ -90,10 +95,10 @@ def find_arm_rows(log: Log, group_of: IntArray, groups: FloatArray) -> ArmRows |
         strength = float(strengths(counts.sum(axis=1)[:, np.newaxis], expected(counts, level)[:, np.newaxis])[0])
         if strength >= ALIKE:
             return None
-        found = ArmRows(counts, action, group_of, strength, rows / fitted)
+        found = ArmRows(counts, action, group_of, strength, _ratio(rows, fitted))
         moved = counts.sum(axis=2, keepdims=True) * _tilted(level, found.tilts(level)[:, np.newaxis])
         seen, said = np.zeros_like(rows), np.zeros_like(rows)
         np.add.at(seen, group_of, counts)
         np.add.at(said, group_of, moved)
-        rows = _tilted(rows, (seen + PRIOR * rows) / (said + PRIOR * rows))
+        rows = _tilted(rows, _ratio(seen + PRIOR * rows, said + PRIOR * rows))
     return found

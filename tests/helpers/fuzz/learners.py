@@ -38,6 +38,8 @@ def value(case: Case, declared: dict[str, Any]) -> Any:
         return case.pick(declared["enum"])
     if "names" in declared:
         return case.pick([one for one in declared["names"] if ":" not in one])
+    if "type" not in declared:  # an array, or a planner
+        return declared.get("default")
     if declared["type"] == "null":
         return None
     if declared["type"] == "boolean":
