@@ -3,14 +3,8 @@
     python studies/kinds.py [--rounds 6] [--only "weekly;harm"] [--learners "ucmd;thompson"] [--out results]
 
 Prints regret to O1 in per cent of the random policy's, mean and 95% interval over rounds: 0 is the best fixed policy, 100
-<<<<<<< HEAD
-the random one, negative is better than any fixed policy. `slack` is in per cent of O1, as the random policy loses
-nothing there.
-What was played is kept in `kinds.json`, and not played again. Seeds begin at `--first`.
-=======
 the random one, negative is better than any fixed policy. `slack` is in per cent of O1, as the random policy loses nothing
 there. What was played is kept in `kinds.json`, and not played again. Seeds begin at `--first`.
->>>>>>> main
 """
 
 import argparse

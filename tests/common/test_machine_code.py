@@ -158,7 +158,8 @@ def test_ctrl_c_during_a_compilation_takes_effect_at_its_end(tmp_path: Path) -> 
     # LLVM calls back into Python, where a KeyboardInterrupt is printed and lost: the run went on for ever
     program = tmp_path / "program.py"
     program.write_text(INTERRUPTED)
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    given = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}  # nothing is compiled yet
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, env=given)
     assert done.stdout.split() == ["compiled", "interrupted", "True", "6"]
 
 

@@ -14,6 +14,8 @@ from rmab.common.machine_code import Dispatcher, InnerFunction
 FIRST = [
     "learning.compiled.forecasting.look_ahead",
     "learning.compiled.forecasting.take_in",
+    "learning.compiled.patterns.add_patterns",
+    "learning.compiled.patterns.check_patterns",
     "play.compiled.episodes.index_episodes",
     "solvers.compiled.dynamics.backward",
     "solvers.compiled.dynamics.forward",

@@ -42,7 +42,7 @@ class Randomness:
     Examples
     --------
     >>> source = Randomness(0, "2024-W11")
-    >>> source.numbers(["ann", "bea"], "ties")[0] == source.numbers(["ann"], "ties")[0] != source.number("ann")
+    >>> bool(source.numbers(["ann", "bea"], "ties")[0] == source.numbers(["ann"], "ties")[0] != source.number("ann"))
     True
     """
 

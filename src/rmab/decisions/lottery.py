@@ -42,7 +42,7 @@ def list_outcomes(sizes: ArrayLike, member: BoolArray, room: ArrayLike, places: 
     Examples
     --------
     >>> [(str(p), counts.tolist()) for p, counts in list_outcomes([2, 1], np.zeros((0, 2), bool), [], 1)]
-    [('2/3', [1, 0]), ('1/3', [0, 1])]
+    [('1/3', [0, 1]), ('2/3', [1, 0])]
     """
     left, free = [max(int(one), 0) for one in np.asarray(room)], [int(one) for one in np.asarray(sizes)]
     inside = [np.flatnonzero(row).tolist() for row in member]

@@ -1,10 +1,6 @@
 """Kinds of worlds in which a programme must rest, notice a change, or ignore the clock.
 
-<<<<<<< HEAD
-All have arms of three states that pay by their state, 0, .5 and 1, active or not. A passive arm moves up and down by one
-=======
 All have arms of three states that pay by their state, 0, .5 and 1, active or not. A passive arm moves up and down by one,
->>>>>>> main
 with probability about .3 each. An active arm that is helped moves up with about .6 and down with about .1; one that is hurt
 moves the other way round. Every arm's probabilities vary by up to .05. All start in the middle. The numbers are ours.
 

@@ -38,10 +38,8 @@ def value(case: Case, declared: dict[str, Any]) -> Any:
         return case.pick(declared["enum"])
     if "names" in declared:
         return case.pick([one for one in declared["names"] if ":" not in one])
-    if "type" not in declared:  # an array, or a planner
+    if declared.get("type") in (None, "null"):  # an array, or nothing
         return declared.get("default")
-    if declared["type"] == "null":
-        return None
     if declared["type"] == "boolean":
         return case.chance(0.5)
     drawn = number(case, declared)
