@@ -75,7 +75,8 @@ class Brittle(rmab.planners.Rolling):
 
 
 def test_listing_planners_imports_nothing_heavy() -> None:
-    subprocess.run([sys.executable, "-c", LIGHT], check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_every_planner_has_a_summary_and_described_options() -> None:

@@ -51,12 +51,13 @@ def test_every_planner_s_policy_can_be_saved_and_loaded(name: str, suffix: str, 
 
 def test_a_loaded_policy_solves_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan may come out with other bits elsewhere, so its numbers are stored."""
-    for name in ("rolling", "id", "ftva"):
-        rmab.make_planner(name)(PROBLEM, REWARD).save(tmp_path / f"{name}.npz")  # type: ignore[attr-defined]
+    built = {name: rmab.make_planner(name)(PROBLEM, REWARD) for name in ("rolling", "id", "ftva")}
+    wanted = {name: decisions(policy) for name, policy in built.items()}
+    for name, policy in built.items():
+        policy.save(tmp_path / f"{name}.npz")  # type: ignore[attr-defined]
     for place in ("rolling.fluid_of", "endless.solve_average_fluid"):
         monkeypatch.setattr(f"rmab.planners.{place}", None)
-    for name in ("rolling", "id", "ftva"):
-        decisions(load_policy(tmp_path / f"{name}.npz"))
+    assert {name: decisions(load_policy(tmp_path / f"{name}.npz")) for name in built} == wanted
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ def check_store(url: Callable[[], str]) -> None:
     Parameters
     ----------
     url : function
-        Returns the address of a new, empty database at each call, for instance ``sqlite:////tmp/x/3.db``.
+        Returns the address of a new, empty database at each call, for instance ``sqlite:///3.db``.
 
     Examples
     --------
