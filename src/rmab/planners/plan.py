@@ -25,7 +25,7 @@ from rmab.planners.race import Candidate, Progress, Race
 from rmab.planners.registry import CANDIDATES, make_planner
 from rmab.play import Policy
 from rmab.solvers.checks import checked_table
-from rmab.solvers.counts import quick_optimum
+from rmab.solvers.exact import quick_optimum
 from rmab.solvers.fluid.fluid import solve_fluid
 
 Single: TypeAlias = "str | Planner | Mapping[str, Any]"  # a name, a planner, or a table of a name and options

@@ -1,6 +1,6 @@
 """The public names: read by type checkers, and by `__init__.py`, which loads each on first use."""
 
-from .counts import (
+from .exact import (
     ExactAverage as ExactAverage,
     ExactOptimum as ExactOptimum,
     solve_exact as solve_exact,
