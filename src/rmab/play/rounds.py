@@ -62,7 +62,7 @@ class Rounds:
         self.step = 0
         self._arms, self._draws = streams[:, 0].copy(), streams[:, -1].copy()
         reward, arms = sealed(np.stack([phases_first(one, self.problem) for one in rewards], axis=1)), self.problem.arms
-        self._models = [(sums, arms.group_of, pay) for sums, pay in zip(arms.cumulative, reward, strict=True)]  # by phase
+        self._by_phase = list(zip(arms.cumulative, reward, strict=True))
         begin_rounds(*self._start, self._arms, self.states)
         self._where[0] = self.states
 
@@ -108,7 +108,8 @@ class Rounds:
         """
         problem, h = self.problem, self.step
         paid, totals, dropped = np.empty(active.shape), np.empty(len(active)), np.empty(len(active), dtype=np.int64)
-        model = self._models[problem.phase_of[h]]
+        sums, pay = self._by_phase[problem.phase_of[h]]
+        model = (sums, problem.arms.group_of, pay)
         step_rounds(self.states, active, self.budget, *model, self._arms, self._draws, paid, totals, dropped)
         self.step = h + 1
         self._where[h + 1], self._active[h] = self.states, active
