@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_indices, as_table, expect, frozen
+from rmab.common import BoolArray, Dialect, FloatArray, IntArray, ReadOnly, as_floats, as_indices, as_table, expect, frozen
 from rmab.errors import ModelError
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
@@ -49,6 +49,8 @@ class Candidates(ReadOnly):
         Ids of arms that were acted on in this period already: they get a place only by name.
     why : str
         Why the list is for this period.
+    dialect : Dialect, optional
+        How the log's CSV file is written.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Candidates(ReadOnly):
     gone: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     why: str = ""
+    dialect: Dialect | None = None
 
     def __post_init__(self) -> None:
         count = len(self.roster.ids)
