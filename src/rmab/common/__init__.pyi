@@ -74,5 +74,10 @@ from .storage import (
     kind_of as kind_of,
     load_any as load_any,
 )
-from .tables import TABLE_SUFFIXES as TABLE_SUFFIXES, write_table as write_table
+from .tables import (
+    PLAIN_DIALECT as PLAIN_DIALECT,
+    TABLE_SUFFIXES as TABLE_SUFFIXES,
+    Dialect as Dialect,
+    write_table as write_table,
+)
 from .words import escaped as escaped, is_control as is_control, many as many, notify as notify, notify_once as notify_once
