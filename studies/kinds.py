@@ -20,6 +20,7 @@ from scipy.stats import t as student
 
 import rmab
 from rmab.common import write_atomically
+from worlds import WORLDS
 
 HERE = Path(__file__).parent
 SAY = Console(highlight=False, soft_wrap=True, markup=False)
@@ -66,6 +67,7 @@ KINDS: dict[str, Maker] = {
     "chains of 6": task("swim@ramp", states=6),
     "swim noisy": task("swim@noisy"),
     "swim switching": task("swim@switching"),
+    **WORLDS,
 }
 
 
