@@ -30,6 +30,11 @@ def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True) -
     rmab.errors.FileError: weeks.txt: the name must end in .csv, .parquet or .xlsx
     """
     suffix = check_suffix(path, TABLE_SUFFIXES)
+    write_atomically(path, table_bytes(table, suffix, raw=raw))
+
+
+def table_bytes(table: Any, suffix: str, *, raw: bool = True) -> bytes:
+    """Return an Arrow table as the content of a file with this suffix."""
     from pyarrow import csv, parquet  # noqa: PLC0415  (of an extra: whoever has a table has it)
 
     if suffix == ".csv" and not raw:
@@ -37,10 +42,9 @@ def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True) -
     stream = io.BytesIO()
     if suffix == ".xlsx":
         _write_workbook(table, stream)
-        write_atomically(path, stream.getvalue())
-        return
-    (csv.write_csv if suffix == ".csv" else parquet.write_table)(table, stream)
-    write_atomically(path, stream.getvalue())
+    else:
+        (csv.write_csv if suffix == ".csv" else parquet.write_table)(table, stream)
+    return stream.getvalue()
 
 
 def _write_workbook(table: Any, stream: io.BytesIO) -> None:
