@@ -13,6 +13,7 @@ from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table, say
+from rmab.cli.serve import serve, token
 
 if TYPE_CHECKING:
     from rmab.live import Programme
@@ -371,3 +372,7 @@ def events(store: str, name: str | None) -> None:
     with _opened(store, name) as p:
         rows = [(str(one.sequence), one.kind, one.server_at, one.actor, one.key) for one in p.events]
     print_table("Journal", ("event", "kind", "at", "actor", "key"), rows, left=5)
+
+
+live.add_command(serve)
+live.add_command(token)

@@ -60,22 +60,28 @@ def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True, d
     rmab.errors.FileError: weeks.txt: the name must end in .csv, .parquet or .xlsx
     """
     suffix = check_suffix(path, TABLE_SUFFIXES)
+    try:
+        content = table_bytes(table, suffix, raw=raw, dialect=dialect)
+    except UnicodeEncodeError as error:
+        letter, code = error.object[error.start], dialect.encoding
+        raise FileError(f"{path}: {letter!r} cannot be written in {code}, the encoding of the log") from error
+    except FileError as error:
+        raise FileError(f"{path}: {error}", path=str(path)) from error
+    write_atomically(path, content)
+
+
+def table_bytes(table: Any, suffix: str, *, raw: bool = True, dialect: Dialect = PLAIN_DIALECT) -> bytes:
+    """Return an Arrow table as the content of a file with this suffix."""
     stream = io.BytesIO()
     if suffix == ".csv":
-        content = _write_csv(table if raw else _without_formulas(table), stream, dialect)
-        try:
-            write_atomically(path, content.encode(dialect.encoding))
-        except UnicodeEncodeError as error:
-            letter, code = error.object[error.start], dialect.encoding
-            raise FileError(f"{path}: {letter!r} cannot be written in {code}, the encoding of the log") from error
-        return
+        return _write_csv(table if raw else _without_formulas(table), stream, dialect).encode(dialect.encoding)
     if suffix == ".xlsx":
-        _write_workbook(table, stream, path)
+        _write_workbook(table, stream)
     else:
         from pyarrow import parquet  # noqa: PLC0415  (of an extra: whoever has a table has it)
 
         parquet.write_table(table, stream)
-    write_atomically(path, stream.getvalue())
+    return stream.getvalue()
 
 
 def _write_csv(table: Any, stream: io.BytesIO, dialect: Dialect) -> str:
@@ -89,14 +95,14 @@ def _write_csv(table: Any, stream: io.BytesIO, dialect: Dialect) -> str:
     return stream.getvalue().decode()
 
 
-def _write_workbook(table: Any, stream: io.BytesIO, path: str | os.PathLike[str]) -> None:
+def _write_workbook(table: Any, stream: io.BytesIO) -> None:
     require("excel", "an .xlsx file")
     from openpyxl import Workbook  # noqa: PLC0415  (an extra)
     from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
 
     rows = [table.column_names, *(list(one.values()) for one in table.to_pylist())]
     if bad := next((one for row in rows for one in row if isinstance(one, str) and NO_XML.search(one)), None):
-        raise FileError(f"{path}: an .xlsx file cannot hold the control characters of {bad!a:.60}", path=str(path))
+        raise FileError(f"an .xlsx file cannot hold the control characters of {bad!a:.60}")
     book = Workbook(write_only=True)
     sheet = book.create_sheet("rmab")
 
