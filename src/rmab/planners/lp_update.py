@@ -56,15 +56,16 @@ class LpUpdate(QuestionPolicy):
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Solve from these states (N,) at step h and activate what the plan activates now."""
         now = check_states(self.problem, h, states, rng)
-        masses = self.count_arms(now)
-        return self.round_shares(self._plan(h, masses)[:, h, :, 1] / np.maximum(masses, 1.0), h, now, rng)
+        masses = self.blocks.count_arms(now)
+        plan = self._plan(h, masses)[:, h, :, 1]
+        return self.round_shares(np.divide(plan, masses, out=np.zeros_like(masses), where=masses > 0), h, now, rng)
 
     def _plan(self, h: int, masses: FloatArray) -> FloatArray:
         """(C, H, S, 2) the plan from step h on, where the masses (C, S) are; a solver that failed is not used again."""
         try:
             lp = self._free.pop()  # pop and append are atomic: no two threads get the same
         except IndexError:
-            lp = FluidLp(self.blocks, self.problem.budgets, self.problem.discounts, anywhere=True)
+            lp = FluidLp(self.blocks, self.problem.discounts, anywhere=True)
         occupancy, _ = lp.solve_from(h, masses)
         self._free.append(lp)
         return occupancy

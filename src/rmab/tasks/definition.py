@@ -169,7 +169,10 @@ class Task(Stored):
         own, number = self.problem, as_integer(episode, "episode")
         if not 1 <= number < self.episodes:
             raise ModelError(f"the change must be in episode 1..{self.episodes - 1}, got {number}", episode=number)
-        same = all(np.array_equal(getattr(own, one), getattr(problem, one)) for one in ("start", "budgets", "phase_of"))
+        same = all(
+            np.array_equal(getattr(own, one), getattr(problem, one))
+            for one in ("start", "budgets", "phase_of", "exact", "cost")
+        )
         same &= all(getattr(own.arms, one) == getattr(problem.arms, one) for one in ("count", "phases", "states"))
         if not same or own.discount != problem.discount:
             raise ModelError(
@@ -190,7 +193,8 @@ class Task(Stored):
         own = self.problem
         arms = own.arms.repeated(times)
         start, rest = np.repeat(own.start, times, axis=0), (own.horizon, own.phase_of)
-        grown = Problem(arms, start, times * own.budget, *rest, discount=own.discount)
+        cost = None if own.cost is None else np.repeat(own.cost, times)
+        grown = Problem(arms, start, times * own.budget, *rest, discount=own.discount, exact=own.exact, cost=cost)
         return replace(self, problem=grown, adversary=self.adversary.repeated(times))
 
     def view(self) -> View:
@@ -215,6 +219,8 @@ class Task(Stored):
             phase_of=self.problem.phase_of if self.problem.phases > 1 else None,
             phases=self.problem.phases,
             discount=self.problem.discount,
+            exact=self.problem.exact,
+            cost=self.problem.cost,
         )
 
     def to_fields(self) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class RoundRobin(FixedLearner):
     def decide(self, state: State) -> EpisodePlan:
         """Activate those whose turn it is."""
         view = state.view
-        table = turns(view.arms, view.states, view.budgets, state.episode)
+        table = turns(view.arms, view.states, view.slots, state.episode)
         return EpisodePlan(IndexPolicy(table, view.budget, rule="at-most"))
 
 

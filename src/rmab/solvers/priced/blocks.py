@@ -158,6 +158,7 @@ def soften_blocks(
     kernel_of: IntArray | None = None,
     phase_of: IntArray | None = None,
     discounts: FloatArray | None = None,
+    exact: bool = False,
     warm: Priced | Warm | ArrayLike | None = None,
     tolerance: float = 1e-6,
 ) -> Priced:
@@ -183,6 +184,8 @@ def soften_blocks(
         The phase of every step; by default there is one.
     discounts : (H,) float array, optional
         What the rewards of every step count; the kernels must be discounted already, as those of `Blocks` are.
+    exact : bool
+        Whether as many arms are active as the budget says, not at most as many; prices may be negative then.
 
     Returns
     -------
@@ -208,7 +211,7 @@ def soften_blocks(
         if index.dtype.kind not in "iu" or index.min(initial=0) < 0 or index.max(initial=0) >= count:
             raise ModelError(f"soften_blocks: {name} must be whole numbers in 0..{count - 1}, got {index!r:.60}")
     worth = np.ones(budget.size) if discounts is None else discounts
-    return solved(kernels, of, reward, start, budget, phase, worth, beta, warm, tolerance)
+    return solved(kernels, of, reward, start, budget, phase, worth, beta, warm, tolerance, exact=exact)
 
 
 def solved(
@@ -223,6 +226,7 @@ def solved(
     warm: Priced | Warm | ArrayLike | None,
     tolerance: float,
     *,
+    exact: bool = False,
     everywhere: bool = False,
 ) -> Priced:
     """Solve what fits; arrays may be read-only. everywhere: plan in states that nobody can come to as in all others."""
@@ -230,7 +234,7 @@ def solved(
     if discounts[-1] < FAINTEST:
         few = int(np.argmax(discounts < FAINTEST))
         raise ModelError(f"soften: rewards after {few} steps count less than {FAINTEST:.0e}: plan for {few} steps at most")
-    prices, curvature = _begun(warm, budget.size)
+    prices, curvature = _begun(warm, budget.size, exact=exact)
     (blocks, states), horizon = start.shape, budget.size
     numbers = 8.0 * (2.0 * blocks * horizon * states + 3.0 * horizon**2 + 3.0 * kernel_of.size * states**2)
     check_memory(f"the priced step of {blocks} blocks, {states} states and {horizon} steps", numbers)
@@ -248,7 +252,7 @@ def solved(
         raise _unusable(inverse, units.scale, "steep", STEEPEST)
     program = make_program(kernels, kernel_of, units.reward, start, budget, phase_of)
     del kernels  # they are in the program, and may be large
-    search = Search(program, blocks, budget * discounts)  # masses are discounted, and so is what they may use
+    search = Search(program, blocks, budget * discounts, exact=exact)  # masses are discounted, and so is what they may use
     prices = None if prices is None else prices / units.scale
     point, matrix = search.solve(eta, wanted, prices, None if curvature is None else curvature / inverse)
     phi, _, missing = search.standing(point)
@@ -267,15 +271,17 @@ def _unusable(beta: float, widest: float, how: str, limit: float) -> ModelError:
     return ModelError(f"{given} is too {how} to compute with; the limit is {limit:.0e}")
 
 
-def _begun(warm: Priced | Warm | ArrayLike | None, horizon: int) -> tuple[FloatArray | None, FloatArray | None]:
+def _begun(
+    warm: Priced | Warm | ArrayLike | None, horizon: int, *, exact: bool
+) -> tuple[FloatArray | None, FloatArray | None]:
     """Return prices (H,) to begin with and the curvature (H,H) there, as far as there are any; ModelError if they misfit."""
     if warm is None:
         return None, None
     prices = warm.prices if isinstance(warm, Priced | Warm) else as_floats(warm, "warm")
     if prices.ndim != 1 or prices.size < horizon:
         raise ModelError(f"warm must be an earlier plan, or prices (H,) = ({horizon},), got {prices.shape}")
-    if not ((prices >= 0) & np.isfinite(prices)).all():
-        raise ModelError("warm: prices must be 0 or more, and finite")
+    if not np.isfinite(prices).all() or (not exact and (prices < 0).any()):
+        raise ModelError(f"warm: prices must be {'' if exact else '0 or more, and '}finite")
     kept = warm.curvature if isinstance(warm, Priced | Warm) else None
     return prices[-horizon:], None if kept is None else kept[-horizon:, -horizon:]
 

@@ -141,7 +141,7 @@ def soften(
     1
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "solvers.soften"))
-    sizes = (np.arange(len(blocks.kernels)), blocks.reward, blocks.start, problem.budgets.astype(np.float64))
-    answer = solved(blocks.kernels, *sizes, blocks.phase_of, problem.discounts, beta, warm, tolerance, everywhere=True)
+    sizes = (np.arange(len(blocks.kernels)), blocks.reward, blocks.start, blocks.budget, blocks.phase_of, problem.discounts)
+    answer = solved(blocks.kernels, *sizes, beta, warm, tolerance, exact=problem.exact, everywhere=True)
     own = {one.name: getattr(answer, one.name) for one in fields(answer)}
     return SoftPlan(**own, problem=problem, blocks=blocks)
