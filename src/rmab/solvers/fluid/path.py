@@ -106,8 +106,8 @@ class SoftPath:
 
     def solve(self, tolerance: float) -> None:
         """Work until bound and value agree to the tolerance, relative to what is at stake (`Units.gap`)."""
-        if self.certify(self.unpriced(tolerance)) <= tolerance:
-            return
+        if not self.exact and self.certify(self.unpriced(tolerance)) <= tolerance:
+            return  # where a budget must be used up, price 0 may be at the edge of the optimal ones, and its indices poor
         share = np.full(self.budget.size, 0.5)
         share[self.open] = np.clip(self.limit, 1e-9, 0.4)
         prices, length, best = np.log((1.0 - share) / share), 4.0, np.inf
