@@ -20,11 +20,11 @@ def model_rng(seed: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
 
 
-def pose_alike(kernel: FloatArray, pays: FloatArray, arms: int, budget: int, horizon: int) -> Posed:
+def pose_alike(kernel: FloatArray, pays: FloatArray, arms: int, budget: int, horizon: int, *, exact: bool = False) -> Posed:
     """Pose arms of one kernel (S, 2, S) that pay (S, 2), all from state 0; adversaries may double it, for all arms alike."""
     low, high = (float(end) for end in (min(2 * pays.min(), 0.0), 2 * pays.max() + 0.0))  # + 0.0: no minus before a zero
     stakes = RewardModel(np.broadcast_to(pays, (1, arms, *pays.shape)), low, high, units=np.zeros(arms))
-    return Problem(Arms.identical(kernel, arms), 0, budget, horizon), stakes
+    return Problem(Arms.identical(kernel, arms), 0, budget, horizon, exact=exact), stakes
 
 
 @dataclass(frozen=True, eq=False)
