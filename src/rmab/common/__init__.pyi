@@ -13,9 +13,11 @@ from .arrays import (
 )
 from .checks import (
     SUMMED as SUMMED,
+    as_amount as as_amount,
     as_floats as as_floats,
     as_indices as as_indices,
     as_integer as as_integer,
+    as_mask as as_mask,
     as_seed as as_seed,
     as_share as as_share,
     as_states as as_states,
