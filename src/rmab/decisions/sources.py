@@ -126,4 +126,6 @@ def candidates_of_policy(policy: IndexPolicy, states: ArrayLike | None, step: in
     every = np.arange(len(table))
     at = int(as_indices(step, "step", (), table.shape[1])) if table.ndim == 3 else 0
     index = table[every, place] if table.ndim == 2 else table[every, at, place]
+    if policy.cost is not None:
+        raise ModelError("a list gives everybody one place: this policy has costs; ask policy.act", code="unsupported")
     return replace(Candidates.of(index, states=place.tolist(), **arms), least=policy.floor)
