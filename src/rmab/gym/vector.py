@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import gymnasium
@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import BoolArray, FloatArray, as_integer
+from rmab.common import BoolArray, FloatArray, as_integer, is_several
 from rmab.errors import ModelError
 from rmab.gym.env import Action, Observation, _Played, made_task, spaces_of
 from rmab.gym.rounds import OverBudget, TaskRounds
@@ -112,8 +112,7 @@ class RmabVectorEnv(_Played, VectorEnv[Observation, Action, NDArray[Any]]):
             super().reset(seed=None if seed is None else int(seed))
             first = int(self.np_random_seed or 0)
             return [first + r for r in range(self.num_envs)]
-        several = isinstance(seed, Iterable) and not isinstance(seed, str | Mapping) and getattr(seed, "ndim", 1) > 0
-        if not several or len(seeds := list(seed)) != self.num_envs:
+        if isinstance(seed, Mapping) or not is_several(seed) or len(seeds := list(seed)) != self.num_envs:
             raise ModelError(f"seed must be a number, or one for each of {self.num_envs} rounds, got {seed!r:.40}")
         return [as_integer(one, "seed") for one in seeds]
 
