@@ -47,7 +47,7 @@ def unpack(cls: type[Value], fields: Fields, prefix: str = "") -> Value:
 
 def _build(cls: type[Value], fields: Fields, prefix: str) -> Value:
     values: dict[str, Any] = {}
-    for name, hint, optional in _hints(cls):
+    for name, hint, optional in _hints(cls):  # type: ignore[arg-type]
         key = prefix + name
         if optional and not any(one == key or one.startswith(f"{key}.") for one in fields):
             values[name] = None
