@@ -11,8 +11,8 @@ import pytest
 import rmab
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError, PolicyError
+from rmab.planners.question import systematic
 from rmab.planners.registry import CANDIDATES
-from rmab.play.rounding import systematic
 from timed import by_step, optimum, timed_problem
 
 pytestmark = pytest.mark.compiled

@@ -31,6 +31,7 @@ from .checks import (
     in_words as in_words,
     is_builtin as is_builtin,
     is_number as is_number,
+    is_several as is_several,
 )
 from .extras import EXTRAS as EXTRAS, require as require
 from .files import (

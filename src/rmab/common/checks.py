@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeGuard
@@ -115,6 +116,17 @@ def check_rng(rng: object) -> None:
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether this is one number: not text, and neither True nor False."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_several(values: object) -> bool:
+    """Return whether there are values to go through: no text, and no array without a dimension.
+
+    Examples
+    --------
+    >>> is_several(["ann", "bea"]), is_several("ann"), is_several(np.array("ann"))
+    (True, False, False)
+    """
+    return isinstance(values, Iterable) and not isinstance(values, str) and getattr(values, "ndim", 1) > 0
 
 
 def is_builtin(thing: object) -> bool:

@@ -9,9 +9,11 @@ from typing import Any
 
 from rmab.common.extras import require
 from rmab.common.files import check_suffix, write_atomically
+from rmab.errors import FileError
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".xlsx")
-FORMULA = r"\A[=+\-@\t\r\n\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]"  # of Arrow's expressions (RE2); the last four are wide
+FORMULA = "\\A'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"  # for Python and Arrow; the last four are wide
+NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True) -> None:
@@ -36,18 +38,20 @@ def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True) -
         table = _without_formulas(table)
     stream = io.BytesIO()
     if suffix == ".xlsx":
-        _write_workbook(table, stream)
-        write_atomically(path, stream.getvalue())
-        return
-    (csv.write_csv if suffix == ".csv" else parquet.write_table)(table, stream)
+        _write_workbook(table, stream, path)
+    else:
+        (csv.write_csv if suffix == ".csv" else parquet.write_table)(table, stream)
     write_atomically(path, stream.getvalue())
 
 
-def _write_workbook(table: Any, stream: io.BytesIO) -> None:
+def _write_workbook(table: Any, stream: io.BytesIO, path: str | os.PathLike[str]) -> None:
     require("excel", "an .xlsx file")
     from openpyxl import Workbook  # noqa: PLC0415  (an extra)
     from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
 
+    rows = [table.column_names, *(list(one.values()) for one in table.to_pylist())]
+    if bad := next((one for row in rows for one in row if isinstance(one, str) and NO_XML.search(one)), None):
+        raise FileError(f"{path}: an .xlsx file cannot hold the control characters of {bad!a:.60}", path=str(path))
     book = Workbook(write_only=True)
     sheet = book.create_sheet("rmab")
 
@@ -58,12 +62,9 @@ def _write_workbook(table: Any, stream: io.BytesIO) -> None:
         made.data_type = "s"  # text, also where it begins as a formula does
         return made
 
-    for row in (table.column_names, *(one.values() for one in table.to_pylist())):
+    for row in rows:
         sheet.append([cell(one) for one in row])
     book.save(stream)
-
-
-_SAFE = re.compile(r"\A'(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 
 
 def plain_text(text: str) -> str:
@@ -74,7 +75,7 @@ def plain_text(text: str) -> str:
     >>> plain_text("'=1+1"), plain_text("'s-Gravenhage")
     ('=1+1', "'s-Gravenhage")
     """
-    return _SAFE.sub("", text)
+    return text[1:] if text.startswith("'") and re.match(FORMULA, text) else text
 
 
 def _without_formulas(table: Any) -> Any:
@@ -84,4 +85,4 @@ def _without_formulas(table: Any) -> Any:
         if types.is_string(column.type):
             safe = compute.replace_substring_regex(column, pattern=FORMULA, replacement="'\\0")
             table = table.set_column(place, table.field(place), safe)
-    return table
+    return table.rename_columns([re.sub(FORMULA, r"'\g<0>", name) for name in table.column_names])

@@ -27,6 +27,7 @@ def candidates_of(
     source: Source, budget: int | None, horizon: int, states: ArrayLike | None, step: int, **arms: Any
 ) -> tuple[Candidates, int]:
     """Return the candidates of whatever there is, and the budget; the arguments are those of `rmab.data.decide`."""
+    horizon, step = as_integer(horizon, "horizon"), as_integer(step, "step")
     given = {"states": states, "step": step or None, "horizon": None if horizon == DEFAULT_HORIZON else horizon}
     given |= {name: one for name, one in arms.items() if name != "period"}
     given["words"] = None if arms["words"] is PLAIN_WORDS else arms["words"]

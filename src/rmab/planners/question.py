@@ -10,17 +10,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rmab.common import BoolArray, FloatArray, Format, IntArray, Stored, as_floats, frozen
+from rmab.common import BoolArray, FloatArray, Format, IntArray, ReadOnly, Stored, as_floats, frozen
 from rmab.errors import ModelError
 from rmab.model import Problem, cells, parted
-from rmab.play import systematic
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 
 ROUNDING = 1e-6  # by which numbers of a plan may miss their range
 
 
-class QuestionPolicy(Stored):
+class QuestionPolicy(ReadOnly, Stored):
     """Base of policies for one problem and reward. `ANSWER` names the attributes that are stored with the question.
 
     A subclass calls `_hold` in its constructor, and derives everything else in `_prepare`.
@@ -37,10 +36,6 @@ class QuestionPolicy(Stored):
         reward = frozen(parted(table, problem.phases))
         self._set(problem=problem, reward=reward, blocks=Blocks.of(problem, table), **answer)
         self._prepare()
-
-    def _set(self, **attributes: Any) -> None:
-        for name, value in attributes.items():
-            object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -102,3 +97,16 @@ def checked_answer(values: Any, name: str, shape: tuple[int, ...], most: float =
     for at in np.argwhere(~((given >= -ROUNDING) & (given <= most + ROUNDING) & np.isfinite(given)))[:1]:
         raise ModelError(f"{name}[{', '.join(map(str, at))}] must be in [0, {most:g}], got {given[tuple(at)]}")
     return frozen(given)
+
+
+def systematic(share: FloatArray, place: IntArray, budget: int, rng: np.random.Generator) -> BoolArray:
+    """(N,) which arms are active, each with probability share (N,): arms of the same place (N,) are next to each other.
+
+    The number of active arms of every place, and of all, is the sum of their shares rounded up or down, and never more than
+    the budget. Which arms of a place they are is drawn.
+    """
+    order = np.lexsort((rng.random(share.size), place))
+    reached = np.floor(np.cumsum(share[order]) + rng.random())
+    active = np.zeros(share.size, dtype=bool)
+    active[order[np.diff(np.minimum(reached, budget), prepend=0.0) > 0]] = True
+    return active

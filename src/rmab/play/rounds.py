@@ -61,7 +61,8 @@ class Rounds:
         """
         self.step = 0
         self._arms, self._draws = streams[:, 0].copy(), streams[:, -1].copy()
-        self._reward = sealed(np.stack([phases_first(one, self.problem) for one in rewards], axis=1))
+        reward, arms = sealed(np.stack([phases_first(one, self.problem) for one in rewards], axis=1)), self.problem.arms
+        self._by_phase = list(zip(arms.cumulative, reward, strict=True))
         begin_rounds(*self._start, self._arms, self.states)
         self._where[0] = self.states
 
@@ -70,19 +71,21 @@ class Rounds:
 
         strict: BudgetExceeded where they are more than the budget.
         """
-        with raised_as(PolicyError, f"step {self.step}: ", step=self.step):
-            check_unmasked(actions, "the action")
+        if type(actions) is not np.ndarray:  # only others can have a mask
+            with raised_as(PolicyError, f"step {self.step}: ", step=self.step):
+                check_unmasked(actions, "the action")
         try:
             given = np.asarray(actions)
         except ValueError as error:
             raise PolicyError(f"step {self.step}: the action is no array ({error})", step=self.step) from error
         self.check_shape(given, "the action")
-        if given.dtype != np.bool_:
+        if given.dtype.kind != "b":
             for r, n in np.argwhere((given != 0) & (given != 1))[:1]:
                 wrong = f"step {self.step}: the action of {self.name_of(r, n)} must be 0 or 1, got {given[r, n]}"
                 raise PolicyError(wrong, step=self.step, arm=n)
         active = np.array(given, dtype=bool, order="C")
-        if strict and (most := max(map(np.count_nonzero, active))) > self.budget:
+        most = np.count_nonzero(active) if len(active) == 1 else active.sum(axis=1).max()
+        if strict and most > self.budget:
             raise BudgetExceeded(self.step, int(most), self.budget)
         return active
 
@@ -105,12 +108,12 @@ class Rounds:
         """
         problem, h = self.problem, self.step
         paid, totals, dropped = np.empty(active.shape), np.empty(len(active)), np.empty(len(active), dtype=np.int64)
-        phase = problem.phase_of[h]
-        model = (problem.arms.cumulative[phase], problem.arms.group_of, self._reward[phase])
-        step_rounds(self.states, active, int(problem.budgets[h]), *model, self._arms, self._draws, paid, totals, dropped)
+        sums, pay = self._by_phase[problem.phase_of[h]]
+        model = (sums, problem.arms.group_of, pay)
+        step_rounds(self.states, active, self.budget, *model, self._arms, self._draws, paid, totals, dropped)
         self.step = h + 1
         self._where[h + 1], self._active[h] = self.states, active
-        return problem.discounts[h] * totals, paid, dropped
+        return totals if problem.discount == 1.0 else problem.discounts[h] * totals, paid, dropped
 
     def trajectory(self, r: int = 0) -> Trajectory:
         """Return what happened in a round so far; its reward is not added up."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, Format, Stored, as_floats, as_integer, check_memory, checked_text, expect, frozen
 from rmab.errors import ModelError
-from rmab.model import FORESEES, Adversary, FeedbackMode, Problem, RewardModel, View, checked_range, shape_of, words_of
+from rmab.model import FORESEES, Adversary, Arms, FeedbackMode, Problem, RewardModel, View, checked_range, shape_of, words_of
 
 Posed = tuple[Problem, RewardModel]  # what a maker poses; any adversary can play it
 
@@ -18,6 +18,13 @@ Posed = tuple[Problem, RewardModel]  # what a maker poses; any adversary can pla
 def model_rng(seed: int) -> np.random.Generator:
     """Return the randomness of a task's model; that of its adversary is another stream of the same seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+
+
+def pose_alike(kernel: FloatArray, pays: FloatArray, arms: int, budget: int, horizon: int) -> Posed:
+    """Pose arms of one kernel (S, 2, S) that pay (S, 2), all from state 0; adversaries may double it, for all arms alike."""
+    low, high = (float(end) for end in (min(2 * pays.min(), 0.0), 2 * pays.max() + 0.0))  # + 0.0: no minus before a zero
+    stakes = RewardModel(np.broadcast_to(pays, (1, arms, *pays.shape)), low, high, units=np.zeros(arms))
+    return Problem(Arms.identical(kernel, arms), 0, budget, horizon), stakes
 
 
 @dataclass(frozen=True, eq=False)

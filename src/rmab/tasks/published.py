@@ -23,8 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rmab.common import ArmCount, Budget, FloatArray, Horizon
-from rmab.model import Arms, Problem, RewardModel
-from rmab.tasks.definition import Posed
+from rmab.tasks.definition import Posed, pose_alike
 
 
 class Example(NamedTuple):
@@ -123,11 +122,8 @@ def kernel_of(name: str) -> FloatArray:
 
 def _posed(name: str, *, arms: ArmCount = 100, budget: Budget | None = None, horizon: Horizon = 200) -> Posed:
     example = EXAMPLES[name]
-    spread = np.broadcast_to(example.reward, (1, arms, *example.reward.shape))
-    low, high = (float(bound) for bound in (min(2 * example.reward.min(), 0.0), 2 * example.reward.max()))
     limit = round(example.share * arms) if budget is None else budget
-    problem = Problem(Arms.identical(kernel_of(name), arms), 0, limit, horizon)
-    return problem, RewardModel(spread, low, high, units=np.zeros(arms))
+    return pose_alike(kernel_of(name), example.reward, arms, limit, horizon)
 
 
 conveyor, gast_1, gast_2, gast_3, non_indexable, non_sa, circulant, restart = (partial(_posed, name) for name in EXAMPLES)

@@ -68,10 +68,6 @@ class Blocks(ReadOnly):
         """(C*K, S, S) which transitions some action allows."""
         return np.asarray(self.kernels.max(axis=2) > 0)
 
-    def of_block(self, block: int) -> FloatArray:
-        """(K, S, 2, S) the kernels of one block."""
-        return self.kernels[block * self.phases : (block + 1) * self.phases]
-
     def reachable(self) -> BoolArray:
         """(C, H, S) whether any policy can bring mass there."""
         return np.stack(list(steps_reached(self.moves, self.start > 0, self.phase_of)), axis=1)

@@ -160,10 +160,12 @@ def soften_blocks(
     discounts: FloatArray | None = None,
     warm: Priced | Warm | ArrayLike | None = None,
     tolerance: float = 1e-6,
+    everywhere: bool = False,
 ) -> Priced:
     """Do what `soften` does, for blocks of like arms given as arrays: C blocks, K phases, by cell (`rmab.model.time`).
 
-    Shapes and indices are checked, the other numbers are not: rows of kernels must be distributions, rewards finite.
+    Nothing that goes to compiled code is checked: shapes and indices must fit, rows of kernels be distributions, rewards
+    finite. Arrays may be read-only.
 
     Parameters
     ----------
@@ -183,6 +185,8 @@ def soften_blocks(
         The phase of every step; by default there is one.
     discounts : (H,) float array, optional
         What the rewards of every step count; the kernels must be discounted already, as those of `Blocks` are.
+    everywhere : bool, default False
+        Plan in states that nobody can come to as in all others.
 
     Returns
     -------
@@ -195,37 +199,9 @@ def soften_blocks(
     >>> soften_blocks(kernels, np.array([[[0.0, 0.0], [1.0, 1.0]]]), np.array([[3.0, 0.0]]), np.ones(4), 3.0)
     Priced(value 3.92414, bound 3.92414, gap ..., 4 steps, ... passes)
     """
-    of = np.arange(len(kernels)) if kernel_of is None else kernel_of
-    phase = np.zeros(budget.size, dtype=np.int64) if phase_of is None else phase_of
-    states = kernels.shape[-1]
-    fits = kernels.shape == (len(kernels), states, 2, states) and start.shape == (len(start), states) and budget.ndim == 1
-    if not fits or phase.shape != budget.shape or of.ndim != 1 or of.size == 0 or of.size % len(start):
-        shapes = f"kernels {kernels.shape}, start {start.shape}, budget {budget.shape}, kernel_of {of.shape}"
-        raise ModelError(f"soften_blocks: shapes do not fit, got {shapes}, phase_of {phase.shape}")
-    if reward.shape != (of.size, states, 2):
-        raise ModelError(f"soften_blocks: reward must have shape {(of.size, states, 2)}, got {reward.shape}")
-    for name, index, count in (("kernel_of", of, len(kernels)), ("phase_of", phase, of.size // len(start))):
-        if index.dtype.kind not in "iu" or index.min(initial=0) < 0 or index.max(initial=0) >= count:
-            raise ModelError(f"soften_blocks: {name} must be whole numbers in 0..{count - 1}, got {index!r:.60}")
-    worth = np.ones(budget.size) if discounts is None else discounts
-    return solved(kernels, of, reward, start, budget, phase, worth, beta, warm, tolerance)
-
-
-def solved(
-    kernels: FloatArray,
-    kernel_of: IntArray,
-    reward: FloatArray,
-    start: FloatArray,
-    budget: FloatArray,
-    phase_of: IntArray,
-    discounts: FloatArray,
-    beta: float,
-    warm: Priced | Warm | ArrayLike | None,
-    tolerance: float,
-    *,
-    everywhere: bool = False,
-) -> Priced:
-    """Solve what fits; arrays may be read-only. everywhere: plan in states that nobody can come to as in all others."""
+    kernel_of = np.arange(len(kernels)) if kernel_of is None else kernel_of
+    phase_of = np.zeros(budget.size, dtype=np.int64) if phase_of is None else phase_of
+    discounts = np.ones(budget.size) if discounts is None else discounts
     inverse, wanted = as_tolerance(beta, "beta"), as_tolerance(tolerance, "tolerance")
     if discounts[-1] < FAINTEST:
         few = int(np.argmax(discounts < FAINTEST))
