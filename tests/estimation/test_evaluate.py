@@ -74,8 +74,8 @@ def test_an_evaluation_has_everything(found: Evaluation) -> None:
 
 
 def test_an_evaluation_depends_on_its_seed_alone() -> None:
-    fitted = mothers(60, 12)
-    first, again, other = (evaluate(fitted, 5, horizon=3, replicates=40, seed=seed).fields() for seed in (0, 0, 1))
+    fitted = mothers(120, 20)
+    first, again, other = (evaluate(fitted, 10, horizon=3, replicates=40, seed=seed).fields() for seed in (0, 0, 1))
     assert again == first
     assert other != first
 
