@@ -6,6 +6,7 @@ from scipy.special import expit
 
 import rmab
 from rmab.errors import ModelError, SolverError
+from rmab.solvers.priced.blocks import soften_blocks
 from rmab.solvers.priced.compiled.curvature import curve
 from rmab.solvers.priced.compiled.steps import soften as soften_nodes
 from rmab.solvers.priced.program import make_program
@@ -238,11 +239,29 @@ def test_wrong_arguments_are_named(wrong: dict[str, object], words: str) -> None
     assert "\n" not in str(error.value)
 
 
+def test_wrong_shapes_of_blocks_are_named() -> None:
+    kernels, start, budget = np.full((2, 2, 2, 2), 0.5), np.ones((2, 2)), np.ones(3)
+    with pytest.raises(ModelError, match="reward must have shape"):
+        soften_blocks(kernels, np.zeros((2, 2)), start, budget, 1.0)
+    with pytest.raises(ModelError, match="shapes do not fit"):
+        soften_blocks(kernels, np.zeros((2, 2, 2)), np.ones((3, 2)), budget, 1.0)
+    with pytest.raises(ModelError, match=r"phase_of must be whole numbers in 0..0"):
+        soften_blocks(kernels, np.zeros((2, 2, 2)), start, budget, 1.0, phase_of=np.array([0, 1, 2]))
+
+
 def test_a_gap_that_cannot_be_had_is_an_error() -> None:
     problem, reward = random_problem(0, 4, 3, 5, 2)
     with pytest.raises(SolverError, match=r"priced step: .*, not proven to the tolerance 1\.00e-15") as error:
         rmab.solvers.soften(problem, reward, 1e6, tolerance=1e-15)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("wrong", [[-1], [1], [2**62], [0.0], [0.5]])
+def test_indices_of_blocks_are_checked_before_compiled_code_uses_them(wrong) -> None:
+    kernels, start, budget = np.full((1, 2, 2, 2), 0.5), np.ones((1, 2)), np.ones(3)
+    for given in ({"kernel_of": np.array(wrong)}, {"phase_of": np.array(wrong * 3)}):
+        with pytest.raises(ModelError, match=f"^soften_blocks: {next(iter(given))} must be whole numbers in 0..0, got"):
+            soften_blocks(kernels, np.zeros((1, 2, 2)), start, budget, 1.0, **given)
 
 
 def worthless_end(scale: float) -> tuple[rmab.Problem, np.ndarray]:

@@ -75,8 +75,9 @@ class LpUpdate(QuestionPolicy):
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Solve from these states (N,) at step h and activate what the plan activates now."""
         now = check_states(self.problem, h, states, rng)
-        masses = self.count_arms(now)
-        return self.round_shares(self._plan(h, masses)[:, h, :, 1] / np.maximum(masses, 1.0), h, now, rng)
+        masses = self.blocks.count_arms(now)
+        plan = self._plan(h, masses)[:, h, :, 1]
+        return self.round_shares(np.divide(plan, masses, out=np.zeros_like(masses), where=masses > 0), h, now, rng)
 
     def _plan(self, h: int, masses: FloatArray) -> FloatArray:
         """(C, H, S, 2) the plan from step h on, where the masses (C, S) are; a solver that failed is not used again."""
@@ -85,7 +86,7 @@ class LpUpdate(QuestionPolicy):
         except IndexError:
             from rmab.solvers.fluid.highs import FluidLp  # noqa: PLC0415  (HiGHS takes long to import)
 
-            lp = FluidLp(self.blocks, self.problem.budgets, self.problem.discounts, anywhere=True)
+            lp = FluidLp(self.blocks, self.problem.discounts, anywhere=True)
         occupancy: FloatArray = lp.solve_from(h, masses)[0]
         self._free.append(lp)
         return occupancy
@@ -138,7 +139,8 @@ class Rolling(QuestionPolicy):
         self._hold(problem, table, window=steps, prices=fluid_of(problem, table, fluid).prices)
 
     def _prepare(self) -> None:
-        prices = checked_answer(self.prices, "prices", (self.problem.horizon,))
+        least = -np.inf if self.problem.exact else 0.0
+        prices = checked_answer(self.prices, "prices", (self.problem.horizon,), least=least)
         ahead, beta = frozen(self.blocks.values(prices)[0]), STEEPNESS / self.blocks.units().scale
         self._set(window=_checked_window(self.window), prices=prices, _ahead=ahead, _beta=beta)
         _compile()
@@ -165,10 +167,16 @@ class Rolling(QuestionPolicy):
         phase_of = blocks.phase_of[steps].copy()
         phase_of[-1] = blocks.phases
         time: dict[str, Any] = {"phase_of": phase_of, "discounts": problem.discounts[: prices.size]}
-        limits, beta = problem.budgets[steps].astype(np.float64), self._beta
+        limits, beta = blocks.budget[steps].copy(), self._beta
         while True:
             try:
-                given: dict[str, Any] = {**time, "kernel_of": kernel_of, "warm": prices, "tolerance": TOLERANCE}
+                given: dict[str, Any] = {
+                    **time,
+                    "kernel_of": kernel_of,
+                    "warm": prices,
+                    "tolerance": TOLERANCE,
+                    "exact": blocks.exact,
+                }
                 found = soften_blocks(blocks.kernels, pays, masses, limits, beta, **given)
             except SolverError:
                 if beta < SOFTEST * self._beta:
@@ -188,7 +196,7 @@ class RollingEpisode:
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Plan from these states (N,) at step h and activate what the plan activates now."""
         now = check_states(self.rolling.problem, h, states, rng)
-        share, self.prices = self.rolling.shares(h, self.rolling.count_arms(now), self._first_prices(h))
+        share, self.prices = self.rolling.shares(h, self.rolling.blocks.count_arms(now), self._first_prices(h))
         self.step = h
         return self.rolling.round_shares(share, h, now, rng)
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 GAST, HONG = "Gast, Gaujal & Yan 2020", "Hong, Xie, Chen & Wang 2024"
 CIRCULANT = "Fu et al. 2019; Avrachenkov & Borkar 2022"
+DOPL = "arXiv 2410.05527"
 XIONG = "Xiong & Li, ICML 2024"
 
 
@@ -71,6 +72,11 @@ TASKS = TaskRegistry(
         _entry("published", "non-sa", "Ten states without the synchronization assumption.", HONG),
         _entry("published", "circulant", "Four states in a circle, Whittle indices -.5, .5, 1, -1.", CIRCULANT),
         _entry("published", "restart", "Five states that decay and can be started again.", "Avrachenkov & Borkar 2022"),
+        _entry("published", "conveyor-bait", "The conveyor, with a little pay for staying at its beginning.", HONG),
+        _entry("published", "dirichlet-355", "Ten states drawn at random; exactly 64% of the arms are active.", HONG),
+        _entry("published", "dirichlet-582", "Ten states drawn at random; exactly 87% of the arms are active.", HONG),
+        _entry("published", "cpap-dopl", "CPAP with published effects of calls: two types of ten.", DOPL, episodes=1600),
+        _entry("published", "armman-dopl", "Calls to mothers: ten types of two, five steps.", DOPL, episodes=20_000),
         _entry("costs", "machine", "Machines that wear out, and who is repaired.", "Glazebrook, Mitchell & Ansell 2005"),
         _entry("costs", "queue", "Queues of impatient customers, and which are served.", "Larrañaga et al. 2015"),
         _entry("drawn", "random-dense", "Arms drawn at random, all different: every move is possible."),

@@ -142,8 +142,8 @@ def soften(
     1
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "solvers.soften"))
-    tables = (blocks.kernels, blocks.reward, blocks.start, problem.budgets.astype(np.float64))
-    given: dict[str, Any] = {"phase_of": blocks.phase_of, "discounts": problem.discounts, "everywhere": True}
-    answer = soften_blocks(*tables, beta, **given, warm=warm, tolerance=tolerance)
+    tables = (blocks.kernels, blocks.reward, blocks.start, blocks.budget)
+    given: dict[str, Any] = {"phase_of": blocks.phase_of, "discounts": problem.discounts, "exact": problem.exact}
+    answer = soften_blocks(*tables, beta, **given, everywhere=True, warm=warm, tolerance=tolerance)
     own = {one.name: getattr(answer, one.name) for one in fields(answer)}
     return SoftPlan(**own, problem=problem, blocks=blocks)
