@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray, many
 from rmab.errors import LogError
 from rmab.logs.findings import LONGEST, MANY, Findings, Note, list_some, quote
-from rmab.logs.slips import COMMON, group_alike, near_typo
+from rmab.logs.slips import COMMON, SPELLING, group_alike, near_typo
 
 MISSING = {"", "na", "n/a", "nan", "null", "#n/a"}
 YES = {"yes", "y", "true", "t", "1", "1.0", "on"}
@@ -28,6 +28,8 @@ MOST_STATES = 60
 UNKNOWN = "(unknown)"
 NUMERIC = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 RARE = 2  # records of a state that may be a slip
+TIMES = 20  # and as often another one, which it is close to, was seen
+FEW = 200  # groups that are compared with each other
 
 
 def check_values(columns: dict[str, Any], name: str) -> dict[str, Any]:
@@ -206,13 +208,18 @@ def _compare_names(known: list[str], words: list[str], codes: IntArray, findings
     for several in group_alike(known):
         usual = max(several, key=lambda one: count[one])
         slips = [k for k, one in enumerate(words) if one in several and one != usual]
-        how = "capitals" if len({one.casefold() for one in several}) == 1 else "leading zeros, spaces or Unicode form"
+        how = "capitals" if len({one.casefold() for one in several}) == 1 else SPELLING
         what = f"states {list_some([quote(one) for one in several])} differ only in {how}; write one of them"
         findings.add(what, np.flatnonzero(np.isin(codes, slips)))
-    for one in (one for one in known if count[one] <= RARE and len(known) > 1):
+    for one in known if len(known) > 1 else ():
+        near = near_typo(one, [other for other in known if count[other] >= max(COMMON, TIMES * (count[one] - RARE))])
+        if count[one] > RARE and near is None:
+            continue
         those = np.flatnonzero(np.isin(codes, [k for k, word in enumerate(words) if word == one]))
         what = f"the state {quote(one)} was seen only {'once' if count[one] == 1 else 'twice'}"
-        if near := near_typo(one, [other for other in known if count[other] >= COMMON]):
+        if near and count[one] > RARE:
+            findings.note(f"the state {quote(one)} was seen {count[one]:,} times; is it {quote(near)}?", those)
+        elif near:
             findings.add(f"{what}; is it {quote(near)}? If not, name all states: states=[...] (--states)", those)
         elif count[one] == 1:
             close = get_close_matches(one, [other for other in known if other != one], n=1)
@@ -296,6 +303,11 @@ def parse_group(
     if alike := group_alike(one for one in words if one.casefold() not in MISSING):
         shown = list_some([" and ".join(quote(one) for one in several) for several in alike], 3)
         findings.note(f"groups in column {quote(name)} differ only in spelling: {shown}")
+    size = dict(zip(words, np.bincount(of_arm[of_arm >= 0], minlength=len(words)).tolist(), strict=True))
+    for one in [one for one in words if 0 < size[one] <= RARE] if len(words) <= FEW else []:
+        if near := near_typo(one, [other for other in words if size[other] >= COMMON * size[one]]):
+            has = f"has {many(size[one], 'arm')} only; is it {quote(near)}?"
+            findings.note(f"the group {quote(one)} in column {quote(name)} {has}")
     if (of_arm < 0).any():
         alone = int((of_arm < 0).sum())
         findings.note(f"{alone:,} of {count:,} arms have no {quote(name)}; they are the group {UNKNOWN}")

@@ -79,17 +79,20 @@ def stationary_fluid(
     model = Model(low, high, reward, weights, np.ones(reward.shape[:2], dtype=bool) if real is None else real)
     plans = Plans(model, model.reward)
     price, over = 0.0, plans.at(0.0)
-    if over.used <= budget + EXACT * model.arms:
+    rounding = EXACT * model.arms
+    if over.used <= budget + rounding:
         return certified(model, plans, price, over.z, 0.0, budget, tolerance)
     under = Plans(model, np.zeros_like(reward)).at(1.0)
     if under.used > budget + SLACK:
         raise SolverError(f"stationary LP: every plan uses {under.used:.6g} or more, the budget is {budget:.6g}")
+    if over.used - under.used <= rounding:  # all plans use the same
+        return certified(model, plans, price, over.z, 0.0, budget, tolerance)
     for _ in range(PRICES):
         price = max((over.earned - under.earned) / (over.used - under.used), 0.0)
         line, met = plans.at(price), over.earned - price * over.used
-        if plans.bound - met <= EXACT * model.arms:
+        if plans.bound - met <= rounding:
             break
-        over, under = (line, under) if line.used > budget else (over, line)
+        over, under = (line, under) if line.used > budget + rounding else (over, line)
     part = min(max((budget - under.used) / (over.used - under.used), 0.0), 1.0)
     return certified(model, plans, price, part * over.z + (1.0 - part) * under.z, part, budget, tolerance)
 
