@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.list import ids_of, raw_option
-from rmab.cli.logs import names_of
+from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table, say
+from rmab.cli.serve import serve, token
 
 if TYPE_CHECKING:
     from rmab.live import Programme
@@ -161,13 +162,14 @@ def create(store: str, name: str, reward: dict[str, float], **options: Any) -> N
 @click.option("--state", required=True, metavar="COLUMN", help="Column of the states in which periods begin.")
 @click.option("--action", required=True, metavar="COLUMN", help="Column that says who was acted on, yes or no.")
 @click.option("--group", "groups", multiple=True, metavar="COLUMNS", callback=names_of, help="Columns that define groups.")
+@rename_option
 @_settings
 def init(store: str, log: Path, name: str, reward: dict[str, float], groups: list[str], **options: Any) -> None:
     """Create a programme from a LOG: its arms join, and its records become reports."""
     from rmab.data import read_log
     from rmab.live import create_from_log
 
-    columns = {one: options.pop(one) for one in ("arm", "period", "state", "action")}
+    columns = {one: options.pop(one) for one in ("arm", "period", "state", "action", "rename")}
     records = read_log(log, **columns, groups=groups)
     with _created(store) as found:
         p = create_from_log(found, name, records, reward=reward or None, **options)
@@ -370,3 +372,7 @@ def events(store: str, name: str | None) -> None:
     with _opened(store, name) as p:
         rows = [(str(one.sequence), one.kind, one.server_at, one.actor, one.key) for one in p.events]
     print_table("Journal", ("event", "kind", "at", "actor", "key"), rows, left=5)
+
+
+live.add_command(serve)
+live.add_command(token)

@@ -12,7 +12,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 
 try:
@@ -157,6 +157,21 @@ def as_integer(value: object, name: str) -> int:
         limit = " below 2^53" if is_number(value) and abs(value) >= 2**53 else ""
         raise ModelError(f"{name} must be a whole number{limit}, got {value!r:.40}", field=name)
     return int(value)
+
+
+def as_mask(values: ArrayLike, name: str, size: int) -> BoolArray:
+    """Return truth values (size,); ModelError unless all are True or False, or 0 or 1."""
+    given = np.asarray(as_floats(values, name))
+    if given.shape != (size,) or not np.isin(given, (0.0, 1.0)).all():
+        raise ModelError(f"{name} must be {size} truth values, got shape {given.shape}", field=name)
+    return given.astype(bool)
+
+
+def as_amount(value: object, name: str) -> float:
+    """Return `value` as a float; ModelError unless it is a finite number, 0 or more."""
+    if not is_number(value) or not 0.0 <= value < np.inf:
+        raise ModelError(f"{name} must be a finite number, 0 or more, got {value!r:.40}", field=name)
+    return float(value)
 
 
 def as_seed(seed: object) -> int:

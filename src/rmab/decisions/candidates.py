@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common import (
     BoolArray,
+    Dialect,
     FloatArray,
     IntArray,
     ReadOnly,
@@ -60,6 +61,8 @@ class Candidates(ReadOnly):
         Ids of arms that were acted on in this period already: they get a place only by name.
     why : str
         Why the list is for this period.
+    dialect : Dialect, optional
+        How the log's CSV file is written.
 
     Examples
     --------
@@ -80,6 +83,7 @@ class Candidates(ReadOnly):
     gone: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     why: str = ""
+    dialect: Dialect | None = None
 
     def __post_init__(self) -> None:
         count = len(self.roster.ids)

@@ -16,6 +16,7 @@ from rmab.decisions.filling import TIES, Randomness, fill_places
 from rmab.decisions.notes import write_notes
 from rmab.decisions.reasons import write_reasons
 from rmab.decisions.rules import Rule, Rules
+from rmab.decisions.since import Last, LastList, find_changes
 from rmab.decisions.sources import Source, candidates_of
 from rmab.errors import ModelError
 from rmab.logs.findings import list_some, quote
@@ -40,6 +41,7 @@ def decide(
     caps: Mapping[str, int] | None = None,
     random_share: float = 0.0,
     rules: Iterable[Rule] = (),
+    since: Last | None = None,
     seed: int = 0,
 ) -> Decision:
     """Decide who is activated now: those for whom it is worth most, under the rules of the programme, and why.
@@ -75,6 +77,9 @@ def decide(
     rules : functions, optional
         Custom rules. Each gets the `Draft`, and returns the numbers of the arms that it gives a place; they are asked after
         the floor and before the index.
+    since : Decision or path, optional
+        The last list, or its file: `Decision.changes` then says who is new, again on the list or dropped, and why. A file
+        shows most if everybody is in it, ``save(path, upcoming=None)``.
     seed : int
         Random seed of ties and draws, which have independent numbers: hashes of seed, period, purpose and id. Of equals,
         who has waited longest goes first. `probability` is exact over all seeds, with what custom rules chose as given.
@@ -121,6 +126,7 @@ def decide(
     share = as_share(random_share, "random_share")
     members = _find_caps(candidates, {} if caps is None else caps)
     respected = Rules(places, forced, excluded, every, int(share * places + 0.5), members, custom)
+    last = None if since is None else LastList.of(since)
     source_of_draws = Randomness(as_seed(seed), candidates.period)
     choice = fill_places(candidates, respected, source_of_draws)
     order = candidates.rank(source_of_draws.numbers(roster.ids, TIES))
@@ -147,6 +153,8 @@ def decide(
         notes=notes,
         words=candidates.words,
         groups=roster.columns or None,
+        changes=None if last is None else find_changes(last, candidates, choice, respected, rank),
+        dialect=candidates.dialect,
     )
 
 

@@ -87,6 +87,7 @@ def candidates_of_fit(fit: Fit, budget: int, horizon: int = DEFAULT_HORIZON) -> 
         gone=tuple(one for one in fit.roster.ids if one not in there),
         done=tuple(fit.roster.ids[n] for n in present[(now.acted_before[present] == 0) & (fit.log is not None)]),
         why=_explain_period(fit),
+        dialect=None if fit.log is None else fit.log.dialect,
     )
 
 

@@ -13,14 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common import BoolArray, FloatArray, as_integer, is_several
 from rmab.errors import ModelError
-from rmab.gym.env import Action, Observation, made_task, spaces_of
+from rmab.gym.env import Action, Observation, _Played, made_task, spaces_of
 from rmab.gym.rounds import OverBudget, TaskRounds
-from rmab.model import View
 from rmab.play import Feedback
 from rmab.tasks.definition import Task
 
 
-class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
+class RmabVectorEnv(_Played, VectorEnv[Observation, Action, NDArray[Any]]):
     """Many rounds of a task, side by side: each is what `RmabEnv` is, with its own seed.
 
     All rounds have the same horizon, so all episodes end together; the next step begins the next episode of all
@@ -64,16 +63,6 @@ class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         self.single_observation_space, self.single_action_space = spaces_of(made)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-
-    @property
-    def task(self) -> Task:
-        """The task: all of it, also what no agent may know."""
-        return self._rounds.task
-
-    @property
-    def view(self) -> View:
-        """What an agent may know of the task beforehand."""
-        return self._rounds.view
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None

@@ -16,6 +16,7 @@ from rmab.logs.findings import Findings, list_some, quote
 from rmab.logs.periods import Periods
 
 SEVERAL = 3  # ids in two spellings that never meet, or records that all say yes: more than chance
+RARE = 2  # records of a state that may be a slip, or arms of a group
 COMMON = 3  # records of a state that a rare one may be a misspelling of
 SPELLING = "leading zeros, a final .0, capitals, spaces or Unicode form"
 OFTEN = 10  # records of a state that one can tell when it began or ended
