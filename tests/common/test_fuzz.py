@@ -28,6 +28,12 @@ def test_a_case_of_every_kind_is_fine(part: str, seed: int) -> None:
     assert play(part, seed).counts.total() > 0
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize(("part", "seed"), [("solvers", 31005020), ("rolling", 31002317), ("logs", 31000135)])
+def test_a_case_that_once_failed_is_fine(part: str, seed: int) -> None:
+    assert play(part, seed).counts.total() > 0
+
+
 def test_a_case_depends_on_its_seed_alone() -> None:
     import numpy as np
 
