@@ -48,6 +48,7 @@ def read_log(
     groups: Sequence[str] = (),
     chance: str | None = None,
     by: str | None = None,
+    reached: str | None = None,
     states: States = None,
     decimal: str = ".",
     encoding: str | None = None,
@@ -70,6 +71,9 @@ def read_log(
     chance, by : str, optional
         Columns of the lists (`Decision.save`): the probability of being on the list, and the rule that gave the place, empty
         where there was none. `rmab.data.measure` needs them, for everybody. Without `by` the action is what was decided.
+    reached : str, optional
+        A column that says whom the action reached, yes or no; empty where nobody was decided on. `action` is what was
+        decided: effects are per decision, and per contact that reached somebody as well.
     states : list of str, or dict of str to float, optional
         The states in their order, the best last; others are refused. Or, for readings, the least reading of every state:
         ``{"low": 0, "ok": 3.5}``. By default the states are those that appear.
@@ -102,7 +106,11 @@ def read_log(
     if not isinstance(groups, Sequence):
         raise ModelError(f"groups must be a list of columns, got {groups!r:.40}", field="groups")
     factors = [groups] if isinstance(groups, str) else list(groups)
-    extra = {name: one for name, one in (("reward", reward), ("chance", chance), ("by", by)) if one is not None}
+    extra = {
+        name: one
+        for name, one in (("reward", reward), ("chance", chance), ("by", by), ("reached", reached))
+        if one is not None
+    }
     if by is not None and chance is None:
         raise ModelError("by needs chance: the column that says with which probability arms were drawn", field="by")
     names = _check_roles(roles | extra, factors)
@@ -188,7 +196,13 @@ def _assemble(
     if not names:
         findings.add(f"column {quote(roles['state'])} is empty: no state was ever seen")
     actions = parse_actions(*encode(columns[roles["action"]]), roles["action"], findings)
-    numbers = {name: parse_numbers(columns[one], one, decimal, findings) for name, one in extra.items() if name != "by"}
+    numbers = {
+        name: parse_numbers(columns[one], one, decimal, findings)
+        for name, one in extra.items()
+        if name in ("reward", "chance")
+    }
+    if "reached" in extra:
+        numbers["reached"] = _parse_reached(columns[extra["reached"]], actions, extra["reached"], findings)
     if "chance" in extra:
         numbers["listed"] = _parse_lists(numbers["chance"], columns.get(extra.get("by", "")), extra["chance"], findings)
     grouped = {one: parse_group(columns[one], one, codes, ids, findings) for one in factors}
@@ -220,7 +234,17 @@ def _assemble(
         notes=tuple(findings.notes),
         chance=numbers["chance"][order] if "chance" in extra else None,
         listed=numbers["listed"][order].astype(np.int64) if "by" in extra else None,
+        reached=numbers["reached"][order].astype(np.int64) if "reached" in extra else None,
     )
+
+
+def _parse_reached(column: Any, actions: IntArray, name: str, findings: Findings) -> FloatArray:
+    """Return whom actions reached: 1, 0, or -1 where it is not known; note those who were reached without a decision."""
+    found = parse_actions(*encode(column), name, findings)
+    uncalled = np.flatnonzero((found == 1) & (actions == 0))
+    if uncalled.size:
+        findings.note(f"reached in column {quote(name)}, but not decided on: they count as not decided on", uncalled)
+    return np.where(actions == 1, found, -1).astype(np.float64)
 
 
 def _parse_lists(chance: FloatArray, by: Any, name: str, findings: Findings) -> FloatArray:
