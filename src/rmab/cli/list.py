@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from rmab.data import Decision, Fit
 
 SHOWN = 20  # rows on the screen
+raw_option = click.option(
+    "--raw", is_flag=True, help="For programs: no apostrophe before text that a spreadsheet takes for a formula."
+)
 
 
 def ids_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:
@@ -34,7 +37,7 @@ def ids_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
     found = pairs(ctx, param, values)
     for name, most in found.items():
-        if most != int(most):
+        if not most.is_integer():  # nor what is infinite, or no number
             raise click.BadParameter(f"expected a whole number for {name}, got {most:g}", ctx, param)
     return {name: int(most) for name, most in found.items()}
 
@@ -83,7 +86,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 )
 @since_option
 @click.option("--all", "everybody", is_flag=True, help="Write everybody to the file, as `rmab measure` needs it.")
-@click.option("--raw", is_flag=True, help="For programs: no apostrophe before text that a spreadsheet takes for a formula.")
+@raw_option
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def weekly(
     model: Path | None,

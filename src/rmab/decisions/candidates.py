@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, Dialect, FloatArray, IntArray, ReadOnly, as_floats, as_indices, as_table, expect, frozen
+from rmab.common import (
+    BoolArray,
+    Dialect,
+    FloatArray,
+    IntArray,
+    ReadOnly,
+    as_floats,
+    as_indices,
+    as_table,
+    expect,
+    frozen,
+    is_several,
+)
 from rmab.errors import ModelError
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
@@ -122,7 +134,7 @@ class Candidates(ReadOnly):
         expect(words, Words, "words", "; for instance Words(action='call', period='week')")
         expect(period, str, "period")
         for name, given in (("ids", ids), ("states", states)):
-            if isinstance(given, str) or not isinstance(given, Collection | None):
+            if given is not None and not is_several(given):
                 raise ModelError(f"{name} must be one for each arm, got {given!r:.40}", field=name)
         if isinstance(index, Mapping):
             ids, index = list(index), list(index.values())

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, as_integer, as_seed, as_share
+from rmab.common import BoolArray, as_integer, as_seed, as_share, is_several
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
 from rmab.decisions.decision import Decision
@@ -119,7 +119,7 @@ def decide(
         raise ModelError(
             f"must and must_not both name {list_some([roster.ids[k] for k in np.flatnonzero(forced & excluded)])}"
         )
-    custom = tuple(rules) if isinstance(rules, Iterable) else (None,)
+    custom: tuple[Rule, ...] = tuple(rules) if is_several(rules) else (None,)  # type: ignore[assignment]  # refused below
     if not all(callable(one) for one in custom):
         raise ModelError(f"rules must be a list of functions of a Draft, got {rules!r:.60}", field="rules")
     excluded |= _find_arms(candidates, candidates.done, "done") & ~forced
@@ -160,7 +160,7 @@ def decide(
 
 def _find_arms(candidates: Candidates, ids: Iterable[str], what: str, but: Collection[str] = ()) -> BoolArray:
     """(N,) the arms that are named; ModelError where one is unknown, or has left. Some may be left out."""
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
+    if not is_several(ids):
         raise ModelError(f"{what} must be a list of ids, got {ids!r:.40}")
     absent = set(but)
     given = [one for one in map(str, ids) if one not in absent]

@@ -186,15 +186,17 @@ class Decision(ReadOnly, Stored):
 
     def to_table(self, upcoming: int | None = 10) -> pa.Table:
         """Return `rows(upcoming)` as an Arrow table, with the period and the groups; `.to_pandas()` makes a DataFrame."""
-        rows = self.rows(upcoming)
-        table = pa.table({name: [getattr(one, name) for one in rows] for name in SCHEMA.names}, schema=SCHEMA)
-        table = table.add_column(1, "period", pa.array([self.period] * len(rows), pa.string()))
-        if self.changes is not None:
-            table = table.append_column("since", pa.array([one.since for one in rows], pa.string()))
-        line = self._lines(upcoming)
-        for name, values in (self.groups or {}).items():
-            own = f"{name} (group)" if name in table.column_names else name
-            table = table.append_column(own, pa.array([values[n] for n in line], pa.string()))
+        rows, line = self.rows(upcoming), self._lines(upcoming)
+        try:
+            table = pa.table({name: [getattr(one, name) for one in rows] for name in SCHEMA.names}, schema=SCHEMA)
+            table = table.add_column(1, "period", pa.array([self.period] * len(rows), pa.string()))
+            if self.changes is not None:
+                table = table.append_column("since", pa.array([one.since for one in rows], pa.string()))
+            for name, values in (self.groups or {}).items():
+                own = f"{name} (group)" if name in table.column_names else name
+                table = table.append_column(own, pa.array([values[n] for n in line], pa.string()))
+        except UnicodeEncodeError as error:
+            raise ModelError(f"{error.object!a:.60} is half a letter: no table can hold it") from error
         return table
 
     def save(self, path: str | os.PathLike[str], upcoming: int | None = 10, *, raw: bool = False) -> None:

@@ -18,6 +18,7 @@ from rmab.live.controller import Command, Controller
 from rmab.live.importing import create_from_log
 from rmab.live.periods import Rhythm
 from rmab.live.programme import Programme, Replay
+from rmab.live.remote import RemoteProgramme, RemoteStore, connect
 from rmab.live.status import Status
 from rmab.live.store import Store, open_store as open
 
@@ -26,10 +27,13 @@ __all__ = [
     "Command",
     "Controller",
     "Programme",
+    "RemoteProgramme",
+    "RemoteStore",
     "Replay",
     "Rhythm",
     "Status",
     "Store",
+    "connect",
     "create_from_log",
     "open",
     "plan_evidence",

@@ -26,6 +26,7 @@ UNITS = {"hour": 3600, "minute": 60, "second": 1}
 NAMED = ("week", "day", "month", "year", "hour", "round", "visit", "quarter", "shift")
 AHEAD = 100  # periods after the last that a list can be for
 ENDLESS = 100_000  # periods of which hardly any has a record: a slip, not a log
+OFTEN = 4  # of so many distances one is no slip
 EMPTY = 10  # steps without any record in all the log that are worth a note
 
 
@@ -208,7 +209,10 @@ def _step(place: IntArray, arm_of: IntArray, at: IntArray) -> int:
     if jumps.size == 0:
         return 1
     lengths, times = np.unique(jumps, return_counts=True)
-    return int(lengths[np.argmax(times)])
+    usual, least = int(lengths[np.argmax(times)]), int(lengths[0])
+    if (lengths % usual).any() and not (lengths % least).any() and OFTEN * times[0] >= jumps.size:
+        return least  # many gaps: the shortest distance is no slip
+    return usual
 
 
 def _plural(kind: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import PLAIN_DIALECT, BoolArray, Dialect, IntArray, many
+from rmab.common import PLAIN_DIALECT, BoolArray, Dialect, IntArray, is_number, many
 from rmab.errors import ModelError
 from rmab.logs.columns import (
     check_values,
@@ -27,10 +27,11 @@ from rmab.logs.lists import check_draw
 from rmab.logs.log import Log
 from rmab.logs.periods import parse_periods
 from rmab.logs.renaming import Renames, rename_values
-from rmab.logs.slips import check_actions, check_ids
+from rmab.logs.slips import check_actions, check_ids, check_names
 from rmab.logs.source import open_source
 from rmab.logs.states import States, parse_states
 
+LARGEST = 1e150  # reading at which a state begins
 WORDS = {  # what an action is called, by the name of its column
     "call": "call", "called": "call", "calls": "call", "visit": "visit", "visited": "visit", "contact": "contact",
     "contacted": "contact", "treated": "treatment", "treatment": "treatment", "reminded": "reminder", "reminder": "reminder",
@@ -113,7 +114,7 @@ def read_log(
         raise ModelError("by needs chance: the column that says with which probability arms were drawn", field="by")
     names = _check_roles(roles | extra, factors)
     _check_states(states)
-    if decimal not in (".", ","):
+    if not isinstance(decimal, str) or decimal not in (".", ","):
         raise ModelError(f"decimal must be '.' or ',', got {decimal!r:.20}")
     if not isinstance(encoding, str | None):
         raise ModelError(f"encoding must be text, for example 'cp1252', got {encoding!r:.40}", field="encoding")
@@ -147,7 +148,7 @@ def _check_states(states: States) -> None:
         raise ModelError(f"states: {list_some(list(states))} are not all different")
     if isinstance(states, Mapping):
         for name, edge in states.items():
-            if isinstance(edge, bool) or not isinstance(edge, int | float | np.number) or not np.isfinite(edge):
+            if not is_number(edge) or not -LARGEST < edge < LARGEST:
                 raise ModelError(f"states: the least reading of {quote(name)} must be a number, got {edge!r:.40}")
         if len(set(states.values())) < len(states):
             raise ModelError("states: two states begin at the same reading")
@@ -215,6 +216,7 @@ def _assemble(
     findings.stop()
     check_ids(ids, codes, found[1], roles["arm"], findings)
     check_actions(found[1], actions, found[0], roles["action"], findings)
+    check_names(names, where, found[1], found[0], findings)
     findings.stop()
     _note_gaps(codes[order], found[1][order], order, findings)
     return Log(
