@@ -13,7 +13,7 @@ from rmab.decisions.caps import Cap
 
 @dataclass(frozen=True, eq=False)
 class Kinds(ReadOnly):
-    """K kinds of arms: those of a kind have the same index, have waited equally long, and are under the same caps.
+    """K kinds of arms: those of a kind have the same index, waited equally long, are as familiar, and under the same caps.
 
     Attributes
     ----------
@@ -26,7 +26,9 @@ class Kinds(ReadOnly):
     member : (C, K) bool array
         Which kinds are under which cap.
     cell : (K,) int array
-        Kinds of the same cell are under the same caps.
+        Kinds of the same cell are under the same caps, and equally familiar.
+    familiarity : (K,) int array
+        How much is known of like arms (`Candidates.familiarity`).
     scale : float
         The largest index in size.
     """
@@ -37,17 +39,19 @@ class Kinds(ReadOnly):
     helped: BoolArray
     member: BoolArray
     cell: IntArray
+    familiarity: IntArray
     scale: float
 
     @classmethod
     def of(cls, candidates: Candidates, caps: tuple[Cap, ...]) -> Kinds:
         """Return the kinds of candidates under caps."""
-        keys = np.column_stack([candidates.level, candidates.waited, *(cap.members for cap in caps)])
+        keys = np.column_stack([candidates.level, candidates.waited, candidates.familiarity, *(cap.members for cap in caps)])
         kinds, first, kind_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        member = np.ascontiguousarray(kinds[:, 2:].T == 1)
-        cell = np.unique(kinds[:, 2:], axis=0, return_inverse=True)[1] if caps else np.zeros(len(kinds), dtype=np.int64)
+        member = np.ascontiguousarray(kinds[:, 3:].T == 1)
+        cell = np.unique(kinds[:, 2:], axis=0, return_inverse=True)[1]
         own = (kinds[:, 0], candidates.waited[first], candidates.helped[first])
-        return cls(kind_of.reshape(-1), *own, member, np.reshape(cell, -1), candidates.scale)
+        known = kinds[:, 2].astype(np.int64)
+        return cls(kind_of.reshape(-1), *own, member, np.reshape(cell, -1), known, candidates.scale)
 
     def count(self, arms: BoolArray) -> IntArray:
         """(K,) how many of some arms (N,) are of every kind."""
