@@ -42,12 +42,16 @@ class Kinds(ReadOnly):
     @classmethod
     def of(cls, candidates: Candidates, caps: tuple[Cap, ...]) -> Kinds:
         """Return the kinds of candidates under caps."""
-        keys = np.column_stack([candidates.level, candidates.waited, *(cap.members for cap in caps)])
-        kinds, first, kind_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        member = np.ascontiguousarray(kinds[:, 2:].T == 1)
-        cell = np.unique(kinds[:, 2:], axis=0, return_inverse=True)[1] if caps else np.zeros(len(kinds), dtype=np.int64)
-        own = (kinds[:, 0], candidates.waited[first], candidates.helped[first])
-        return cls(kind_of.reshape(-1), *own, member, np.reshape(cell, -1), candidates.scale)
+        columns = [candidates.level, candidates.waited, *(cap.members for cap in caps)]
+        codes = [np.unique(one, return_inverse=True)[1].reshape(-1) for one in columns]
+        code = codes[0]
+        for one in codes[1:]:  # numbered again column by column, so that no product of sizes overflows
+            code = np.unique(code * (one.max(initial=0) + 1) + one, return_inverse=True)[1].reshape(-1)
+        first = np.unique(code, return_index=True)[1]
+        member = np.array([cap.members[first] for cap in caps], dtype=bool).reshape(len(caps), first.size)
+        cell = np.unique(member, axis=1, return_inverse=True)[1] if caps else np.zeros(first.size, dtype=np.int64)
+        own = (candidates.level[first], candidates.waited[first], candidates.helped[first])
+        return cls(code, *own, member, np.reshape(cell, -1), candidates.scale)
 
     def count(self, arms: BoolArray) -> IntArray:
         """(K,) how many of some arms (N,) are of every kind."""

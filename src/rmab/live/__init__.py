@@ -13,11 +13,14 @@ from rmab.common import require
 
 require("live", "rmab.live")
 
+from rmab.live.ahead import Issue
 from rmab.live.benefit import Benefit, plan_evidence
 from rmab.live.controller import Command, Controller
 from rmab.live.importing import create_from_log
 from rmab.live.periods import Rhythm
-from rmab.live.programme import Programme, Replay
+from rmab.live.programme import Programme
+from rmab.live.reader import Replay
+from rmab.live.shadows import Shadow
 from rmab.live.status import Status
 from rmab.live.store import Store, open_store as open
 
@@ -25,9 +28,11 @@ __all__ = [
     "Benefit",
     "Command",
     "Controller",
+    "Issue",
     "Programme",
     "Replay",
     "Rhythm",
+    "Shadow",
     "Status",
     "Store",
     "create_from_log",

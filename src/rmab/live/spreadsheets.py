@@ -85,7 +85,7 @@ def tell_file(
 
     try:
         key = f"{'tell' if reason is None else 'correct'} {sheet.digest}"
-        event = p.report(period, rows, reason=reason, key=key, dry_run=dry_run)
+        event = p.record(period, rows, reason=reason, key=key, dry_run=dry_run)
     except LogError as error:
         raise relocated(error, sheet.path, "line", line_of) from error
     return len(kept), event

@@ -14,6 +14,7 @@ from sqlalchemy import exc
 
 from rmab.common import require
 from rmab.errors import FileError, ModelError, StoreError
+from rmab.live.engines import SAMPLED, Engine, check_rolling, engine_of, engine_text
 from rmab.live.events import Create
 from rmab.live.journal import Stamp, reading, refused
 from rmab.live.periods import Rhythm
@@ -71,6 +72,9 @@ class Store:
         fallback: str = "rotation",
         seed: int = 0,
         action: str = "action",
+        engine: Engine | None = None,
+        horizon: int | None = None,
+        episodes: int = 100,
         key: str = "create",
     ) -> Programme:
         """Create a programme. The same call again returns the programme that is there.
@@ -103,6 +107,14 @@ class Store:
             Random seed of ties, draws and control arms.
         action : str
             What an activation is called: 'call'.
+        engine : str or Learner, optional
+            What makes the index: 'sampled' (the default: plans with a model drawn from the posterior, so that what is not
+            known well is tried), 'mean' (plans with the estimate), or a learner of the library, by name or as an object.
+        horizon : int, optional
+            Number of periods of an episode: the programme runs in episodes, with cohorts of the same composition, and the
+            engine may be any learner ('ucmd' by default).
+        episodes : int
+            How many episodes are expected; learners scale their steps by it.
         key : str
             Idempotency key.
 
@@ -111,7 +123,11 @@ class Store:
         Programme
             With no arms yet.
         """
-        fields = {"lookahead": lookahead, "floor": floor, "control": control, "random_share": random_share}
+        text = engine_text(engine, SAMPLED if horizon is None else engine_text("ucmd", ""))
+        if horizon is None:
+            check_rolling(engine_of(text))
+        fields: dict[str, Any] = {"engine": text, "horizon": horizon, "episodes": episodes}
+        fields |= {"lookahead": lookahead, "floor": floor, "control": control, "random_share": random_share}
         body = Create.checked(
             states=[str(one) for one in states],
             rhythm=Rhythm.of(every, start=start, zone=zone),
