@@ -79,7 +79,7 @@ def propose_in_episode(ledger: Ledger, observer: Observer, period: int, arms: In
     """Return the index of arms (M,) in a period by the learner's plan of its episode."""
     episode, step = episode_of(ledger, period)
     mine = cohort(ledger, episode, period)
-    view = _view(ledger, period)
+    view = _view(ledger, period, learner)
     if not np.array_equal(ledger.group_of[mine], np.unique(ledger.group_of[mine])[view.group_of]) or mine.size != view.arms:
         raise FeedbackError(f"the cohort has {mine.size} arms, or other groups than the first one, which had {view.arms}")
     plan = _plan(ledger, observer, period, episode, learner, view, mine)
@@ -97,12 +97,20 @@ def propose_in_episode(ledger: Ledger, observer: Observer, period: int, arms: In
     return Proposal(values[arms], fill=fill)
 
 
-def _view(ledger: Ledger, period: int) -> View:
-    """Return what the learner may know, by the first cohort."""
-    first = min(ledger.decisions, default=period)
-    arms = cohort(ledger, 0, period)
+def _view(ledger: Ledger, period: int, learner: Learner) -> View:
+    """Return what the learner may know, by the first cohort.
+
+    A learner that plans from one start only is told how often each state was that of an arm of the group, none with 0.
+    """
+    first, arms = min(ledger.decisions, default=period), cohort(ledger, 0, period)
     group = np.unique(ledger.group_of[arms], return_inverse=True)[1].reshape(-1)
-    return make_view(ledger, group, _budgets(ledger, first, arms.size), known_states(ledger, first, arms))
+    start = known_states(ledger, first, arms)
+    budgets = _budgets(ledger, first, arms.size)
+    if learner.anywhere:
+        return make_view(ledger, group, budgets, start)
+    counts = np.full((group.max(initial=0) + 1, len(ledger.declared.states)), 1.0 / len(ledger.declared.states))
+    np.add.at(counts, (group, start), 1.0)
+    return make_view(ledger, group, budgets, (counts / counts.sum(axis=1, keepdims=True))[group])
 
 
 def _budgets(ledger: Ledger, begin: int, most: int) -> IntArray:

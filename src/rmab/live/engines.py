@@ -8,6 +8,7 @@ all where a programme runs in episodes (`rmab.live.cohorts`).
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from rmab.common import FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.learning import Learner, make_learner
+from rmab.learning.components import OBSERVING
 from rmab.learning.index_learner import IndexLearner
 from rmab.learning.pools import Pools
 from rmab.learning.state import State
@@ -25,7 +27,11 @@ from rmab.live.planning import Model, plan_period, sample_model
 from rmab.model import View
 
 MEAN, SAMPLED = PLANS = ("mean", "sampled")
-Engine = str | Learner  # 'mean', 'sampled', or a learner
+Engine = str | Mapping[str, Any] | Learner  # 'mean', 'sampled', a learner's name, with its options, or a learner
+NO_PLAIN = "a learner is built again from the journal: say {'name': 'ucmd', 'estimator': 'fading'}, with plain options"
+
+
+ANY_VIEW = View(1, 2, 1, 100, 1, np.zeros(1, dtype=np.int64), 0.0, 1.0, "bandit", False, False, None, None, None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +49,18 @@ def engine_text(engine: Engine | None, default: str) -> str:
         return default
     if isinstance(engine, str) and engine in PLANS:
         return engine
-    learner = make_learner(engine) if isinstance(engine, str) else engine
+    if isinstance(engine, Learner):
+        given: dict[str, Any] = {"name": engine.name, **engine.options}
+    else:
+        given = {"name": engine} if isinstance(engine, str) else dict(engine)
     try:
-        text = json.dumps({"name": learner.name, "options": learner.options}, sort_keys=True)
-        rebuilt = make_learner(learner.name, **learner.options)
-    except (TypeError, ModelError) as error:
-        what = f"the learner {learner.name!r} cannot be built again from a journal"
-        raise ModelError(f"{what}: name one of rmab.list_learners(), with plain options ({error})") from error
-    if rebuilt.signature != learner.signature:
-        raise ModelError(
-            f"the learner {learner.name!r} cannot be built again from a journal: its options are no plain values"
-        )
+        text = json.dumps(given, sort_keys=True)
+        learner = engine_of(text)
+        same = not isinstance(engine, Learner) or (isinstance(learner, Learner) and learner.signature == engine.signature)
+    except (TypeError, KeyError) as error:
+        raise ModelError(f"engine: {NO_PLAIN} ({error})") from error
+    if not same:
+        raise ModelError(f"engine: {NO_PLAIN}")
     return text
 
 
@@ -62,13 +69,14 @@ def engine_of(text: str) -> Engine:
     if text in PLANS:
         return text
     fields: dict[str, Any] = json.loads(text)
-    return make_learner(fields["name"], **fields["options"])
+    return make_learner(fields.pop("name"), **fields)
 
 
 def is_order_free(learner: Learner) -> bool:
     """Return whether all that a learner keeps are counts and means, whatever the order in which they came."""
-    usual = isinstance(learner, IndexLearner) and type(learner).observe is IndexLearner.observe
-    return usual and learner.explore is None and type(learner).window is IndexLearner.window  # type: ignore[attr-defined]
+    if not isinstance(learner, IndexLearner) or type(learner).observe is not IndexLearner.observe:
+        return False
+    return learner.explore is None and learner.counting is OBSERVING and learner.window(ANY_VIEW) == 0
 
 
 def propose(
@@ -86,7 +94,9 @@ def propose(
 
 
 def check_rolling(engine: Engine) -> None:
-    """Raise ModelError where an engine needs episodes."""
+    """Raise ModelError where an engine needs episodes, or knows what no programme knows."""
+    if isinstance(engine, Learner) and engine.privileged:
+        raise ModelError(f"engine: {engine.name} {engine.privileged}: no programme has that", code="privileged")
     if isinstance(engine, Learner) and not is_order_free(engine):
         what = f"{engine.name} is not order-free: late reports would change what it has done"
         raise ModelError(f"engine: {what}; run it in episodes, with horizon=", code="not-order-free")
@@ -106,9 +116,9 @@ def _by_learner(
     view = make_view(ledger, group.reshape(-1), np.array(budgets), belief)
     counts = observer.by_place(ledger)[groups]
     pools = Pools.of(view)
-    visits = counts.sum(axis=3)
+    visits = counts.sum(axis=3) / pools.arms_paid_alike[:, np.newaxis, np.newaxis]
     paid = (worth_of(ledger)[:, np.newaxis] - view.low) / (view.high - view.low)
-    arrays = {"counts": counts, "seen": visits[np.newaxis].astype(float), "paid": (visits * paid)[np.newaxis]}
+    arrays = {"counts": counts, "seen": visits[np.newaxis], "paid": (visits * paid)[np.newaxis]}
     assert isinstance(learner, IndexLearner)
     made = learner._prepared(pools, view, arrays, len(ledger.decisions), config.seed)
     state = State(learner.signature, view, config.seed, len(ledger.decisions), {**arrays, **made})

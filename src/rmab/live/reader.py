@@ -17,6 +17,7 @@ from rmab.common import as_integer
 from rmab.decisions.decision import Decision
 from rmab.errors import ModelError, StoreError
 from rmab.estimation.statistics import Statistics
+from rmab.learning import Learner
 from rmab.live.ahead import make_list
 from rmab.live.benefit import Benefit, measure_benefit
 from rmab.live.deciding import is_same, make_decision, to_decision
@@ -238,15 +239,15 @@ class Reader:
 
         Parameters
         ----------
-        learner : str or Learner
-            'mean', 'sampled', the name of a learner, or a learner.
+        learner : str, dict or Learner
+            'mean', 'sampled', the name of a learner, ``{"name": "ucmd", "estimator": "fading"}``, or a learner.
 
         Returns
         -------
         Shadow
             Its lists, and how far they agree with those that were decided.
         """
-        engine = engine_of(engine_text(learner, "")) if isinstance(learner, str) else learner
+        engine = learner if isinstance(learner, Learner) else engine_of(engine_text(learner, ""))
         if self.config.horizon is None:
             check_rolling(engine)
         pairs = []

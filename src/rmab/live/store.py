@@ -107,9 +107,10 @@ class Store:
             Random seed of ties, draws and control arms.
         action : str
             What an activation is called: 'call'.
-        engine : str or Learner, optional
+        engine : str, dict or Learner, optional
             What makes the index: 'sampled' (the default: plans with a model drawn from the posterior, so that what is not
-            known well is tried), 'mean' (plans with the estimate), or a learner of the library, by name or as an object.
+            known well is tried), 'mean' (plans with the estimate), or a learner of the library, by name, with options as in
+            ``{"name": "ucmd", "estimator": "fading"}``, or as an object.
         horizon : int, optional
             Number of periods of an episode: the programme runs in episodes, with cohorts of the same composition, and the
             engine may be any learner ('ucmd' by default).
