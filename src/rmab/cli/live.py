@@ -7,8 +7,8 @@ import click
 
 import rmab.cli.live_reading  # noqa: F401  (it adds its commands)
 from rmab.cli.list import ids_of
-from rmab.cli.live_group import Command, actor, command, examples_of, json_option, live, opened, reason_option
-from rmab.cli.logs import names_of
+from rmab.cli.live_group import Command, command, created, examples_of, json_option, live, opened, reason_option
+from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.screen import print_json, print_table, say
 
@@ -52,9 +52,7 @@ def _settings(function: Command) -> Command:
 @_settings
 def create(store: str, name: str, reward: dict[str, float], **options: Any) -> None:
     """Create the programme NAME. Without --reward, rewards are reported."""
-    from rmab.live import open as open_store
-
-    with open_store(store, actor=actor()) as found:
+    with created(store) as found:
         found.create(name, reward=reward or None, **options)
     say(f"The programme {name} is in {store}.")
 
@@ -68,15 +66,16 @@ def create(store: str, name: str, reward: dict[str, float], **options: Any) -> N
 @click.option("--state", required=True, metavar="COLUMN", help="Column of the states in which periods begin.")
 @click.option("--action", required=True, metavar="COLUMN", help="Column that says who was acted on, yes or no.")
 @click.option("--group", "groups", multiple=True, metavar="COLUMNS", callback=names_of, help="Columns that define groups.")
+@rename_option
 @_settings
 def init(store: str, log: Path, name: str, reward: dict[str, float], groups: list[str], **options: Any) -> None:
     """Create a programme from a LOG: its arms join, and its records become reports."""
     from rmab.data import read_log
-    from rmab.live import create_from_log, open as open_store
+    from rmab.live import create_from_log
 
-    columns = {one: options.pop(one) for one in ("arm", "period", "state", "action")}
+    columns = {one: options.pop(one) for one in ("arm", "period", "state", "action", "rename")}
     records = read_log(log, **columns, groups=groups)
-    with open_store(store, actor=actor()) as found:
+    with created(store) as found:
         p = create_from_log(found, name, records, reward=reward or None, **options)
         known = p.statistics.counts.sum()
     following = records.periods.label(records.periods.count)

@@ -1,5 +1,6 @@
 """What the commands of `rmab live` share: the group itself, how a programme is opened, and examples of every command."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.program import examples
+from rmab.cli.serve import serve, token
 
 if TYPE_CHECKING:
     from rmab.live import Programme
+    from rmab.live.store import Store
 
 Command = Callable[..., Any]
 SHOWN = 20  # rows on the screen
@@ -22,13 +25,29 @@ def opened(store: str, name: str | None) -> "Iterator[Programme]":
     from rmab.errors import ModelError
     from rmab.live import open as open_store
 
-    if "://" not in store and not Path(store).exists():
+    if "://" not in store and not os.path.lexists(store):
         raise ModelError(f"{store}: there is no such file; `rmab live create {store} NAME ...` makes a programme")
     with open_store(store, actor=actor()) as found:
         there = found.programmes
         if name is None and len(there) != 1:
             raise ModelError(f"{store}: which programme? --name is one of {', '.join(there) or 'none'}")
         yield found.programme(name or there[0])
+
+
+@contextmanager
+def created(store: str) -> "Iterator[Store]":
+    """Open a store in which to create a programme; if that is refused, a new file is not left behind."""
+    from rmab.errors import RmabError
+    from rmab.live import open as open_store
+
+    fresh = "://" not in store and not os.path.lexists(store)
+    try:
+        with open_store(store, actor=actor()) as found:
+            yield found
+    except RmabError:
+        for end in ("", "-wal", "-shm") if fresh else ():
+            Path(store + end).unlink(missing_ok=True)
+        raise
 
 
 def actor() -> str:
@@ -92,3 +111,7 @@ json_option = click.option("--json", "machine", is_flag=True, help="Print JSON."
 def live(ctx: click.Context, actor: str) -> None:
     """Run a live programme: lists, reports, corrections and evidence, in a STORE (a file, or postgresql://...)."""
     ctx.obj = actor
+
+
+live.add_command(serve)
+live.add_command(token)

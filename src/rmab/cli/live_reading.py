@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from rmab.cli.list import raw_option
 from rmab.cli.live_group import command, json_option, opened
 from rmab.cli.names import checked_file
 from rmab.cli.screen import print_json, print_table, say
@@ -91,13 +92,14 @@ def backup(store: str, name: str | None, file: Path) -> None:
 
 @command()
 @click.argument("file", type=click.Path(path_type=Path), callback=checked_file(".csv", ".xlsx", ".parquet"))
-def export(store: str, name: str | None, file: Path) -> None:
+@raw_option
+def export(store: str, name: str | None, file: Path, raw: bool) -> None:
     """Write one row per arm and decided period to FILE, for an analysis elsewhere."""
     from rmab.common import write_table
 
     with opened(store, name) as p:
         table = p.export()
-    write_table(table, file)
+    write_table(table, file, raw=raw)
     say(f"{table.num_rows:,} rows are in {file}.")
 
 

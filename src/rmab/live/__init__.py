@@ -20,6 +20,7 @@ from rmab.live.importing import create_from_log
 from rmab.live.periods import Rhythm
 from rmab.live.programme import Programme
 from rmab.live.reader import Replay
+from rmab.live.remote import RemoteProgramme, RemoteStore, connect
 from rmab.live.shadows import Shadow
 from rmab.live.status import Status
 from rmab.live.store import Store, open_store as open
@@ -30,11 +31,14 @@ __all__ = [
     "Controller",
     "Issue",
     "Programme",
+    "RemoteProgramme",
+    "RemoteStore",
     "Replay",
     "Rhythm",
     "Shadow",
     "Status",
     "Store",
+    "connect",
     "create_from_log",
     "open",
     "plan_evidence",
