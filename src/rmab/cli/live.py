@@ -164,7 +164,7 @@ def ask(
     print_table(
         f"{found.period}: {len(found.ids):,} of {len(found.arms):,}", ("rank", "arm", "state", "index", "why"), rows, left=5
     )
-    if len(found.ids) > SHOWN:
+    if len(found.ids) > SHOWN and out is None:
         say(f"{len(found.ids) - SHOWN:,} more: --csv FILE writes them all.")
     for note in found.notes:
         say(f"- {note}.")

@@ -64,7 +64,7 @@ def engine_text(engine: Engine | None, default: str) -> str:
     return text
 
 
-def engine_of(text: str) -> Engine:
+def engine_of(text: str) -> str | Learner:
     """Return the engine that a journal names."""
     if text in PLANS:
         return text
