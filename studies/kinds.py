@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from scipy.stats import t as student
+from worlds import WORLDS
 
 import rmab
 from rmab.common import write_atomically
-from worlds import WORLDS
 
 HERE = Path(__file__).parent
 SAY = Console(highlight=False, soft_wrap=True, markup=False)

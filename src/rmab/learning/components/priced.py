@@ -95,7 +95,14 @@ class Priced(Step):
         hope = np.where(pools.zero, pools.floor, 1.0)
         found, memory = self._planned(FORECAST, {}, pools, sets, hope, GREATEST)
         nothing = np.array(0.0)
-        kept = {"believed": nothing, "realised": nothing, "drawing": nothing, "lead": found.lead, "likely": hope, "mean": np.zeros(hope.shape)}
+        kept = {
+            "believed": nothing,
+            "realised": nothing,
+            "drawing": nothing,
+            "lead": found.lead,
+            "likely": hope,
+            "mean": np.zeros(hope.shape),
+        }
         return _stepped(found, {**memory, **kept, "trusted": np.array(True)})
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
