@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,13 +46,14 @@ class Kinds(ReadOnly):
     @classmethod
     def of(cls, candidates: Candidates, caps: tuple[Cap, ...]) -> Kinds:
         """Return the kinds of candidates under caps."""
-        keys = np.column_stack([candidates.level, candidates.waited, candidates.familiarity, *(cap.members for cap in caps)])
-        kinds, first, kind_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        member = np.ascontiguousarray(kinds[:, 3:].T == 1)
-        cell = np.unique(kinds[:, 2:], axis=0, return_inverse=True)[1]
-        own = (kinds[:, 0], candidates.waited[first], candidates.helped[first])
-        known = kinds[:, 2].astype(np.int64)
-        return cls(kind_of.reshape(-1), *own, member, np.reshape(cell, -1), known, candidates.scale)
+        members = [cap.members for cap in caps]
+        code = _join([candidates.level, candidates.waited, candidates.familiarity, *members])
+        first = np.unique(code, return_index=True)[1]
+        cell = _join([one[first] for one in (candidates.familiarity, *members)])
+        member = np.array([one[first] for one in members], dtype=bool).reshape(len(caps), first.size)
+        own = (candidates.level[first], candidates.waited[first], candidates.helped[first])
+        known = candidates.familiarity[first].astype(np.int64)
+        return cls(code, *own, member, cell, known, candidates.scale)
 
     def count(self, arms: BoolArray) -> IntArray:
         """(K,) how many of some arms (N,) are of every kind."""
@@ -80,3 +82,15 @@ def pick_arms(group_of: IntArray, counts: IntArray, draws: FloatArray, among: Bo
     arms = arms[np.lexsort((draws[arms], group_of[arms]))]
     group = group_of[arms]
     return np.asarray(arms[np.arange(arms.size) - np.searchsorted(group, group) < counts[group]])
+
+
+def _join(columns: list[Any]) -> IntArray:
+    """(N,) numbers of the combinations of values that occur in columns (N,), in the order of these values.
+
+    They are numbered again column by column, so that no product of sizes overflows.
+    """
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        own = np.unique(column, return_inverse=True)[1].reshape(-1)
+        code = np.unique(code * (own.max(initial=0) + 1) + own, return_inverse=True)[1].reshape(-1)
+    return code
