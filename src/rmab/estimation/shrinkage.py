@@ -10,9 +10,9 @@ where t is the tilt of everybody in this state, and t_f that of the group's valu
 columns may be crossed or nested. The effect of all states has a tilt in common as well, with a prior of two visits of no
 effect: states differ in their effect only as far as records say so. A tilt is that of a multinomial logit with offsets; with
 C what was seen in a node and E what is expected with the tilt, it solves C(y) + k r(y) = E(y) + k r'(y), where k visits of
-no tilt (r before, r' after it) are its prior: one for the level of everybody, and else as many as make the counts most likely (`strength.py`): those of all values of a column,
-or, for the effect, of all states (two visits at least). So does m. Groups that were never seen with an action have
-the tilted row of their own level.
+no tilt (r before, r' after it) are its prior: one for the level of everybody, and else as many as make the counts most
+likely (`strength.py`): those of all values of a column, or, for the effect, of all states (two visits at least). So does m.
+Groups that were never seen with an action have the tilted row of their own level.
 
 A state in which actions are more common than their absence has its level with an action, and the effect of none.
 
