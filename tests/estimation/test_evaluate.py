@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def fitted() -> Fit:
-    return mothers(300, 30, gone_after=30)
+    return mothers(300, 30)
 
 
 @pytest.fixture(scope="module")

@@ -177,7 +177,7 @@ def test_wrong_tables_are_refused_in_one_line(make, words: str) -> None:
 
 
 def test_a_model_of_statistics_is_that_of_the_log() -> None:
-    fitted = mothers(120, 25, groups=("age",), gone_after=25)
+    fitted = mothers(120, 25, groups=("age",))
     columns = {"age": [fitted.groups[g] for g in fitted.group_of]}
     again = rmab.data.fit_statistics(
         fitted.statistics,

@@ -94,9 +94,9 @@ class Fit(ReadOnly, Stored):
     >>> log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", groups=["age"])
     >>> fitted = rmab.data.fit(log, reward={"engaged": 1})
     >>> fitted
-    Fit(200 arms in 3 groups, 3 states, for 2024-W20)
+    Fit(186 arms in 3 groups, 3 states, for 2024-W20)
     >>> fitted.problem(budget=10, horizon=12)
-    Problem(Arms(200 arms, 3 states, 3 groups), budget 10, horizon 12)
+    Problem(Arms(186 arms, 4 states, 3 groups), budget 10, horizon 12)
     """
 
     FORMAT = Format("rmab fit", 3, {"roster.ids", "groups", "group_of"}, prefix="", remedy="fit the log again")
