@@ -12,7 +12,7 @@ from rmab.cli.logs import names_of
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table, say
-from rmab.cli.serve import serve, token
+from rmab.cli.serve import demo, serve, token
 
 if TYPE_CHECKING:
     from rmab.live import Programme
@@ -358,3 +358,4 @@ def events(store: str, name: str | None) -> None:
 
 live.add_command(serve)
 live.add_command(token)
+live.add_command(demo)
