@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # The tests of a file share what they set up: they are played by one process.
-PYTEST := -m pytest -n auto --dist loadfile
+PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes, which would translate every module again
 SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 

@@ -72,7 +72,7 @@ def test_a_learner_s_plan_is_decided_as_it_would_be_played() -> None:
 def test_a_policy_s_rule_says_whether_places_stay_empty(rule: str, count: int) -> None:
     policy = rmab.IndexPolicy([[-1.0], [0.0], [2.0], [-3.0]], 3, rule=rule)
     assert decide(policy, states=[0, 0, 0, 0]).active.sum() == count
-    capped = decide(policy, states=[0, 0, 0, 0], groups={"a": "uuvv"}, caps={"u": 1})
+    capped = decide(policy, states=[0, 0, 0, 0], groups={"a": list("uuvv")}, caps={"u": 1})
     assert capped.active.sum() == count
 
 

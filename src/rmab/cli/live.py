@@ -1,5 +1,6 @@
 """`rmab live`: a programme week after week, for people with spreadsheets."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.list import ids_of
-from rmab.cli.logs import names_of
+from rmab.cli.list import ids_of, raw_option
+from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import print_json, print_table, say
@@ -16,6 +17,7 @@ from rmab.cli.serve import demo, serve, token
 
 if TYPE_CHECKING:
     from rmab.live import Programme
+    from rmab.live.store import Store
 
 Command = Callable[..., Any]
 SHOWN = 20  # rows on the screen
@@ -27,13 +29,29 @@ def _opened(store: str, name: str | None) -> "Iterator[Programme]":
     from rmab.errors import ModelError
     from rmab.live import open as open_store
 
-    if "://" not in store and not Path(store).exists():
+    if "://" not in store and not os.path.lexists(store):
         raise ModelError(f"{store}: there is no such file; `rmab live create {store} NAME ...` makes a programme")
     with open_store(store, actor=_actor()) as found:
         there = found.programmes
         if name is None and len(there) != 1:
             raise ModelError(f"{store}: which programme? --name is one of {', '.join(there) or 'none'}")
         yield found.programme(name or there[0])
+
+
+@contextmanager
+def _created(store: str) -> "Iterator[Store]":
+    """Open a store in which to create a programme; if that is refused, a new file is not left behind."""
+    from rmab.errors import RmabError
+    from rmab.live import open as open_store
+
+    fresh = "://" not in store and not os.path.lexists(store)
+    try:
+        with open_store(store, actor=_actor()) as found:
+            yield found
+    except RmabError:
+        for end in ("", "-wal", "-shm") if fresh else ():
+            Path(store + end).unlink(missing_ok=True)
+        raise
 
 
 def _actor() -> str:
@@ -130,9 +148,7 @@ def _settings(function: Command) -> Command:
 @_settings
 def create(store: str, name: str, reward: dict[str, float], **options: Any) -> None:
     """Create the programme NAME. Without --reward, rewards are reported."""
-    from rmab.live import open as open_store
-
-    with open_store(store, actor=_actor()) as found:
+    with _created(store) as found:
         found.create(name, reward=reward or None, **options)
     say(f"The programme {name} is in {store}.")
 
@@ -146,15 +162,16 @@ def create(store: str, name: str, reward: dict[str, float], **options: Any) -> N
 @click.option("--state", required=True, metavar="COLUMN", help="Column of the states in which periods begin.")
 @click.option("--action", required=True, metavar="COLUMN", help="Column that says who was acted on, yes or no.")
 @click.option("--group", "groups", multiple=True, metavar="COLUMNS", callback=names_of, help="Columns that define groups.")
+@rename_option
 @_settings
 def init(store: str, log: Path, name: str, reward: dict[str, float], groups: list[str], **options: Any) -> None:
     """Create a programme from a LOG: its arms join, and its records become reports."""
     from rmab.data import read_log
-    from rmab.live import create_from_log, open as open_store
+    from rmab.live import create_from_log
 
-    columns = {one: options.pop(one) for one in ("arm", "period", "state", "action")}
+    columns = {one: options.pop(one) for one in ("arm", "period", "state", "action", "rename")}
     records = read_log(log, **columns, groups=groups)
-    with open_store(store, actor=_actor()) as found:
+    with _created(store) as found:
         p = create_from_log(found, name, records, reward=reward or None, **options)
         known = p.statistics.counts.sum()
     following = records.periods.label(records.periods.count)
@@ -338,13 +355,14 @@ def backup(store: str, name: str | None, file: Path) -> None:
 
 @_command()
 @click.argument("file", type=click.Path(path_type=Path), callback=checked_file(".csv", ".xlsx", ".parquet"))
-def export(store: str, name: str | None, file: Path) -> None:
+@raw_option
+def export(store: str, name: str | None, file: Path, raw: bool) -> None:
     """Write one row per arm and decided period to FILE, for an analysis elsewhere."""
     from rmab.common import write_table
 
     with _opened(store, name) as p:
         table = p.export()
-    write_table(table, file)
+    write_table(table, file, raw=raw)
     say(f"{table.num_rows:,} rows are in {file}.")
 
 

@@ -50,16 +50,17 @@ def measure(
 
     with alone_on_stdout(machine), waiting(f"reading {log}"):
         read = read_columns(log, **columns)
-        found = measure_log(join_lists(read, lists) if lists else read, reward=reward or None, after=after, alpha=alpha)
+        joined = join_lists(read, lists, encoding=columns["encoding"]) if lists else read
+        found = measure_log(joined, reward=reward or None, after=after, alpha=alpha)
     if machine:
         print_json(_fields(found))
         return
-    for sentence in found.sentences():
+    for sentence in (*found.sentences(), *joined.notes[len(read.notes) :]):
         say(f"- {sentence}.")
 
 
 def _fields(found: "Measurement") -> dict[str, Any]:
-    counts = ("listed", "left_out", "certain", "excluded", "unknown", "unrecorded")
+    counts = ("listed", "left_out", "certain", "excluded", "unknown", "unrecorded", "pending")
     return {
         "verdict": found.verdict,
         "unit": found.unit,

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_indices, as_table, expect, frozen
+from rmab.common import (
+    BoolArray,
+    Dialect,
+    FloatArray,
+    IntArray,
+    ReadOnly,
+    as_floats,
+    as_indices,
+    as_table,
+    expect,
+    frozen,
+    is_several,
+)
 from rmab.errors import ModelError
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
@@ -49,6 +61,8 @@ class Candidates(ReadOnly):
         Ids of arms that were acted on in this period already: they get a place only by name.
     why : str
         Why the list is for this period.
+    dialect : Dialect, optional
+        How the log's CSV file is written.
 
     Examples
     --------
@@ -69,6 +83,7 @@ class Candidates(ReadOnly):
     gone: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     why: str = ""
+    dialect: Dialect | None = None
 
     def __post_init__(self) -> None:
         count = len(self.roster.ids)
@@ -112,7 +127,7 @@ class Candidates(ReadOnly):
         expect(words, Words, "words", "; for instance Words(action='call', period='week')")
         expect(period, str, "period")
         for name, given in (("ids", ids), ("states", states)):
-            if isinstance(given, str) or not isinstance(given, Collection | None):
+            if given is not None and not is_several(given):
                 raise ModelError(f"{name} must be one for each arm, got {given!r:.40}", field=name)
         if isinstance(index, Mapping):
             ids, index = list(index), list(index.values())

@@ -27,6 +27,7 @@ def candidates_of(
     source: Source, budget: int | None, horizon: int, states: ArrayLike | None, step: int, **arms: Any
 ) -> tuple[Candidates, int]:
     """Return the candidates of whatever there is, and the budget; the arguments are those of `rmab.data.decide`."""
+    horizon, step = as_integer(horizon, "horizon"), as_integer(step, "step")
     given = {"states": states, "step": step or None, "horizon": None if horizon == DEFAULT_HORIZON else horizon}
     given |= {name: one for name, one in arms.items() if name != "period"}
     given["words"] = None if arms["words"] is PLAIN_WORDS else arms["words"]
@@ -84,6 +85,7 @@ def candidates_of_fit(fit: Fit, budget: int, horizon: int = DEFAULT_HORIZON) -> 
         gone=tuple(one for one in fit.roster.ids if one not in there),
         done=tuple(fit.roster.ids[n] for n in present[(now.acted_before[present] == 0) & (fit.log is not None)]),
         why=_explain_period(fit),
+        dialect=None if fit.log is None else fit.log.dialect,
     )
 
 
@@ -124,4 +126,6 @@ def candidates_of_policy(policy: IndexPolicy, states: ArrayLike | None, step: in
     every = np.arange(len(table))
     at = int(as_indices(step, "step", (), table.shape[1])) if table.ndim == 3 else 0
     index = table[every, place] if table.ndim == 2 else table[every, at, place]
+    if policy.cost is not None:
+        raise ModelError("a list gives everybody one place: this policy has costs; ask policy.act", code="unsupported")
     return replace(Candidates.of(index, states=place.tolist(), **arms), least=policy.floor)

@@ -16,7 +16,8 @@ import numpy as np
 
 from rmab.common import FloatArray, as_integer, as_share, as_tolerance
 from rmab.errors import ModelError
-from rmab.estimation.measure import LEAST, TUNED
+from rmab.estimation.measure import TUNED
+from rmab.estimation.measurement import LEAST
 from rmab.estimation.sequences import margin, mixture_scale
 
 WALKS, LONGEST = 2000, 520  # random walks, and periods of each

@@ -47,6 +47,7 @@ from rmab.live.tables import export_table
 if TYPE_CHECKING:
     from rmab.live.store import Store
 
+LONGEST = 19  # digits of a number that a database can hold
 TRIES = 5  # plans beside other writers; then one is made while they wait
 
 
@@ -208,8 +209,9 @@ class Programme:
         count = self.journal.verify()
         if head is not None:
             number, _, digest = head.partition(":")
+            at = int(number) if number.isdecimal() and len(number) < LONGEST else 0
             with reading(self.store.engine) as connection:
-                there = list(self.journal.read(connection, int(number) - 1, int(number))) if number.isdigit() else []
+                there = list(self.journal.read(connection, at - 1, at)) if at else []
             if not there or there[0].hash != digest:
                 raise StoreError(f"the journal does not contain event {number} as it was", code="went-back")
         return count

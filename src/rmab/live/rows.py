@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import IntArray, nearest
+from rmab.common import IntArray, is_several, nearest
 from rmab.errors import LogError, ModelError
 from rmab.logs.findings import Findings, Note, quote
 
@@ -25,6 +25,8 @@ def as_columns(rows: Any) -> dict[str, list[Any]]:
     elif hasattr(rows, "iloc"):
         rows = {str(name): rows[name].tolist() for name in rows.columns}
     if isinstance(rows, Mapping):
+        if not all(is_several(values) for values in rows.values()):
+            raise ModelError("rows: every column must be a list")
         columns = {str(name): list(values) for name, values in rows.items()}
         if len({len(values) for values in columns.values()}) > 1:
             raise ModelError("rows: all columns must have the same length")

@@ -22,6 +22,7 @@ from rmab.live.schema import PROGRAMME, check_version, migrate
 if TYPE_CHECKING:
     from rmab.live.programme import Programme
 
+HEAD = b"SQLite format 3\0"  # how its files begin
 PATIENCE = 60  # seconds that a transaction waits for another one
 
 
@@ -143,7 +144,7 @@ class Store:
         if self.engine.dialect.name != "sqlite":
             raise StoreError("a PostgreSQL database is backed up with pg_dump", code="backup")
         target = Path(path)
-        if target.exists():
+        if os.path.lexists(target):
             raise FileError(f"{target}: exists already; name a new file", path=str(target))
         beside = target.with_name(f".rmab.{secrets.token_hex(8)}")
         try:
@@ -200,6 +201,7 @@ def open_store(url: str, *, actor: str = "") -> Store:
         raise StoreError(f"{url!r:.80}: a store is a SQLite file or a PostgreSQL database", code="bad-url")
     engine = sa.create_engine(parsed, pool_pre_ping=backend == "postgresql")
     if backend == "sqlite":
+        _check_file(str(parsed.database))
         _prepare_sqlite(engine)
     try:
         migrate(engine)
@@ -212,6 +214,19 @@ def open_store(url: str, *, actor: str = "") -> Store:
         engine.dispose()
         raise
     return Store(engine, actor)
+
+
+def _check_file(name: str) -> None:
+    """Raise StoreError where there is a file that is no SQLite database, or where there can be none."""
+    try:
+        with Path(name).open("rb") as stream:
+            head = stream.read(len(HEAD))
+    except FileNotFoundError:
+        head = b"" if Path(name).parent.is_dir() else b"no folder"
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{name!s:.80}: cannot be opened ({error!s:.80})", code="bad-url") from error
+    if head not in (b"", HEAD):
+        raise StoreError(f"{name!s:.80}: is no store, and none can be made there", code="bad-url")
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from rmab.common import IntArray
+from rmab.common import Dialect, IntArray
 from rmab.errors import FileError, LogError
 from rmab.logs.findings import Note
 from rmab.logs.header import Source, check_columns
@@ -74,7 +74,8 @@ class CsvText:
         self.plain = table is not None and self._is_plain(table.num_rows)
         if table is None or table.num_rows == 0:
             raise LogError(str(self.path), [Note("there is a header, but no row")])
-        return Source(str(self.path), "line", {one: table.column(places[one]) for one in wanted}, self.line_of)
+        columns = {one: table.column(places[one]) for one in wanted}
+        return Source(str(self.path), "line", columns, self.line_of, tuple(self.header), Dialect(self.delimiter))
 
     def _is_plain(self, rows: int) -> bool:
         """Return whether every record is one line, and every line one record: then lines need no counting."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from rmab.common import (
     BoolArray,
+    Dialect,
     FloatArray,
     IntArray,
     ReadOnly,
@@ -78,6 +79,8 @@ class Log(ReadOnly):
         The probability of being on the list that each arm had; NaN where it is not known.
     listed : (R,) int array, optional
         Who was on the list, 1 or 0; -1 where it is not known. Without it, `action` is what was decided.
+    dialect : Dialect, optional
+        How its CSV file is written, where that is not with commas in UTF-8: lists are written alike.
     """
 
     arms: tuple[str, ...]
@@ -95,6 +98,7 @@ class Log(ReadOnly):
     notes: tuple[Note, ...]
     chance: FloatArray | None = None
     listed: IntArray | None = None
+    dialect: Dialect | None = None
 
     def __post_init__(self) -> None:
         count, states, rows = len(self.arms), len(self.state_names), np.size(self.arm_of)

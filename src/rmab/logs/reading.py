@@ -9,25 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import BoolArray, FloatArray, IntArray, many
+from rmab.common import PLAIN_DIALECT, BoolArray, Dialect, IntArray, many
 from rmab.errors import ModelError
 from rmab.logs.columns import (
-    States,
     check_values,
     empty_cells,
     encode,
+    find_decimal,
     parse_actions,
     parse_arms,
     parse_group,
     parse_numbers,
-    parse_states,
 )
 from rmab.logs.findings import Findings, list_some, quote
 from rmab.logs.header import Source
+from rmab.logs.lists import check_draw
 from rmab.logs.log import Log
 from rmab.logs.periods import parse_periods
+from rmab.logs.renaming import Renames, rename_values
 from rmab.logs.slips import check_actions, check_ids
 from rmab.logs.source import open_source
+from rmab.logs.states import States, parse_states
 
 WORDS = {  # what an action is called, by the name of its column
     "call": "call", "called": "call", "calls": "call", "visit": "visit", "visited": "visit", "contact": "contact",
@@ -49,6 +51,7 @@ def read_log(
     chance: str | None = None,
     by: str | None = None,
     states: States = None,
+    rename: Renames | None = None,
     decimal: str = ".",
     encoding: str | None = None,
 ) -> Log:
@@ -73,6 +76,9 @@ def read_log(
     states : list of str, or dict of str to float, optional
         The states in their order, the best last; others are refused. Or, for readings, the least reading of every state:
         ``{"low": 0, "ok": 3.5}``. By default the states are those that appear.
+    rename : path or dict, optional
+        Other names for values: a file with the columns column, from and to, or ``{"state": {"engagiert": "engaged"}}``. It
+        applies to all columns that are read, before anything else. An empty `to` is a value that is not known.
     decimal : str
         The decimal sign of readings and rewards, where they are text.
     encoding : str, optional
@@ -114,6 +120,8 @@ def read_log(
     given = open_source(log, names, encoding)
     source = replace(given, columns=check_values(given.columns, given.name))
     findings = Findings(source.name, source.unit, source.line_of)
+    if rename is not None:
+        source = rename_values(source, rename, findings)
     return _assemble(_drop_blank_rows(source, findings), roles, extra, factors, states, decimal, findings)
 
 
@@ -162,7 +170,7 @@ def _drop_blank_rows(source: Source, findings: Findings) -> Source:
         findings.stop()
     columns = {name: column.filter(~blank) for name, column in source.columns.items()}
     findings.line_of = lambda rows: line_of(np.asarray(filled[rows]))
-    return Source(source.name, source.unit, columns, findings.line_of)
+    return replace(source, columns=columns, line_of=findings.line_of)
 
 
 def _assemble(
@@ -174,7 +182,7 @@ def _assemble(
     decimal: str,
     findings: Findings,
 ) -> Log:
-    columns = source.columns
+    columns, reads_numbers = source.columns, "reward" in extra or isinstance(states, Mapping)
     values, codes = encode(columns[roles["arm"]])
     ids = parse_arms(values, codes, roles["arm"], findings)
     if codes.size == 0:
@@ -188,9 +196,14 @@ def _assemble(
     if not names:
         findings.add(f"column {quote(roles['state'])} is empty: no state was ever seen")
     actions = parse_actions(*encode(columns[roles["action"]]), roles["action"], findings)
-    numbers = {name: parse_numbers(columns[one], one, decimal, findings) for name, one in extra.items() if name != "by"}
+    numbers = {}
+    for name in extra.keys() - {"by"}:
+        sign = find_decimal(columns[extra[name]]) if name == "chance" else decimal
+        numbers[name] = parse_numbers(columns[extra[name]], extra[name], sign, findings)
     if "chance" in extra:
-        numbers["listed"] = _parse_lists(numbers["chance"], columns.get(extra.get("by", "")), extra["chance"], findings)
+        on = ~empty_cells(columns[extra["by"]]) if "by" in extra else None
+        check_draw(numbers["chance"], on, extra["chance"], findings)
+        numbers["listed"] = np.where(np.isnan(numbers["chance"]), -1.0, 0.0 if on is None else on)
     grouped = {one: parse_group(columns[one], one, codes, ids, findings) for one in factors}
     if found is None:  # duplicates are reported all the same
         _sort_records(codes, period_codes, ids, lambda k: str(moments[k]), findings)
@@ -220,24 +233,18 @@ def _assemble(
         notes=tuple(findings.notes),
         chance=numbers["chance"][order] if "chance" in extra else None,
         listed=numbers["listed"][order].astype(np.int64) if "by" in extra else None,
+        dialect=_find_dialect(source.dialect, decimal, numbers=reads_numbers),
     )
 
 
-def _parse_lists(chance: FloatArray, by: Any, name: str, findings: Findings) -> FloatArray:
-    """Return who was on the list, by the column of rules: 1 or 0, -1 where there is no chance; refuse what cannot be."""
-    wrong = np.flatnonzero((chance < 0) | (chance > 1))
-    if wrong.size:
-        findings.add(f"column {quote(name)} must be in 0..1: the probability of being on the list", wrong)
-    if by is None:
-        return chance
-    on = ~empty_cells(by)
-    lacking = np.flatnonzero(on & np.isnan(chance))
-    if lacking.size:
-        findings.add(f"on a list, but without its chance in column {quote(name)}", lacking)
-    never = np.flatnonzero((on & (chance == 0)) | (~on & (chance == 1)))
-    if never.size:
-        findings.add(f"column {quote(name)} is 0 for who is on the list, or 1 for who is not", never)
-    return np.where(np.isnan(chance), -1.0, on)
+def _find_dialect(found: Dialect, decimal: str, *, numbers: bool) -> Dialect | None:
+    """Return how a list for the writers of this log is to be written; None for plain commas.
+
+    Where semicolons stand between columns, spreadsheets take a comma for the decimal sign, and a point for a date. So lists
+    have commas, too, unless the log has numbers with points.
+    """
+    comma = decimal == "," or (found.delimiter == ";" and not numbers)
+    return None if found == PLAIN_DIALECT and not comma else replace(found, decimal="," if comma else ".")
 
 
 def _sort_records(

@@ -11,6 +11,7 @@ import io
 import os
 import zlib
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def _from_arrow(table: Any, name: str, wanted: list[str]) -> Source:
     nested = [f"column {quote(one)} holds {each.type}, not single values" for one, each in columns.items() if _nested(each)]
     if nested:
         raise LogError(name, [Note(one) for one in nested])
-    return Source(name, "row", columns, _same)
+    return Source(name, "row", columns, _same, tuple(there))
 
 
 def _nested(column: Any) -> bool:
@@ -89,7 +90,7 @@ def _from_pandas(frame: Any, wanted: list[str]) -> Source:
             wrong.append(_unreadable(one, series.tolist()))
     if wrong:
         raise LogError(name, wrong)
-    return Source(name, "row", columns, _same)
+    return Source(name, "row", columns, _same, tuple(there))
 
 
 def _unreadable(column: str, values: list[Any]) -> Note:
@@ -132,7 +133,9 @@ def _from_file(path: Path, wanted: list[str], encoding: str | None) -> Source:
         return _from_workbook(path, content, wanted)
     if content.startswith(SPREADSHEETS):
         raise FileError(f"{path}: this spreadsheet's own format is not read; save the sheet as .xlsx or CSV (UTF-8)")
-    return CsvText(path, _in_utf8(path, content, encoding)).source(wanted)
+    text, written = _in_utf8(path, content, encoding)
+    found = CsvText(path, text).source(wanted)
+    return replace(found, dialect=replace(found.dialect, encoding=written))
 
 
 def _from_workbook(path: Path, content: bytes, wanted: list[str]) -> Source:
@@ -144,7 +147,7 @@ def _from_workbook(path: Path, content: bytes, wanted: list[str]) -> Source:
         values = [one.date() if isinstance(one, datetime) and one.time() == time() else one for one in sheet[name]]
         same = len({type(one) for one in values if one is not None}) <= 1
         columns[name] = pa.array(values if same else [None if one is None else str(one) for one in values])
-    return Source(str(path), "line", columns, lambda rows: rows + 2)
+    return Source(str(path), "line", columns, lambda rows: rows + 2, tuple(sheet))
 
 
 def _unpack(path: Path, packed: bytes) -> bytes:
@@ -179,16 +182,16 @@ def _from_parquet(path: Path, content: bytes, wanted: list[str]) -> Source:
         raise FileError(f"{path}: not a readable Parquet file ({error!s:.200})") from error
 
 
-def _in_utf8(path: Path, content: bytes, encoding: str | None) -> bytes:
-    """Return the text of a file in UTF-8 without a mark; lines that are not in the encoding are refused by number."""
+def _in_utf8(path: Path, content: bytes, encoding: str | None) -> tuple[bytes, str]:
+    """Return the text of a file in UTF-8 without a mark, and its encoding; other encodings are refused by line."""
     mark, named = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", encoding or "utf-8"))
     try:
         known = codecs.lookup(named).name
         if known == "utf-8":
-            return content[len(mark) :]  # checked when it is parsed
+            return content[len(mark) :], "utf-8-sig" if mark else "utf-8"  # checked when it is parsed
         if known in NO_TEXT:
             raise LookupError(named)
-        return content.decode(named).removeprefix("\ufeff").encode()
+        return content.decode(named).removeprefix("\ufeff").encode(), known
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not in the encoding {named} ({error.reason} at byte {error.start:,})") from error
     except (LookupError, ValueError) as error:  # a ValueError: a name that no encoding can have, or half a letter

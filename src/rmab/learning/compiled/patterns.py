@@ -20,6 +20,7 @@ SURE = 60.0  # checks that weigh on the choice of a prediction, at most
 FADING = 0.98  # what is left of the weight of a squared error after the next one
 SHRINK = 4.0  # checks of all rows together that count with those of a row
 OLDER = 0.7  # what is left of the weight of a season's level after one season
+PHASE = 0.0
 SEASON, SHOCK = 3.0, 4.0  # powers of e by which it is less likely at first that there are seasons, or shocks
 FAINT = 1e-12  # weights below are none
 UNSEEN = -1.0  # the level of a row in an episode in which it was not seen
@@ -29,8 +30,8 @@ class Patterns(NamedTuple):
     """What is kept of R rows of S states: the arrays are written to.
 
     plain (R,S,2) the forecast of single rows. ring (R,W) levels of the last W episodes, by their number modulo W. quality
-    (R,S,2), and behind (R,S,2), the squared levels behind it. errors (1+L+1+1,R) squared errors, fading: of the forecast, of
-    L seasons, of quality times level, and of the pooled forecast. trials (R,) their number, fading, too.
+    (R,S,2), and behind (R,S,2), the squared levels behind it. errors (1+L+1+2,R) squared errors, fading: of the forecast, of
+    L seasons, of quality times level, and of the pooled forecasts, if any. trials (R,) their number, fading, too.
     """
 
     plain: FloatArray
@@ -70,7 +71,7 @@ def check_patterns(
     leveled: IntArray,
     pooled: FloatArray,
 ) -> None:
-    """Hold what was seen (R,S,2) against all predictions, then take it in. pooled: (R,S,2) a forecast, or (0,0,0) for none.
+    """Hold what was seen (R,S,2) against all predictions, then take it in. pooled: (2,R,S,2) forecasts, or none.
 
     profile, strength, times and leveled are those of the forecast, before this episode.
     """
@@ -117,8 +118,8 @@ def check_patterns(
                     squares[1 + i] += (value - (min(profile[r, s, a] * ago[i], 1.0) if fits else plain)) ** 2
                 fits = others >= 0.0 and kept.behind[r, s, a] > 0.0
                 squares[shock] += (value - (min(kept.quality[r, s, a] * others, 1.0) if fits else plain)) ** 2
-                if pooled.shape[0] > 0:
-                    squares[pool] += (value - pooled[r, s, a]) ** 2
+                for m in range(pooled.shape[0]):
+                    squares[pool + m] += (value - pooled[m, r, s, a]) ** 2
         if known > 0:
             for k in range(squares.size):
                 kept.errors[k, r] = FADING * kept.errors[k, r] + squares[k] / known
@@ -177,12 +178,14 @@ def add_patterns(
         number, best, total, error = kept.trials[r] + SHRINK, np.inf, 0.0, 0.0
         for k in range(experts):
             weight[k] = (kept.errors[k, r] + SHRINK * all_errors[k]) / number
-            if (k == shock and not common) or (k == pool and pooled.shape[0] == 0):
+            if k == shock and not common:
                 weight[k] = np.inf
             best = min(best, weight[k])
         plain = weight[0]
         for k in range(experts):
             prior = np.exp(-SHOCK) if k == shock else (np.exp(-SEASON) / lags.size if 0 < k < shock else 1.0)
+            if k == pool + 1:
+                prior = np.exp(-PHASE)
             own = weight[k]
             weight[k] = prior * np.exp(-0.5 * min(number, SURE) * (own / max(best, LEAST) - 1.0)) if own < np.inf else 0.0
             total += weight[k]
@@ -195,13 +198,16 @@ def add_patterns(
             for a in range(2):
                 if zero[r, s, a]:
                     continue
-                if times[r, s, a] == 0:
-                    if pooled.shape[0] > 0 and pooled_times[r, s, a] > 0:
-                        trust = weight[pool] / max(weight[0], weight[pool], LEAST)  # of what is unseen, any news is news
-                        likely[r, s, a] += trust * (pooled[r, s, a] - likely[r, s, a])
-                        ahead[r, s, a] += trust * (pooled_ahead[r, s, a] - ahead[r, s, a])
-                    continue
                 base = likely[r, s, a]
+                if times[r, s, a] == 0:
+                    if pooled.shape[0] > 0 and pooled_times[r, s, a] > 0:  # of what is unseen, any news is news
+                        one, other = weight[pool], weight[pool + 1]
+                        news, trust = 0.0, min((one + other) / max(weight[0], LEAST), 1.0) / max(one + other, LEAST)
+                        news = trust * (one * (pooled[0, r, s, a] - base) + other * (pooled[1, r, s, a] - base))
+                        extra = trust * (one + other) * (pooled_ahead[r, s, a] - pooled[0, r, s, a] - ahead[r, s, a] + base)
+                        likely[r, s, a] += news
+                        ahead[r, s, a] = min(max(ahead[r, s, a] + news + extra, likely[r, s, a]), 1.0)
+                    continue
                 guess = base  # plus what patterns say beyond it: nothing is rounded where they say nothing
                 for i in range(lags.size):
                     if weight[1 + i] > FAINT and strength[r, s, a] > 0.0:
@@ -210,8 +216,12 @@ def add_patterns(
                             guess += weight[1 + i] * (min(profile[r, s, a] * ago, 1.0) - base)
                 if level >= 0.0 and kept.behind[r, s, a] > 0.0:
                     guess += weight[shock] * (min(kept.quality[r, s, a] * level, 1.0) - base)
-                if pooled.shape[0] > 0:
-                    guess += weight[pool] * (pooled[r, s, a] - base)
+                for m in range(pooled.shape[0]):
+                    guess += weight[pool + m] * (pooled[m, r, s, a] - base)
                 guess = min(max(guess, 0.0), 1.0)
                 likely[r, s, a] = guess
-                ahead[r, s, a] = min(guess + calmer * (ahead[r, s, a] - base), 1.0)
+                hope = calmer * (ahead[r, s, a] - base)
+                if pooled.shape[0] > 0:
+                    extra = max(pooled_ahead[r, s, a] - pooled[0, r, s, a], 0.0)
+                    hope += (weight[pool] + weight[pool + 1]) * (min(extra, hope) - hope)
+                ahead[r, s, a] = min(guess + hope, 1.0)

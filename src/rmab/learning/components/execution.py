@@ -20,7 +20,7 @@ FIRST = 2.0  # an index above all shares
 SETTLED = 0.5  # part of the arms that need not be where the others are
 ENOUGH = 0.25  # part of where activation leads that must have been seen of an arm, where it may pay at all
 TRIED = 5  # activations in a state before an arm may rest there
-SELDOM = 4  # steps of which one is enough to see what passivity is like
+SELDOM = 1  # steps of which one is enough to see what passivity is like
 CHEAP = 0.1  # part of the steps, the cheapest ones, in which looks are made
 
 
@@ -81,7 +81,7 @@ class Probes(Component):
         if self.every == 0 or not isinstance(policy, IndexPolicy) or policy.table.ndim != 3:
             return policy
         rng = np.random.default_rng((KEY, *luck))
-        budgets = pools.view.budgets
+        budgets = pools.view.slots
         length = int(memory["steps"])
         due = np.flatnonzero(memory["unseen"] >= max(1.0, self.every * float(memory["calm"]) * np.sqrt(length)))
         oldest = np.argsort(-(memory["unseen"][due] + rng.random(due.size)))
@@ -170,6 +170,18 @@ class DependentRounding(Execution):
     def drawing(self) -> Execution:
         """Return itself."""
         return self
+
+
+def halved(policy: Policy, pools: Pools, luck: tuple[int, int]) -> Policy:
+    """Return the policy that leaves a random half of the arms passive at every step: before anything was seen."""
+    view = pools.view
+    if 2 * int(view.budgets.max()) <= view.arms or not isinstance(policy, IndexPolicy) or policy.table.ndim != 3:
+        return policy
+    rng = np.random.default_rng((KEY, *luck))
+    table = np.array(policy.by_step(view.horizon), order="C")
+    for step in table:
+        step[rng.permutation(view.arms)[: view.arms // 4]] = -1.0
+    return IndexPolicy.of_steps(table, policy.budget, rule="auto")
 
 
 def rested(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
