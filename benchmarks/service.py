@@ -81,7 +81,8 @@ class Client:
 class Load:
     """Clients that ask, tell and look, until they are stopped."""
 
-    def __init__(self, port: int, ids: list[str], clients: int, pause: float) -> None:
+    def __init__(self, port: int, ids: list[str], clients: int, pause: float, name: str) -> None:
+        self.name = name
         self.times: dict[str, list[float]] = defaultdict(list)
         self.errors: list[str] = []
         self.kept: list[str] = []  # keys of what was acknowledged
@@ -94,7 +95,7 @@ class Load:
     def _work(self, port: int, ids: list[str], number: int, pause: float) -> None:
         client, draw, count = Client(port), random.Random(number), 0
         while not self._stop.wait(draw.uniform(0, 2 * pause)):
-            what, key = draw.choices(["tell", "ask", "page"], [3, 1, 1])[0], f"client {number} {count}"
+            what, key = draw.choices(["tell", "ask", "page"], [3, 1, 1])[0], f"{self.name} {number} {count}"
             count += 1
             start = time.perf_counter()
             try:
@@ -151,7 +152,7 @@ def load(folder: str, clients: int, seconds: float, arms: int, pause: float) -> 
     path = f"{folder}/p.db"
     ids = fill(path, arms)
     service = Service(path)
-    running = Load(service.port, ids, clients, pause)
+    running = Load(service.port, ids, clients, pause, "usual")
     time.sleep(min(5.0, seconds / 4))
     early = service.memory()
     time.sleep(seconds)
@@ -170,7 +171,7 @@ def load(folder: str, clients: int, seconds: float, arms: int, pause: float) -> 
         times.append(time.perf_counter() - start)
         assert status == 200, content
     show("decide", times[10:])
-    running = Load(service.port, ids, clients, 0.02)
+    running = Load(service.port, ids, clients, 0.02, "killed")
     time.sleep(3)
     service.process.send_signal(signal.SIGKILL)
     service.process.wait()
