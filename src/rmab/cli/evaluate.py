@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rmab.cli.logs import since_option
 from rmab.cli.names import checked_file, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
@@ -26,22 +27,31 @@ if TYPE_CHECKING:
 @click.option("--replicates", type=whole_number(min=40), default=200, show_default=True, help="Draws behind the intervals.")
 @click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of draws and simulations.")
 @click.option("--report", type=click.Path(path_type=Path), callback=checked_file(".html"), help="Write a report.")
+@since_option
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def evaluate(
-    model: Path, budget: int | None, horizon: int, replicates: int, seed: int, report: Path | None, machine: bool
+    model: Path,
+    budget: int | None,
+    horizon: int,
+    replicates: int,
+    seed: int,
+    report: Path | None,
+    since: Path | None,
+    machine: bool,
 ) -> None:
     """Say what the plan of a MODEL would bring, against doing nothing, rotation, chance, and what was done in the log.
 
     Intervals hold the error of estimation: the log is drawn again, arm by arm, and the model is fitted to it again. Where
     the effect cannot be told from none, or a check of the log says 'problem', no benefit is stated: the output begins with
-    that, and shows a range under unrecorded selection.
+    that, and shows a range under unrecorded selection. Unless it is known that actions were drawn at random (`rmab fit
+    --randomised`, recorded chances, assigned arms), every benefit is conditional on nothing unrecorded having chosen.
     """
     from rmab.estimation.fit import Fit
 
     fitted = Fit.load(model)
     with alone_on_stdout(machine):
         found = evaluated(fitted, budget, horizon=horizon, replicates=replicates, seed=seed)
-    written = "" if report is None else reported(fitted, budget, report, seed=seed, found=found, quiet=machine)
+    written = "" if report is None else reported(fitted, budget, report, seed=seed, found=found, since=since, quiet=machine)
     if machine:
         print_json(found.fields())
         return
@@ -66,6 +76,7 @@ def reported(
     seed: int,
     checks: "list[Check] | None" = None,
     found: "Evaluation | None" = None,
+    since: Path | None = None,
     quiet: bool = False,
 ) -> str:
     """Write the report of a fit to a path, and its figures beside it; return a sentence that says where they are."""
@@ -74,7 +85,7 @@ def reported(
 
     with alone_on_stdout(quiet):
         outcome = found or evaluated(fitted, budget, seed=seed, checks=checks)
-        calls = decide(fitted, outcome.budget, horizon=outcome.horizon, seed=seed)
+        calls = decide(fitted, outcome.budget, horizon=outcome.horizon, since=since, seed=seed)
         written = write_programme_report(fitted, calls, outcome, path)
     return f"The report is in {written[0]}, its figures are in {written[-1].parent}."
 
@@ -83,7 +94,7 @@ def _print_evaluation(found: "Evaluation") -> None:
     unit, per = found.unit, found.period_word
     for sentence in found.sentences():
         say(f"- {sentence}")
-    if found.standing != "promised":
+    if not found.states_benefits:
         heads = ("strength of selection", "over rotation", "over nothing")
         pairs = zip(found.ranges["rotation"], found.ranges["nothing"], strict=True)
         ranges = [(f"{one.strength:g}", *(f"{x.low:+,.0f} to {x.high:+,.0f}" for x in (one, other))) for one, other in pairs]
@@ -91,7 +102,8 @@ def _print_evaluation(found: "Evaluation") -> None:
             f"What the plan may bring in {found.horizon} {per}s, if something unrecorded chose: {unit}", heads, ranges
         )
         return
-    title = f"{found.budget} {found.word}s a {per} for {found.horizon} {per}s: {unit}, with 95% intervals"
+    condition = "if nothing unrecorded chose; " if found.standing == "conditional" else ""
+    title = f"{found.budget} {found.word}s a {per} for {found.horizon} {per}s: {unit}, {condition}with 95% intervals"
     rows = [("the plan", found.describe(found.plan), "", f"{found.budget:,}")]
     for name, value in found.baselines.items():
         rows.append(

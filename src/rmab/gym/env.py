@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import BoolArray
+from rmab.common import BoolArray, as_seed
 from rmab.errors import ModelError
 from rmab.gym.rounds import OverBudget, TaskRounds
 from rmab.model import View
@@ -38,7 +38,23 @@ def spaces_of(task: Task) -> tuple[spaces.Dict, spaces.MultiBinary]:
     return spaces.Dict(seen), spaces.MultiBinary(arms.count)
 
 
-class RmabEnv(gymnasium.Env[Observation, Action]):
+class _Played:
+    """What all environments have."""
+
+    _rounds: TaskRounds
+
+    @property
+    def task(self) -> Task:
+        """The task: all of it, also what no agent may know."""
+        return self._rounds.task
+
+    @property
+    def view(self) -> View:
+        """What an agent may know of the task beforehand."""
+        return self._rounds.view
+
+
+class RmabEnv(_Played, gymnasium.Env[Observation, Action]):
     """A task, an episode at a time: decide at every step which arms to activate.
 
     **Observation**: `states` (N,), the state of every arm, and `step`, the number of steps played; H at the end. **Action**:
@@ -110,16 +126,6 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
             raise ModelError(f"render_mode must be 'ansi' or None, got {render_mode!r:.40}")
         self.render_mode = render_mode
 
-    @property
-    def task(self) -> Task:
-        """The task: all of it, also what no agent may know."""
-        return self._rounds.task
-
-    @property
-    def view(self) -> View:
-        """What an agent may know of the task beforehand."""
-        return self._rounds.view
-
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode: with a seed the first one, otherwise the next; see the class.
 
@@ -131,7 +137,7 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
             `episode_number`: the number of the episode. `policy`: what will be played, which an adversary that foresees it
             must see.
         """
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else as_seed(seed))
         fresh = seed is not None or self._rounds.game is None
         info = self._rounds.reset([self._seed()] if fresh else None, options)
         self._earned = 0.0

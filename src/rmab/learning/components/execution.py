@@ -82,7 +82,7 @@ class Probes(Component):
         if self.every == 0 or not isinstance(policy, IndexPolicy) or policy.table.ndim != 3:
             return policy
         rng = np.random.default_rng((KEY, *luck))
-        budgets = pools.view.budgets
+        budgets = pools.view.slots
         length = int(memory["steps"])
         due = np.flatnonzero(memory["unseen"] >= max(1.0, self.every * float(memory["calm"]) * np.sqrt(length)))
         oldest = np.argsort(-(memory["unseen"][due] + rng.random(due.size)))
