@@ -242,6 +242,16 @@ def test_wrong_periods_are_refused(store: Any) -> None:
         p.ask("2062-W47")
     with pytest.raises(ModelError, match="must be an ISO week such as 2026-W47"):
         p.ask("2026-12-01")
+    report, events = [{"arm": IDS[0], "state": "low"}], len(p.events)
+    with pytest.raises(ModelError, match=r"2062-W47 is \d+ periods after 2026-W49, the last that is known"):
+        p.tell("2062-W47", report)
+    with pytest.raises(ModelError, match="2025-W47 is 52 periods before 2026-W47, the first that is known"):
+        p.correct("2025-W47", report, reason="late")
+    with pytest.raises(ModelError, match="2062-W47 is"):
+        p.missing("2062-W47")
+    with pytest.raises(ModelError, match="2026-W48 was never decided, and 2026-W49 was"):
+        p.override("2026-W48", add=IDS[:1], reason="late")
+    assert len(p.events) == events
     assert p.ask("2027-W20", skip=True).period == "2027-W20"
 
 

@@ -70,9 +70,8 @@ class Journal:
             head, last = self.lock(connection, create=isinstance(body, Create))
             if expected is not None and head != expected:
                 raise HeadMovedError
-            found = connection.execute(self._select().where(EVENT.c.key == stamp.key)).one_or_none()
-            if found is not None:
-                earlier = Event(**found._mapping)
+            earlier = self.find(connection, stamp.key)
+            if earlier is not None:
                 if (earlier.kind, body_hash(earlier.body)) != (body.KIND, body_hash(text)):
                     what = f"the key {stamp.key!r:.60} belongs to event {earlier.sequence}, which says something else"
                     raise ModelError(what, code="key-reused", event=earlier.sequence)
@@ -124,6 +123,11 @@ class Journal:
             if len(rows) < BATCH:
                 return
             after = rows[-1].sequence
+
+    def find(self, connection: sa.Connection, key: str) -> Event | None:
+        """Return the event with a key, if there is one."""
+        row = connection.execute(self._select().where(EVENT.c.key == key)).one_or_none()
+        return None if row is None else Event(**row._mapping)
 
     def undone(self, connection: sa.Connection, after: int = 0, through: int | None = None) -> set[int]:
         """Return the numbers of the events that are undone by events after a number."""

@@ -16,7 +16,7 @@ from rmab.estimation.fit import Fit
 from rmab.estimation.statistics import Statistics
 from rmab.live.ahead import MOST_AHEAD, Issue, make_ahead, make_list, newest_ahead
 from rmab.live.changes import Change
-from rmab.live.deciding import check_period, is_same, to_decision
+from rmab.live.deciding import check_past, check_period, check_report, is_same, to_decision
 from rmab.live.events import Body, Budget, Correct, Event, Join, Leave, Missing, Override, Tell, Undo, WarmStart
 from rmab.live.journal import HeadMovedError, Stamp, writing
 from rmab.live.ledger import Ledger
@@ -240,6 +240,9 @@ class Programme(Reader):
         label = period.period if isinstance(period, Decision) else period
         ids = {"add": [str(one) for one in add], "remove": [str(one) for one in remove]}
         body = Override.checked(period=self._number(label), **ids, reason=reason)
+        with self.ledger() as ledger:
+            if body.period not in ledger.decisions:
+                check_past(ledger, body.period)
         return self.write(body, self._stamp(key)).sequence
 
     def tell(self, period: object, rows: Any, *, key: str | None = None, client_at: str = "") -> int:
@@ -282,16 +285,18 @@ class Programme(Reader):
         config = self.config
         kind, columns = Tell if reason is None else Correct, report_columns(rows, config.states)
         body = kind.checked(period=config.rhythm.number(period), **columns, reason=reason or "")
-        if dry_run:
-            with self.ledger() as ledger:
+        with self.ledger() as ledger:
+            check_report(ledger, body.period)
+            if dry_run:
                 ledger.check(body)
-            return 0
+                return 0
         return self.write(body, self._stamp(key, client_at)).sequence
 
     def missing(self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None) -> int:
         """Declare that the reports of arms will not come; by default of all that have none. Late ones still count."""
         number = self._number(period)
         with self.ledger() as ledger:
+            check_report(ledger, number)
             silent = ledger.is_present(number) & (ledger.cell(number).states(len(ledger.ids)) < 0)
             ids = [ledger.ids[n] for n in np.flatnonzero(silent)] if arms is None else [str(one) for one in arms]
         if not ids:
