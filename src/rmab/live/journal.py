@@ -16,6 +16,7 @@ from rmab.live.events import START, Body, Create, Event, Undo, body_hash
 from rmab.live.schema import EVENT, PROGRAMME, check_version
 
 Check = Callable[[sa.Connection, int, str], None]  # with number and hash of the last event
+LONGEST = 500  # characters of a key, and of who wrote an event
 BATCH = 500  # events that are read at a time
 FIELDS = [EVENT.c[name] for name in Event.__dataclass_fields__]
 
@@ -26,11 +27,27 @@ class HeadMovedError(Exception):
 
 @dataclass(frozen=True)
 class Stamp:
-    """How an event is labelled: its idempotency key, who wrote it, and when by the clock of the client."""
+    """How an event is labelled: its idempotency key, who wrote it, and when by the clock of the client.
+
+    Each is short text: what a database gives back otherwise than it was sealed would look like a changed event.
+    """
 
     key: str
     actor: str = ""
     client_at: str = ""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if (
+                not isinstance(value, str)
+                or len(value) > LONGEST
+                or not value.isprintable()
+                or (name == "key" and not value)
+            ):
+                least = 1 if name == "key" else 0
+                raise ModelError(
+                    f"{name} must be text of {least} to {LONGEST} printable characters, got {value!r:.60}", field=name
+                )
 
 
 class Journal:
@@ -66,6 +83,10 @@ class Journal:
 
     def _append(self, body: Body, stamp: Stamp, check: Check, expected: int | None) -> tuple[Event, bool]:
         text = body.to_json()
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ModelError("a text has half a character (a surrogate), which cannot be stored") from error
         with writing(self.engine) as connection:
             head, last = self.lock(connection, create=isinstance(body, Create))
             if expected is not None and head != expected:

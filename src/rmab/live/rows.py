@@ -74,6 +74,13 @@ def report_columns(
     return found
 
 
+def as_ids(arms: Sequence[str], name: str = "arms") -> list[str]:
+    """Return ids as text; ModelError where one text is given, which would be taken letter by letter."""
+    if isinstance(arms, str):
+        raise ModelError(f"{name} must be a list of ids, got {arms!r:.60}: write [{arms!r:.60}]")
+    return [str(one) for one in arms]
+
+
 def per_arm(value: Any, count: int, name: str) -> list[Any]:
     """Return one value for each arm: the same for all, or a sequence (N,)."""
     if value is None or isinstance(value, str):
