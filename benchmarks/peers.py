@@ -37,7 +37,7 @@ def ours(task: rmab.Task) -> float:
 
 def linear_program(task: rmab.Task) -> float:
     """One fluid LP of the task's arms, each with rewards of its own."""
-    program = FluidLp(Blocks.of(task.problem, task.reward(0)), task.problem.budgets)
+    program = FluidLp(Blocks.of(task.problem, task.reward(0)))
     program.highs.setOptionValue("solver", "simplex")  # its interior point method fails on these from some 300 arms on
     return clocked(program.solve)
 

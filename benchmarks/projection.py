@@ -189,9 +189,9 @@ def _whole(program: FluidLp, objective: float) -> float:
     return program.units.whole(objective, program.blocks.start.sum(axis=1), program.blocks.phase_of)
 
 
-def highs(blocks: Blocks, budget: int, horizon: int, solver: str) -> float:
+def highs(blocks: Blocks, solver: str) -> float:
     """Value of the fluid LP by HiGHS, or nan after PATIENCE seconds."""
-    program = FluidLp(blocks, np.full(horizon, budget))
+    program = FluidLp(blocks)
     program.highs.setOptionValue("solver", solver)
     program.highs.setOptionValue("time_limit", PATIENCE)
     program.highs.run()
@@ -199,9 +199,9 @@ def highs(blocks: Blocks, budget: int, horizon: int, solver: str) -> float:
     return _whole(program, program.highs.getInfo().objective_function_value) if solved else np.nan
 
 
-def clarabel_value(blocks: Blocks, budget: int, horizon: int) -> float:
+def clarabel_value(blocks: Blocks) -> float:
     """Value of the fluid LP by Clarabel, to the same 1e-6."""
-    program = FluidLp(blocks, np.full(horizon, budget))
+    program = FluidLp(blocks)
     lp = program.highs.getLp()
     rows, columns, nodes = lp.num_row_, lp.num_col_, program.nodes.block.size
     matrix = sparse.csc_matrix((lp.a_matrix_.value_, lp.a_matrix_.index_, lp.a_matrix_.start_), shape=(rows, columns))
@@ -213,7 +213,7 @@ def clarabel_value(blocks: Blocks, budget: int, horizon: int) -> float:
         -np.array(lp.col_cost_),
         sparse.vstack([matrix, -sparse.identity(columns)]).tocsc(),
         np.concatenate([lp.row_upper_, np.zeros(columns)]),
-        [clarabel.ZeroConeT(nodes), clarabel.NonnegativeConeT(horizon + columns)],
+        [clarabel.ZeroConeT(nodes), clarabel.NonnegativeConeT(blocks.horizon + columns)],
         settings,
     )
     return _whole(program, -solver.solve().obj_val)
@@ -244,9 +244,9 @@ def fluid() -> list[str]:
         ours = best(lambda: rmab.solvers.solve_fluid(problem, reward), 3)  # noqa: B023
         rows = table(f"(d) {name}, gap {plan.gap:.0e}", "method", "seconds", "times ours", "target", "value")
         rows.add_row("rmab, newton", f"{ours:.2f}", "1", "", f"{plan.value:.4f}")
-        parts = (Blocks.of(problem, reward), problem.budget, problem.horizon)
+        blocks = Blocks.of(problem, reward)
         for peer, target in targets.items():
-            work = (lambda: clarabel_value(*parts)) if peer == "Clarabel" else (lambda: highs(*parts, peer.split()[1]))  # noqa: B023
+            work = (lambda: clarabel_value(blocks)) if peer == "Clarabel" else (lambda: highs(blocks, peer.split()[1]))  # noqa: B023
             taken, value = timed(work)
             rows.add_row(peer, f"{taken:.1f}", f"{taken / ours:.0f}", f"{target:.0f}", f"{value:.4f}")
             missed += [] if taken / ours >= target else [f"(d) {name}, {peer}: {taken / ours:.1f} times, not {target:.0f}"]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from scipy.stats import t as student
+from worlds import WORLDS
 
 import rmab
 from rmab.common import write_atomically
@@ -66,6 +67,7 @@ KINDS: dict[str, Maker] = {
     "chains of 6": task("swim@ramp", states=6),
     "swim noisy": task("swim@noisy"),
     "swim switching": task("swim@switching"),
+    **WORLDS,
 }
 
 

@@ -1,5 +1,6 @@
 """Settings of the whole suite: no deadlines (code compiles on first use), the same examples on every run, no terminal."""
 
+import gc
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -18,15 +19,27 @@ settings.register_profile("rmab", deadline=None, derandomize=True, suppress_heal
 settings.load_profile("rmab")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's job in the background; tests interrupt what they start
     signal.signal(signal.SIGINT, signal.default_int_handler)
+gc.disable()  # until all tests are collected: nothing of that is garbage
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what follows the pages by its folder, and what opens a browser by its fixture."""
+    """Mark what follows the pages by its folder, and what opens a browser by its fixture; long files come first.
+
+    Processes are given whole files: those with slow tests at the end would let one process wait for another.
+    """
     for item in items:
         if DOCS in item.path.parents:
             item.add_marker(pytest.mark.docs)
         if "tab" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
+    long = {item.path for item in items if any(map(item.get_closest_marker, ("slow", "docs", "browser")))}
+    items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_collection_finish() -> None:
+    """Keep thousands of collected tests out of later garbage collections, some of which tests ask for themselves."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -109,12 +109,16 @@ class PolicyError(RmabError, ValueError):
 
 
 class BudgetExceeded(PolicyError):
-    """A policy activated more arms than the budget allows; the episode was stopped at that step.
+    """A policy activated more than the budget allows; the episode was stopped at that step.
 
     Parameters
     ----------
-    step, count, budget : int
-        The step (from 0), how many arms the policy activated, and how many it may activate.
+    step : int
+        The step, from 0.
+    count, budget : float
+        How many arms the policy activated, or what they cost; and how much it may be.
+    what : {'activates', 'costs'}
+        What was counted.
 
     Examples
     --------
@@ -126,13 +130,14 @@ class BudgetExceeded(PolicyError):
 
     code = "budget-exceeded"
 
-    def __init__(self, step: int, count: int, budget: int) -> None:
-        super().__init__(f"step {step}: the policy activates {count} arms, the budget is {budget}", step=step)
-        self.step, self.count, self.budget = step, count, budget
+    def __init__(self, step: int, count: float, budget: float, what: str = "activates") -> None:
+        words = f"activates {count} arms" if what == "activates" else f"activates arms that cost {count:g}"
+        super().__init__(f"step {step}: the policy {words}, the budget is {budget:g}", step=step)
+        self.step, self.count, self.budget, self.what = step, count, budget, what
 
-    def __reduce__(self) -> tuple[type["BudgetExceeded"], tuple[int, int, int]]:
+    def __reduce__(self) -> tuple[type["BudgetExceeded"], tuple[int, float, float, str]]:
         """Pickle its numbers, so that it can pass between processes."""
-        return type(self), (self.step, self.count, self.budget)
+        return type(self), (self.step, self.count, self.budget, self.what)
 
 
 class SolverError(RmabError, RuntimeError):

@@ -13,6 +13,8 @@ import rmab
 from rmab.cli import main
 from rmab.common import write_table
 from rmab.common.storage import load_any
+from rmab.common.tables import plain_text
+from rmab.errors import RmabError
 
 COLUMNS = ["--arm", "id", "--period", "week", "--state", "state", "--action", "called"]
 
@@ -75,6 +77,36 @@ def test_a_spreadsheet_computes_nothing_that_stands_in_a_name(tmp_path: Path, na
     found.save(tmp_path / "raw.csv", raw=True)
     with (tmp_path / "raw.csv").open(encoding="utf-8", newline="") as stream:
         assert list(csv.reader(stream))[1][0] == name
+
+
+def test_nor_what_stands_in_the_name_of_a_column(tmp_path: Path) -> None:
+    found = rmab.data.decide([1.0, 2.0], 1, ids=["'=1", "=1"], groups={"=cmd()": ["a", "b"]})
+    found.save(tmp_path / "list.csv", None)
+    with (tmp_path / "list.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.reader(stream))
+    assert rows[0][-1] == "'=cmd()"
+    assert {plain_text(row[0]) for row in rows[1:]} == {"'=1", "=1"}  # an apostrophe of its own is not lost
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix", "words"),
+    [
+        ("bell\x07", ".xlsx", "an .xlsx file cannot hold the control characters of 'bell"),
+        ("\ufffe", ".xlsx", "an .xlsx file cannot hold the control characters of "),
+        ("\ud800", ".csv", "is half a letter: no table can hold it"),
+        ("\ud800", ".xlsx", "is half a letter: no table can hold it"),
+    ],
+)
+def test_letters_that_a_file_cannot_hold_are_refused(tmp_path: Path, name: str, suffix: str, words: str) -> None:
+    with pytest.raises(RmabError, match=words):
+        rmab.data.decide({name: 1.0}, 1).save(tmp_path / f"list{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("most", ["nan", "inf", "1.5"])
+def test_a_cap_is_a_whole_number(folder: Path, most: str) -> None:
+    done = CliRunner().invoke(main, ["list", str(folder / "model.npz"), "--cap", f"age=20-29={most}"])
+    assert (done.exit_code, "expected a whole number" in done.stderr) == (2, True)
 
 
 def test_numbers_of_a_list_stay_numbers(tmp_path: Path) -> None:

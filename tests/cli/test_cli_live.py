@@ -172,3 +172,44 @@ def test_ids_that_look_like_formulas_are_text_in_lists_and_come_back(tmp_path: P
     assert call("live", "ask", path, "1", "--csv", book, "--all").exit_code == 0
     cells = [row[0] for row in pytest.importorskip("openpyxl").load_workbook(book).active.iter_rows(min_row=2)]
     assert {(one.value, one.data_type) for one in cells} == {(one, "s") for one in ("=1+1", "-a", "@b", "'s", "plain")}
+
+
+@pytest.mark.parametrize("command", ["status", "events", "benefit", "export", "verify"])
+@pytest.mark.parametrize("store", ["form.csv", "missing.db", "folder", "no/such.db", "x" * 300, "http://example.org/x"])
+def test_what_is_no_store_is_wrong_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, store: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("form.csv").write_text("arm\na\n", encoding="utf-8")
+    Path("folder").mkdir()
+    more = ["table.csv"] if command == "export" else []
+    done = call("live", command, store, *more)
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "form.csv"]
+
+
+@pytest.mark.parametrize("wrong", [["--every", "fortnight"], ["--reward", "gone=1"], ["--zone", "Nowhere/Town"]])
+def test_a_programme_that_is_refused_leaves_no_store(tmp_path: Path, wrong: list[str]) -> None:
+    store = tmp_path / "p.db"
+    done = call("live", "create", str(store), "p", "--states", "a,b", "--budget", "1", *wrong)
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("head", ["9" * 40, "\u00b2", "", "x:y"])
+def test_a_head_that_is_none_is_not_found(store: str, head: str) -> None:
+    done = call("live", "verify", store, "--head", head)
+    assert (done.exit_code, "does not contain" in done.stderr) == (1, True)
+
+
+def test_an_export_is_safe_to_open(tmp_path: Path) -> None:
+    store, form, table = (str(tmp_path / name) for name in ("p.db", "form.csv", "table.csv"))
+    Path(form).write_text("arm,group,state\n=1+1,-g,a\nb,g,a\n", encoding="utf-8")
+    for words in (
+        ["create", store, "p", "--states", "a,b", "--budget", "1", "--reward", "b=1"],
+        ["join", store, form],
+        ["ask", store, "2026-W01"],
+        ["export", store, table],
+    ):
+        assert call("live", *words).exit_code == 0
+    assert '"\'=1+1"' in Path(table).read_text(encoding="utf-8")
+    assert call("live", "export", store, table, "--raw").exit_code == 0
+    assert '"=1+1"' in Path(table).read_text(encoding="utf-8")

@@ -24,6 +24,7 @@ MODEL = rmab.RewardModel(np.ones((1, 3, 2, 2)), 0, 2)
 POLICY = rmab.planners.random_policy(PROBLEM)
 RNG = np.random.default_rng(0)
 LINES = np.zeros((3, 3))  # an array is shown in several lines, and has no truth value
+POINT: Any = np.array(True)  # an array without a dimension has no length, and nothing to go through
 RAGGED: Any = [1, [2]]
 WRONG: Any = 3
 
@@ -76,6 +77,21 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: Study.load(WRONG), "a study is a name or the path of a file, got int"),
     (lambda: Study.load("\0"), "cannot be read"),
     (lambda: Job.from_text(WRONG), "a job that is read must be text, got int"),
+    (lambda: rmab.data.decide([1.0], 1, ids=POINT), "ids must be one for each arm"),
+    (lambda: rmab.data.decide([1.0], 1, states=POINT), "states must be one for each arm"),
+    (lambda: rmab.data.decide([1.0], 1, must=POINT), "must must be a list of ids"),
+    (lambda: rmab.data.decide([1.0], 1, rules=POINT), "rules must be a list of functions"),
+    (lambda: rmab.data.decide([1.0], 1, groups={"side": POINT}), "groups: 'side' must have 1 values"),
+    (lambda: rmab.data.decide([1.0], 1, horizon=LINES), "horizon must be a whole number"),
+    (lambda: rmab.data.decide([1.0], 1, step=LINES), "step must be a whole number"),
+    (lambda: rmab.data.Statistics.merge(POINT), "merge takes Statistics"),
+    (lambda: rmab.data.example_log(weeks=10**12), "weeks must be in 2..10000"),
+    (lambda: rmab.data.read_log("x.csv", arm="a", period="b", state="c", action="d", decimal=LINES), "decimal must be"),
+    (
+        lambda: rmab.data.read_log("x.csv", arm="a", period="b", state="c", action="d", states={"low": 10**400}),
+        "states: the least reading of 'low' must be a number",
+    ),
+    (lambda: rmab.plan(PROBLEM, REWARD, candidates=POINT), "candidates must be a list"),
     (lambda: Job.from_text("{}"), r"a job that is read must be as to_text wrote it \('task'\)"),
 ]
 

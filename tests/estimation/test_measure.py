@@ -132,7 +132,7 @@ def test_arms_count_as_decided() -> None:
         (two_weeks(40, 1.0)[::2], "nobody was drawn: every chance is 0 or 1. Make lists with random_share"),
         ([(*row[:4], None) for row in two_weeks(40)], "no chance is recorded: keep the column 'chance' of the lists"),
         (two_weeks(40)[:40] + two_weeks(40)[40:41], "too few outcomes to compare (0 of arms on the list, 1 of"),
-        (two_weeks(10), "too few outcomes to compare (5 of arms on the list, 5 of arms left out)"),
+        (two_weeks(10), "too few outcomes to compare (5 of arms on the list, 5 of arms left out; it takes 10 of each"),
     ],
 )
 def test_what_cannot_be_told_is_not_told(rows: list[tuple[Any, ...]], words: str) -> None:

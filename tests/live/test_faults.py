@@ -174,7 +174,7 @@ def test_migrations_run_once_each_in_a_transaction(fresh_url: Callable[[], str],
     with rmab.live.open(url) as store:
         small(store).snapshot()
     monkeypatch.setattr(schema, "MIGRATIONS", whole[:1])
-    with pytest.raises(StoreError, match=r"migrated by a newer rmab \(schema 2, this one knows 1\)"):
+    with pytest.raises(StoreError, match=r"migrated by a newer rmab \(schema 3, this one knows 1\)"):
         rmab.live.open(url)
 
 

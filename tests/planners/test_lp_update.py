@@ -81,7 +81,7 @@ def test_each_programme_starts_from_the_basis_of_the_plan() -> None:
     states = rmab.simulate(problem, rmab.planners.random_policy(problem), reward, rng()).states[5].astype(int)
     policy = rmab.planners.LpUpdate(problem, reward)
     policy.act(5, states, rng())
-    cold = FluidLp(Blocks.of(Problem(problem.arms, states, 10, 15), reward), np.full(15, 10))
+    cold = FluidLp(Blocks.of(Problem(problem.arms, states, 10, 15), reward))
     cold.solve()
     pivots = [program.highs.getInfo().simplex_iteration_count for program in (policy._free[0], cold)]
     assert pivots[0] < pivots[1] / 5

@@ -11,8 +11,8 @@ import pytest
 import rmab
 from rmab.common.arrays import FloatArray
 from rmab.errors import ModelError, PolicyError
+from rmab.planners.question import systematic
 from rmab.planners.registry import CANDIDATES
-from rmab.play.rounding import systematic
 from timed import by_step, optimum, timed_problem
 
 pytestmark = pytest.mark.compiled
@@ -202,6 +202,17 @@ def test_a_rolling_plan_refuses_the_plan_of_another_problem_and_a_wrong_place() 
         rmab.planners.Rolling(problem, reward).act(8, np.zeros(10, dtype=int), np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("rich", [1.0, 1e9, 1e140])
+def test_a_rolling_plan_decides_where_its_start_does_not_lead(rich: float) -> None:
+    stay = np.tile(np.eye(2)[:, np.newaxis], (1, 2, 1))  # every state is absorbing
+    problem = rmab.Problem(rmab.Arms([stay] * 4), 0, 1, 5)
+    reward = np.tile([[0.0, 1e-3], [0.0, rich]], (4, 1, 1))
+    reward[3, 1, 1] *= 3.0
+    policy = rmab.planners.Rolling(problem, reward)
+    for states in ([1, 1, 1, 1], [0, 0, 0, 1]):
+        assert policy.act(1, np.array(states), np.random.default_rng(0)).tolist() == [False, False, False, True]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_systematic_sampling_keeps_counts_and_probabilities(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -219,27 +230,25 @@ def test_systematic_sampling_keeps_counts_and_probabilities(seed: int) -> None:
 def test_a_budget_that_must_be_used_up_is_planned_for() -> None:
     """On the conveyor, activations to fill the budget push arms back, unless the plan expects them."""
     task = rmab.make_task("conveyor", arms=40, horizon=150)
-    problem, reward = rmab.Problem(task.problem.arms, np.full((40, 8), 1 / 8), 20, 150), task.base_reward
-    earned = {}
-    for rule in ("exactly", "fill"):
-        policy = rmab.planners.lagrangian_index(problem, reward, rule=rule)  # type: ignore[arg-type]
+    reward, earned = task.base_reward, {}
+    for exact in (True, False):
+        problem = rmab.Problem(task.problem.arms, np.full((40, 8), 1 / 8), 20, 150, exact=exact)
+        policy = rmab.planners.lagrangian_index(problem, reward, rule="fill")
         batch = rmab.simulate_many(problem, policy, reward, np.random.default_rng(0), 50)
         assert (batch.activations == 20 * 150).all()
-        earned[rule] = batch.mean
-    assert earned["exactly"] > 1.5 * earned["fill"]
-    with pytest.raises(ModelError, match="rule 'exactly' solves another plan"):
-        rmab.planners.lagrangian_index(problem, reward, fluid=rmab.solvers.solve_fluid(problem, reward), rule="exactly")
+        earned[exact] = batch.mean
+    assert earned[True] > 1.5 * earned[False]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_indices_of_a_used_up_budget_rank_as_the_programme_with_equality_does(seed: int) -> None:
-    """Where every activation is worth something anyway, 'exactly' is the usual index, plus a constant at every step."""
+    """Where every activation is worth something anyway, an exact budget has the usual index."""
     problem, reward = timed_problem(seed, 4, 1, 2, 3, budget=2)
     reward = reward.reshape(4, 2, 2)
     reward[..., 1] += 50.0
-    usual, obliged = (rmab.planners.lagrangian_index(problem, reward, rule=rule).table for rule in ("auto", "exactly"))  # type: ignore[arg-type]
-    apart = obliged - usual
-    np.testing.assert_allclose(apart, apart[:1, :, :1] + np.zeros_like(apart), rtol=1e-3)
+    obliged = rmab.Problem(problem.arms, problem.start, 2, problem.horizon, exact=True)
+    usual, exact = (rmab.planners.lagrangian_index(one, reward).table for one in (problem, obliged))
+    np.testing.assert_allclose(exact, usual, rtol=1e-3)
 
 
 def test_the_optimum_is_reported_where_it_is_quick(tmp_path: Path) -> None:

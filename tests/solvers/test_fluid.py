@@ -253,7 +253,7 @@ def answering(values: FloatArray, duals: FloatArray, status: highspy.HighsModelS
 
 def test_masses_and_prices_below_zero_are_clipped() -> None:
     _, blocks = lone_arm([0.0, 4.0])
-    program = FluidLp(blocks, np.full(2, 1))
+    program = FluidLp(blocks)
     optimal = highspy.HighsModelStatus.kOptimal
     program.highs = answering(np.array([-1e-10, 1, 0.25, 0.75]), np.array([9, 9, -1e-10, 0.5]), optimal)
     occupancy, prices = program.solve()
@@ -263,7 +263,7 @@ def test_masses_and_prices_below_zero_are_clipped() -> None:
 
 def test_an_end_without_an_optimum_is_an_error() -> None:
     _, blocks = lone_arm([0.0, 4.0])
-    program = FluidLp(blocks, np.full(2, 1))
+    program = FluidLp(blocks)
     program.highs = answering(np.zeros(4), np.zeros(4), highspy.HighsModelStatus.kIterationLimit)
     program.highs.clearSolver = lambda: None  # it is asked again, by another method
     program.highs.setOptionValue = lambda *_: highspy.HighsStatus.kOk
@@ -277,13 +277,13 @@ def test_only_large_programmes_use_the_interior_point_method(monkeypatch: pytest
     chosen = []
     for large in (columns, columns - 1):
         monkeypatch.setattr("rmab.solvers.fluid.highs.LARGE", large)
-        chosen.append(FluidLp(blocks, np.full(4, 1)).highs.getOptionValue("solver")[1])
+        chosen.append(FluidLp(blocks).highs.getOptionValue("solver")[1])
     assert chosen == ["choose", "ipm"]
 
 
 def test_a_refused_solver_option_is_an_error() -> None:
     problem, reward = random_problem(6, count=2, states=2, horizon=2, budget=1)
-    program = FluidLp(Blocks.of(problem, reward), np.full(2, 1))
+    program = FluidLp(Blocks.of(problem, reward))
     with pytest.raises(SolverError, match="option solver = nonsense was refused"):
         program._set("solver", "nonsense")
 

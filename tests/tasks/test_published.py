@@ -22,6 +22,32 @@ def test_every_example_is_a_task_with_its_own_share_of_active_arms(name: str) ->
         np.testing.assert_allclose(table.sum(axis=1), 1.0, atol=2e-8)  # as published
 
 
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [("conveyor-bait", 0.0129166587636003), ("dirichlet-355", 0.2300109407901556), ("dirichlet-582", 0.1112391001779859)],
+)
+def test_bounds_of_exact_budgets_are_those_of_their_authors(name: str, bound: float) -> None:
+    """Hong, Xie, Chen & Wang (2024): the value of the LP per arm, by a solver with a tolerance of about 1e-7."""
+    task = rmab.make_task(name, arms=100, exact=True)
+    assert rmab.solvers.solve_average_fluid(task.problem, task.base_reward).bound / 100 == pytest.approx(bound, abs=5e-8)
+
+
+def test_types_of_arms_are_groups() -> None:
+    for name, types, each in (("cpap-dopl", 2, 10), ("armman-dopl", 10, 2)):
+        task = rmab.make_task(name)
+        assert task.problem.arms.count == types * each
+        np.testing.assert_array_equal(task.problem.arms.group_of, np.repeat(np.arange(types), each))
+        assert task.view().pooled_rewards
+
+
+def test_learners_refuse_budgets_that_they_do_not_know() -> None:
+    task = rmab.make_task("dirichlet-355", arms=10, horizon=5, episodes=2)
+    for name in ("random", "round-robin", "planner"):
+        assert (rmab.run(task, name).activations == 6 * 5).all()
+    with pytest.raises(rmab.errors.ModelError, match=r"ucmd-armab activates at most B arms .* is exact"):
+        rmab.run(task, "ucmd-armab")
+
+
 def test_circulant_has_its_known_whittle_indices() -> None:
     """Avrachenkov & Borkar (2022): -.5, .5, 1, -1."""
     task = rmab.make_task("circulant", arms=2, budget=1)

@@ -26,6 +26,12 @@ SHAPES |= {"restart": (100, 5, 20, 200, 50), "machine": (50, 6, 10, 100, 50), "q
 SHAPES |= {"random-dense": (20, 5, 5, 50, 50), "random-sparse": (20, 8, 5, 50, 50), "random-types": (60, 5, 15, 50, 50)}
 SHAPES["swim"] = (10, 4, 3, 30, 60)
 SHAPES |= dict.fromkeys(("harm", "drift"), (20, 3, 10, 50, 50)) | {"clock": (20, 3, 5, 48, 50)}
+SHAPES |= {"conveyor-bait": (100, 8, 50, 200, 50), "dirichlet-355": (100, 10, 64, 200, 50)}
+SHAPES |= {
+    "dirichlet-582": (100, 10, 87, 200, 50),
+    "cpap-dopl": (20, 3, 8, 100, 1600),
+    "armman-dopl": (20, 3, 10, 5, 20_000),
+}
 SHAPES["deadline-day"] = (100, 120, (20 * 32 + 4 * 24) / 24, 288, 20)  # the budget of the mean step
 
 
@@ -48,7 +54,7 @@ def test_every_listed_task_exists_with_its_sizes_and_range(name: str) -> None:
 
 
 def test_families_meet_every_adversary_unless_they_bring_their_own_rewards() -> None:
-    assert len(rmab.list_tasks()) == 14 * 21 + 5
+    assert len(rmab.list_tasks()) == 14 * 26 + 5
     assert all(summary for summary in rmab.list_tasks().values())
 
 

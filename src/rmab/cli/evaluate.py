@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rmab.cli.logs import since_option
 from rmab.cli.names import checked_file, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
@@ -26,9 +27,17 @@ if TYPE_CHECKING:
 @click.option("--replicates", type=whole_number(min=40), default=200, show_default=True, help="Draws behind the intervals.")
 @click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of draws and simulations.")
 @click.option("--report", type=click.Path(path_type=Path), callback=checked_file(".html"), help="Write a report.")
+@since_option
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def evaluate(
-    model: Path, budget: int | None, horizon: int, replicates: int, seed: int, report: Path | None, machine: bool
+    model: Path,
+    budget: int | None,
+    horizon: int,
+    replicates: int,
+    seed: int,
+    report: Path | None,
+    since: Path | None,
+    machine: bool,
 ) -> None:
     """Say what the plan of a MODEL would bring, against doing nothing, rotation, chance, and what was done in the log.
 
@@ -42,7 +51,7 @@ def evaluate(
     fitted = Fit.load(model)
     with alone_on_stdout(machine):
         found = evaluated(fitted, budget, horizon=horizon, replicates=replicates, seed=seed)
-    written = "" if report is None else reported(fitted, budget, report, seed=seed, found=found, quiet=machine)
+    written = "" if report is None else reported(fitted, budget, report, seed=seed, found=found, since=since, quiet=machine)
     if machine:
         print_json(found.fields())
         return
@@ -67,6 +76,7 @@ def reported(
     seed: int,
     checks: "list[Check] | None" = None,
     found: "Evaluation | None" = None,
+    since: Path | None = None,
     quiet: bool = False,
 ) -> str:
     """Write the report of a fit to a path, and its figures beside it; return a sentence that says where they are."""
@@ -75,7 +85,7 @@ def reported(
 
     with alone_on_stdout(quiet):
         outcome = found or evaluated(fitted, budget, seed=seed, checks=checks)
-        calls = decide(fitted, outcome.budget, horizon=outcome.horizon, seed=seed)
+        calls = decide(fitted, outcome.budget, horizon=outcome.horizon, since=since, seed=seed)
         written = write_programme_report(fitted, calls, outcome, path)
     return f"The report is in {written[0]}, its figures are in {written[-1].parent}."
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.logs import log_options, read_columns
+from rmab.cli.logs import log_options, read_columns, since_option
 from rmab.cli.names import checked_file, whole_number
 from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
@@ -55,6 +55,7 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     "--report", type=click.Path(path_type=Path), callback=checked_file(".html"), help="Write a report for a manager."
 )
 @click.option("--budget", type=whole_number(min=1), help="Of the report's plan; default: as many as in the log, on average.")
+@since_option
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def fit(
     log: Path,
@@ -66,6 +67,7 @@ def fit(
     out: Path | None,
     report: Path | None,
     budget: int | None,
+    since: Path | None,
     machine: bool,
     **columns: Any,
 ) -> None:
@@ -92,7 +94,7 @@ def fit(
         from rmab.errors import ModelError
 
         try:
-            written.append(reported(model, budget, report, seed=seed, checks=checks, quiet=machine))
+            written.append(reported(model, budget, report, seed=seed, checks=checks, since=since, quiet=machine))
         except ModelError as error:  # what is known is shown all the same
             refusal = error
     if machine:

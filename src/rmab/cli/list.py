@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.logs import COLUMNS, ROLES, log_options, read_columns
+from rmab.cli.logs import COLUMNS, ROLES, log_options, read_columns, since_option
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from rmab.data import Decision, Fit
 
 SHOWN = 20  # rows on the screen
+raw_option = click.option(
+    "--raw", is_flag=True, help="For programs: no apostrophe before text that a spreadsheet takes for a formula."
+)
 
 
 def ids_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:
@@ -34,7 +37,7 @@ def ids_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
     found = pairs(ctx, param, values)
     for name, most in found.items():
-        if most != int(most):
+        if not most.is_integer():  # nor what is infinite, or no number
             raise click.BadParameter(f"expected a whole number for {name}, got {most:g}", ctx, param)
     return {name: int(most) for name, most in found.items()}
 
@@ -48,6 +51,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
             "rmab list --log log.csv --arm id --period week --state state --action called --reward engaged=1 --budget 100",
             "from a log in one step",
         ),
+        ("rmab list model.npz --csv w12.csv --all --since w11.csv", "and what changed since the last list"),
         ("rmab list model.npz --floor 26 --cap district=north=20", "nobody waits half a year; at most 20 in the north"),
         ("rmab list model.npz --must 0042,0107 --must-not @away.txt --random-share 0.1", "by name, and some at random"),
     ),
@@ -80,8 +84,9 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     callback=checked_file(".csv", ".parquet", ".xlsx"),
     help="Write it there.",
 )
+@since_option
 @click.option("--all", "everybody", is_flag=True, help="Write everybody to the file, as `rmab measure` needs it.")
-@click.option("--raw", is_flag=True, help="For programs: no apostrophe before text that a spreadsheet takes for a formula.")
+@raw_option
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def weekly(
     model: Path | None,
@@ -108,7 +113,8 @@ def weekly(
             found.save(out, None if everybody else upcoming, raw=raw)
     if machine:
         rows = [vars(one) for one in found.rows(upcoming)]
-        print_json({"for": found.period, "unit": found.words.unit, "notes": found.notes, "rows": rows})
+        changes = None if found.changes is None else {"since": found.changes.period, **found.changes.counts}
+        print_json({"for": found.period, "unit": found.words.unit, "notes": found.notes, "changes": changes, "rows": rows})
         return
     _print_list(found, upcoming)
     if out is not None:
@@ -130,9 +136,15 @@ def _find_model(model: Path | None, log: Path | None, columns: dict[str, Any], r
 def _print_list(found: "Decision", upcoming: int) -> None:
     size = int(found.active.sum())
     rows = found.rows(min(upcoming, max(3, SHOWN - size)), first=SHOWN)
-    lines = [(str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", one.reason) for one in rows]
+    heads = ["rank", "id", "state", found.words.action, "index", *([] if found.changes is None else ["since"]), "why"]
+    lines = []
+    for one in rows:
+        since = [] if found.changes is None else [one.since.partition(":")[0]]
+        lines.append((str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", *since, one.reason))
     title = f"{found.period}: {size:,} of {len(found.arms):,}; the index is in {found.words.unit}"
     notes = [f"{size - SHOWN:,} more: --csv FILE writes them all."] if size > SHOWN else []
-    print_table(title, ("rank", "id", "state", found.words.action, "index", "why"), lines, left=6, notes=notes)
+    print_table(title, heads, lines, left=7, notes=notes)
+    for sentence in [] if found.changes is None else found.changes.sentences():
+        say(f"- {sentence}.")
     for note in found.notes:
         say(f"- {note}.")

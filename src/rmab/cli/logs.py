@@ -1,6 +1,7 @@
 """Options that say what the columns of a log mean, for all commands that read one."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,7 +13,16 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 ROLES = ("arm", "period", "state", "action")
-COLUMNS = (*ROLES, "reached", "groups", "reward_column", "states", "decimal", "encoding")  # what `read_columns` takes
+COLUMNS = (
+    *ROLES,
+    "reached",
+    "groups",
+    "reward_column",
+    "states",
+    "rename",
+    "decimal",
+    "encoding",
+)  # what `read_columns` takes
 
 
 def names_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
@@ -31,6 +41,15 @@ def _column(name: str, help: str, **more: Any) -> Callable[[Command], Command]:
     return click.option(f"--{name}", metavar="COLUMN", help=help, **more)
 
 
+rename_option = click.option(
+    "--rename", type=click.Path(path_type=Path), help="A file that renames values, with the columns column, from and to."
+)
+
+since_option = click.option(
+    "--since", type=click.Path(path_type=Path), help="The last list's file: show who is new, or dropped, and why."
+)
+
+
 def log_options(*, required: bool = True) -> Callable[[Command], Command]:
     """Return the options of a log's columns; `read_columns` takes them."""
     rewards = "What a period in a state is worth; may be repeated. Default: 1 in the best state; the output shows which."
@@ -46,6 +65,7 @@ def log_options(*, required: bool = True) -> Callable[[Command], Command]:
         _column("reward-column", "Column with what was earned."),
         click.option("--reward", multiple=True, metavar="STATE=VALUE", callback=pairs, help=rewards),
         click.option("--states", metavar="NAMES", callback=_states, help=states),
+        rename_option,
         click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Decimal sign."),
         click.option("--encoding", help="Encoding of the CSV file, for example cp1252."),
     ]

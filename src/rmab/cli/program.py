@@ -14,6 +14,7 @@ from rmab.errors import FileError, LogError, ModelError, RmabError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # not the user's mistake, but the disk's
+NO_STORE = {"bad-url", "unknown-programme"}  # what was asked for is not there
 MOST = 100  # problems of a log that are printed
 NARROW = 76  # columns for examples in a terminal of 80
 
@@ -90,7 +91,7 @@ def _failure(error: Exception | SystemExit) -> Failure:
     full = isinstance(cause, OSError) and cause.errno in DISK
     if isinstance(error, LogError) and len(error.problems) > 1:
         return BadInput(_listed(error))
-    if isinstance(error, ModelError | FileError) and not full:
+    if (isinstance(error, ModelError | FileError) and not full) or getattr(error, "code", "") in NO_STORE:
         return BadInput(str(error))
     if isinstance(error, RmabError):
         return Failure(str(error))

@@ -13,9 +13,11 @@ from .arrays import (
 )
 from .checks import (
     SUMMED as SUMMED,
+    as_amount as as_amount,
     as_floats as as_floats,
     as_indices as as_indices,
     as_integer as as_integer,
+    as_mask as as_mask,
     as_seed as as_seed,
     as_share as as_share,
     as_states as as_states,
@@ -31,6 +33,7 @@ from .checks import (
     in_words as in_words,
     is_builtin as is_builtin,
     is_number as is_number,
+    is_several as is_several,
 )
 from .extras import EXTRAS as EXTRAS, require as require
 from .files import (
@@ -73,5 +76,10 @@ from .storage import (
     kind_of as kind_of,
     load_any as load_any,
 )
-from .tables import TABLE_SUFFIXES as TABLE_SUFFIXES, write_table as write_table
+from .tables import (
+    PLAIN_DIALECT as PLAIN_DIALECT,
+    TABLE_SUFFIXES as TABLE_SUFFIXES,
+    Dialect as Dialect,
+    write_table as write_table,
+)
 from .words import escaped as escaped, is_control as is_control, many as many, notify as notify, notify_once as notify_once

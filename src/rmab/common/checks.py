@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeGuard
@@ -11,7 +12,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common.arrays import FloatArray, IntArray, frozen
+from rmab.common.arrays import BoolArray, FloatArray, IntArray, frozen
 from rmab.errors import ModelError
 
 try:
@@ -117,6 +118,17 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
+def is_several(values: object) -> bool:
+    """Return whether there are values to go through: no text, and no array without a dimension.
+
+    Examples
+    --------
+    >>> is_several(["ann", "bea"]), is_several("ann"), is_several(np.array("ann"))
+    (True, False, False)
+    """
+    return isinstance(values, Iterable) and not isinstance(values, str) and getattr(values, "ndim", 1) > 0
+
+
 def is_builtin(thing: object) -> bool:
     """Return whether the class of something is of this library, and not custom."""
     return type(thing).__module__.startswith("rmab.")
@@ -145,6 +157,21 @@ def as_integer(value: object, name: str) -> int:
         limit = " below 2^53" if is_number(value) and abs(value) >= 2**53 else ""
         raise ModelError(f"{name} must be a whole number{limit}, got {value!r:.40}", field=name)
     return int(value)
+
+
+def as_mask(values: ArrayLike, name: str, size: int) -> BoolArray:
+    """Return truth values (size,); ModelError unless all are True or False, or 0 or 1."""
+    given = np.asarray(as_floats(values, name))
+    if given.shape != (size,) or not np.isin(given, (0.0, 1.0)).all():
+        raise ModelError(f"{name} must be {size} truth values, got shape {given.shape}", field=name)
+    return given.astype(bool)
+
+
+def as_amount(value: object, name: str) -> float:
+    """Return `value` as a float; ModelError unless it is a finite number, 0 or more."""
+    if not is_number(value) or not 0.0 <= value < np.inf:
+        raise ModelError(f"{name} must be a finite number, 0 or more, got {value!r:.40}", field=name)
+    return float(value)
 
 
 def as_seed(seed: object) -> int:

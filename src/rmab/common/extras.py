@@ -12,6 +12,7 @@ EXTRAS = {  # what they are for, and their packages
     "log": ("from a log to a list", ("pyarrow", "scipy")),
     "live": ("live programmes", ("pyarrow", "scipy", "sqlalchemy")),
     "postgres": ("live programmes in PostgreSQL", ("pyarrow", "scipy", "sqlalchemy", "psycopg")),
+    "server": ("the service and its page", ("pyarrow", "scipy", "sqlalchemy", "fastapi", "jinja2", "uvicorn")),
     "excel": ("logs and reports in .xlsx files", ("openpyxl",)),
     "gym": ("Gymnasium environments", ("gymnasium",)),
     "dask": ("studies on a cluster", ("pyarrow", "distributed")),

@@ -60,7 +60,7 @@ KINDS = {
     "rmab decision": Kind("a decision", "rmab.decisions.decision:Decision", "rmab.data.Decision.load"),
     "rmab policy": Kind("an index policy", "rmab.play.policy:IndexPolicy", "rmab.IndexPolicy.load"),
     "rmab policy rolling": Kind("a rolling policy", "rmab.planners.rolling:Rolling", "rmab.planners.Rolling.load"),
-    "rmab policy lp-update": Kind("an LP-update policy", "rmab.planners.lp_update:LpUpdate", "rmab.planners.LpUpdate.load"),
+    "rmab policy lp-update": Kind("an LP-update policy", "rmab.planners.rolling:LpUpdate", "rmab.planners.LpUpdate.load"),
     "rmab policy id": Kind("an ID policy", "rmab.planners.endless:IdPolicy", "rmab.planners.IdPolicy.load"),
     "rmab plan": Kind("the result of rmab.plan", "rmab.planners.plan:PlanResult", "rmab.PlanResult.load"),
     "rmab policy ftva": Kind("an FTVA policy", "rmab.planners.endless:Ftva", "rmab.planners.Ftva.load"),

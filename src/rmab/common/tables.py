@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from rmab.common.extras import require
 from rmab.common.files import check_suffix, write_atomically
+from rmab.errors import FileError, ModelError
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".xlsx")
-FORMULA = r"\A[=+\-@\t\r\n\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]"  # of Arrow's expressions (RE2); the last four are wide
+FORMULA = "\\A'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"  # for Python and Arrow; the last four are wide
+NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True) -> None:
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written: what stands between columns, in which encoding, and with which decimal sign.
+
+    Examples
+    --------
+    >>> Dialect(";", "utf-8-sig", ",")
+    Dialect(delimiter=';', encoding='utf-8-sig', decimal=',')
+    """
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+
+    def __post_init__(self) -> None:
+        if len(self.delimiter) != 1 or self.decimal not in (".", ","):
+            raise ModelError(f"no CSV file has {self.delimiter!r:.20} between columns and {self.decimal!r:.20} in numbers")
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError as error:
+            raise ModelError(f"encoding: there is none called {self.encoding!r:.40}") from error
+
+
+PLAIN_DIALECT = Dialect()
+
+
+def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True, dialect: Dialect = PLAIN_DIALECT) -> None:
     """Write an Arrow table to a .csv, .parquet or .xlsx file; FileError if it cannot be written.
 
     Not raw: in a .csv file for people, text that begins as a formula does gets an apostrophe before it (OWASP, "CSV
@@ -30,17 +60,39 @@ def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True) -
     rmab.errors.FileError: weeks.txt: the name must end in .csv, .parquet or .xlsx
     """
     suffix = check_suffix(path, TABLE_SUFFIXES)
-    from pyarrow import csv, parquet  # noqa: PLC0415  (of an extra: whoever has a table has it)
+    try:
+        content = table_bytes(table, suffix, raw=raw, dialect=dialect)
+    except UnicodeEncodeError as error:
+        letter, code = error.object[error.start], dialect.encoding
+        raise FileError(f"{path}: {letter!r} cannot be written in {code}, the encoding of the log") from error
+    except FileError as error:
+        raise FileError(f"{path}: {error}", path=str(path)) from error
+    write_atomically(path, content)
 
-    if suffix == ".csv" and not raw:
-        table = _without_formulas(table)
+
+def table_bytes(table: Any, suffix: str, *, raw: bool = True, dialect: Dialect = PLAIN_DIALECT) -> bytes:
+    """Return an Arrow table as the content of a file with this suffix."""
     stream = io.BytesIO()
+    if suffix == ".csv":
+        return _write_csv(table if raw else _without_formulas(table), stream, dialect).encode(dialect.encoding)
     if suffix == ".xlsx":
         _write_workbook(table, stream)
-        write_atomically(path, stream.getvalue())
-        return
-    (csv.write_csv if suffix == ".csv" else parquet.write_table)(table, stream)
-    write_atomically(path, stream.getvalue())
+    else:
+        from pyarrow import parquet  # noqa: PLC0415  (of an extra: whoever has a table has it)
+
+        parquet.write_table(table, stream)
+    return stream.getvalue()
+
+
+def _write_csv(table: Any, stream: io.BytesIO, dialect: Dialect) -> str:
+    from pyarrow import compute, csv, string, types  # noqa: PLC0415
+
+    for place, column in enumerate(table.columns):
+        if dialect.decimal != "." and types.is_floating(column.type):
+            text = compute.replace_substring(compute.cast(column, string()), pattern=".", replacement=dialect.decimal)
+            table = table.set_column(place, table.column_names[place], text)
+    csv.write_csv(table, stream, csv.WriteOptions(delimiter=dialect.delimiter))
+    return stream.getvalue().decode()
 
 
 def _write_workbook(table: Any, stream: io.BytesIO) -> None:
@@ -48,6 +100,9 @@ def _write_workbook(table: Any, stream: io.BytesIO) -> None:
     from openpyxl import Workbook  # noqa: PLC0415  (an extra)
     from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
 
+    rows = [table.column_names, *(list(one.values()) for one in table.to_pylist())]
+    if bad := next((one for row in rows for one in row if isinstance(one, str) and NO_XML.search(one)), None):
+        raise FileError(f"an .xlsx file cannot hold the control characters of {bad!a:.60}")
     book = Workbook(write_only=True)
     sheet = book.create_sheet("rmab")
 
@@ -58,12 +113,9 @@ def _write_workbook(table: Any, stream: io.BytesIO) -> None:
         made.data_type = "s"  # text, also where it begins as a formula does
         return made
 
-    for row in (table.column_names, *(one.values() for one in table.to_pylist())):
+    for row in rows:
         sheet.append([cell(one) for one in row])
     book.save(stream)
-
-
-_SAFE = re.compile(r"\A'(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 
 
 def plain_text(text: str) -> str:
@@ -74,7 +126,7 @@ def plain_text(text: str) -> str:
     >>> plain_text("'=1+1"), plain_text("'s-Gravenhage")
     ('=1+1', "'s-Gravenhage")
     """
-    return _SAFE.sub("", text)
+    return text[1:] if text.startswith("'") and re.match(FORMULA, text) else text
 
 
 def _without_formulas(table: Any) -> Any:
@@ -84,4 +136,4 @@ def _without_formulas(table: Any) -> Any:
         if types.is_string(column.type):
             safe = compute.replace_substring_regex(column, pattern=FORMULA, replacement="'\\0")
             table = table.set_column(place, table.field(place), safe)
-    return table
+    return table.rename_columns([re.sub(FORMULA, r"'\g<0>", name) for name in table.column_names])

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_indices, as_table, expect, frozen
+from rmab.common import (
+    BoolArray,
+    Dialect,
+    FloatArray,
+    IntArray,
+    ReadOnly,
+    as_floats,
+    as_indices,
+    as_table,
+    expect,
+    frozen,
+    is_several,
+)
 from rmab.errors import ModelError
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
 
 DIGITS = 9  # of the largest index: what is equal so far is equal
+FAMILIAR = 5  # the largest degree of familiarity
 LONGEST = 2**31  # periods that can be counted
 
 
@@ -49,6 +62,11 @@ class Candidates(ReadOnly):
         Ids of arms that were acted on in this period already: they get a place only by name.
     why : str
         Why the list is for this period.
+    dialect : Dialect, optional
+        How the log's CSV file is written.
+    seen : (N,) int array, optional
+        Actions that were seen in arms like this one: of the same group and state. Random places go rather to arms of which
+        little is known.
 
     Examples
     --------
@@ -69,12 +87,16 @@ class Candidates(ReadOnly):
     gone: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     why: str = ""
+    dialect: Dialect | None = None
+    seen: IntArray | None = None
 
     def __post_init__(self) -> None:
         count = len(self.roster.ids)
         object.__setattr__(self, "index", as_table(self.index, "index", (count,)))
         object.__setattr__(self, "waited", as_indices(self.waited, "waited", (count,), LONGEST, -1))
         object.__setattr__(self, "never", frozen(as_indices(self.never, "never", (count,), 2) == 1))
+        seen = np.zeros(count, dtype=np.int64) if self.seen is None else self.seen
+        object.__setattr__(self, "seen", as_indices(seen, "seen", (count,), LONGEST))
         for name in ("states", "details"):
             if len(getattr(self, name)) != count:
                 raise ModelError(f"{name} must have {count} entries, one for each arm, got {len(getattr(self, name))}")
@@ -112,7 +134,7 @@ class Candidates(ReadOnly):
         expect(words, Words, "words", "; for instance Words(action='call', period='week')")
         expect(period, str, "period")
         for name, given in (("ids", ids), ("states", states)):
-            if isinstance(given, str) or not isinstance(given, Collection | None):
+            if given is not None and not is_several(given):
                 raise ModelError(f"{name} must be one for each arm, got {given!r:.40}", field=name)
         if isinstance(index, Mapping):
             ids, index = list(index), list(index.values())
@@ -142,6 +164,12 @@ class Candidates(ReadOnly):
         return np.asarray(
             self.level > (np.round(self.least / self.scale, DIGITS) if np.isfinite(self.least) else self.least)
         )
+
+    @property
+    def familiarity(self) -> IntArray:
+        """(N,) 0 where no action was seen in like arms, 1 up to 2, 2 up to 6, ..., 5 from 31 on."""
+        assert self.seen is not None
+        return np.asarray(np.minimum(np.log2(self.seen + 1.0), FAMILIAR).astype(np.int64))
 
     def rank(self, draws: FloatArray) -> IntArray:
         """Return the arms, the highest index first; of equals, who has waited longest, and then by random draws (N,)."""

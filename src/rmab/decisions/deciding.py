@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, as_integer, as_seed, as_share
+from rmab.common import BoolArray, as_integer, as_seed, as_share, is_several
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
 from rmab.decisions.decision import Decision
@@ -16,6 +16,7 @@ from rmab.decisions.filling import TIES, Randomness, fill_places
 from rmab.decisions.notes import write_notes
 from rmab.decisions.reasons import write_reasons
 from rmab.decisions.rules import Rule, Rules
+from rmab.decisions.since import Last, LastList, find_changes
 from rmab.decisions.sources import Source, candidates_of
 from rmab.errors import ModelError
 from rmab.logs.findings import list_some, quote
@@ -40,6 +41,7 @@ def decide(
     caps: Mapping[str, int] | None = None,
     random_share: float = 0.0,
     rules: Iterable[Rule] = (),
+    since: Last | None = None,
     seed: int = 0,
 ) -> Decision:
     """Decide who is activated now: those for whom it is worth most, under the rules of the programme, and why.
@@ -75,6 +77,9 @@ def decide(
     rules : functions, optional
         Custom rules. Each gets the `Draft`, and returns the numbers of the arms that it gives a place; they are asked after
         the floor and before the index.
+    since : Decision or path, optional
+        The last list, or its file: `Decision.changes` then says who is new, again on the list or dropped, and why. A file
+        shows most if everybody is in it, ``save(path, upcoming=None)``.
     seed : int
         Random seed of ties and draws, which have independent numbers: hashes of seed, period, purpose and id. Of equals,
         who has waited longest goes first. `probability` is exact over all seeds, with what custom rules chose as given.
@@ -114,13 +119,14 @@ def decide(
         raise ModelError(
             f"must and must_not both name {list_some([roster.ids[k] for k in np.flatnonzero(forced & excluded)])}"
         )
-    custom = tuple(rules) if isinstance(rules, Iterable) else (None,)
+    custom: tuple[Rule, ...] = tuple(rules) if is_several(rules) else (None,)  # type: ignore[assignment]  # refused below
     if not all(callable(one) for one in custom):
         raise ModelError(f"rules must be a list of functions of a Draft, got {rules!r:.60}", field="rules")
     excluded |= _find_arms(candidates, candidates.done, "done") & ~forced
     share = as_share(random_share, "random_share")
     members = _find_caps(candidates, {} if caps is None else caps)
     respected = Rules(places, forced, excluded, every, int(share * places + 0.5), members, custom)
+    last = None if since is None else LastList.of(since)
     source_of_draws = Randomness(as_seed(seed), candidates.period)
     choice = fill_places(candidates, respected, source_of_draws)
     order = candidates.rank(source_of_draws.numbers(roster.ids, TIES))
@@ -147,12 +153,14 @@ def decide(
         notes=notes,
         words=candidates.words,
         groups=roster.columns or None,
+        changes=None if last is None else find_changes(last, candidates, choice, respected, rank),
+        dialect=candidates.dialect,
     )
 
 
 def _find_arms(candidates: Candidates, ids: Iterable[str], what: str, but: Collection[str] = ()) -> BoolArray:
     """(N,) the arms that are named; ModelError where one is unknown, or has left. Some may be left out."""
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
+    if not is_several(ids):
         raise ModelError(f"{what} must be a list of ids, got {ids!r:.40}")
     absent = set(but)
     given = [one for one in map(str, ids) if one not in absent]

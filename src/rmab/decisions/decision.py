@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from rmab.common import (
+    PLAIN_DIALECT,
     TABLE_SUFFIXES,
     BoolArray,
+    Dialect,
     Fields,
     FloatArray,
     Format,
@@ -28,6 +30,7 @@ from rmab.common import (
     unpack,
     write_table,
 )
+from rmab.decisions.changes import Changes
 from rmab.decisions.fairness import Fairness
 from rmab.errors import ModelError
 from rmab.logs.roster import Roster
@@ -49,6 +52,7 @@ class Row:
     by: str
     chance: float
     reason: str
+    since: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +87,10 @@ class Decision(ReadOnly, Stored):
         What an action, a period and a unit of the index are called.
     groups : dict of str to tuple of str, optional
         Columns of groups, each (N,).
+    changes : Changes, optional
+        What changed since the last list, where one was given.
+    dialect : Dialect, optional
+        How a CSV file of it is written, where that is not with commas in UTF-8: as the log was.
 
     Examples
     --------
@@ -110,6 +118,8 @@ class Decision(ReadOnly, Stored):
     notes: tuple[str, ...]
     words: Words
     groups: dict[str, tuple[str, ...]] | None = None
+    changes: Changes | None = None
+    dialect: Dialect | None = None
 
     def __post_init__(self) -> None:
         count = len(self.arms)
@@ -124,9 +134,10 @@ class Decision(ReadOnly, Stored):
         chance = as_floats(self.probability, "probability")
         as_table(np.where(np.isnan(chance), 0.0, chance), "probability", (count,), 0.0, 1.0)
         object.__setattr__(self, "probability", frozen(chance))
-        for name in ("states", "rule", "reasons"):
-            if len(getattr(self, name)) != count:
-                raise ModelError(f"{name} must have {count} entries, one for each arm, got {len(getattr(self, name))}")
+        several = {name: getattr(self, name) for name in ("states", "rule", "reasons")}
+        for name, values in (several | ({} if self.changes is None else {"changes": self.changes.words})).items():
+            if len(values) != count:
+                raise ModelError(f"{name} must have {count} entries, one for each arm, got {len(values)}")
         for name, values in (self.groups or {}).items():
             if len(values) != count:
                 raise ModelError(f"groups: {name} must have {count} entries, one for each arm, got {len(values)}")
@@ -152,13 +163,16 @@ class Decision(ReadOnly, Stored):
     def rows(self, upcoming: int | None = 0, *, first: int | None = None) -> list[Row]:
         """Return the list, the best first (of it no more than `first`), and below it so many who would be next.
 
-        upcoming=None: everybody else, who would be next or not.
+        upcoming=None: everybody else, who would be next or not. Whoever was dropped since the last list comes at the end.
         """
         return [self._row(int(n)) for n in self._lines(upcoming, first)]
 
     def _lines(self, upcoming: int | None, first: int | None = None) -> IntArray:
         others = self._line(~self.active & (self.index > 0 if upcoming is not None else True))
         after = others if upcoming is None else others[: as_integer(upcoming, "upcoming")]
+        if upcoming and self.changes is not None:
+            dropped = self._line(np.array([one.startswith("dropped") for one in self.changes.words], dtype=bool))
+            after = np.concatenate([after, dropped[~np.isin(dropped, after)]])
         most = None if first is None else max(as_integer(first, "first"), 0)
         return np.concatenate([self._line(self.active)[:most], after])
 
@@ -166,31 +180,35 @@ class Decision(ReadOnly, Stored):
         rule, reason = self.rule[n], self.reasons[n]
         numbers = (int(self.rank[n]) + 1, float(self.index[n]), rule, float(self.probability[n]))
         waits = not rule and self.index[n] > 0 and not reason.startswith(LEFT_OUT)
-        return Row(
-            self.arms[n], self.states[n], "yes" if rule else "no", *numbers, f"next in line: {reason}" if waits else reason
-        )
+        shown = f"next in line: {reason}" if waits else reason
+        since = "" if self.changes is None else self.changes.words[n]
+        return Row(self.arms[n], self.states[n], "yes" if rule else "no", *numbers, shown, since)
 
     def to_table(self, upcoming: int | None = 10) -> pa.Table:
         """Return `rows(upcoming)` as an Arrow table, with the period and the groups; `.to_pandas()` makes a DataFrame."""
-        rows = self.rows(upcoming)
-        table = pa.table({name: [getattr(one, name) for one in rows] for name in SCHEMA.names}, schema=SCHEMA)
-        table = table.add_column(1, "period", pa.array([self.period] * len(rows), pa.string()))
-        line = self._lines(upcoming)
-        for name, values in (self.groups or {}).items():
-            own = f"{name} (group)" if name in table.column_names else name
-            table = table.append_column(own, pa.array([values[n] for n in line], pa.string()))
+        rows, line = self.rows(upcoming), self._lines(upcoming)
+        try:
+            table = pa.table({name: [getattr(one, name) for one in rows] for name in SCHEMA.names}, schema=SCHEMA)
+            table = table.add_column(1, "period", pa.array([self.period] * len(rows), pa.string()))
+            if self.changes is not None:
+                table = table.append_column("since", pa.array([one.since for one in rows], pa.string()))
+            for name, values in (self.groups or {}).items():
+                own = f"{name} (group)" if name in table.column_names else name
+                table = table.append_column(own, pa.array([values[n] for n in line], pa.string()))
+        except UnicodeEncodeError as error:
+            raise ModelError(f"{error.object!a:.60} is half a letter: no table can hold it") from error
         return table
 
     def save(self, path: str | os.PathLike[str], upcoming: int | None = 10, *, raw: bool = False) -> None:
         """Write the decision to a file, by its suffix; FileError if it cannot be written.
 
         `.csv`, `.parquet` and `.xlsx` hold the list for people, and so many who would be next (None: everybody, as
-        `rmab.data.measure` needs it). `.npz` and `.json` hold everything,
-        and `load` reads them. In a CSV file, text that a spreadsheet would take for a formula gets an apostrophe before it,
+        `rmab.data.measure` needs it); a CSV file is written as that of the log was. `.npz` and `.json` hold everything, and
+        `load` reads them. In a CSV file, text that a spreadsheet would take for a formula gets an apostrophe before it,
         unless it is to be `raw`, for programs.
         """
         if check_suffix(path, (*TABLE_SUFFIXES, *self.FORMAT.suffixes)) in TABLE_SUFFIXES:
-            write_table(self.to_table(upcoming), path, raw=raw)
+            write_table(self.to_table(upcoming), path, raw=raw, dialect=self.dialect or PLAIN_DIALECT)
         else:
             super().save(path)
 

@@ -95,6 +95,7 @@ def evaluate(
     if number < LEAST_DRAWS:
         raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
     check_memory(f"{number:,} replicates", 1000.0 * number)
+    check_memory(f"a horizon of {steps:,} periods", 32.0 * steps * fit.present.size)
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(
             f"what {fit.words.an_action} brings cannot be told: the log has no state that was seen both with and without "

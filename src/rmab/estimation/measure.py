@@ -23,14 +23,13 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_integer
 from rmab.errors import ModelError
-from rmab.estimation.measurement import Gain, Measurement
+from rmab.estimation.measurement import LEAST, Gain, Measurement
 from rmab.estimation.rewards import make_pay
 from rmab.estimation.sequences import confidence_sequence, mixture_scale
 from rmab.estimation.statistics import Statistics
 from rmab.logs.log import Log
 
 TUNED = 26  # periods after which the interval is narrowest
-LEAST = 10  # outcomes on either side, below which nothing is told
 PRIOR = 2.0  # records of no difference behind a prediction
 IMPOSSIBLE = 5.0  # standard deviations between the places that were drawn and their chances
 SURE, MATTERS = 0.01, 0.02  # error, and change of the share that is recorded, of the check of recording
@@ -119,6 +118,7 @@ def measure(
         excluded=int((every.chance == 0).sum()),
         unknown=int((np.isnan(every.chance) | ((every.listed < 0) & (every.chance > 0) & (every.chance < 1))).sum()),
         unrecorded=int((drawn & ~known).sum()),
+        pending=int(((log.chance > 0) & (log.chance < 1) & (log.period + after >= log.periods.count)).sum()),
         problems=(*_check_draw(every.where(drawn)), *_check_recording(every.where(drawn), looks)),
         unit=unit,
         words=log.words,

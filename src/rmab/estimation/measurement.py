@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from rmab.common import BoolArray, FloatArray, ReadOnly, many
 from rmab.logs.words import Words
 
+LEAST = 10  # outcomes on either side, below which nothing is told
+
 
 @dataclass(frozen=True, eq=False)
 class Gain(ReadOnly):
@@ -40,6 +42,8 @@ class Measurement(ReadOnly):
         Whether there were outcomes enough, up to each period, to tell anything.
     certain, excluded, unknown, unrecorded : int
         Decisions that cannot be measured: of chance 1, of chance 0, without a chance, and without an outcome.
+    pending : int
+        Decisions that were drawn, and whose outcome is still to come.
     problems : tuple of str
         Why the result must not be believed; empty where nothing is wrong.
     unit : str
@@ -59,6 +63,7 @@ class Measurement(ReadOnly):
     excluded: int
     unknown: int
     unrecorded: int
+    pending: int
     problems: tuple[str, ...]
     unit: str
     words: Words
@@ -78,7 +83,8 @@ class Measurement(ReadOnly):
             found.append(f"What the lists brought cannot be told: {self._why()}")
         elif not self.enough[-1]:
             sides = f"{self.listed:,} of arms on the list, {self.left_out:,} of arms left out"
-            found.append(f"What the lists brought cannot be told yet: too few outcomes to compare ({sides})")
+            need = f"it takes {LEAST} of each, weighted by their chances"
+            found.append(f"What the lists brought cannot be told yet: too few outcomes to compare ({sides}; {need})")
         else:
             found += self._numbers()
         return [*found, *self._limits()]
@@ -86,6 +92,8 @@ class Measurement(ReadOnly):
     def _why(self) -> str:
         if self.unrecorded:
             return f"no outcome is recorded of the {self.unrecorded:,} decisions that were drawn"
+        if self.pending:
+            return f"the outcomes of the {self.pending:,} decisions that were drawn come in the next {self.words.period}"
         if self.certain + self.excluded:
             return "nobody was drawn: every chance is 0 or 1. Make lists with random_share (--random-share)"
         return "no chance is recorded: keep the column 'chance' of the lists, and name it (--chance)"
@@ -115,9 +123,10 @@ class Measurement(ReadOnly):
             "certain of none": self.excluded,
             "without a chance": self.unknown,
             "drawn, but without an outcome": self.unrecorded,
+            "whose outcome is still to come": self.pending,
         }
         kinds = ", ".join(f"{number:,} {name}" for name, number in rest.items() if number)
-        return [*found, *([f"Decisions that cannot be measured: {kinds}"] if kinds else [])]
+        return [*found, *([f"Decisions that are not measured: {kinds}"] if kinds else [])]
 
 
 def _form(values: list[float], digits: int | None = None) -> str:

@@ -27,6 +27,7 @@ from rmab.common import (
     check_memory,
     expect,
     frozen,
+    is_several,
     many,
 )
 from rmab.errors import ModelError
@@ -213,8 +214,8 @@ class Statistics(ReadOnly):
     @classmethod
     def merge(cls, several: Iterable[Statistics]) -> Statistics:
         """Return the sum of several; ModelError if there is none, or they have other groups or states."""
-        found = list(several) if isinstance(several, Iterable) else [several]
-        if not isinstance(several, Iterable) or not all(isinstance(one, Statistics) for one in found):
+        found = list(several) if is_several(several) else []
+        if not is_several(several) or not all(isinstance(one, Statistics) for one in found):
             raise ModelError(f"merge takes Statistics, several in a list, got {several!r:.60}")
         if not found:
             raise ModelError("merge: there are no statistics; begin with Statistics.zero(groups, states)")

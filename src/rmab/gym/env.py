@@ -38,7 +38,23 @@ def spaces_of(task: Task) -> tuple[spaces.Dict, spaces.MultiBinary]:
     return spaces.Dict(seen), spaces.MultiBinary(arms.count)
 
 
-class RmabEnv(gymnasium.Env[Observation, Action]):
+class _Played:
+    """What all environments have."""
+
+    _rounds: TaskRounds
+
+    @property
+    def task(self) -> Task:
+        """The task: all of it, also what no agent may know."""
+        return self._rounds.task
+
+    @property
+    def view(self) -> View:
+        """What an agent may know of the task beforehand."""
+        return self._rounds.view
+
+
+class RmabEnv(_Played, gymnasium.Env[Observation, Action]):
     """A task, an episode at a time: decide at every step which arms to activate.
 
     **Observation**: `states` (N,), the state of every arm, and `step`, the number of steps played; H at the end. **Action**:
@@ -109,16 +125,6 @@ class RmabEnv(gymnasium.Env[Observation, Action]):
         if render_mode is not None and not (isinstance(render_mode, str) and render_mode == "ansi"):
             raise ModelError(f"render_mode must be 'ansi' or None, got {render_mode!r:.40}")
         self.render_mode = render_mode
-
-    @property
-    def task(self) -> Task:
-        """The task: all of it, also what no agent may know."""
-        return self._rounds.task
-
-    @property
-    def view(self) -> View:
-        """What an agent may know of the task beforehand."""
-        return self._rounds.view
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode: with a seed the first one, otherwise the next; see the class.

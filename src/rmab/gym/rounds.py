@@ -31,7 +31,8 @@ class TaskRounds(Rounds):
     rounds : int
         R, at least 1.
     over_budget : {'draw', 'error'}
-        What happens to a request for more arms than the budget: a random draw decides who is active, or BudgetExceeded.
+        What happens to a request for more arms than the budget, or for fewer than an exact one: a random draw decides who is
+        active, or an error is raised.
     bound : bool, optional
         Whether the end of an episode has its bound; by default where one solution per episode number is enough.
 
@@ -47,6 +48,8 @@ class TaskRounds(Rounds):
         expect(task, Task, "task")
         if not isinstance(over_budget, str) or over_budget not in get_args(OverBudget):
             raise ModelError(f"over_budget must be 'draw' or 'error', got {over_budget!r:.40}", field="over_budget")
+        if not isinstance(bound, bool | np.bool_ | None):
+            raise ModelError(f"bound must be a bool, got {bound!r:.40}", field="bound")
         if as_integer(rounds, "rounds") < 1:
             raise ModelError(f"rounds must be at least 1, got {rounds}", field="rounds")
         problem, arms = task.problem, task.problem.arms
@@ -61,7 +64,7 @@ class TaskRounds(Rounds):
         self.episode = self.game_number = 0
         self._bounds: dict[int, float] = {}
 
-    def reset(self, seeds: Sequence[int] | None = None, options: dict[str, Any] | None = None) -> dict[str, int]:
+    def reset(self, seeds: Sequence[int] | None = None, options: dict[str, Any] | None = None) -> dict[str, float]:
         """Begin an episode: the first of a new game with these seeds, or else the next one; return the information of it.
 
         An episode of which no step was played is not over: it begins again. After the last episode of the task a new game
@@ -120,7 +123,8 @@ class TaskRounds(Rounds):
         for r, n in np.argwhere(np.isnan(given))[:1]:
             raise PolicyError(f"step {self.step}: {self.name_of(r, n)} has no score, but nan", step=self.step, arm=n)
         active = np.empty(given.shape, dtype=bool)
-        top_rounds(np.clip(given, -LARGE, LARGE), self.budget, self._draws, active)
+        most, _, cost = self._limits
+        top_rounds(np.clip(given, -LARGE, LARGE), 0.0 if self.over else float(most[self.step]), cost, self._draws, active)
         return active
 
     def feedback(self, r: int = 0) -> Feedback:

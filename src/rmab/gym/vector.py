@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import gymnasium
@@ -11,16 +11,15 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import BoolArray, FloatArray, as_integer
+from rmab.common import BoolArray, FloatArray, as_integer, is_several
 from rmab.errors import ModelError
-from rmab.gym.env import Action, Observation, made_task, spaces_of
+from rmab.gym.env import Action, Observation, _Played, made_task, spaces_of
 from rmab.gym.rounds import OverBudget, TaskRounds
-from rmab.model import View
 from rmab.play import Feedback
 from rmab.tasks.definition import Task
 
 
-class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
+class RmabVectorEnv(_Played, VectorEnv[Observation, Action, NDArray[Any]]):
     """Many rounds of a task, side by side: each is what `RmabEnv` is, with its own seed.
 
     All rounds have the same horizon, so all episodes end together; the next step begins the next episode of all
@@ -64,16 +63,6 @@ class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         self.single_observation_space, self.single_action_space = spaces_of(made)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-
-    @property
-    def task(self) -> Task:
-        """The task: all of it, also what no agent may know."""
-        return self._rounds.task
-
-    @property
-    def view(self) -> View:
-        """What an agent may know of the task beforehand."""
-        return self._rounds.view
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
@@ -123,8 +112,7 @@ class RmabVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             super().reset(seed=None if seed is None else int(seed))
             first = int(self.np_random_seed or 0)
             return [first + r for r in range(self.num_envs)]
-        several = isinstance(seed, Iterable) and not isinstance(seed, str | Mapping) and getattr(seed, "ndim", 1) > 0
-        if not several or len(seeds := list(seed)) != self.num_envs:
+        if isinstance(seed, Mapping) or not is_several(seed) or len(seeds := list(seed)) != self.num_envs:
             raise ModelError(f"seed must be a number, or one for each of {self.num_envs} rounds, got {seed!r:.40}")
         return [as_integer(one, "seed") for one in seeds]
 

@@ -70,9 +70,9 @@ class Learner(Configured, ABC):
     ----------
     name : str
         What tables call it.
-    feedback, draws, privileged, discounted
+    feedback, draws, privileged, discounted, any_budget
         Override with a class attribute where they apply: `feedback = "full"`, `draws = True`, `privileged = "knows ..."`,
-        `discounted = True`.
+        `discounted = True`, `any_budget = True`.
 
     Examples
     --------
@@ -119,6 +119,11 @@ class Learner(Configured, ABC):
         return False
 
     @property
+    def any_budget(self) -> bool:
+        """Whether it keeps exact budgets and costs, as `IndexPolicy.of(view, ...)` does; the others refuse such views."""
+        return False
+
+    @property
     def anywhere(self) -> bool:
         """Whether it plans for, and learns from, episodes of another start, budget or horizon than its view's.
 
@@ -150,6 +155,11 @@ class Learner(Configured, ABC):
         number = as_seed(seed)
         if view.discount < 1.0 and not self.discounted:
             raise ModelError(f"{self.name} learns for rewards that all count alike, the view has discount {view.discount:g}")
+        if (view.exact or view.cost is not None) and not self.any_budget:
+            what = "is exact" if view.exact else "has costs"
+            raise ModelError(
+                f"{self.name} activates at most B arms that cost 1 each, this budget {what}", code="unsupported"
+            )
         if why := self.refuses(view):
             raise ModelError(f"{self.name} {why}")
         arrays = {name: frozen(np.asarray(array)) for name, array in self.initial(view, number).items()}

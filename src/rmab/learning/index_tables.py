@@ -19,7 +19,7 @@ def lagrangian_table(pools: Pools, kernels: FloatArray, reward: FloatArray) -> F
     size = (pools.start, view.budget, view.horizon, pools.weights)
     known, pays = parted(kernels, view.phases), parted(reward, view.phases)
     prices = solve_optimistic_fluid(known, known, pays, *size, phase_of=view.phase_of, tolerance=TOLERANCE).prices
-    blocks = Blocks(kernels, reward, start, pools.block_of, view.steps)
+    blocks = Blocks(kernels, reward, start, pools.block_of, view.steps, view.budgets.astype(np.float64))
     return np.asarray(blocks.advantage(prices)[pools.block_of])
 
 

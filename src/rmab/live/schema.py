@@ -48,6 +48,24 @@ SNAPSHOT = sa.Table(
     sa.Column("sha256", sa.String(64), nullable=False),
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
+TOKEN = sa.Table(  # who may use the service (rmab.service); the secret itself is stored nowhere
+    "rmab_token",
+    METADATA,
+    sa.Column("id", sa.String(16), primary_key=True),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("owner", sa.String(200), nullable=False),
+    sa.Column("created_at", sa.String(40), nullable=False),
+    sa.Column("expires_at", sa.String(40), nullable=False),
+    sa.Column("revoked_at", sa.String(40), nullable=False),
+    sa.Column("used_at", sa.String(40), nullable=False),
+)
+GRANT = sa.Table(  # what a token may do in a programme; the empty name stands for all
+    "rmab_grant",
+    METADATA,
+    sa.Column("token", sa.ForeignKey(TOKEN.c.id), primary_key=True),
+    sa.Column("programme", sa.String(200), primary_key=True),
+    sa.Column("role", sa.String(20), nullable=False),
+)
 
 
 def _journal(connection: sa.Connection) -> None:
@@ -58,7 +76,11 @@ def _snapshots(connection: sa.Connection) -> None:
     METADATA.create_all(connection, tables=[SNAPSHOT])
 
 
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_journal, _snapshots)  # number 1, 2, ...
+def _accounts(connection: sa.Connection) -> None:
+    METADATA.create_all(connection, tables=[TOKEN, GRANT])
+
+
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_journal, _snapshots, _accounts)  # number 1, 2, ...
 
 
 def migrate(engine: sa.Engine) -> None:

@@ -18,7 +18,7 @@ from rmab.common.files import read_file
 from rmab.common.tables import plain_text
 from rmab.errors import FileError, LogError
 from rmab.live.programme import Programme
-from rmab.live.rows import COLUMNS, LineOf, relocated
+from rmab.live.rows import COLUMNS, LineOf, as_text, relocated
 from rmab.logs.delimited import CsvText
 from rmab.logs.findings import Note, quote
 from rmab.logs.workbook import read_workbook
@@ -39,13 +39,17 @@ class Sheet:
 
 def read_sheet(path: str | os.PathLike[str]) -> Sheet:
     """Return the columns of a .csv or .xlsx file; FileError or LogError where it is none."""
-    name, content = str(path), read_file(path)
+    return parse_sheet(str(path), read_file(path))
+
+
+def parse_sheet(name: str, content: bytes) -> Sheet:
+    """Return the columns of the content of a file of this name."""
     digest = hashlib.sha256(content).hexdigest()
-    if Path(path).suffix.lower() == ".xlsx":
+    if Path(name).suffix.lower() == ".xlsx":
         return Sheet(name, read_workbook(name, content), lambda rows: rows + 2, digest)
-    if Path(path).suffix.lower() != ".csv":
+    if Path(name).suffix.lower() != ".csv":
         raise FileError(f"{name}: the name must end in {' or '.join(SUFFIXES)}", path=name)
-    text = CsvText(Path(path), content.removeprefix(b"\xef\xbb\xbf"))
+    text = CsvText(Path(name), content.removeprefix(b"\xef\xbb\xbf"))
     source = text.source(list(dict.fromkeys(text.header)))
     columns = {
         one: [plain_text(text) if isinstance(text, str) else text for text in column.to_pylist()]
@@ -62,7 +66,13 @@ def tell_file(
     Columns are those of `Programme.tell`. A list that `ask` wrote and somebody filled in is accepted: its other columns are
     left aside.
     """
-    sheet = read_sheet(path)
+    return tell_sheet(p, period, read_sheet(path), reason=reason, dry_run=dry_run)
+
+
+def tell_sheet(
+    p: Programme, period: object, sheet: Sheet, *, reason: str | None = None, dry_run: bool = False, key: str | None = None
+) -> tuple[int, int]:
+    """Do what `tell_file` does, with a file that was read; key: idempotency key, by default the hash of the file."""
     columns = {name: values for name, values in sheet.columns.items() if name not in LIST}
     if "period" in columns:
         given = {str(one).strip() for one in columns.pop("period")} - {""}
@@ -84,8 +94,8 @@ def tell_file(
         return sheet.line_of(places[found])
 
     try:
-        key = f"{'tell' if reason is None else 'correct'} {sheet.digest}"
-        event = p.report(period, rows, reason=reason, key=key, dry_run=dry_run)
+        key = key or f"{'tell' if reason is None else 'correct'} {sheet.digest}"
+        event = p.record(period, rows, reason=reason, key=key, dry_run=dry_run)
     except LogError as error:
         raise relocated(error, sheet.path, "line", line_of) from error
     return len(kept), event
@@ -93,15 +103,17 @@ def tell_file(
 
 def join_file(p: Programme, path: str | os.PathLike[str], period: object = None) -> tuple[int, int]:
     """Let the arms of a file take part: columns arm, group and state; return how many, and the number of the event."""
-    sheet = read_sheet(path)
+    return join_sheet(p, read_sheet(path), period)
+
+
+def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | None = None) -> tuple[int, int]:
+    """Do what `join_file` does, with a file that was read."""
     unknown = sorted(set(sheet.columns) - {"arm", "group", "state"})
     if unknown or "arm" not in sheet.columns:
         what = f"there is no column {quote('arm')}" if "arm" not in sheet.columns else f"unknown column {quote(unknown[0])}"
         raise LogError(sheet.path, [Note(f"{what}; columns are arm, group, state")])
-    ids = [str(one or "").strip() for one in sheet.columns["arm"]]
-    texts = {
-        name: [str(one or "").strip() for one in sheet.columns.get(name, [""] * len(ids))] for name in ("group", "state")
-    }
+    ids = [as_text(one) for one in sheet.columns["arm"]]
+    texts = {name: [as_text(one) for one in sheet.columns.get(name, [""] * len(ids))] for name in ("group", "state")}
     with p.ledger() as ledger:
         known = set(ledger.declared.states)
     wrong = [k for k, one in enumerate(texts["state"]) if one and one not in known]
@@ -113,7 +125,7 @@ def join_file(p: Programme, path: str | os.PathLike[str], period: object = None)
         )
     states = [one or None for one in texts["state"]]
     try:
-        event = p.join(ids, group=texts["group"], state=states, period=period, key=f"join {sheet.digest}")
+        event = p.join(ids, group=texts["group"], state=states, period=period, key=key or f"join {sheet.digest}")
     except LogError as error:
         raise relocated(error, sheet.path, "line", sheet.line_of) from error
     return len(ids), event

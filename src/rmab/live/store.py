@@ -14,6 +14,7 @@ from sqlalchemy import exc
 
 from rmab.common import require
 from rmab.errors import FileError, ModelError, StoreError
+from rmab.live.engines import SAMPLED, Engine, check_rolling, engine_of, engine_text
 from rmab.live.events import Create
 from rmab.live.journal import Stamp, reading, refused
 from rmab.live.periods import Rhythm
@@ -22,6 +23,7 @@ from rmab.live.schema import PROGRAMME, check_version, migrate
 if TYPE_CHECKING:
     from rmab.live.programme import Programme
 
+HEAD = b"SQLite format 3\0"  # how its files begin
 PATIENCE = 60  # seconds that a transaction waits for another one
 
 
@@ -71,6 +73,9 @@ class Store:
         fallback: str = "rotation",
         seed: int = 0,
         action: str = "action",
+        engine: Engine | None = None,
+        horizon: int | None = None,
+        episodes: int = 100,
         key: str = "create",
     ) -> Programme:
         """Create a programme. The same call again returns the programme that is there.
@@ -103,6 +108,15 @@ class Store:
             Random seed of ties, draws and control arms.
         action : str
             What an activation is called: 'call'.
+        engine : str, dict or Learner, optional
+            What makes the index: 'sampled' (the default: plans with a model drawn from the posterior, so that what is not
+            known well is tried), 'mean' (plans with the estimate), or a learner of the library, by name, with options as in
+            ``{"name": "ucmd", "estimator": "fading"}``, or as an object.
+        horizon : int, optional
+            Number of periods of an episode: the programme runs in episodes, with cohorts of the same composition, and the
+            engine may be any learner ('ucmd' by default).
+        episodes : int
+            How many episodes are expected; learners scale their steps by it.
         key : str
             Idempotency key.
 
@@ -111,7 +125,11 @@ class Store:
         Programme
             With no arms yet.
         """
-        fields = {"lookahead": lookahead, "floor": floor, "control": control, "random_share": random_share}
+        text = engine_text(engine, SAMPLED if horizon is None else engine_text("ucmd", ""))
+        if horizon is None:
+            check_rolling(engine_of(text))
+        fields: dict[str, Any] = {"engine": text, "horizon": horizon, "episodes": episodes}
+        fields |= {"lookahead": lookahead, "floor": floor, "control": control, "random_share": random_share}
         body = Create.checked(
             states=[str(one) for one in states],
             rhythm=Rhythm.of(every, start=start, zone=zone),
@@ -143,7 +161,7 @@ class Store:
         if self.engine.dialect.name != "sqlite":
             raise StoreError("a PostgreSQL database is backed up with pg_dump", code="backup")
         target = Path(path)
-        if target.exists():
+        if os.path.lexists(target):
             raise FileError(f"{target}: exists already; name a new file", path=str(target))
         beside = target.with_name(f".rmab.{secrets.token_hex(8)}")
         try:
@@ -200,6 +218,7 @@ def open_store(url: str, *, actor: str = "") -> Store:
         raise StoreError(f"{url!r:.80}: a store is a SQLite file or a PostgreSQL database", code="bad-url")
     engine = sa.create_engine(parsed, pool_pre_ping=backend == "postgresql")
     if backend == "sqlite":
+        _check_file(str(parsed.database))
         _prepare_sqlite(engine)
     try:
         migrate(engine)
@@ -212,6 +231,19 @@ def open_store(url: str, *, actor: str = "") -> Store:
         engine.dispose()
         raise
     return Store(engine, actor)
+
+
+def _check_file(name: str) -> None:
+    """Raise StoreError where there is a file that is no SQLite database, or where there can be none."""
+    try:
+        with Path(name).open("rb") as stream:
+            head = stream.read(len(HEAD))
+    except FileNotFoundError:
+        head = b"" if Path(name).parent.is_dir() else b"no folder"
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{name!s:.80}: cannot be opened ({error!s:.80})", code="bad-url") from error
+    if head not in (b"", HEAD):
+        raise StoreError(f"{name!s:.80}: is no store, and none can be made there", code="bad-url")
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:

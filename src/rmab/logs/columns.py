@@ -1,4 +1,4 @@
-"""What the columns of a log mean: ids, states, actions, rewards and groups, from Arrow columns to numbers.
+"""What the columns of a log mean: ids, actions, rewards and groups, from Arrow columns to numbers.
 
 Text is compared value by value, not row by row: a million rows have few different states.
 """
@@ -6,28 +6,24 @@ Text is compared value by value, not row by row: a million rows have few differe
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from datetime import date
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray, many
 from rmab.errors import LogError
-from rmab.logs.findings import LONGEST, MANY, Findings, Note, list_some, quote
-from rmab.logs.slips import COMMON, group_alike, near_typo
+from rmab.logs.findings import MANY, Findings, Note, list_some, quote
+from rmab.logs.slips import COMMON, RARE, group_alike, near_typo
 
 MISSING = {"", "na", "n/a", "nan", "null", "#n/a"}
 YES = {"yes", "y", "true", "t", "1", "1.0", "on"}
 NO = {"no", "n", "false", "f", "0", "0.0", "off"}
-MOST_STATES = 60
 UNKNOWN = "(unknown)"
 NUMERIC = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-RARE = 2  # records of a state that may be a slip
+FEW = 200  # groups that are compared with each other
 
 
 def check_values(columns: dict[str, Any], name: str) -> dict[str, Any]:
@@ -91,7 +87,7 @@ def parse_arms(values: list[Any], codes: IntArray, column: str, findings: Findin
         findings.add(f"no id in column {quote(column)}", empty)
     other = [(k, f"an id cannot be {quote(one)}") for k, one in enumerate(values) if not _is_id(one)]
     findings.add_each(codes, other)
-    return [_plain(one) for one in values]
+    return [plain_word(one) for one in values]
 
 
 def _is_id(value: Any) -> bool:
@@ -118,119 +114,18 @@ def parse_actions(values: list[Any], codes: IntArray, column: str, findings: Fin
     return np.asarray(meaning[codes])
 
 
-States = Sequence[str] | Mapping[str, float] | None
-
-
-def parse_states(
-    column: Any, name: str, states: States, decimal: str, findings: Findings
-) -> tuple[tuple[str, ...], IntArray, bool]:
-    """Return the names of the states, the state of every row (-1: not seen), and whether their order means something."""
-    if isinstance(states, Mapping):
-        return _cut(column, name, states, decimal, findings)
-    if states is None:
-        states = _find_order(column)
-    values, codes = encode(column)
-    words = [UNKNOWN if str(one).casefold() in MISSING else _plain(one) for one in values]
-    if states is not None:
-        return _match_names(words, codes, [str(one) for one in states], findings)
-    known = sorted({one for one in words if one != UNKNOWN})
-    numeric = bool(known) and all(_number(one, decimal) is not None for one in known)
-    if numeric:
-        known.sort(key=lambda one: _number(one, decimal) or 0.0)
-    if len(known) > MOST_STATES:
-        findings.add(f"column {quote(name)} has {len(known):,} different states, such as {_examples(known, decimal)}")
-        return tuple(known), codes, numeric
-    _compare_names(known, words, codes, findings)
-    place = {one: k for k, one in enumerate(known)}
-    moved = np.array([*(place.get(one, -1) for one in words), -1], dtype=np.int64)
-    return tuple(known), np.asarray(moved[codes]), numeric
-
-
-def _examples(known: list[str], decimal: str) -> str:
-    """Return some of very many states, and what to do about them."""
-    shown = list_some([quote(one) for one in known], 3)
-    commas = all(_number(one, ",") is not None for one in known)
-    if not commas and any(_number(one, decimal) is None for one in known):
-        return f"{shown}; is it the right column?"
-    comma = " and decimal=',' (--decimal ,)" if decimal == "." and any("," in one for one in known) else ""
-    return f"{shown}; cut numbers into states with states={{'low': 0, 'ok': 3.5}} (--states low=0,ok=3.5){comma}"
-
-
-def _find_order(column: Any) -> list[str] | None:
-    """Return the categories of a column that has an order of its own (an ordered Categorical of pandas), or None."""
-    if not (pa.types.is_dictionary(column.type) and column.type.ordered):
-        return None
-    joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return [_plain(one) for one in joined.dictionary.to_pylist()]
-
-
-def _plain(value: Any) -> str:
+def plain_word(value: Any) -> str:
     """Return a state as text: 1.0 and 1 are one state, True is 'True'."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _number(text: str, decimal: str) -> float | None:
+def number_of(text: str, decimal: str) -> float | None:
+    """Return the finite number that a text is, or None."""
     try:
         found = float(text.replace(decimal, ".") if decimal != "." else text)
     except ValueError:
         return None
     return found if math.isfinite(found) and "_" not in text else None
-
-
-def _match_names(
-    words: list[str], codes: IntArray, known: list[str], findings: Findings
-) -> tuple[tuple[str, ...], IntArray, bool]:
-    """Look the states up in a list; others are refused."""
-    place = {one: k for k, one in enumerate(known)}
-    moved, wrong = np.full(len(words) + 1, -1, dtype=np.int64), list[tuple[int, str]]()
-    for k, one in enumerate(words):
-        moved[k] = place.get(one, -1)
-        if one not in place and one != UNKNOWN:
-            near = get_close_matches(one[:LONGEST], known, n=1) if len(wrong) < MANY else []
-            hint = f" (did you mean {quote(near[0])}?)" if near else ""
-            wrong.append((k, f"unknown state {quote(one)}{hint}; the states are {list_some(known)}"))
-    findings.add_each(codes, wrong)
-    found = np.asarray(moved[codes])
-    for k, one in enumerate(known):
-        if not (found == k).any():
-            findings.note(f"nobody was ever seen in the state {quote(one)}")
-    return tuple(known), found, True
-
-
-def _compare_names(known: list[str], words: list[str], codes: IntArray, findings: Findings) -> None:
-    """Refuse states that differ in spelling only, and rare ones that look like a typo; note others that were seen once."""
-    sizes = np.bincount(codes[codes >= 0], minlength=len(words))
-    count: Counter[str] = Counter()
-    for k, one in enumerate(words):
-        count[one] += int(sizes[k])
-    for several in group_alike(known):
-        usual = max(several, key=lambda one: count[one])
-        slips = [k for k, one in enumerate(words) if one in several and one != usual]
-        how = "capitals" if len({one.casefold() for one in several}) == 1 else "leading zeros, spaces or Unicode form"
-        what = f"states {list_some([quote(one) for one in several])} differ only in {how}; write one of them"
-        findings.add(what, np.flatnonzero(np.isin(codes, slips)))
-    for one in (one for one in known if count[one] <= RARE and len(known) > 1):
-        those = np.flatnonzero(np.isin(codes, [k for k, word in enumerate(words) if word == one]))
-        what = f"the state {quote(one)} was seen only {'once' if count[one] == 1 else 'twice'}"
-        if near := near_typo(one, [other for other in known if count[other] >= COMMON]):
-            findings.add(f"{what}; is it {quote(near)}? If not, name all states: states=[...] (--states)", those)
-        elif count[one] == 1:
-            close = get_close_matches(one, [other for other in known if other != one], n=1)
-            findings.note(f"{what}; is it {quote(close[0])}?" if close else what, those)
-
-
-def _cut(
-    column: Any, name: str, edges: Mapping[str, float], decimal: str, findings: Findings
-) -> tuple[tuple[str, ...], IntArray, bool]:
-    """Cut readings into states by the least reading of each."""
-    order = sorted(edges, key=lambda one: edges[one])
-    bounds = np.array([edges[one] for one in order], dtype=np.float64)
-    readings = parse_numbers(column, name, decimal, findings)
-    found = np.searchsorted(bounds, readings, side="right") - 1
-    low = np.flatnonzero(readings < bounds[0])
-    if low.size:
-        findings.add(f"reading below {bounds[0]:g}, where the lowest state {quote(order[0])} begins", low)
-    return tuple(order), np.asarray(np.where(np.isnan(readings), -1, np.maximum(found, -1)), dtype=np.int64), True
 
 
 def parse_numbers(column: Any, name: str, decimal: str, findings: Findings) -> FloatArray:
@@ -259,7 +154,7 @@ def _from_text(column: Any, name: str, decimal: str, findings: Findings) -> Floa
     values, codes = encode(column)
     numbers, wrong = np.full(len(values) + 1, math.nan), []
     for k, one in enumerate(values):
-        found = _number(one, decimal)
+        found = number_of(one, decimal)
         if found is not None:
             numbers[k] = found
         elif one.casefold() not in MISSING:
@@ -271,12 +166,19 @@ def _from_text(column: Any, name: str, decimal: str, findings: Findings) -> Floa
     return np.asarray(numbers[codes])
 
 
+def find_decimal(column: Any) -> str:
+    """Return the decimal sign of a column of probabilities, in which no comma can stand for thousands."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return "."
+    return "," if pc.any(pc.match_substring(column, ",")).as_py() else "."
+
+
 def parse_group(
     column: Any, name: str, arm_of: IntArray, arms: list[str], findings: Findings
 ) -> tuple[tuple[str, ...], IntArray]:
     """Return the values of a factor, and that of every arm (N,); an arm that has several is refused."""
     values, codes = encode(column)
-    words = [one.isoformat() if isinstance(one, date) else _plain(one) for one in values]
+    words = [one.isoformat() if isinstance(one, date) else plain_word(one) for one in values]
     lacking = np.array([*(one.casefold() in MISSING for one in words), True])
     codes, count = np.where(lacking[codes], -1, codes), len(arms)
     of_arm = np.full(count, -1, dtype=np.int64)
@@ -296,6 +198,11 @@ def parse_group(
     if alike := group_alike(one for one in words if one.casefold() not in MISSING):
         shown = list_some([" and ".join(quote(one) for one in several) for several in alike], 3)
         findings.note(f"groups in column {quote(name)} differ only in spelling: {shown}")
+    size = dict(zip(words, np.bincount(of_arm[of_arm >= 0], minlength=len(words)).tolist(), strict=True))
+    for one in [one for one in words if 0 < size[one] <= RARE] if len(words) <= FEW else []:
+        if near := near_typo(one, [other for other in words if size[other] >= COMMON * size[one]]):
+            has = f"has {many(size[one], 'arm')} only; is it {quote(near)}?"
+            findings.note(f"the group {quote(one)} in column {quote(name)} {has}")
     if (of_arm < 0).any():
         alone = int((of_arm < 0).sum())
         findings.note(f"{alone:,} of {count:,} arms have no {quote(name)}; they are the group {UNKNOWN}")

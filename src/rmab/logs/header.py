@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rmab.common import IntArray
+from rmab.common import PLAIN_DIALECT, Dialect, IntArray
 from rmab.errors import LogError
 from rmab.logs.findings import Note, list_some, quote
 
@@ -18,12 +18,17 @@ ALIKE = 3  # columns that differ by a number only, such as week1, week2, week3, 
 
 @dataclass(frozen=True)
 class Source:
-    """Columns by name, what to call where they come from, and the line of every row."""
+    """Columns by name, what to call where they come from, and the line of every row.
+
+    there: the names of all columns, also of those that were not wanted. dialect: how the file is written.
+    """
 
     name: str
     unit: str
     columns: dict[str, Any]
     line_of: Callable[[IntArray], IntArray]
+    there: tuple[str, ...] = ()
+    dialect: Dialect = PLAIN_DIALECT
 
 
 def check_columns(name: str, there: list[str], wanted: list[str], hint: str = "") -> None:

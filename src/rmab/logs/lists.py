@@ -5,50 +5,80 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.common.tables import plain_text
-from rmab.logs.columns import empty_cells, encode, parse_numbers
-from rmab.logs.findings import Findings, list_some, quote
+from rmab.logs.columns import empty_cells, encode, find_decimal, parse_numbers, plain_word
+from rmab.logs.findings import Findings, Note, list_some, quote
 from rmab.logs.log import Log
 from rmab.logs.source import open_source
 
 COLUMNS = ["id", "period", "by", "chance"]  # of `Decision.to_table`
 
 
-def join_lists(log: Log, lists: Iterable[str | os.PathLike[str]]) -> Log:
+def join_lists(log: Log, lists: Iterable[str | os.PathLike[str]], *, encoding: str | None = None) -> Log:
     """Return a log with the chances and places of lists, as `Decision.save(path, upcoming=None)` wrote them.
 
-    Rows of periods or arms that are not in the log are left out: nothing is known of their outcome. LogError where a list
-    has an arm twice, or is for no period.
+    Rows of periods or arms that are not in the log are left out, and noted: nothing is known of what followed. LogError if
+    a list has an arm twice, or is for no period, or for nobody of the log. encoding: of lists that are not UTF-8.
     """
     chance, listed = np.full(log.period.size, np.nan), np.full(log.period.size, -1, dtype=np.int64)
-    arm_at = {one: n for n, one in enumerate(log.arms)}
-    period_at = {log.periods.label(t): t for t in range(log.periods.count)}
-    key, size = log.arm_of * log.periods.count + log.period, log.period.size
+    key, notes = log.arm_of * log.periods.count + log.period, []
     for path in lists:
-        source = open_source(path, COLUMNS, None)
+        source = open_source(path, COLUMNS, encoding)
         findings = Findings(source.name, source.unit, source.line_of)
-        (ids, arm), (labels, when) = (encode(source.columns[name]) for name in ("id", "period"))
-        drawn = parse_numbers(source.columns["chance"], "chance", ".", findings)
-        known = [period_at.get(str(one), -1) for one in labels]
-        if (when < 0).any() or not any(period >= 0 for period in known):
-            shown = list_some([quote(one) for one in labels], 3) or "none"
-            findings.add(f"the list is for {shown}, which is no period of the log", np.flatnonzero(when < 0))
-        findings.stop()
-        at = (
-            np.array([arm_at.get(plain_text(str(one)), arm_at.get(str(one), -1)) for one in ids])[arm],
-            np.array(known)[when],
-        )
-        wanted = at[0] * log.periods.count + at[1]
-        row = np.minimum(np.searchsorted(key, wanted), size - 1)
-        rows = np.flatnonzero((at[0] >= 0) & (at[1] >= 0) & (key[row] == wanted))
+        wanted = _find_records(log, source.columns, findings)
+        row = np.minimum(np.searchsorted(key, wanted), key.size - 1)
+        rows = np.flatnonzero(key[row] == wanted)
+        drawn = parse_numbers(source.columns["chance"], "chance", find_decimal(source.columns["chance"]), findings)
+        on = ~empty_cells(source.columns["by"])
+        check_draw(drawn, on, "chance", findings)
         _, first = np.unique(row[rows], return_index=True)
         twice = np.setdiff1d(rows, rows[first])
         if twice.size or (listed[row[rows]] >= 0).any():
             findings.add("an arm has a period more than once, here or in another list", twice)
         findings.stop()
-        chance[row[rows]] = drawn[rows]
-        listed[row[rows]] = ~empty_cells(source.columns["by"])[rows]
-    return replace(log, chance=chance, listed=np.where(np.isnan(chance), -1, listed))
+        chance[row[rows]], listed[row[rows]] = drawn[rows], on[rows]
+        notes += [Note(f"{source.name}: {one}") for one in findings.notes]
+    listed = np.where(np.isnan(chance), -1, listed)
+    return replace(log, chance=chance, listed=listed, notes=(*log.notes, *notes))
+
+
+def _find_records(log: Log, columns: dict[str, Any], findings: Findings) -> IntArray:
+    """(R,) which record of the log a line of a list is for, as arm * periods + period; -1 for none."""
+    arm_at = {one: n for n, one in enumerate(log.arms)}
+    period_at = {log.periods.label(t): t for t in range(log.periods.count)}
+    (ids, arm), (labels, when) = (encode(columns[name]) for name in ("id", "period"))
+    names = [plain_word(one) for one in ids]
+    arms = np.array([*(arm_at.get(plain_text(one), arm_at.get(one, -1)) for one in names), -1])[arm]
+    periods = np.array([*(period_at.get(plain_word(one), -1) for one in labels), -1])[when]
+    if not (periods >= 0).any() or (when < 0).any():
+        shown = list_some([quote(one) for one in labels], 3) or "none"
+        last = log.periods.label(log.periods.count - 1)
+        what = f"the list is for {shown}, which is no period of the log (the last one is {last})"
+        findings.add(what, np.flatnonzero(when < 0))
+    unknown = np.flatnonzero(arms < 0)
+    if unknown.size == arms.size:
+        findings.add(f"nobody of the list is in the log: {list_some([quote(one) for one in names], 3)}")
+    elif unknown.size:
+        findings.note("these ids are not in the log, and are left out", unknown)
+    findings.stop()
+    return np.where((arms >= 0) & (periods >= 0), arms * log.periods.count + periods, -1)
+
+
+def check_draw(chance: FloatArray, on: BoolArray | None, name: str, findings: Findings) -> None:
+    """Refuse chances (R,) that cannot be, also beside who is on the list (R,), where that is known."""
+    wrong = np.flatnonzero((chance < 0) | (chance > 1))
+    if wrong.size:
+        findings.add(f"column {quote(name)} must be in 0..1: the probability of being on the list", wrong)
+    if on is None:
+        return
+    lacking = np.flatnonzero(on & np.isnan(chance))
+    if lacking.size:
+        findings.add(f"on a list, but without its chance in column {quote(name)}", lacking)
+    never = np.flatnonzero((on & (chance == 0)) | (~on & (chance == 1)))
+    if never.size:
+        findings.add(f"column {quote(name)} is 0 for who is on the list, or 1 for who is not", never)

@@ -8,6 +8,7 @@ import numpy as np
 
 from rmab.common import (
     BoolArray,
+    Dialect,
     FloatArray,
     IntArray,
     ReadOnly,
@@ -80,6 +81,8 @@ class Log(ReadOnly):
         Who was on the list, 1 or 0; -1 where it is not known. Without it, `action` is what was decided.
     reached : (R,) int array, optional
         Whom an action reached, 1 or 0; -1 where it is not known. `action` is what was decided.
+    dialect : Dialect, optional
+        How its CSV file is written, where that is not with commas in UTF-8: lists are written alike.
     """
 
     arms: tuple[str, ...]
@@ -98,6 +101,7 @@ class Log(ReadOnly):
     chance: FloatArray | None = None
     listed: IntArray | None = None
     reached: IntArray | None = None
+    dialect: Dialect | None = None
 
     def __post_init__(self) -> None:
         count, states, rows = len(self.arms), len(self.state_names), np.size(self.arm_of)

@@ -9,26 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import BoolArray, FloatArray, IntArray, many
+from rmab.common import PLAIN_DIALECT, BoolArray, Dialect, FloatArray, IntArray, is_number, many
 from rmab.errors import ModelError
 from rmab.logs.columns import (
-    States,
     check_values,
     empty_cells,
     encode,
+    find_decimal,
     parse_actions,
     parse_arms,
     parse_group,
     parse_numbers,
-    parse_states,
 )
 from rmab.logs.findings import Findings, list_some, quote
 from rmab.logs.header import Source
+from rmab.logs.lists import check_draw
 from rmab.logs.log import Log
 from rmab.logs.periods import parse_periods
-from rmab.logs.slips import check_actions, check_ids
+from rmab.logs.renaming import Renames, rename_values
+from rmab.logs.slips import check_actions, check_ids, check_names
 from rmab.logs.source import open_source
+from rmab.logs.states import States, parse_states
 
+LARGEST = 1e150  # reading at which a state begins
 WORDS = {  # what an action is called, by the name of its column
     "call": "call", "called": "call", "calls": "call", "visit": "visit", "visited": "visit", "contact": "contact",
     "contacted": "contact", "treated": "treatment", "treatment": "treatment", "reminded": "reminder", "reminder": "reminder",
@@ -50,6 +53,7 @@ def read_log(
     by: str | None = None,
     reached: str | None = None,
     states: States = None,
+    rename: Renames | None = None,
     decimal: str = ".",
     encoding: str | None = None,
 ) -> Log:
@@ -77,6 +81,9 @@ def read_log(
     states : list of str, or dict of str to float, optional
         The states in their order, the best last; others are refused. Or, for readings, the least reading of every state:
         ``{"low": 0, "ok": 3.5}``. By default the states are those that appear.
+    rename : path or dict, optional
+        Other names for values: a file with the columns column, from and to, or ``{"state": {"engagiert": "engaged"}}``. It
+        applies to all columns that are read, before anything else. An empty `to` is a value that is not known.
     decimal : str
         The decimal sign of readings and rewards, where they are text.
     encoding : str, optional
@@ -115,13 +122,15 @@ def read_log(
         raise ModelError("by needs chance: the column that says with which probability arms were drawn", field="by")
     names = _check_roles(roles | extra, factors)
     _check_states(states)
-    if decimal not in (".", ","):
+    if not isinstance(decimal, str) or decimal not in (".", ","):
         raise ModelError(f"decimal must be '.' or ',', got {decimal!r:.20}")
     if not isinstance(encoding, str | None):
         raise ModelError(f"encoding must be text, for example 'cp1252', got {encoding!r:.40}", field="encoding")
     given = open_source(log, names, encoding)
     source = replace(given, columns=check_values(given.columns, given.name))
     findings = Findings(source.name, source.unit, source.line_of)
+    if rename is not None:
+        source = rename_values(source, rename, findings)
     return _assemble(_drop_blank_rows(source, findings), roles, extra, factors, states, decimal, findings)
 
 
@@ -147,7 +156,7 @@ def _check_states(states: States) -> None:
         raise ModelError(f"states: {list_some(list(states))} are not all different")
     if isinstance(states, Mapping):
         for name, edge in states.items():
-            if isinstance(edge, bool) or not isinstance(edge, int | float | np.number) or not np.isfinite(edge):
+            if not is_number(edge) or not -LARGEST < edge < LARGEST:
                 raise ModelError(f"states: the least reading of {quote(name)} must be a number, got {edge!r:.40}")
         if len(set(states.values())) < len(states):
             raise ModelError("states: two states begin at the same reading")
@@ -170,7 +179,7 @@ def _drop_blank_rows(source: Source, findings: Findings) -> Source:
         findings.stop()
     columns = {name: column.filter(~blank) for name, column in source.columns.items()}
     findings.line_of = lambda rows: line_of(np.asarray(filled[rows]))
-    return Source(source.name, source.unit, columns, findings.line_of)
+    return replace(source, columns=columns, line_of=findings.line_of)
 
 
 def _assemble(
@@ -182,7 +191,7 @@ def _assemble(
     decimal: str,
     findings: Findings,
 ) -> Log:
-    columns = source.columns
+    columns, reads_numbers = source.columns, "reward" in extra or isinstance(states, Mapping)
     values, codes = encode(columns[roles["arm"]])
     ids = parse_arms(values, codes, roles["arm"], findings)
     if codes.size == 0:
@@ -196,15 +205,16 @@ def _assemble(
     if not names:
         findings.add(f"column {quote(roles['state'])} is empty: no state was ever seen")
     actions = parse_actions(*encode(columns[roles["action"]]), roles["action"], findings)
-    numbers = {
-        name: parse_numbers(columns[one], one, decimal, findings)
-        for name, one in extra.items()
-        if name in ("reward", "chance")
-    }
+    numbers = {}
+    for name in extra.keys() & {"reward", "chance"}:
+        sign = find_decimal(columns[extra[name]]) if name == "chance" else decimal
+        numbers[name] = parse_numbers(columns[extra[name]], extra[name], sign, findings)
     if "reached" in extra:
         numbers["reached"] = _parse_reached(columns[extra["reached"]], actions, extra["reached"], findings)
     if "chance" in extra:
-        numbers["listed"] = _parse_lists(numbers["chance"], columns.get(extra.get("by", "")), extra["chance"], findings)
+        on = ~empty_cells(columns[extra["by"]]) if "by" in extra else None
+        check_draw(numbers["chance"], on, extra["chance"], findings)
+        numbers["listed"] = np.where(np.isnan(numbers["chance"]), -1.0, 0.0 if on is None else on)
     grouped = {one: parse_group(columns[one], one, codes, ids, findings) for one in factors}
     if found is None:  # duplicates are reported all the same
         _sort_records(codes, period_codes, ids, lambda k: str(moments[k]), findings)
@@ -216,6 +226,7 @@ def _assemble(
     findings.stop()
     check_ids(ids, codes, found[1], roles["arm"], findings)
     check_actions(found[1], actions, found[0], roles["action"], findings)
+    check_names(names, where, found[1], found[0], findings)
     findings.stop()
     _note_gaps(codes[order], found[1][order], order, findings)
     return Log(
@@ -234,8 +245,19 @@ def _assemble(
         notes=tuple(findings.notes),
         chance=numbers["chance"][order] if "chance" in extra else None,
         listed=numbers["listed"][order].astype(np.int64) if "by" in extra else None,
+        dialect=_find_dialect(source.dialect, decimal, numbers=reads_numbers),
         reached=numbers["reached"][order].astype(np.int64) if "reached" in extra else None,
     )
+
+
+def _find_dialect(found: Dialect, decimal: str, *, numbers: bool) -> Dialect | None:
+    """Return how a list for the writers of this log is to be written; None for plain commas.
+
+    Where semicolons stand between columns, spreadsheets take a comma for the decimal sign, and a point for a date. So lists
+    have commas, too, unless the log has numbers with points.
+    """
+    comma = decimal == "," or (found.delimiter == ";" and not numbers)
+    return None if found == PLAIN_DIALECT and not comma else replace(found, decimal="," if comma else ".")
 
 
 def _parse_reached(column: Any, actions: IntArray, name: str, findings: Findings) -> FloatArray:
@@ -245,23 +267,6 @@ def _parse_reached(column: Any, actions: IntArray, name: str, findings: Findings
     if uncalled.size:
         findings.note(f"reached in column {quote(name)}, but not decided on: they count as not decided on", uncalled)
     return np.where(actions == 1, found, -1).astype(np.float64)
-
-
-def _parse_lists(chance: FloatArray, by: Any, name: str, findings: Findings) -> FloatArray:
-    """Return who was on the list, by the column of rules: 1 or 0, -1 where there is no chance; refuse what cannot be."""
-    wrong = np.flatnonzero((chance < 0) | (chance > 1))
-    if wrong.size:
-        findings.add(f"column {quote(name)} must be in 0..1: the probability of being on the list", wrong)
-    if by is None:
-        return chance
-    on = ~empty_cells(by)
-    lacking = np.flatnonzero(on & np.isnan(chance))
-    if lacking.size:
-        findings.add(f"on a list, but without its chance in column {quote(name)}", lacking)
-    never = np.flatnonzero((on & (chance == 0)) | (~on & (chance == 1)))
-    if never.size:
-        findings.add(f"column {quote(name)} is 0 for who is on the list, or 1 for who is not", never)
-    return np.where(np.isnan(chance), -1.0, on)
 
 
 def _sort_records(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common import BoolArray, IntArray, ReadOnly, as_indices
+from rmab.common import BoolArray, IntArray, ReadOnly, as_indices, is_several
 from rmab.errors import ModelError
 from rmab.logs.findings import list_some, quote
 
@@ -48,20 +48,22 @@ class Roster(ReadOnly):
     @classmethod
     def of(cls, ids: Sequence[object], groups: Mapping[str, Sequence[object]] | None = None) -> Roster:
         """Return the roster of ids (N,), with columns of groups, each (N,)."""
-        if isinstance(ids, str) or not isinstance(ids, Collection):
+        if not is_several(ids):
             raise ModelError(f"ids must be one for each arm, got {ids!r:.40}", field="ids")
         if not isinstance(groups, Mapping | None):
             raise ModelError(f"groups must name columns, {{'district': ['north', ...]}}, got {groups!r:.40}", field="groups")
-        factors, places = {}, np.empty((len(ids), len(groups or {})), dtype=np.int64)
+        names = tuple(str(one) for one in ids)
+        factors, places = {}, np.empty((len(names), len(groups or {})), dtype=np.int64)
         for f, (name, values) in enumerate((groups or {}).items()):
-            words = [str(one) for one in values] if isinstance(values, Collection) else []
-            if len(words) != len(ids):
-                got = len(words) if isinstance(values, Collection) else repr(values)[:40]
-                raise ModelError(f"groups: {quote(name)} must have {len(ids)} values, one for each arm, got {got}")
+            several = is_several(values) or isinstance(values, str)
+            words = [str(one) for one in values] if several else []
+            if len(words) != len(names):
+                got = len(words) if several else repr(values)[:40]
+                raise ModelError(f"groups: {quote(name)} must have {len(names)} values, one for each arm, got {got}")
             factors[str(name)] = tuple(sorted(set(words)))
             place = {one: k for k, one in enumerate(factors[str(name)])}
             places[:, f] = [place[one] for one in words]
-        return cls(tuple(str(one) for one in ids), factors, places)
+        return cls(names, factors, places)
 
     def take(self, arms: IntArray) -> Roster:
         """Return the roster of some of the arms, by number; all values of columns stay."""

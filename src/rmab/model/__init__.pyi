@@ -6,13 +6,17 @@ from .arms import Arms as Arms
 from .problem import Problem as Problem, checked_reward as checked_reward
 from .registry import ADVERSARIES as ADVERSARIES, FORESEES as FORESEES
 from .time import (
+    Limit as Limit,
     bare as bare,
     by_phase as by_phase,
     by_step as by_step,
     cells as cells,
+    check_exact as check_exact,
+    checked_cost as checked_cost,
     checked_limits as checked_limits,
     checked_phases as checked_phases,
     checked_start as checked_start,
+    describe_budget as describe_budget,
     is_list as is_list,
     limits_of as limits_of,
     location as location,
@@ -21,6 +25,8 @@ from .time import (
     place as place,
     said as said,
     shape_of as shape_of,
+    slots_of as slots_of,
+    weights_of as weights_of,
     words_of as words_of,
 )
 from .view import FeedbackMode as FeedbackMode, View as View

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common import (
+    BoolArray,
     FloatArray,
     Format,
     IntArray,
@@ -53,6 +54,11 @@ class Problem(ReadOnly, Stored):
         for each step where the arms have H phases.
     discount : float, default 1
         Above 0 and at most 1: a reward at step h counts discount ** h of itself, in plans, bounds, simulations and regret.
+    exact : bool, default False
+        Whether exactly B arms are active at every step, not at most B, as in much of the literature on Whittle's index.
+    cost : float or array_like of float, shape (N,), optional
+        What one activation of each arm costs, more than 0: then the costs of the active arms sum to at most the budget at
+        every step, which may be any amount. By default every activation costs 1.
 
     Notes
     -----
@@ -76,21 +82,28 @@ class Problem(ReadOnly, Stored):
     >>> halves = rmab.Arms.identical([kernel, still], 5)
     >>> rmab.Problem(halves, 0, budget=[1, 1, 3, 3], horizon=4, phase_of=[0, 0, 1, 1])
     Problem(Arms(5 arms, 2 states, 1 group, 2 phases), budget 1 to 3, horizon 4)
+
+    Chargers of 22 and 50 kW below a limit of 100 kW:
+
+    >>> rmab.Problem(rmab.Arms.identical(kernel, 5), 0, budget=100, horizon=10, cost=[22, 22, 22, 50, 50])
+    Problem(Arms(5 arms, 2 states, 1 group), budget 100 at costs 22 to 50, horizon 10)
     """
 
     arms: Arms
     start: IntArray | FloatArray
-    budget: int | IntArray
+    budget: time.Limit
     horizon: int
     phase_of: IntArray
     discount: float
+    exact: bool
+    cost: FloatArray | None
 
     OF_ARMS = frozenset({"state_names", "groups", "support", "sizes"})
     FORMAT = Format(
         "rmab problem",
         2,  # 1: one kernel per arm; still read
         {"kernels", "start", "budget", "horizon"},
-        OF_ARMS | {"phase_of", "discount", "normalise"},
+        OF_ARMS | {"phase_of", "discount", "normalise", "exact", "cost"},
         upgrades={1: dict},
     )
 
@@ -103,6 +116,8 @@ class Problem(ReadOnly, Stored):
         phase_of: ArrayLike | None = None,
         *,
         discount: float = 1.0,
+        exact: bool = False,
+        cost: ArrayLike | None = None,
     ) -> None:
         if not isinstance(arms, Arms):
             raise ModelError(f"arms must be rmab.Arms, got {type(arms).__name__}; build them with rmab.Arms(kernels)")
@@ -110,11 +125,13 @@ class Problem(ReadOnly, Stored):
         if steps < 1:
             raise ModelError(f"horizon must be at least 1, got {steps}")
         check_memory(f"an episode of {arms.count} arms and {steps} steps", (5.0 * arms.count + 16.0) * steps)
-        limit = time.checked_limits(budget, arms.count, steps)
+        costs = time.checked_cost(cost, arms.count)
+        limit = time.checked_limits(budget, arms.count, steps, costs)
+        time.check_exact(exact, costs)
         phases = time.checked_phases(phase_of, arms.phases, steps)
         begin, counts = time.checked_start(start, arms.real_states, arms.states), time.checked_discount(discount)
         self._set(arms=arms.in_phases(max(arms.phases, int(phases.max()) + 1)), start=begin, budget=limit, horizon=steps)
-        self._set(phase_of=phases, discount=counts)
+        self._set(phase_of=phases, discount=counts, exact=bool(exact), cost=costs)
 
     @property
     def phases(self) -> int:
@@ -122,9 +139,26 @@ class Problem(ReadOnly, Stored):
         return self.arms.phases
 
     @cached_property
-    def budgets(self) -> IntArray:
+    def budgets(self) -> IntArray | FloatArray:
         """(H,) the budget of every step."""
         return time.limits_of(self.budget, self.horizon)
+
+    @cached_property
+    def slots(self) -> IntArray:
+        """(H,) how many arms may be active at every step, where all cost the same; else how many of the cheapest."""
+        return time.slots_of(self.budgets, self.cost)
+
+    @cached_property
+    def weights(self) -> FloatArray | None:
+        """(N,) the costs of the arms, None where all are alike: then a budget is a number of arms (`slots`)."""
+        return time.weights_of(self.cost)
+
+    def keeps_budget(self, active: BoolArray, step: int) -> bool:
+        """Return whether these arms (N,), active together at a step, keep its budget."""
+        if self.weights is not None:
+            return bool(active @ self.weights <= self.budgets[step] * (1.0 + time.ROUNDING))
+        count = int(np.count_nonzero(active))
+        return bool(count == self.slots[step] if self.exact else count <= self.slots[step])
 
     @cached_property
     def discounts(self) -> FloatArray:
@@ -184,7 +218,8 @@ class Problem(ReadOnly, Stored):
         check_memory(f"a window of {size} steps", 32.0 * size)
         steps = (first + np.arange(size)) % self.horizon
         now = self.start if start is None else start
-        return Problem(self.arms, now, self.budgets[steps], size, self.phase_of[steps], discount=self.discount)
+        rest: dict[str, Any] = {"discount": self.discount, "exact": self.exact, "cost": self.cost}
+        return Problem(self.arms, now, self.budgets[steps], size, self.phase_of[steps], **rest)
 
     def to_fields(self) -> dict[str, Any]:
         """Return the problem as plain arrays and numbers by name, as `from_fields` takes them."""
@@ -195,6 +230,7 @@ class Problem(ReadOnly, Stored):
             **self.arms.given(),
             "phase_of": self.phase_of if self.phases > 1 else None,
             "discount": self.discount,
+            **time.given_budget(self),
         }
 
     @classmethod
@@ -202,21 +238,22 @@ class Problem(ReadOnly, Stored):
         """Build a problem from plain arrays and numbers by name; ModelError if they do not form one."""
         known = {name: fields.get(name) for name in cls.OF_ARMS}
         arms = Arms(fields["kernels"], **known, normalise=fields.get("normalise", False))
-        rest = {name: fields[name] for name in ("phase_of", "discount") if name in fields}
+        rest = {name: fields[name] for name in ("phase_of", "discount", "exact", "cost") if name in fields}
         return cls(arms, fields["start"], fields["budget"], fields["horizon"], **rest)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether arms, start, budget, horizon, phases and discount are equal."""
+        """Return whether arms, start, budget, costs, horizon, phases and discount are equal."""
         if not isinstance(other, Problem):
             return NotImplemented
-        alike = ("horizon", "start", "budget", "phase_of", "discount")
+        alike = ("horizon", "start", "budget", "phase_of", "discount", "exact", "cost")
         return all(np.array_equal(getattr(self, one), getattr(other, one)) for one in alike) and self.arms == other.arms
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         discount = f", discount {self.discount:g}" if self.discount < 1 else ""
-        return f"Problem({self.arms!r}, budget {time.said(self.budget)}, horizon {self.horizon}{discount})"
+        budget = time.describe_budget(self.budget, exact=self.exact, cost=self.cost)
+        return f"Problem({self.arms!r}, {budget}, horizon {self.horizon}{discount})"
 
 
 def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:

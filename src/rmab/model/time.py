@@ -5,6 +5,7 @@ rewards are the same at all steps of a phase. With one phase, which is the defau
 
     kernels  (N, S, 2, S)  or  (N, K, S, 2, S)        reward  (N, S, 2)  or  (N, K, S, 2)
     budget   B             or  (H,), one per step     start   (N,) states, or (N, S) probabilities
+    cost     (N,), of one activation of each arm; 1 where none is given
 
 Where every step differs there are K = H phases. Solvers and learners join the two axes of a table into one of **cells**, so
 that one phase costs nothing: cell ``n * K + k`` is arm (or group, or block) n in phase k.
@@ -12,13 +13,29 @@ that one phase costs nothing: cell ``n * K + k`` is arm (or group, or block) n i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import FloatArray, IntArray, as_floats, as_integer, as_states, check_memory, frozen, is_number, notify_once
+from rmab.common import (
+    FloatArray,
+    IntArray,
+    as_amount,
+    as_floats,
+    as_integer,
+    as_states,
+    check_memory,
+    frozen,
+    is_number,
+    notify_once,
+)
 from rmab.errors import ModelError
+
+Limit: TypeAlias = (
+    "int | float | IntArray | FloatArray"  # a budget: whole numbers of arms, or any amount where arms have costs
+)
+ROUNDING = 1e-9  # relative: what costs may miss a budget by
 
 MOST_PHASES = 1_000_000  # whose number is not given by kernels: tables have all phases up to the last
 KEPT = 1e-9  # probabilities that miss a sum of 1 by no more are kept as they are, to the last bit
@@ -108,15 +125,16 @@ def checked_phases(phase_of: ArrayLike | None, phases: int, horizon: int) -> Int
     return frozen(given.astype(np.int64))
 
 
-def checked_limits(budget: ArrayLike, arms: int, horizon: int) -> int | IntArray:
-    """Return the budget, a number or one per step (H,), or raise ModelError unless all are in 0..N.
+def checked_limits(budget: ArrayLike, arms: int, horizon: int, cost: FloatArray | None = None) -> Limit:
+    """Return the budget, a number or one per step (H,), or raise ModelError unless all are in 0..N, or 0 or more with costs.
 
     Budgets that are all the same become one number: equal problems are equal.
     """
     given = as_floats(budget, "budget") if is_list(budget) else None
     if given is None or given.ndim == 0:
-        limit = as_integer(budget if given is None else given.item(), "budget")
-        if not 0 <= limit <= arms:
+        one = budget if given is None else given.item()
+        limit = as_integer(one, "budget") if cost is None else as_amount(one, "budget")
+        if cost is None and not 0 <= limit <= arms:
             raise ModelError(f"budget must be in 0..{arms} (the number of arms), got {limit}", field="budget")
         return limit
     if given.size == 0:
@@ -124,11 +142,36 @@ def checked_limits(budget: ArrayLike, arms: int, horizon: int) -> int | IntArray
     if given.shape != (horizon,):
         wrong = f"budget must be a number or have shape (H,) = ({horizon},), one per step, got {given.shape}"
         raise ModelError(wrong, code="bad-shape", field="budget")
-    for h in np.flatnonzero(~((given >= 0) & (given <= arms) & (given == np.floor(given))))[:1]:
-        wrong = f"budget: step {h} must be a whole number in 0..{arms} (the number of arms), got {given[h]:g}"
+    whole = (given == np.floor(given)) & (given <= arms) if cost is None else np.isfinite(given)
+    for h in np.flatnonzero(~((given >= 0) & whole))[:1]:
+        wanted = f"a whole number in 0..{arms} (the number of arms)" if cost is None else "0 or more, and finite"
+        wrong = f"budget: step {h} must be {wanted}, got {given[h]:g}"
         raise ModelError(wrong, field="budget", step=h)
-    limits = given.astype(np.int64)
-    return int(limits[0]) if (limits == limits[0]).all() else frozen(limits)
+    if (given == given[0]).all():
+        return int(given[0]) if cost is None else float(given[0])
+    return frozen(given.astype(np.int64)) if cost is None else frozen(given)
+
+
+def checked_cost(cost: ArrayLike | None, arms: int) -> FloatArray | None:
+    """Return what an activation of each arm costs (N,), None where that is 1 for all; ModelError unless all are positive."""
+    if cost is None:
+        return None
+    given = as_floats(cost, "cost")
+    given = np.full(arms, given) if given.ndim == 0 else given
+    if given.shape != (arms,):
+        wrong = f"cost must be a number or have shape (N,) = ({arms},), one per arm, got {given.shape}"
+        raise ModelError(wrong, code="bad-shape", field="cost")
+    for n in np.flatnonzero(~((given > 0) & np.isfinite(given)))[:1]:
+        raise ModelError(f"cost: arm {n} must cost more than 0, and a finite amount, got {given[n]:g}", field="cost", arm=n)
+    return None if (given == 1.0).all() else frozen(given)
+
+
+def check_exact(exact: object, cost: FloatArray | None) -> None:
+    """Raise ModelError unless `exact` is a truth value, and costs do not keep a budget from being spent exactly."""
+    if not isinstance(exact, bool | np.bool_):
+        raise ModelError(f"exact must be True or False, got {exact!r:.40}", field="exact")
+    if exact and cost is not None:
+        raise ModelError("exact: a budget that is spent exactly takes no costs; give the number of arms", field="exact")
 
 
 def check_phases(phases: int, arms: int, groups: int, states: int) -> None:
@@ -143,12 +186,31 @@ def is_list(values: object) -> bool:
     return hasattr(values, "__len__") and not isinstance(values, str | bytes)
 
 
-def limits_of(budget: int | IntArray, horizon: int) -> IntArray:
+def limits_of(budget: Limit, horizon: int) -> IntArray | FloatArray:
     """(H,) the budget of every step."""
     if isinstance(budget, np.ndarray):
         return budget
     check_memory(f"the budgets of {horizon} steps", 8.0 * horizon)
-    return frozen(np.full(horizon, budget, dtype=np.int64))
+    if isinstance(budget, int):
+        return frozen(np.full(horizon, budget, dtype=np.int64))
+    return frozen(np.full(horizon, budget))
+
+
+def slots_of(limits: IntArray | FloatArray, cost: FloatArray | None) -> IntArray:
+    """(H,) how many arms the budgets (H,) pay for, where all cost the same; a slot that is missing by rounding counts."""
+    if cost is None:
+        return limits  # type: ignore[return-value]
+    return frozen(np.minimum(np.floor(limits / cost.min() * (1.0 + ROUNDING)), cost.size).astype(np.int64))
+
+
+def weights_of(cost: FloatArray | None) -> FloatArray | None:
+    """Return the costs (N,), None where all are alike."""
+    return None if cost is None or (cost == cost[0]).all() else cost
+
+
+def given_budget(model: Any) -> dict[str, Any]:
+    """Return what a problem or a view declares of its budget beyond the amount, as far as it is declared."""
+    return {name: value for name in ("exact", "cost") if (value := getattr(model, name)) is not None and value is not False}
 
 
 def checked_start(start: ArrayLike, sizes: IntArray, states: int, *, one_for_all: bool = True) -> IntArray | FloatArray:
@@ -180,6 +242,14 @@ def masses_of(start: IntArray | FloatArray, states: int) -> FloatArray:
     return start if start.ndim == 2 else np.eye(states)[start]  # type: ignore[return-value]
 
 
-def said(budget: int | IntArray) -> str:
+def said(budget: Limit) -> str:
     """Return the budget in words: '10', or '5 to 10'."""
-    return str(budget) if isinstance(budget, int) else f"{budget.min()} to {budget.max()}"
+    return f"{budget.min():g} to {budget.max():g}" if isinstance(budget, np.ndarray) else f"{budget:g}"
+
+
+def describe_budget(budget: Limit, *, exact: bool, cost: FloatArray | None) -> str:
+    """Return the words for a budget: 'budget 10', 'budget exactly 10', 'budget 100 at costs 22 to 50'."""
+    costs = (
+        "" if cost is None else f" at costs {cost.min():g} to {cost.max():g}" if np.ptp(cost) else f" at cost {cost[0]:g}"
+    )
+    return f"budget {'exactly ' if exact else ''}{said(budget)}{costs}"

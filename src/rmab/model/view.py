@@ -63,6 +63,9 @@ class View(ReadOnly, Stored):
         K, the number of phases; 0, the default, stands for those that `phase_of` has.
     discount : float, default 1
         As in `Problem`. Most learners are for rewards that all count alike, and say so where it is less than 1.
+    exact : bool, default False
+    cost : array of float, shape (N,), optional
+        As in `Problem`.
 
     Raises
     ------
@@ -85,7 +88,7 @@ class View(ReadOnly, Stored):
     states: int
     horizon: int
     episodes: int
-    budget: int | IntArray
+    budget: time.Limit
     start: IntArray | FloatArray
     low: float
     high: float
@@ -99,13 +102,15 @@ class View(ReadOnly, Stored):
     phase_of: IntArray | None = None
     phases: int = 0
     discount: float = 1.0
+    exact: bool = False
+    cost: FloatArray | None = None
 
     FORMAT = Format(
         "rmab view",
         2,  # 1: support by arm; still read
         {"arms", "states", "horizon", "episodes", "budget", "start", "low", "high", "feedback"}
         | {"passive_zero", "pooled_rewards"},
-        {"groups", "support", "sizes", "state_names", "phase_of", "phases", "discount"},
+        {"groups", "support", "sizes", "state_names", "phase_of", "phases", "discount", "exact", "cost"},
         upgrades={1: dict},
     )
 
@@ -126,7 +131,9 @@ class View(ReadOnly, Stored):
                 raise ModelError(f"{name} must be at least 1, got {getattr(self, name)}")
         check_memory(f"an episode of {self.arms} arms and {self.horizon} steps", (5.0 * self.arms + 16.0) * self.horizon)
         check_memory(f"a view of {self.arms} arms and {self.states} states", 8.0 * self.arms * self.states)
-        self._set(budget=time.checked_limits(self.budget, self.arms, self.horizon))
+        cost = time.checked_cost(self.cost, self.arms)
+        time.check_exact(self.exact, cost)
+        self._set(budget=time.checked_limits(self.budget, self.arms, self.horizon, cost), cost=cost, exact=bool(self.exact))
         phase_of, phases = _phases(self, self.horizon)
         self._set(phase_of=phase_of, phases=phases, discount=time.checked_discount(self.discount))
 
@@ -185,9 +192,19 @@ class View(ReadOnly, Stored):
         return frozen(np.zeros(self.horizon, dtype=np.int64)) if self.phase_of is None else self.phase_of
 
     @cached_property
-    def budgets(self) -> IntArray:
+    def budgets(self) -> IntArray | FloatArray:
         """(H,) the budget of every step."""
         return time.limits_of(self.budget, self.horizon)
+
+    @cached_property
+    def slots(self) -> IntArray:
+        """(H,) how many arms may be active at every step, where all cost the same; else how many of the cheapest."""
+        return time.slots_of(self.budgets, self.cost)
+
+    @cached_property
+    def weights(self) -> FloatArray | None:
+        """(N,) the costs of the arms, None where all are alike: then a budget is a number of arms (`slots`)."""
+        return time.weights_of(self.cost)
 
     @property
     def real_states(self) -> IntArray:
@@ -224,7 +241,8 @@ class View(ReadOnly, Stored):
 
     def to_fields(self) -> dict[str, Any]:
         """Return all that is declared, by name."""
-        return {one.name: getattr(self, one.name) for one in fields_of(self)}
+        plain = {one.name: getattr(self, one.name) for one in fields_of(self) if one.name not in ("exact", "cost")}
+        return {**plain, **time.given_budget(self)}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
@@ -232,7 +250,8 @@ class View(ReadOnly, Stored):
         return cls(**{"groups": None, "support": None, "sizes": None, "state_names": None, **fields})
 
     def __repr__(self) -> str:
-        sizes = f"{many(self.arms, 'arm')}, {many(self.states, 'state')}, budget {time.said(self.budget)}"
+        budget = time.describe_budget(self.budget, exact=self.exact, cost=self.cost)
+        sizes = f"{many(self.arms, 'arm')}, {many(self.states, 'state')}, {budget}"
         steps = many(self.horizon, "step") + (f" of {self.phases} phases" if self.phases > 1 else "")
         return f"View({sizes}, {steps}, {many(self.episodes, 'episode')}, {self.feedback} feedback)"
 

@@ -9,11 +9,10 @@ from .indices import (
     random_policy as random_policy,
     round_robin as round_robin,
 )
-from .lp_update import LpUpdate as LpUpdate
 from .plan import load_policy as load_policy
 from .race import Candidate as Candidate
 from .registry import list_planners as list_planners, make_planner as make_planner
-from .rolling import Rolling as Rolling
+from .rolling import LpUpdate as LpUpdate, Rolling as Rolling
 from .whittle import (
     WhittleResult as WhittleResult,
     finite_whittle_index as finite_whittle_index,

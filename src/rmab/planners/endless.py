@@ -1,7 +1,7 @@
 """Policies for any number of steps, from the plan of an endless horizon: an index, the ID policy, follow the virtual advice.
 
-The papers of the last two activate exactly B arms: what the plans leave over goes to arms that would rather be passive. Here
-B is the most: an arm is active only if its plan wants it, so no arm is turned aside to use up the budget.
+The papers of the last two activate exactly B arms: what the plans leave over goes to arms that would rather be passive. So
+it is here where the budget is exact. Where B is the most, an arm is active only if its plan wants it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rmab.planners.indices import RuleOption
 from rmab.planners.question import ROUNDING, QuestionPolicy, checked_answer, question_format
 from rmab.play import IndexPolicy
 from rmab.play.compiled.episodes import step
-from rmab.solvers.checks import check_one_budget, check_timeless, checked_table
+from rmab.solvers.checks import check_one_budget, check_one_cost, check_timeless, checked_table
 from rmab.solvers.stationary.average import AverageFluid, solve_average_fluid
 
 
@@ -58,7 +58,7 @@ def stationary_index(
     array([0.655, 0.308, 0.237])
     """
     plan = _solve(problem, reward, average, "stationary_index")[1]
-    return IndexPolicy(plan.advantage[plan.blocks.block_of], problem.budget, rule=rule)
+    return IndexPolicy.of(problem, plan.advantage[plan.blocks.block_of], rule=rule)
 
 
 class IdPolicy(QuestionPolicy):
@@ -109,9 +109,12 @@ class IdPolicy(QuestionPolicy):
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Return which arms to activate, (N,) bools, in states (N,); the step h does not matter."""
         now = check_states(self.problem, h, states, rng, any_step=True)
-        wanted = _draw(self, now, rng)[self.order]
+        wanted, budget = _draw(self, now, rng)[self.order], int(self.problem.slots[0])
+        chosen = wanted & (np.cumsum(wanted) <= budget)
+        if self.problem.exact:  # the last in the order give way
+            chosen[np.flatnonzero(~chosen)[::-1][: budget - int(chosen.sum())]] = True
         active = np.zeros(now.size, dtype=bool)
-        active[self.order] = wanted & (np.cumsum(wanted) <= self.problem.budget)
+        active[self.order] = chosen
         return active
 
 
@@ -204,8 +207,9 @@ class FtvaEpisode:
         wanted, good = _draw(self.policy, self.virtual, rng), now == self.virtual
         turn = np.argsort(rng.random(now.size) - good - 2.0 * wanted)  # wanted and good, wanted, and then the others
         active = np.zeros(now.size, dtype=bool)
-        active[turn[: int(self.policy.problem.budgets[0])]] = True
-        active &= wanted
+        active[turn[: int(self.policy.problem.slots[0])]] = True
+        if not self.policy.problem.exact:
+            active &= wanted
         self._wanted, self._together, self._begun = wanted, good & (active == wanted), True
         return active
 
@@ -231,6 +235,8 @@ def _solve(problem: Problem, reward: ArrayLike, average: AverageFluid | None, na
 def _check_endless(name: str, problem: Problem) -> None:
     check_timeless(name, problem.phases)
     check_one_budget(name, problem.budget)
+    if name != "stationary_index":
+        check_one_cost(name, problem)
 
 
 def _checked_shares(policy: IdPolicy | Ftva) -> FloatArray:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from rmab.common import BoolArray, FloatArray, IntArray, as_integer, check_memory, expect, sum_by_group
-from rmab.errors import ModelError
+from rmab.common import BoolArray, IntArray, as_integer, check_memory, expect, sum_by_group
 from rmab.model import Problem, parted
 from rmab.play import IndexPolicy, Rounding, Rule
-from rmab.solvers.checks import check_problem, checked_table
+from rmab.solvers.checks import check_one_cost, check_problem, checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
 
 ABOUT_RULE: Any = Field(
@@ -69,22 +68,18 @@ def occupancy_index(
     (3, 4, 2)
     """
     plan = _solve(problem, reward, fluid, "occupancy_index")
-    return IndexPolicy(plan.share[plan.blocks.block_of], problem.budget, rule=rule, rounding=rounding)
+    return IndexPolicy.of(problem, plan.share[plan.blocks.block_of], rule=rule, rounding=rounding)
 
 
 sample_occupancy = partial(occupancy_index, rule="at-most", rounding="dependent")  # the planner `occupancy`
 
 
 def lagrangian_index(
-    problem: Problem,
-    reward: ArrayLike,
-    *,
-    fluid: Fluid | None = None,
-    rule: Annotated[Rule | Literal["exactly"], ABOUT_RULE] = "auto",
+    problem: Problem, reward: ArrayLike, *, fluid: Fluid | None = None, rule: RuleOption = "auto"
 ) -> IndexPolicy:
     """Index of a state: what activating is worth, Q(s,1) - Q(s,0), when later activations cost the fluid plan's prices.
 
-    It is defined in every state, visited by the plan or not.
+    It is defined in every state, visited by the plan or not. Where arms have different costs, it is per unit of cost.
 
     Parameters
     ----------
@@ -94,10 +89,9 @@ def lagrangian_index(
         Reward of each arm, state and action; in each phase, where it depends on the time.
     fluid : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
-    rule : {'auto', 'fill', 'at-most', 'exactly'}
+    rule : {'auto', 'fill', 'at-most'}
         Whom the budget may be used on: on all that it does not harm, on anybody as long as there is some left, or on arms
-        with a positive index only. 'exactly' is for a budget that must be used up, step by step: it is always spent, as by
-        'fill', and the plan knows that it will be, so it comes with another plan than the others.
+        with a positive index only. The budget of an exact problem is always spent.
 
     Returns
     -------
@@ -117,15 +111,8 @@ def lagrangian_index(
     >>> rmab.planners.lagrangian_index(problem, reward).table[0, -2].round(3)  # 0.3 more chance of a reward of 1
     array([0.3, 0.3])
     """
-    if not isinstance(rule, str) or rule not in (*get_args(Rule), "exactly"):
-        raise ModelError(f"rule must be 'auto', 'fill', 'at-most' or 'exactly', got {rule!r:.40}")
-    if rule == "exactly":
-        if fluid is not None:
-            raise ModelError("fluid: rule 'exactly' solves another plan, in which the budget is used up")
-        table = _obliged(problem, checked_table(problem, reward, "planners.lagrangian_index"))
-        return lagrangian_index(problem, parted(table, problem.phases), rule="fill")
     plan = _solve(problem, reward, fluid, "lagrangian_index")
-    return IndexPolicy(plan.advantage[plan.blocks.block_of], problem.budget, rule=rule)
+    return IndexPolicy.of(problem, plan.advantage[plan.blocks.block_of], rule=rule)
 
 
 def myopic_index(
@@ -133,7 +120,7 @@ def myopic_index(
 ) -> IndexPolicy:
     """Index of a state: what activating pays now, r1 - r0, plus what it changes in the next passive reward, (P1 - P0) r0.
 
-    The next reward is that of the next step's phase.
+    The next reward is that of the next step's phase. Where arms have different costs, it is per unit of cost.
 
     Parameters
     ----------
@@ -178,7 +165,9 @@ def myopic_index(
         if lookahead and h + 1 < problem.horizon:
             change, after = kernels[:, k, :, 1] - kernels[:, k, :, 0], pays[:, phase_of[h + 1], :, 0]
             index[:, h] += problem.discount * sum_by_group("ny,nsy->ns", after, change, problem.arms.group_of)
-    return IndexPolicy(index, problem.budget, rule=rule)
+    if problem.weights is not None:
+        index /= problem.weights[:, np.newaxis, np.newaxis]
+    return IndexPolicy.of(problem, index, rule=rule)
 
 
 def round_robin(problem: Problem, reward: object = None, *, episode: Episode = 0) -> IndexPolicy:  # noqa: ARG001
@@ -213,8 +202,9 @@ def round_robin(problem: Problem, reward: object = None, *, episode: Episode = 0
     """
     check_problem(problem, "planners.round_robin")
     _check_table("round_robin", problem)
-    table = turns(problem.arms.count, problem.arms.states, problem.budgets, as_integer(episode, "episode"))
-    return IndexPolicy(table, problem.budget, rule="at-most")
+    check_one_cost("round_robin", problem)
+    table = turns(problem.arms.count, problem.arms.states, problem.slots, as_integer(episode, "episode"))
+    return IndexPolicy.of(problem, table, rule="at-most")
 
 
 def turns(arms: int, states: int, budgets: IntArray, episode: int) -> BoolArray:
@@ -255,16 +245,7 @@ def random_policy(problem: Problem, reward: object = None) -> IndexPolicy:  # no
     2
     """
     check_problem(problem, "planners.random_policy")
-    return IndexPolicy(np.ones((problem.arms.count, problem.arms.states)), problem.budget)
-
-
-def _obliged(problem: Problem, reward: FloatArray) -> FloatArray:
-    """Return the reward (N * K, S, 2) with so much more for being active that no activation is left unused.
-
-    All that is used up pays the same, whoever gets it: the plans that use the budget up are ranked as before.
-    """
-    dear = float(np.ptp(reward, axis=(1, 2)).max(initial=0.0)) * problem.horizon
-    return np.asarray(reward + np.array([0.0, dear]))
+    return IndexPolicy.of(problem, np.ones((problem.arms.count, problem.arms.states)))
 
 
 def _check_table(name: str, problem: Problem) -> None:

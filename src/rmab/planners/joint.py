@@ -58,7 +58,7 @@ def joint_visits(problem: Problem, reward: FloatArray) -> FloatArray:
 
 
 def _pairs(problem: Problem) -> int:
-    arms, most = problem.arms.count, int(problem.budgets.max())
+    arms, most = problem.arms.count, int(problem.slots.max())
     if arms > MOST_ARMS:
         return LARGEST + 1
     return int(problem.arms.states**arms * sum(comb(arms, size) for size in range(min(most, arms) + 1)))
@@ -70,7 +70,7 @@ class _Joint:
     def __init__(self, problem: Problem, reward: FloatArray) -> None:
         self.problem, self.reward, count = problem, reward, problem.arms.count
         self.kernels = problem.arms.kernels.reshape(count, problem.phases, problem.arms.states, 2, problem.arms.states)
-        most = min(int(problem.budgets.max()), count)
+        most = min(int(problem.slots.max()), count)
         every = [chosen for size in range(most, -1, -1) for chosen in combinations(range(count), size)]
         self.sets: BoolArray = np.array([[n in chosen for n in range(count)] for chosen in every])
         self.shape = (problem.arms.states,) * count
@@ -92,7 +92,7 @@ class _Joint:
                 np.zeros(self.shape, dtype=np.int64),
             )
             for k, active in enumerate(self.sets):
-                if active.sum() > problem.budgets[h]:
+                if not problem.keeps_budget(active, h):
                     continue
                 paid = [self.reward[n, phase, :, int(a)] for n, a in enumerate(active)]
                 worth = problem.discounts[h] * reduce(np.add.outer, paid) + self.moved(values, active, phase, back=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import TypeAdapter, ValidationError
 
-from rmab.common import Format, Stored, as_integer, as_seed, build_any, is_number, load_any
+from rmab.common import Format, Stored, as_integer, as_seed, build_any, is_number, is_several, load_any
 from rmab.errors import FileError, ModelError
 from rmab.model import Problem, parted
 from rmab.planners.contract import Planner
@@ -221,7 +221,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
 def _planners(candidates: Candidates | None) -> dict[str, Planner]:
     """Return the planners by name, or raise ModelError."""
     given: Any = CANDIDATES if candidates is None else candidates
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if not is_several(given):
         raise ModelError(f"candidates must be a list of names and planners, got {given!r:.40}")
     planners: dict[str, Planner] = {}
     for one in given.items() if isinstance(given, Mapping) else given:

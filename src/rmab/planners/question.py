@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rmab.common import BoolArray, FloatArray, Format, IntArray, Stored, as_floats, frozen
+from rmab.common import BoolArray, FloatArray, Format, IntArray, ReadOnly, Stored, as_floats, frozen
 from rmab.errors import ModelError
 from rmab.model import Problem, cells, parted
-from rmab.play import systematic
+from rmab.play.compiled.selection import add_drawn
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 
 ROUNDING = 1e-6  # by which numbers of a plan may miss their range
 
 
-class QuestionPolicy(Stored):
+class QuestionPolicy(ReadOnly, Stored):
     """Base of policies for one problem and reward. `ANSWER` names the attributes that are stored with the question.
 
     A subclass calls `_hold` in its constructor, and derives everything else in `_prepare`.
@@ -37,10 +37,6 @@ class QuestionPolicy(Stored):
         reward = frozen(parted(table, problem.phases))
         self._set(problem=problem, reward=reward, blocks=Blocks.of(problem, table), **answer)
         self._prepare()
-
-    def _set(self, **attributes: Any) -> None:
-        for name, value in attributes.items():
-            object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -69,17 +65,14 @@ class QuestionPolicy(Stored):
         table = cells(self.reward, self.problem.phases)
         return _restore, (type(self), self.problem, table, {name: getattr(self, name) for name in self.ANSWER})
 
-    def count_arms(self, states: IntArray) -> FloatArray:
-        """(C, S) how many arms of every block are in every state."""
-        masses = np.zeros_like(self.blocks.start)
-        np.add.at(masses, (self.blocks.block_of, states), 1.0)
-        return masses
-
     def round_shares(self, share: FloatArray, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """(N,) which arms to activate: shares (C, S) of the arms in every state, rounded within the budget."""
-        block_of = self.blocks.block_of
-        place = block_of * self.problem.arms.states + states
-        return systematic(share[block_of, states], place, int(self.problem.budgets[h]), rng)
+        block_of, problem = self.blocks.block_of, self.problem
+        own = share[block_of, states]
+        if problem.weights is not None:
+            return draw_within(own, problem.weights, float(problem.budgets[h]), rng)
+        place = block_of * problem.arms.states + states
+        return systematic(own, place, int(problem.slots[h]), rng, exact=problem.exact)
 
 
 def _restore(cls: Any, problem: Problem, table: FloatArray, answer: dict[str, Any]) -> Any:
@@ -94,11 +87,39 @@ def question_format(kind: str, *answer: str) -> Format:
     return Format(kind, form.version, form.required | {"reward", *answer}, form.optional, upgrades=form.upgrades)
 
 
-def checked_answer(values: Any, name: str, shape: tuple[int, ...], most: float = np.inf) -> FloatArray:
-    """Return numbers of a plan as a read-only array; ModelError unless they have this shape and are about in [0, most]."""
+def checked_answer(
+    values: Any, name: str, shape: tuple[int, ...], most: float = np.inf, *, least: float = 0.0
+) -> FloatArray:
+    """Return numbers of a plan as a read-only array; ModelError unless they have this shape, about in [least, most]."""
     given = as_floats(values, name)
     if given.shape != shape:
         raise ModelError(f"{name} must have shape {shape}, got {given.shape}")
-    for at in np.argwhere(~((given >= -ROUNDING) & (given <= most + ROUNDING) & np.isfinite(given)))[:1]:
-        raise ModelError(f"{name}[{', '.join(map(str, at))}] must be in [0, {most:g}], got {given[tuple(at)]}")
+    for at in np.argwhere(~((given >= least - ROUNDING) & (given <= most + ROUNDING) & np.isfinite(given)))[:1]:
+        raise ModelError(f"{name}[{', '.join(map(str, at))}] must be in [{least:g}, {most:g}], got {given[tuple(at)]}")
     return frozen(given)
+
+
+def systematic(
+    share: FloatArray, place: IntArray, budget: int, rng: np.random.Generator, *, exact: bool = False
+) -> BoolArray:
+    """(N,) which arms are active, each with probability share (N,): arms of the same place (N,) are next to each other.
+
+    The number of active arms of every place, and of all, is the sum of their shares rounded up or down, and never more than
+    the budget. Which arms of a place they are is drawn. exact: the largest shares get what rounding leaves of the budget.
+    """
+    order = np.lexsort((rng.random(share.size), place))
+    reached = np.floor(np.cumsum(share[order]) + rng.random())
+    active = np.zeros(share.size, dtype=bool)
+    active[order[np.diff(np.minimum(reached, budget), prepend=0.0) > 0]] = True
+    if exact and (left := budget - int(active.sum())) > 0:
+        ranks = order[np.argsort(-share[order] + active[order], kind="stable")]
+        active[ranks[~active[ranks]][:left]] = True
+    return active
+
+
+def draw_within(share: FloatArray, cost: FloatArray, limit: float, rng: np.random.Generator) -> BoolArray:
+    """(N,) which arms are active, each with probability share (N,) but for one: their costs (N,) stay within the limit."""
+    active, stream = np.zeros(share.size, dtype=bool), rng.integers(0, 2**64, size=4, dtype=np.uint64)
+    work = (np.empty(share.size), np.empty(share.size, dtype=np.int64))
+    add_drawn(np.ascontiguousarray(share), np.asarray(cost), limit, stream, active, *work)
+    return active

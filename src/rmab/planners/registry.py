@@ -32,7 +32,7 @@ PLANNERS = Registry(
             "whittle-finite", "rmab.planners.whittle:plan_whittle_finite", "Whittle indices of every step", "Whittle, 1988"
         ),
         Entry("rolling", "rmab.planners.rolling:Rolling", "a plan of the next steps, solved again at every step"),
-        Entry("lp-update", "rmab.planners.lp_update:LpUpdate", "the fluid LP at every step", "Gast, Gaujal & Yan, 2023"),
+        Entry("lp-update", "rmab.planners.rolling:LpUpdate", "the fluid LP at every step", "Gast, Gaujal & Yan, 2023"),
         Entry("stationary", "rmab.planners.endless:stationary_index", "an index for an endless horizon", "Verloop, 2016"),
         Entry(
             "id", "rmab.planners.endless:IdPolicy", "the actions that plans want, in a fixed order of arms", f"{HONG}, 2024"

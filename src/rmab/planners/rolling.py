@@ -1,6 +1,7 @@
-"""The rolling plan: at every step, plan the next few steps again from the states that really occurred.
+"""Plans that are made again at every step, from the states that really occurred: LP-update, and the rolling plan.
 
-As LP-update (Gast, Gaujal & Yan 2023) does, but quicker: it looks ahead over a window, behind which a state is worth what
+LP-update (Gast, Gaujal & Yan, 2023) solves the fluid LP of the rest of the episode. The rolling plan is quicker: it looks
+ahead over a window, behind which a state is worth what
 the fluid plan of the whole episode says, and its plan is softened (`soften`), so that it is a smooth function of the
 prices and starts from those of the step before.
 """
@@ -18,18 +19,79 @@ from rmab.common import BoolArray, FloatArray, IntArray, as_integer, frozen
 from rmab.errors import ModelError, SolverError
 from rmab.model import Problem
 from rmab.planners.contract import check_states
-from rmab.planners.question import QuestionPolicy, checked_answer, question_format
-from rmab.play import systematic
+from rmab.planners.question import QuestionPolicy, checked_answer, question_format, systematic
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
 from rmab.solvers.priced.blocks import FAINTEST, soften_blocks
+from rmab.solvers.priced.program import units_of
 
 Window = Annotated[int, Field(ge=1, description="number of steps to plan ahead")]
 WINDOW = 10  # steps
 STEEPNESS = 30.0  # beta times the range of the rewards: twice and half of it earn the same, within noise
+STEEPEST = 1e6  # ... of the rewards at hand
 SOFTEST = 0.1  # part of it down to which a plan is softened where it cannot be certified
 TOLERANCE = 1e-3  # of every softened plan, relative: rounding to whole arms costs more
+
+
+class LpUpdate(QuestionPolicy):
+    """A policy that solves the fluid LP again at every step, from the states at hand, and takes the plan's first step.
+
+    What the plan splits within a block and state is rounded by systematic sampling in a random order, block by block and
+    state by state: each count is the planned mass rounded up or down, and all together never exceed the budget. An episode
+    takes H LPs, each started from the basis of the whole one. Threads may share a policy: each call has a solver to itself.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms, start states, budget and horizon.
+    reward : (N, S, 2) or (N, K, S, 2) array
+        Reward of each arm, state and action; in each phase, where it depends on the time.
+
+    Raises
+    ------
+    ModelError
+        Where this is no problem, or the reward does not fit it.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> arms = rmab.Arms([[[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]]] * 3)
+    >>> problem, reward = rmab.Problem(arms, 0, 1, 4), [[[0, 0], [1, 1]]] * 3
+    >>> import numpy as np
+    >>> policy = rmab.planners.LpUpdate(problem, reward)
+    >>> int(policy.act(0, np.array([0, 0, 1]), np.random.default_rng(0)).sum())
+    1
+    """
+
+    _free: list[Any]  # solvers that no call uses just now
+
+    FORMAT = question_format("rmab policy lp-update")
+
+    def __init__(self, problem: Problem, reward: ArrayLike) -> None:
+        self._hold(problem, checked_table(problem, reward, "planners.LpUpdate"))
+
+    def _prepare(self) -> None:
+        self._set(_free=[])
+
+    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
+        """Solve from these states (N,) at step h and activate what the plan activates now."""
+        now = check_states(self.problem, h, states, rng)
+        masses = self.blocks.count_arms(now)
+        plan = self._plan(h, masses)[:, h, :, 1]
+        return self.round_shares(np.divide(plan, masses, out=np.zeros_like(masses), where=masses > 0), h, now, rng)
+
+    def _plan(self, h: int, masses: FloatArray) -> FloatArray:
+        """(C, H, S, 2) the plan from step h on, where the masses (C, S) are; a solver that failed is not used again."""
+        try:
+            lp = self._free.pop()  # pop and append are atomic: no two threads get the same
+        except IndexError:
+            from rmab.solvers.fluid.highs import FluidLp  # noqa: PLC0415  (HiGHS takes long to import)
+
+            lp = FluidLp(self.blocks, self.problem.discounts, anywhere=True)
+        occupancy: FloatArray = lp.solve_from(h, masses)[0]
+        self._free.append(lp)
+        return occupancy
 
 
 class Rolling(QuestionPolicy):
@@ -79,7 +141,8 @@ class Rolling(QuestionPolicy):
         self._hold(problem, table, window=steps, prices=fluid_of(problem, table, fluid).prices)
 
     def _prepare(self) -> None:
-        prices = checked_answer(self.prices, "prices", (self.problem.horizon,))
+        least = -np.inf if self.problem.exact else 0.0
+        prices = checked_answer(self.prices, "prices", (self.problem.horizon,), least=least)
         ahead, beta = frozen(self.blocks.values(prices)[0]), STEEPNESS / self.blocks.units().scale
         self._set(window=_checked_window(self.window), prices=prices, _ahead=ahead, _beta=beta)
         _compile()
@@ -89,7 +152,7 @@ class Rolling(QuestionPolicy):
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Plan from these states (N,) at step h and activate what the plan activates now."""
-        return self.begin(np.asarray(states), rng).act(h, states, rng)
+        return RollingEpisode(self).act(h, states, rng)
 
     def begin(self, states: IntArray, rng: np.random.Generator) -> RollingEpisode:  # noqa: ARG002
         """Return the policy of one episode, which remembers its prices from step to step."""
@@ -106,13 +169,23 @@ class Rolling(QuestionPolicy):
         phase_of = blocks.phase_of[steps].copy()
         phase_of[-1] = blocks.phases
         time: dict[str, Any] = {"phase_of": phase_of, "discounts": problem.discounts[: prices.size]}
-        limits, beta = problem.budgets[steps].astype(np.float64), self._beta
+        limits, first = blocks.budget[steps].copy(), self._beta
+        if first * float(np.ptp(pays)) > STEEPEST:  # far more may be at stake here than from the start
+            here = units_of(blocks.kernels, kernel_of, pays, masses, phase_of).scale
+            first = min(first, STEEPEST / here)
+        beta = first
         while True:
             try:
-                given: dict[str, Any] = {**time, "kernel_of": kernel_of, "warm": prices, "tolerance": TOLERANCE}
+                given: dict[str, Any] = {
+                    **time,
+                    "kernel_of": kernel_of,
+                    "warm": prices,
+                    "tolerance": TOLERANCE,
+                    "exact": blocks.exact,
+                }
                 found = soften_blocks(blocks.kernels, pays, masses, limits, beta, **given)
             except SolverError:
-                if beta < SOFTEST * self._beta:
+                if beta < SOFTEST * first:
                     raise
                 beta /= 4.0  # a softer plan is a smoother programme
             else:
@@ -129,7 +202,7 @@ class RollingEpisode:
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Plan from these states (N,) at step h and activate what the plan activates now."""
         now = check_states(self.rolling.problem, h, states, rng)
-        share, self.prices = self.rolling.shares(h, self.rolling.count_arms(now), self._first_prices(h))
+        share, self.prices = self.rolling.shares(h, self.rolling.blocks.count_arms(now), self._first_prices(h))
         self.step = h
         return self.rolling.round_shares(share, h, now, rng)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_share, check_memory, frozen
+from rmab.common import BoolArray, FloatArray, ReadOnly, as_share, check_memory, frozen
 from rmab.errors import ModelError
 from rmab.model import Problem
 from rmab.planners.indices import RuleOption, Strict
@@ -34,8 +34,8 @@ class WhittleResult(ReadOnly):
     indexable : (N,) bool array
         Whether raising the price only ever makes states passive. Where it does not, a state's index is the last price at
         which it becomes passive (finite horizon), or that at which the sweep makes it passive.
-    budget : int or (H,) int array
-        The budget of the problem.
+    problem : Problem
+        The problem, whose budget a policy keeps. Where arms have different costs, indices are per unit of cost.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class WhittleResult(ReadOnly):
 
     index: FloatArray
     indexable: BoolArray
-    budget: int | IntArray
+    problem: Problem
 
     def __repr__(self) -> str:
         size = f"{len(self.index)} arms, {self.index.shape[-1]} states"
@@ -61,7 +61,7 @@ class WhittleResult(ReadOnly):
         """
         if strict and not self.indexable.all():
             raise ModelError(f"{int((~self.indexable).sum())} of {self.indexable.size} arms are not indexable")
-        return IndexPolicy(self.index, self.budget, rule=rule)
+        return IndexPolicy.of(self.problem, self.index, rule=rule)
 
 
 def whittle_index(problem: Problem, reward: ArrayLike, *, discount: float | None = None) -> WhittleResult:
@@ -146,7 +146,7 @@ def finite_whittle_index(problem: Problem, reward: ArrayLike) -> WhittleResult:
         c, size = blocks.block_of[n], problem.arms.real_states[n]
         mine = slice(c * blocks.phases, (c + 1) * blocks.phases)
         kernel, own = blocks.kernels[mine, :size, :, :size], blocks.reward[mine, :size]
-        index[c, :, :size], indexable[c] = arm_whittle_finite(kernel, own, problem.phase_of)
+        index[c, :, :size], indexable[c] = arm_whittle_finite(kernel, own, blocks.phase_of)
     return _spread(index, indexable, problem, blocks)
 
 
@@ -185,4 +185,4 @@ def plan_whittle_finite(
 
 def _spread(index: FloatArray, indexable: BoolArray, problem: Problem, blocks: Blocks) -> WhittleResult:
     """Give every arm what its block has."""
-    return WhittleResult(frozen(index[blocks.block_of]), frozen(indexable[blocks.block_of]), problem.budget)
+    return WhittleResult(frozen(index[blocks.block_of]), frozen(indexable[blocks.block_of]), problem)

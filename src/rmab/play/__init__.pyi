@@ -12,7 +12,6 @@ from .policy import (
     checked_states as checked_states,
     decisions_of as decisions_of,
 )
-from .rounding import systematic as systematic
 from .rounds import Rounds as Rounds
 from .simulation import (
     play_episode as play_episode,

@@ -13,10 +13,33 @@ from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import BoolArray, FloatArray, Format, IntArray, Stored, as_floats, cached_property, check_rng, frozen, many
+from rmab.common import (
+    BoolArray,
+    FloatArray,
+    Format,
+    IntArray,
+    Stored,
+    as_floats,
+    as_mask,
+    cached_property,
+    check_rng,
+    frozen,
+    many,
+)
 from rmab.errors import PolicyError, raised_as, wrong_shape
-from rmab.model import checked_limits, is_list, limits_of, said
-from rmab.play.compiled.selection import select
+from rmab.model import (
+    Limit,
+    Problem,
+    View,
+    checked_cost,
+    checked_limits,
+    describe_budget,
+    is_list,
+    limits_of,
+    slots_of,
+    weights_of,
+)
+from rmab.play.compiled.selection import select, select_within
 
 Rule = Literal["fill", "at-most", "auto"]
 Rounding = Literal["top", "dependent"]
@@ -57,7 +80,7 @@ class IndexPolicy(Stored):
     table : array_like of float, shape (N, H, S) or (N, S)
         The index of arm n in state s at step h. A table (N, S) holds at every step of any horizon.
     budget : int or array_like of int, shape (H,)
-        How many arms to activate at each step, at most.
+        How many arms to activate at each step, at most; with costs, what the active arms may cost together.
     rule : {'fill', 'at-most', 'auto'}, default 'fill'
         'fill' always spends the full budget, also on arms that it does no good. 'at-most' leaves arms with index 0 or less
         passive. 'auto' leaves arms passive whose index is negative, by more than rounding may have made of 0: where the
@@ -66,6 +89,15 @@ class IndexPolicy(Stored):
         'top' takes the highest indices. 'dependent' reads the table as probabilities, scaled down if they sum to more
         than the budget, and activates arm n with probability ``table[n, h, s]``. With 'fill', slots that sampling leaves
         free go to the highest indices, so only 'at-most' keeps the probabilities exactly.
+    cost : array_like of float, shape (N,), optional
+        What activating each arm costs; 1 by default. Then 'top' takes the highest indices that still fit: an arm that does
+        not is left out, and the next ones are tried. So an index should be what an activation is worth per unit of cost.
+        With 'dependent', all arms but one keep their probabilities.
+
+    Notes
+    -----
+    Compared with arms that could be divided, 'top' loses at each step at most what the first arm that does not fit is worth:
+    the greedy rule for knapsacks (Dantzig 1957).
 
     Raises
     ------
@@ -92,28 +124,58 @@ class IndexPolicy(Stored):
     """
 
     table: FloatArray
-    budget: int | IntArray
+    budget: Limit
     rule: Rule = "fill"
     rounding: Rounding = "top"
+    cost: FloatArray | None = None
 
-    FORMAT = Format("rmab policy", 1, {"table", "budget"}, {"rule", "rounding"})
+    FORMAT = Format("rmab policy", 1, {"table", "budget"}, {"rule", "rounding", "cost"})
 
-    def __init__(self, table: ArrayLike, budget: ArrayLike, *, rule: Rule = "fill", rounding: Rounding = "top") -> None:
+    def __init__(
+        self,
+        table: ArrayLike,
+        budget: ArrayLike,
+        *,
+        rule: Rule = "fill",
+        rounding: Rounding = "top",
+        cost: ArrayLike | None = None,
+    ) -> None:
         with raised_as(PolicyError):
             given = as_floats(table, "table")
             if given.ndim not in (2, 3) or 0 in given.shape:
                 raise wrong_shape(PolicyError, "table", "(N, H, S) or (N, S)", given.shape)
-            several = as_floats(budget, "budget") if is_list(budget) else budget
-            limit = checked_limits(several, len(given), given.shape[1] if given.ndim == 3 else np.size(several))
+            several, costs = as_floats(budget, "budget") if is_list(budget) else budget, checked_cost(cost, len(given))
+            limit = checked_limits(several, len(given), given.shape[1] if given.ndim == 3 else np.size(several), costs)
         if not isinstance(rule, str) or rule not in get_args(Rule):
             raise PolicyError(f"rule must be 'fill', 'at-most' or 'auto', got {rule!r:.40}", field="rule")
         if not isinstance(rounding, str) or rounding not in get_args(Rounding):
             raise PolicyError(f"rounding must be 'top' or 'dependent', got {rounding!r:.40}", field="rounding")
         _check_values(given, rounding)
-        self._set(_steps_first(given), limit, rule, rounding)
+        self._set(_steps_first(given), limit, rule, rounding, costs)
 
     @classmethod
-    def of_steps(cls, table: FloatArray, budget: int | IntArray, *, rule: Rule = "fill", rounding: Rounding = "top") -> Self:
+    def of(cls, model: Problem | View, table: ArrayLike, *, rule: Rule = "fill", rounding: Rounding = "top") -> Self:
+        """Return the policy of a table under the budget and costs of a problem or a view; an exact budget is always spent.
+
+        Examples
+        --------
+        >>> import rmab
+        >>> arms = rmab.Arms.identical([[[1.0], [1.0]]], 3)
+        >>> rmab.IndexPolicy.of(rmab.Problem(arms, 0, 2, 1, exact=True), [[1.0], [-1.0], [0.0]], rule="auto").rule
+        'fill'
+        """
+        return cls(table, model.budget, rule="fill" if model.exact else rule, rounding=rounding, cost=model.cost)
+
+    @classmethod
+    def of_steps(
+        cls,
+        table: FloatArray,
+        budget: Limit,
+        *,
+        rule: Rule = "fill",
+        rounding: Rounding = "top",
+        cost: FloatArray | None = None,
+    ) -> Self:
         """Return the policy of a table with steps first, (H, N, S), which it takes over: without a copy, and read-only.
 
         The caller has checked the arguments; only a table that is not finite is refused.
@@ -121,11 +183,11 @@ class IndexPolicy(Stored):
         if not np.isfinite(table.sum()):
             _check_values(table.transpose(1, 0, 2), rounding)
         policy = cls.__new__(cls)
-        policy._set(frozen(table).transpose(1, 0, 2), budget, rule, rounding)
+        policy._set(frozen(table).transpose(1, 0, 2), budget, rule, rounding, cost)
         return policy
 
     def with_table(self, table: ArrayLike) -> Self:
-        """Return the policy of another table, with the same budget, rule and rounding: to add noise or to break ties.
+        """Return the policy of another table, with the same budget, costs and rules: to add noise or to break ties.
 
         Examples
         --------
@@ -134,13 +196,21 @@ class IndexPolicy(Stored):
         >>> careful.with_table(careful.table + [[0.01, 0.0], [0.0, 0.0]]).rule
         'auto'
         """
-        return type(self)(table, self.budget, rule=self.rule, rounding=self.rounding)
+        return type(self)(table, self.budget, rule=self.rule, rounding=self.rounding, cost=self.cost)
 
     def _set(self, *values: Any) -> None:
-        for name, value in zip(("table", "budget", "rule", "rounding"), values, strict=True):
+        for name, value in zip(("table", "budget", "rule", "rounding", "cost"), values, strict=True):
             object.__setattr__(self, name, value)
 
-    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
+    def act(
+        self,
+        h: int,
+        states: IntArray,
+        rng: np.random.Generator,
+        *,
+        budget: float | None = None,
+        available: ArrayLike | None = None,
+    ) -> BoolArray:
         """Return which arms to activate now: what a controller calls at every step.
 
         Threads may share a policy. A call takes some microseconds (benchmarks/REPORT.md has its latency), except for the
@@ -154,6 +224,10 @@ class IndexPolicy(Stored):
             The state of every arm now.
         rng : numpy.random.Generator
             Breaks ties, and draws where rounding is 'dependent'.
+        budget : float, optional
+            The budget now, where it is another than planned: a limit that has just fallen.
+        available : array_like of bool, shape (N,), optional
+            Which arms can be activated now. By default all can.
 
         Returns
         -------
@@ -164,19 +238,54 @@ class IndexPolicy(Stored):
         ------
         PolicyError
             If the table has no such step, or an arm no such state.
+
+        Examples
+        --------
+        >>> import numpy as np, rmab
+        >>> policy = rmab.IndexPolicy([[3.0], [2.0], [1.0]], budget=2)
+        >>> rng, states = np.random.default_rng(0), np.zeros(3, dtype=int)
+        >>> policy.act(0, states, rng, budget=1, available=[False, True, True])
+        array([False,  True, False])
         """
         now = checked_states(h, states, len(self.table), self._steps, self.table.shape[-1])
         check_rng(rng)
-        return self.choose(h, now, rng.integers(0, 2**64, size=4, dtype=np.uint64))
+        with raised_as(PolicyError):
+            limit = None if budget is None else checked_limits(budget, len(self.table), 1, self.cost)
+            there = None if available is None else as_mask(available, "available", len(self.table))
+        return self.choose(h, now, rng.integers(0, 2**64, size=4, dtype=np.uint64), limit, there)
 
-    def choose(self, h: int, states: IntArray, stream: NDArray[np.uint64]) -> BoolArray:
+    def choose(
+        self,
+        h: int,
+        states: IntArray,
+        stream: NDArray[np.uint64],
+        budget: Limit | None = None,
+        available: BoolArray | None = None,
+    ) -> BoolArray:
         """Return what `act` returns, from arguments that were checked; the stream (4,) moves on, as in the simulator."""
-        arms = np.arange(len(self.table))
-        limit = self.budget[h] if isinstance(self.budget, np.ndarray) else self.budget
-        index = self.table[arms, states] if self.table.ndim == 2 else self.table[arms, h, states]
-        active, dependent = np.empty(arms.size, dtype=bool), self.rounding == "dependent"
-        select(index, int(limit), self.floor, dependent, stream, active, np.empty(arms.size), np.empty_like(arms))
+        arms = np.arange(len(self.table)) if available is None else np.flatnonzero(available)
+        now = states[arms]
+        index = self.table[arms, now] if self.table.ndim == 2 else self.table[arms, h, now]
+        if budget is None:
+            budget = self.budget[h] if isinstance(self.budget, np.ndarray) else self.budget
+        rule = (self.floor, self.rounding == "dependent", stream)
+        work = (np.empty(arms.size, dtype=bool), np.empty(arms.size), np.empty_like(arms))
+        if self.weights is not None:
+            select_within(index, self.weights[arms], float(budget), *rule, *work)
+        else:
+            select(
+                index, int(budget) if self.cost is None else int(slots_of(np.array([budget]), self.cost)[0]), *rule, *work
+            )
+        if available is None:
+            return work[0]
+        active = np.zeros(states.size, dtype=bool)
+        active[arms] = work[0]
         return active
+
+    @cached_property
+    def weights(self) -> FloatArray | None:
+        """(N,) the costs of the arms, None where all are alike."""
+        return weights_of(self.cost)
 
     @cached_property
     def floor(self) -> float:
@@ -194,12 +303,14 @@ class IndexPolicy(Stored):
 
     def __repr__(self) -> str:
         steps = "any step" if self._steps is None else many(self._steps, "step")
-        sizes = f"{many(len(self.table), 'arm')}, {steps}, {many(self.table.shape[-1], 'state')}, budget {said(self.budget)}"
+        budget = describe_budget(self.budget, exact=False, cost=self.cost)
+        sizes = f"{many(len(self.table), 'arm')}, {steps}, {many(self.table.shape[-1], 'state')}, {budget}"
         return f"IndexPolicy({sizes}, rule {self.rule!r}, rounding {self.rounding!r})"
 
     def to_fields(self) -> dict[str, Any]:
-        """Return table, budget, rule and rounding by name."""
-        return {"table": self.table, "budget": self.budget, "rule": self.rule, "rounding": self.rounding}
+        """Return table, budget, rule, rounding and costs by name."""
+        costs = {} if self.cost is None else {"cost": self.cost}
+        return {"table": self.table, "budget": self.budget, "rule": self.rule, "rounding": self.rounding, **costs}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
@@ -208,13 +319,20 @@ class IndexPolicy(Stored):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor's arguments: pickled arrays lose their order in memory."""
-        return partial(type(self), rule=self.rule, rounding=self.rounding), (self.table, self.budget)
+        return partial(type(self), rule=self.rule, rounding=self.rounding, cost=self.cost), (self.table, self.budget)
 
-    def limits(self, horizon: int) -> IntArray:
-        """(H,) how many arms to activate at every step, at most; PolicyError where it is made for another horizon."""
+    def limits(self, horizon: int) -> IntArray | FloatArray:
+        """(H,) the budget of every step; PolicyError where it is made for another horizon."""
         if isinstance(self.budget, np.ndarray) and self.budget.size != horizon:
             raise PolicyError(f"the policy has a budget for {self.budget.size} steps, the problem has {horizon}")
         return limits_of(self.budget, horizon)
+
+    def spending(self, horizon: int) -> tuple[FloatArray, FloatArray]:
+        """(H,) what to spend at every step, at most, and (N,) what arms cost; where that is alike, arms are counted."""
+        limits = self.limits(horizon)
+        if self.weights is None:
+            return frozen(slots_of(limits, self.cost).astype(np.float64)), frozen(np.empty(0))
+        return frozen(limits.astype(np.float64)), self.weights
 
     def by_step(self, horizon: int) -> FloatArray:
         """(H, N, S) view of the table with steps first, the order in which compiled code reads it."""

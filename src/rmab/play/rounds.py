@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, check_unmasked, sealed
-from rmab.errors import BudgetExceeded, PolicyError, raised_as
+from rmab.errors import PolicyError, raised_as
 from rmab.model import Problem
 from rmab.play.compiled.rounds import begin_rounds, step_rounds
 from rmab.play.outcomes import Trajectory
 from rmab.play.policy import Policy, decisions_of
-from rmab.play.simulation import phases_first, start_of
+from rmab.play.simulation import budget_error, budget_of, phases_first, start_of
 
 
 class Rounds:
@@ -40,7 +40,7 @@ class Rounds:
         self.problem, self.step = problem, 0
         horizon, arms = problem.horizon, problem.arms.count
         self.states = np.zeros((rounds, arms), dtype=np.int64)
-        self._start = start_of(problem)
+        self._start, self._limits = start_of(problem), budget_of(problem)
         self._where = np.zeros((horizon + 1, rounds, arms), dtype=np.int32)
         self._active = np.zeros((horizon, rounds, arms), dtype=bool)
 
@@ -50,9 +50,9 @@ class Rounds:
         return self.step == self.problem.horizon
 
     @property
-    def budget(self) -> int:
+    def budget(self) -> float:
         """The budget of the coming step; 0 after the last one."""
-        return 0 if self.over else int(self.problem.budgets[self.step])
+        return 0 if self.over else self.problem.budgets[self.step].item()
 
     def begin(self, rewards: Sequence[FloatArray], streams: NDArray[np.uint64]) -> None:
         """Begin an episode with these rewards (N, [K,] S, 2), one per round or one for all, and streams (R, 2 or 3, 4).
@@ -61,30 +61,38 @@ class Rounds:
         """
         self.step = 0
         self._arms, self._draws = streams[:, 0].copy(), streams[:, -1].copy()
-        self._reward = sealed(np.stack([phases_first(one, self.problem) for one in rewards], axis=1))
+        reward, arms = sealed(np.stack([phases_first(one, self.problem) for one in rewards], axis=1)), self.problem.arms
+        self._by_phase = list(zip(arms.cumulative, reward, strict=True))
         begin_rounds(*self._start, self._arms, self.states)
         self._where[0] = self.states
 
     def requested(self, actions: ArrayLike, *, strict: bool) -> BoolArray:
         """Return actions (R, N) as a new array of bools, or raise PolicyError.
 
-        strict: BudgetExceeded where they are more than the budget.
+        strict: BudgetExceeded where they are more than the budget; PolicyError where they are less than an exact one.
         """
-        with raised_as(PolicyError, f"step {self.step}: ", step=self.step):
-            check_unmasked(actions, "the action")
+        if type(actions) is not np.ndarray:  # only others can have a mask
+            with raised_as(PolicyError, f"step {self.step}: ", step=self.step):
+                check_unmasked(actions, "the action")
         try:
             given = np.asarray(actions)
         except ValueError as error:
             raise PolicyError(f"step {self.step}: the action is no array ({error})", step=self.step) from error
         self.check_shape(given, "the action")
-        if given.dtype != np.bool_:
+        if given.dtype.kind != "b":
             for r, n in np.argwhere((given != 0) & (given != 1))[:1]:
                 wrong = f"step {self.step}: the action of {self.name_of(r, n)} must be 0 or 1, got {given[r, n]}"
                 raise PolicyError(wrong, step=self.step, arm=n)
         active = np.array(given, dtype=bool, order="C")
-        if strict and (most := max(map(np.count_nonzero, active))) > self.budget:
-            raise BudgetExceeded(self.step, int(most), self.budget)
+        if strict:
+            self.check_budget(active)
         return active
+
+    def check_budget(self, active: BoolArray) -> None:
+        """Raise BudgetExceeded where active arms (R, N) exceed the budget; PolicyError where they miss an exact one."""
+        for one in active:
+            if not self.problem.keeps_budget(one, self.step):
+                raise budget_error(self.problem, self.step, one)
 
     def check_shape(self, given: NDArray[Any], what: str) -> None:
         """Raise PolicyError unless something is given for every round and arm, (R, N)."""
@@ -100,17 +108,19 @@ class Rounds:
     def advance(self, active: BoolArray) -> tuple[FloatArray, FloatArray, IntArray]:
         """Play a step: activate the requested arms (R, N); where they exceed the budget, a random set of them.
 
+        Where they are fewer than an exact budget, other arms are drawn to fill it.
+
         Returns what was earned (R,), discounted as the problem says, what every arm paid (R, N), and how many requests were
         dropped (R,). `active` then has the arms that were active.
         """
         problem, h = self.problem, self.step
         paid, totals, dropped = np.empty(active.shape), np.empty(len(active)), np.empty(len(active), dtype=np.int64)
-        phase = problem.phase_of[h]
-        model = (problem.arms.cumulative[phase], problem.arms.group_of, self._reward[phase])
-        step_rounds(self.states, active, int(problem.budgets[h]), *model, self._arms, self._draws, paid, totals, dropped)
+        sums, pay = self._by_phase[problem.phase_of[h]]
+        limit, model = (float(self._limits[0][h]), problem.exact, self._limits[2]), (sums, problem.arms.group_of, pay)
+        step_rounds(self.states, active, *limit, *model, self._arms, self._draws, paid, totals, dropped)
         self.step = h + 1
         self._where[h + 1], self._active[h] = self.states, active
-        return problem.discounts[h] * totals, paid, dropped
+        return totals if problem.discount == 1.0 else problem.discounts[h] * totals, paid, dropped
 
     def trajectory(self, r: int = 0) -> Trajectory:
         """Return what happened in a round so far; its reward is not added up."""

@@ -73,6 +73,7 @@ def render_programme(fit: Fit, calls: Decision, found: Evaluation, effects: list
         checks=found.checks,
         notes=[str(one) for one in fit.notes],
         one_step=found.one_step,
+        changes=[] if calls.changes is None else calls.changes.sentences(),
         rows=calls.rows(first=LISTED),
         total=int(calls.active.sum()),
     )

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common import BoolArray, FloatArray, IntArray, as_floats, check_magnitude
 from rmab.errors import ModelError
-from rmab.model import Problem, checked_reward
+from rmab.model import Limit, Problem, View, checked_reward
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +92,18 @@ def check_timeless(name: str, phases: int, instead: str = "") -> None:
         raise ModelError(f"{name} is for dynamics and rewards that never change: this has {phases} phases{hint}")
 
 
-def check_one_budget(name: str, budget: int | IntArray) -> int:
+def check_one_budget(name: str, budget: Limit) -> float:
     """Return the budget, or raise ModelError where it changes from step to step."""
-    if not isinstance(budget, int):
-        raise ModelError(f"{name} needs one budget for all steps: this goes from {budget.min()} to {budget.max()}")
+    if isinstance(budget, np.ndarray):
+        raise ModelError(f"{name} needs one budget for all steps: this goes from {budget.min():g} to {budget.max():g}")
     return budget
+
+
+def check_one_cost(name: str, model: Problem | View) -> None:
+    """Raise ModelError where arms have different costs."""
+    if model.weights is not None:
+        costs = f"this has costs from {model.weights.min():g} to {model.weights.max():g}"
+        raise ModelError(f"{name} needs arms that all cost the same: {costs}", code="unsupported")
 
 
 def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, IntArray, check_memory, frozen
 from rmab.errors import ModelError
-from rmab.model import Arms, Problem
+from rmab.model import Problem
+from rmab.model.time import ROUNDING
 from rmab.solvers.checks import checked_table
 
 MOST = 50_000_000  # splits of all counts beyond which the induction would take hours
@@ -30,13 +31,15 @@ MOST = 50_000_000  # splits of all counts beyond which the induction would take 
 class Type:
     """Arms that are alike.
 
-    number  n, how many; kernels (K, S, 2, S), rewards (K, S, 2), in each phase, of the states that they have; start (n, S)
+    number  n, how many; kernels (K, S, 2, S), rewards (K, S, 2), in each phase, of the states that they have; start (n, S);
+    cost  of one active arm
     """
 
     number: int
     kernels: FloatArray
     rewards: FloatArray
     start: FloatArray
+    cost: float = 1.0
 
     @property
     def states(self) -> int:
@@ -115,7 +118,7 @@ class Counts:
         least = comb(arms.count + 3, 3) if arms.states > 1 else arms.count + 1
         table = rewards.reshape(arms.count, problem.phases, *rewards.shape[1:])
         self.type_of, first = (
-            _find_types(arms, table) if least <= most else (frozen(np.arange(arms.count)), np.zeros(0, int))
+            _find_types(problem, table) if least <= most else (frozen(np.arange(arms.count)), np.zeros(0, int))
         )
         sizes, numbers = arms.real_states[first], np.bincount(self.type_of)
         pairs = [(int(n), int(s)) for n, s in zip(numbers[: first.size], sizes, strict=True)]
@@ -127,11 +130,12 @@ class Counts:
         moves = 8.0 * problem.phases * sum(2 * n * one**2 for (n, _), one in zip(pairs, layouts, strict=True))
         check_memory(f"the moves of {max(layouts):,} counts", moves + 32.0 * splits)
         own, start = arms.group_kernels.reshape(-1, *table.shape[1:], arms.states), problem.start_masses
+        cost = np.ones(arms.count) if problem.weights is None else problem.weights
         self.types = [
-            Type(number, own[arms.group_of[n]][:, :s, :, :s], table[n][:, :s], start[self.type_of == place, :s])
+            Type(number, own[arms.group_of[n]][:, :s, :, :s], table[n][:, :s], start[self.type_of == place, :s], cost[n])
             for place, (n, (number, s)) in enumerate(zip(first, pairs, strict=True))
         ]
-        self.budget = int(problem.budgets.max())
+        self.most, self.exact = int(problem.slots.max()), problem.exact
         self.shape = tuple(layouts)
         self._moves: dict[tuple[int, int, int], list[FloatArray]] = {}
 
@@ -143,7 +147,7 @@ class Counts:
             mass = np.multiply.outer(mass, one.begin)
         return mass
 
-    def improved(self, value: FloatArray, phase: int, budget: int) -> FloatArray:
+    def improved(self, value: FloatArray, phase: int, budget: float) -> FloatArray:
         """Return the value one step earlier: the best over all splits within the budget."""
         best = np.full(value.size, -np.inf)
         for active in self._allowed(budget):
@@ -163,23 +167,28 @@ class Counts:
             np.maximum.at(best, target.reshape(-1), (after + earned).reshape(-1))
         return best.reshape(value.shape)
 
-    def _allowed(self, budget: int) -> Iterator[tuple[int, ...]]:
+    def _allowed(self, budget: float) -> Iterator[tuple[int, ...]]:
         """Yield how many arms of every type may be active."""
-        numbers = (range(min(one.number, budget) + 1) for one in self.types)
-        return (one for one in product(*numbers) if sum(one) <= budget)
+        most, costs = budget * (1.0 + ROUNDING), [one.cost for one in self.types]
+        numbers = (range(min(one.number, int(most / one.cost)) + 1) for one in self.types)
+        for active in product(*numbers):
+            spent = sum(b * cost for b, cost in zip(active, costs, strict=True))
+            if spent == budget if self.exact else spent <= most:
+                yield active
 
     def _move(self, place: int, phase: int, action: int) -> list[FloatArray]:
         key = (place, phase, action)
         if key not in self._moves:
             kind = self.types[place]
-            self._moves[key] = kind.moves(phase, action, min(kind.number, self.budget) if action else kind.number)
+            self._moves[key] = kind.moves(phase, action, min(kind.number, self.most) if action else kind.number)
         return self._moves[key]
 
 
-def _find_types(arms: Arms, table: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return the type of every arm (N,), by kernels and rewards (N, K, S, 2), and the first arm of every type."""
+def _find_types(problem: Problem, table: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the type of every arm (N,), by kernels, cost and rewards (N, K, S, 2), and the first arm of every type."""
+    arms, cost = problem.arms, np.ones(problem.arms.count) if problem.weights is None else problem.weights
     same: dict[bytes, int] = {}
     kernel_of = np.array([same.setdefault(one.tobytes(), len(same)) for one in arms.group_kernels])[arms.group_of]
-    rows = np.column_stack([kernel_of, arms.real_states, table.reshape(arms.count, -1)])
+    rows = np.column_stack([kernel_of, arms.real_states, cost, table.reshape(arms.count, -1)])
     _, first, type_of = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return frozen(type_of.reshape(-1)), first

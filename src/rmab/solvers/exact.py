@@ -128,8 +128,13 @@ def quick_optimum(problem: Problem, reward: ArrayLike) -> float | None:
 def _optimum(problem: Problem, counts: Counts) -> float:
     value = np.zeros(counts.shape)
     for step in reversed(range(problem.horizon)):
-        value = counts.improved(problem.discount * value, int(problem.phase_of[step]), int(problem.budgets[step]))
+        value = counts.improved(problem.discount * value, int(problem.phase_of[step]), _limit(problem, step))
     return float((counts.start * value).sum())
+
+
+def _limit(problem: Problem, step: int) -> float:
+    """Return the budget of a step: a number of arms, or an amount where arms have different costs."""
+    return float((problem.slots if problem.weights is None else problem.budgets)[step])
 
 
 def solve_exact_average(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-8) -> ExactAverage:
@@ -170,7 +175,7 @@ def solve_exact_average(problem: Problem, reward: ArrayLike, *, tolerance: float
     check_timeless("solve_exact_average", problem.phases)
     if np.ptp(problem.budgets):
         raise ModelError("solve_exact_average: the budget must be the same at every step")
-    budget = int(problem.budgets[0])
+    budget = _limit(problem, 0)
     value, gap, before = np.zeros(counts.shape), np.inf, np.inf
     scale = float(np.abs(counts.improved(value, 0, budget)).max()) or 1.0
     while True:

@@ -164,29 +164,16 @@ class Results:
 
     def to_xarray(self) -> "xr.Dataset":
         """Return what happened as arrays (task, learner, round, episode), NaN where there is no such run or episode."""
-        xarray = _needed("xarray")
-        table = self.table()
-        tasks, learners = [one.label for one in self.study.tasks], [one.label for one in self.study.learners]
-        place = (
-            np.array([tasks.index(one) for one in table["task"].to_pylist()], dtype=np.int64),
-            np.array([learners.index(one) for one in table["learner"].to_pylist()], dtype=np.int64),
-            table["round"].to_numpy(),
-            table["episode"].to_numpy(),
-        )
+        _needed("xarray")
         axes = ("task", "learner", "round", "episode")
-        longest = int(place[3].max()) + 1 if table.num_rows else 0
+        frame = self.to_pandas([one.name for one in SCHEMA if one.name in axes or not pa.types.is_string(one.type)])
+        tasks, learners = [one.label for one in self.study.tasks], [one.label for one in self.study.learners]
+        longest = 0 if frame.empty else int(frame["episode"].max()) + 1
         shape = (len(tasks), len(learners), self.study.rounds, longest)
-        check_memory(
-            f"arrays (task, learner, round, episode) = {shape}", 8.0 * np.prod(shape, dtype=float) * len(SCHEMA.names)
-        )
-        data = {}
-        for name in SCHEMA.names:
-            if pa.types.is_string(SCHEMA.field(name).type) or name in axes:
-                continue
-            data[name] = (axes, np.full(shape, np.nan))
-            data[name][1][place] = table[name].to_numpy()
-        names = {"task": tasks, "learner": learners}
-        return xarray.Dataset(data, {**names, "round": np.arange(shape[2]), "episode": np.arange(longest)})
+        size = 8.0 * np.prod(shape, dtype=float) * len(SCHEMA.names)
+        check_memory(f"arrays (task, learner, round, episode) = {shape}", size)
+        cube: xr.Dataset = frame.set_index([*axes]).astype(float).to_xarray()
+        return cube.reindex(dict(zip(axes, (tasks, learners, range(shape[2]), range(longest)), strict=True)))
 
     def _each(self, jobs: Sequence[Job], use: Callable[[pa.Table | None, str], Answer]) -> Iterator[tuple[Job, Answer]]:
         """Yield every job, in order, with what `use` makes of its shard (None if there is none to read) and its mark."""

@@ -2,17 +2,14 @@
 
 from . import (
     charging as charging,
+    costs as costs,
     counterexamples as counterexamples,
     cpap as cpap,
     deadline as deadline,
     drawn as drawn,
-    machine as machine,
+    kinds as kinds,
     published as published,
-    queue as queue,
-    split as split,
-    swim as swim,
     tariff as tariff,
-    two_way as two_way,
 )
 from .definition import Task as Task
 from .making import make_task as make_task

@@ -2,8 +2,9 @@
 
 Three states of adherence: low, intermediate, acceptable. Half of the patients come from an adherent cluster, half from a
 non-adherent one. Passive kernels are the paper's figures with a small noise per patient. One printed row sums to 1.0003; we
-read .7424 for .7427. No source fixes what a call does to three states: our choice is that it multiplies the probability of
-moving up (of staying, at the top) by 1 + u, with u uniform on [.05, .5] per patient, and shrinks the rest in proportion.
+read .7424 for .7427. The paper does not say what a call does. Here it multiplies the probability of moving up (of staying,
+at the top) by 1 + u, with u uniform on [.05, .5] per patient, and shrinks the rest in proportion. The same group published
+kernels of calls with later code, for two types of patients: task `cpap-dopl`.
 """
 
 from typing import Annotated

@@ -138,8 +138,8 @@ def deadline_whittle(
             late = (load - d + 1) ** 2 - (load - d) ** 2 if load >= d else 0
             index[s] = pay + penalty * ahead ** (d - 1) * late
     count = problem.arms.count
-    return WhittleResult(frozen(np.tile(index, (count, 1))), frozen(np.ones(count, dtype=bool)), problem.budget)
+    return WhittleResult(frozen(np.tile(index, (count, 1))), frozen(np.ones(count, dtype=bool)), problem)
 
 
 def _ranked(problem: Problem, index: list[int]) -> IndexPolicy:
-    return IndexPolicy(np.tile(np.array(index, dtype=float), (problem.arms.count, 1)), problem.budget, rule="at-most")
+    return IndexPolicy.of(problem, np.tile(np.array(index, dtype=float), (problem.arms.count, 1)), rule="at-most")

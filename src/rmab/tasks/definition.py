@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, Format, Stored, as_floats, as_integer, check_memory, checked_text, expect, frozen
 from rmab.errors import ModelError
-from rmab.model import FORESEES, Adversary, FeedbackMode, Problem, RewardModel, View, checked_range, shape_of, words_of
+from rmab.model import FORESEES, Adversary, Arms, FeedbackMode, Problem, RewardModel, View, checked_range, shape_of, words_of
 
 Posed = tuple[Problem, RewardModel]  # what a maker poses; any adversary can play it
 
@@ -18,6 +18,13 @@ Posed = tuple[Problem, RewardModel]  # what a maker poses; any adversary can pla
 def model_rng(seed: int) -> np.random.Generator:
     """Return the randomness of a task's model; that of its adversary is another stream of the same seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+
+
+def pose_alike(kernel: FloatArray, pays: FloatArray, arms: int, budget: int, horizon: int, *, exact: bool = False) -> Posed:
+    """Pose arms of one kernel (S, 2, S) that pay (S, 2), all from state 0; adversaries may double it, for all arms alike."""
+    low, high = (float(end) for end in (min(2 * pays.min(), 0.0), 2 * pays.max() + 0.0))  # + 0.0: no minus before a zero
+    stakes = RewardModel(np.broadcast_to(pays, (1, arms, *pays.shape)), low, high, units=np.zeros(arms))
+    return Problem(Arms.identical(kernel, arms), 0, budget, horizon, exact=exact), stakes
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +176,10 @@ class Task(Stored):
         own, number = self.problem, as_integer(episode, "episode")
         if not 1 <= number < self.episodes:
             raise ModelError(f"the change must be in episode 1..{self.episodes - 1}, got {number}", episode=number)
-        same = all(np.array_equal(getattr(own, one), getattr(problem, one)) for one in ("start", "budgets", "phase_of"))
+        same = all(
+            np.array_equal(getattr(own, one), getattr(problem, one))
+            for one in ("start", "budgets", "phase_of", "exact", "cost")
+        )
         same &= all(getattr(own.arms, one) == getattr(problem.arms, one) for one in ("count", "phases", "states"))
         if not same or own.discount != problem.discount:
             raise ModelError(
@@ -190,7 +200,8 @@ class Task(Stored):
         own = self.problem
         arms = own.arms.repeated(times)
         start, rest = np.repeat(own.start, times, axis=0), (own.horizon, own.phase_of)
-        grown = Problem(arms, start, times * own.budget, *rest, discount=own.discount)
+        cost = None if own.cost is None else np.repeat(own.cost, times)
+        grown = Problem(arms, start, times * own.budget, *rest, discount=own.discount, exact=own.exact, cost=cost)
         return replace(self, problem=grown, adversary=self.adversary.repeated(times))
 
     def view(self) -> View:
@@ -215,6 +226,8 @@ class Task(Stored):
             phase_of=self.problem.phase_of if self.problem.phases > 1 else None,
             phases=self.problem.phases,
             discount=self.problem.discount,
+            exact=self.problem.exact,
+            cost=self.problem.cost,
         )
 
     def to_fields(self) -> dict[str, Any]:

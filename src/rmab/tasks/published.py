@@ -1,30 +1,43 @@
-"""Published examples of other authors as tasks: one arm each, repeated, with the kernels and rewards of its source.
+"""Published examples of other authors as tasks, with the kernels and rewards of their sources. Most repeat one arm.
 
     conveyor        Hong, Xie, Chen & Wang 2024: eight states in a row; pushed half-way by being active, the rest by being
                     passive, and the last one pays. Priorities of the LP that always use the whole budget never get there.
     gast-1..3       Gast, Gaujal & Yan 2020: three states; the Whittle index does not attract the mean field.
+    conveyor-bait   the same with .1/30 for being active in the first state: priorities of the LP stay there.
+    dirichlet-355, dirichlet-582
+                    Hong, Xie, Chen & Wang 2024: ten states drawn at random; LP priorities do not attract the mean field.
     non-indexable   used by Hong, Xie, Chen & Wang 2023: three states, no Whittle index.
     non-sa          Hong, Xie, Chen & Wang 2024: ten states without the synchronization assumption.
     circulant       Fu, Nazarathy, Moka & Taylor 2019; Avrachenkov & Borkar 2022: four states in a circle.
     restart         Avrachenkov & Borkar 2022: five states that decay; being active starts again, and pays nothing.
+    cpap-dopl, armman-dopl
+                    kernels that came with the code of arXiv 2410.05527, by the group of Xiong & Li 2024: two types of ten
+                    patients, and ten types of two mothers. All arms start in the first state, which is our choice.
 
 What `restart` pays, 0.9^(s+1), is checked by its Whittle indices of average reward: renewal theory gives -.9, -.729,
 -.50949, -.25879 and .00989, which are quoted as -.9, -.73, -.5, -.26 and -.01: the third is rounded coarsely there, and the
 last differs in sign. The part of its arms that may be active is ours.
 
-Kernels are rounded as they were published: rows are divided by their sum. Adversaries act on all arms alike.
+Kernels are rounded as they were published: rows are divided by their sum. Adversaries act on all arms of a type alike. The
+examples of Hong et al. activate exactly B arms at every step: `exact` says whether a task does.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from typing import NamedTuple
+import json
+from functools import cache, partial
+from importlib.resources import files
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from rmab.common import ArmCount, Budget, FloatArray, Horizon
 from rmab.model import Arms, Problem, RewardModel
-from rmab.tasks.definition import Posed
+from rmab.tasks.definition import Posed, pose_alike
+
+Exact = Annotated[bool, Field(description="whether as many arms are active as the budget says, not at most as many")]
+EachType = Annotated[int, Field(ge=1, description="number of arms of each type")]
 
 
 class Example(NamedTuple):
@@ -36,7 +49,7 @@ class Example(NamedTuple):
     share: float
 
 
-def _conveyor() -> Example:
+def _conveyor(bait: float = 0.0) -> Example:
     """The first four states are left forward by being active, the others by being passive, each with probability .1."""
     passive, active = np.zeros((8, 8)), np.zeros((8, 8))
     back = dict(zip(range(2, 8), (0.48, 0.47, 0.46, 0.45, 0.44, 0.43), strict=True))
@@ -48,7 +61,7 @@ def _conveyor() -> Example:
         else:
             wrong[s, s - 1], wrong[s, s] = back[s], 1.0 - back[s]
     reward = np.zeros((8, 2))
-    reward[7, 0] = 0.1
+    reward[7, 0], reward[0, 1] = 0.1, bait
     return Example(passive, active, reward, 0.5)
 
 
@@ -112,22 +125,62 @@ EXAMPLES: dict[str, Example] = {
     "non-sa": _non_sa(),
     "circulant": _circulant(),
     "restart": _restart(),
+    "conveyor-bait": _conveyor(0.1 / 30),
 }
+
+
+@cache
+def _stored() -> dict[str, Any]:
+    """Return the examples whose numbers were drawn or estimated."""
+    found: dict[str, Any] = json.loads((files("rmab.tasks") / "published.json").read_text(encoding="utf-8"))
+    return found
+
+
+def example_of(name: str) -> Example:
+    """Return an example by name."""
+    if name in EXAMPLES:
+        return EXAMPLES[name]
+    given = _stored()[name]
+    kernel = np.array(given["kernel"])
+    return Example(kernel[:, 0], kernel[:, 1], np.array(given["reward"]), given["share"])
 
 
 def kernel_of(name: str) -> FloatArray:
     """(S, 2, S) the kernel of an example, its rows divided by their sums."""
-    table = np.stack([EXAMPLES[name].passive, EXAMPLES[name].active], axis=1)
+    example = example_of(name)
+    table = np.stack([example.passive, example.active], axis=1)
     return np.asarray(table / table.sum(axis=2, keepdims=True))
 
 
-def _posed(name: str, *, arms: ArmCount = 100, budget: Budget | None = None, horizon: Horizon = 200) -> Posed:
-    example = EXAMPLES[name]
-    spread = np.broadcast_to(example.reward, (1, arms, *example.reward.shape))
-    low, high = (float(bound) for bound in (min(2 * example.reward.min(), 0.0), 2 * example.reward.max()))
+def _posed(
+    name: str, *, arms: ArmCount = 100, budget: Budget | None = None, horizon: Horizon = 200, exact: Exact = False
+) -> Posed:
+    example = example_of(name)
     limit = round(example.share * arms) if budget is None else budget
-    problem = Problem(Arms.identical(kernel_of(name), arms), 0, limit, horizon)
-    return problem, RewardModel(spread, low, high, units=np.zeros(arms))
+    return pose_alike(kernel_of(name), example.reward, arms, limit, horizon, exact=exact)
 
 
-conveyor, gast_1, gast_2, gast_3, non_indexable, non_sa, circulant, restart = (partial(_posed, name) for name in EXAMPLES)
+conveyor, gast_1, gast_2, gast_3, non_indexable, non_sa, circulant, restart, conveyor_bait = (
+    partial(_posed, name) for name in EXAMPLES
+)
+dirichlet_355, dirichlet_582 = (partial(_posed, name, exact=True) for name in ("dirichlet-355", "dirichlet-582"))
+
+
+def cpap_dopl(*, arms: EachType = 10, budget: Budget = 8, horizon: Horizon = 100) -> Posed:
+    """Two types of patients."""
+    given = _stored()["cpap-dopl"]
+    reward = np.repeat(np.array(given["reward_of_state"])[:, np.newaxis], 2, axis=1)
+    return _typed(given["kernels"], [reward] * len(given["kernels"]), arms, budget, horizon)
+
+
+def armman_dopl(*, arms: EachType = 2, budget: Budget = 10, horizon: Horizon = 5) -> Posed:
+    """Ten types of mothers."""
+    given = _stored()["armman-dopl"]
+    return _typed(given["kernels"], given["rewards"], arms, budget, horizon)
+
+
+def _typed(kernels: Any, rewards: Any, arms: int, budget: int, horizon: int) -> Posed:
+    """Return as many arms of every type, each type a group."""
+    group_of, pays = np.repeat(np.arange(len(kernels)), arms), np.array(rewards, dtype=float)
+    problem = Problem(Arms.of_groups(np.array(kernels), group_of), 0, budget, horizon)
+    return problem, RewardModel(pays[np.newaxis, group_of], 0.0, 2 * float(pays.max()), units=group_of)

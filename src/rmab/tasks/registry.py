@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 GAST, HONG = "Gast, Gaujal & Yan 2020", "Hong, Xie, Chen & Wang 2024"
 CIRCULANT = "Fu et al. 2019; Avrachenkov & Borkar 2022"
+DOPL = "arXiv 2410.05527"
 XIONG = "Xiong & Li, ICML 2024"
 
 
@@ -61,8 +62,8 @@ TASKS = TaskRegistry(
         _entry("cpap", "cpap-adherence", "CPAP where the adherence level of every patient counts, called or not."),
         _entry("charging", "deadline", "Electric-vehicle charging: 100 identical spots, 30 chargers.", XIONG, episodes=100),
         _entry("charging", "deadline-day", "A day at a fast charger: two peaks, a tariff, less power.", episodes=20),
-        _entry("split", "split", "Where top-B keeps its loss: the best plan splits a step between two kinds of arm."),
-        _entry("swim", "swim", "Chains that pay at the far end alone: several right moves in a row.", episodes=60),
+        _entry("counterexamples", "split", "Top-B keeps its loss: the best plan splits a step between two kinds of arm."),
+        _entry("kinds", "swim", "Chains that pay at the far end alone: several right moves in a row.", episodes=60),
         _entry("published", "conveyor", "Eight states in a row; priorities that fill the budget do not climb them.", HONG),
         _entry("published", "gast-1", "Three states whose Whittle index is no attractor, example 1.", GAST),
         _entry("published", "gast-2", "Three states whose Whittle index is no attractor, example 2.", GAST),
@@ -71,8 +72,13 @@ TASKS = TaskRegistry(
         _entry("published", "non-sa", "Ten states without the synchronization assumption.", HONG),
         _entry("published", "circulant", "Four states in a circle, Whittle indices -.5, .5, 1, -1.", CIRCULANT),
         _entry("published", "restart", "Five states that decay and can be started again.", "Avrachenkov & Borkar 2022"),
-        _entry("machine", "machine", "Machines that wear out, and who is repaired.", "Glazebrook, Mitchell & Ansell 2005"),
-        _entry("queue", "queue", "Queues of impatient customers, and which are served.", "Larrañaga et al. 2015"),
+        _entry("published", "conveyor-bait", "The conveyor, with a little pay for staying at its beginning.", HONG),
+        _entry("published", "dirichlet-355", "Ten states drawn at random; exactly 64% of the arms are active.", HONG),
+        _entry("published", "dirichlet-582", "Ten states drawn at random; exactly 87% of the arms are active.", HONG),
+        _entry("published", "cpap-dopl", "CPAP with published effects of calls: two types of ten.", DOPL, episodes=1600),
+        _entry("published", "armman-dopl", "Calls to mothers: ten types of two, five steps.", DOPL, episodes=20_000),
+        _entry("costs", "machine", "Machines that wear out, and who is repaired.", "Glazebrook, Mitchell & Ansell 2005"),
+        _entry("costs", "queue", "Queues of impatient customers, and which are served.", "Larrañaga et al. 2015"),
         _entry("drawn", "random-dense", "Arms drawn at random, all different: every move is possible."),
         _entry("drawn", "random-sparse", "Arms drawn at random, all different: few moves are possible."),
         _entry("drawn", "random-types", "A few types of arms drawn at random, and many arms of each."),
@@ -82,7 +88,7 @@ TASKS = TaskRegistry(
         _entry("kinds", "harm", "Activation hurts some arms: the best policy leaves budget unused."),
         _entry("kinds", "drift", "Dynamics that change half-way: other arms answer to activation.", fixed=True),
         _entry("kinds", "clock", "Phases that are declared and, by default, do not differ."),
-        _entry("two_way", "two-way", "One arm that should be active in one of its two states.", fixed=True),
+        _entry("counterexamples", "two-way", "One arm that should be active in one of its two states.", fixed=True),
     ],
     listed_by="rmab tasks",
     returns=("rmab.tasks.definition:Task", "builtins:tuple"),

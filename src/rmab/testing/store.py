@@ -19,13 +19,16 @@ STATES = ["low", "high"]
 WEEKS = ["2026-W50", "2026-W51", "2026-W52", "2026-W53", "2027-W01"]
 
 
-def check_store(url: Callable[[], str]) -> None:
+def check_store(url: Callable[[], str], connect: Callable[[str], Any] | None = None) -> None:
     """Check that a database keeps what a journal promises; AssertionError names the broken clause.
 
     Parameters
     ----------
     url : function
         Returns the address of a new, empty database at each call, for instance ``sqlite:///3.db``.
+    connect : function, optional
+        Returns a store of such an address, a context manager; `rmab.live.open` by default. For instance one that starts a
+        service on the database, and returns `rmab.live.connect` to it.
 
     Examples
     --------
@@ -38,10 +41,11 @@ def check_store(url: Callable[[], str]) -> None:
         with ExitStack() as stack:
             address = url()
 
-            def open_it(address: str = address, stack: ExitStack = stack) -> Store:
+            def open_it(address: str = address, stack: ExitStack = stack, *, directly: bool = False) -> Store:
                 from rmab.live import open as open_store  # noqa: PLC0415  (an extra)
 
-                return stack.enter_context(open_store(address))
+                found: Store = stack.enter_context((open_store if directly else connect or open_store)(address))
+                return found
 
             try:
                 clause(open_it)
@@ -50,7 +54,7 @@ def check_store(url: Callable[[], str]) -> None:
                 raise AssertionError(f"check_store, clause '{name}': {error}") from error
 
 
-Open = Callable[[], Any]
+Open = Callable[..., Any]
 
 
 def _programme(store: Store, name: str = "test", **options: Any) -> Programme:
@@ -219,8 +223,8 @@ def _a_snapshot_and_what_follows_are_the_whole(open_store: Open) -> None:
 def _a_changed_byte_is_found(open_store: Open) -> None:
     import sqlalchemy as sa  # noqa: PLC0415  (an extra)
 
-    store = open_store()
-    p = _programme(store)
+    store = open_store(directly=True)
+    p = _programme(open_store())
     _run(p, 2)
     count = p.verify()
     head = p.head

@@ -55,4 +55,4 @@ class Chance(FixedLearner):
 
     def decide(self, state: State) -> EpisodePlan:
         """Rank all arms alike: ties are broken at random."""
-        return EpisodePlan(IndexPolicy(np.ones((state.view.arms, state.view.states)), state.view.budget))
+        return EpisodePlan(IndexPolicy.of(state.view, np.ones((state.view.arms, state.view.states))))

@@ -24,6 +24,7 @@ class FixedLearner(Learner):
     """A learner that learns nothing."""
 
     discounted = True
+    any_budget = True
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Keep nothing."""
@@ -70,7 +71,7 @@ class PrivilegedLearner(FixedLearner):
         """Play the policy."""
         policy = self._plan()
         if isinstance(policy, IndexPolicy):
-            policy = IndexPolicy(state.arrays["table"], state.view.budget, rule=policy.rule, rounding=policy.rounding)
+            policy = IndexPolicy.of(state.view, state.arrays["table"], rule=policy.rule, rounding=policy.rounding)
         return EpisodePlan(policy)
 
     def _plan(self) -> Policy:
@@ -121,8 +122,12 @@ class RoundRobin(FixedLearner):
     def decide(self, state: State) -> EpisodePlan:
         """Activate those whose turn it is."""
         view = state.view
-        table = turns(view.arms, view.states, view.budgets, state.episode)
-        return EpisodePlan(IndexPolicy(table, view.budget, rule="at-most"))
+        table = turns(view.arms, view.states, view.slots, state.episode)
+        return EpisodePlan(IndexPolicy.of(view, table, rule="at-most"))
+
+    def refuses(self, view: View) -> str:
+        """Return that turns need equal costs."""
+        return "takes turns among arms that all cost the same" if view.weights is not None else ""
 
 
 @configured

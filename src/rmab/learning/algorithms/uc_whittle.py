@@ -22,7 +22,7 @@ from rmab.learning.index_tables import endless_discount, whittle_table
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools, empirical
 from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, State
-from rmab.model import View, limits_of
+from rmab.model import View, limits_of, slots_of
 from rmab.play import Feedback
 from rmab.solvers.compiled.balls import lifted_values
 
@@ -57,7 +57,9 @@ class UcWhittle(IndexLearner):
     def observe(self, state: State, feedback: Feedback) -> Arrays:
         """Keep the price that would have cleared the budget."""
         steps = len(feedback.actions)
-        budgets = state.view.budgets[:steps] if feedback.budget is None else limits_of(feedback.budget, steps)
+        budgets = state.view.slots[:steps]
+        if feedback.budget is not None:
+            budgets = slots_of(limits_of(feedback.budget, steps), state.view.cost)
         return {"price": np.array(clearing_price(state.arrays["table"], feedback.states[:-1], budgets))}
 
     def refuses(self, view: View) -> str:

@@ -3,7 +3,8 @@
 Every pattern is a further prediction of what a row pays. Its squared errors are held against those of the forecast, row by
 row, and it gets the weight that they earn. A season of L episodes predicts the row's profile times its level L, 2 L, ...
 episodes ago. A common shock predicts the quality of a pair, which is a mean of pay over the level of all other rows in the
-same episode, times the level that the forecasts of all rows give. The pooled forecast takes all phases of an arm as one.
+same episode, times the level that the forecasts of all rows give. Two pooled forecasts take what an arm pays in all phases:
+the same in every phase, or in proportion to what is known of the phase.
 """
 
 from typing import NamedTuple
@@ -29,8 +30,8 @@ class Patterns(NamedTuple):
     """What is kept of R rows of S states: the arrays are written to.
 
     plain (R,S,2) the forecast of single rows. ring (R,W) levels of the last W episodes, by their number modulo W. quality
-    (R,S,2), and behind (R,S,2), the squared levels behind it. errors (1+L+1+1,R) squared errors, fading: of the forecast, of
-    L seasons, of quality times level, and of the pooled forecast. trials (R,) their number, fading, too.
+    (R,S,2), and behind (R,S,2), the squared levels behind it. errors (1+L+1+2,R) squared errors, fading: of the forecast, of
+    L seasons, of quality times level, and of the pooled forecasts, if any. trials (R,) their number, fading, too.
     """
 
     plain: FloatArray
@@ -70,7 +71,7 @@ def check_patterns(
     leveled: IntArray,
     pooled: FloatArray,
 ) -> None:
-    """Hold what was seen (R,S,2) against all predictions, then take it in. pooled: (R,S,2) a forecast, or (0,0,0) for none.
+    """Hold what was seen (R,S,2) against all predictions, then take it in. pooled: (2,R,S,2) forecasts, or none.
 
     profile, strength, times and leveled are those of the forecast, before this episode.
     """
@@ -117,8 +118,8 @@ def check_patterns(
                     squares[1 + i] += (value - (min(profile[r, s, a] * ago[i], 1.0) if fits else plain)) ** 2
                 fits = others >= 0.0 and kept.behind[r, s, a] > 0.0
                 squares[shock] += (value - (min(kept.quality[r, s, a] * others, 1.0) if fits else plain)) ** 2
-                if pooled.shape[0] > 0:
-                    squares[pool] += (value - pooled[r, s, a]) ** 2
+                for m in range(pooled.shape[0]):
+                    squares[pool + m] += (value - pooled[m, r, s, a]) ** 2
         if known > 0:
             for k in range(squares.size):
                 kept.errors[k, r] = FADING * kept.errors[k, r] + squares[k] / known
@@ -157,7 +158,9 @@ def add_patterns(
 ) -> None:
     """Write the forecast of episode + 1 with its patterns into likely (R,S,2) and ahead, and its error into spread (R,).
 
-    Given are those of single rows; `plain` keeps them. What is hoped for beyond the forecast shrinks with its error.
+    pooled (2,R,S,2), pooled_ahead and pooled_times (R,S,2): pooled forecasts, the first with optimism, and how often pairs
+    were seen; or none. The other forecasts are those of single rows; `plain` keeps them. What is hoped for beyond the forecast
+    shrinks with its error.
     """
     rows, states = zero.shape[:2]
     experts, shock, pool = kept.errors.shape[0], 1 + lags.size, 2 + lags.size
@@ -177,7 +180,7 @@ def add_patterns(
         number, best, total, error = kept.trials[r] + SHRINK, np.inf, 0.0, 0.0
         for k in range(experts):
             weight[k] = (kept.errors[k, r] + SHRINK * all_errors[k]) / number
-            if (k == shock and not common) or (k == pool and pooled.shape[0] == 0):
+            if k == shock and not common:
                 weight[k] = np.inf
             best = min(best, weight[k])
         plain = weight[0]
@@ -195,13 +198,16 @@ def add_patterns(
             for a in range(2):
                 if zero[r, s, a]:
                     continue
-                if times[r, s, a] == 0:
-                    if pooled.shape[0] > 0 and pooled_times[r, s, a] > 0:
-                        trust = weight[pool] / max(weight[0], weight[pool], LEAST)  # of what is unseen, any news is news
-                        likely[r, s, a] += trust * (pooled[r, s, a] - likely[r, s, a])
-                        ahead[r, s, a] += trust * (pooled_ahead[r, s, a] - ahead[r, s, a])
-                    continue
                 base = likely[r, s, a]
+                if times[r, s, a] == 0:
+                    if pooled.shape[0] > 0 and pooled_times[r, s, a] > 0:  # of what is unseen, any news is news
+                        one, other = weight[pool], weight[pool + 1]
+                        trust = min((one + other) / max(weight[0], LEAST), 1.0) / max(one + other, LEAST)
+                        news = trust * (one * (pooled[0, r, s, a] - base) + other * (pooled[1, r, s, a] - base))
+                        extra = trust * (one + other) * (pooled_ahead[r, s, a] - pooled[0, r, s, a] - ahead[r, s, a] + base)
+                        likely[r, s, a] += news
+                        ahead[r, s, a] = min(max(ahead[r, s, a] + news + extra, likely[r, s, a]), 1.0)
+                    continue
                 guess = base  # plus what patterns say beyond it: nothing is rounded where they say nothing
                 for i in range(lags.size):
                     if weight[1 + i] > FAINT and strength[r, s, a] > 0.0:
@@ -210,8 +216,12 @@ def add_patterns(
                             guess += weight[1 + i] * (min(profile[r, s, a] * ago, 1.0) - base)
                 if level >= 0.0 and kept.behind[r, s, a] > 0.0:
                     guess += weight[shock] * (min(kept.quality[r, s, a] * level, 1.0) - base)
-                if pooled.shape[0] > 0:
-                    guess += weight[pool] * (pooled[r, s, a] - base)
+                for m in range(pooled.shape[0]):
+                    guess += weight[pool + m] * (pooled[m, r, s, a] - base)
                 guess = min(max(guess, 0.0), 1.0)
                 likely[r, s, a] = guess
-                ahead[r, s, a] = min(guess + calmer * (ahead[r, s, a] - base), 1.0)
+                hope = calmer * (ahead[r, s, a] - base)
+                if pooled.shape[0] > 0:
+                    extra = max(pooled_ahead[r, s, a] - pooled[0, r, s, a], 0.0)
+                    hope += (weight[pool] + weight[pool + 1]) * (min(extra, hope) - hope)
+                ahead[r, s, a] = min(guess + hope, 1.0)

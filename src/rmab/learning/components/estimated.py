@@ -6,127 +6,136 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError
+from rmab.learning.compiled.changes import NEVER, fit_priors, mix, take_in, weigh_changes
 from rmab.learning.components.sets import ConfidenceSets
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observations, Pools
-from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory
+from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, whole
 from rmab.solvers.transitions import TransitionSets
 
 RARE = 10  # transitions of a row, of all groups, from which on it holds nothing that was not seen
-FADING = 0.9  # what is left of a score after an episode
-OTHERS = 1.0  # part of the mean score of all groups that counts with that of a group
-STEADY = 2.0  # powers of e by which it is likelier at first that nothing changes
-FAINT = 1e-6  # weights below are none
-WORST = 1e9  # of a score
-PRIOR, RATES = (
-    "transitions of all groups that count with those of one",
-    "what is left of counts after an episode, rate by rate",
-)
+OVER_PHASES = 4.0  # transitions of all groups that count with those of one in all phases
+WINDOW = 3  # episodes in which a change may still be found
+WORST = 1e300  # of a log-likelihood
+PRIORS = "numbers of transitions of all groups that may count with those of one; the likeliest is taken"
 
 
 @configured
 class Estimated(ConfidenceSets):
     """No set at all: the kernels as they are estimated. Optimism about unseen rewards is enough to explore.
 
-    The frequencies of a row count together with `prior` transitions of all groups: those that were seen from the same state
-    under the same action, and one that may lead anywhere. While a row was seen fewer than ten times by all groups together
-    that one stays; later, rows hold nothing that never happened, and are short.
+    The transitions of a row count together with some of all groups, seen from the same state under the same action: the more
+    alike groups are, the more of them. Of the numbers `priors`, that one counts under which what was seen is likeliest, for
+    each action. With phases, there is a second choice: those of the same group in all phases (`phases`). While a row was
+    seen fewer than ten times by all groups together, one transition that may lead anywhere counts, too; later, rows hold
+    nothing that never happened, and are short.
 
-    Dynamics may change. Counts are kept at several rates of forgetting, and the estimate is the mean of all estimates, which
-    are weighed, group by group, by how likely they found what the group did: scores fade by .9 an episode, a quarter of the
-    mean score of all groups is added, and forgetting begins with e^-2 of the weight. Where phases are declared, estimates
-    that take all phases of a group as one are weighed with the others (`phases`).
+    Dynamics may change (`changes`). Every group and action may have changed in one of the last three episodes: all these
+    cases are weighed by the likelihood of what was seen since. What happens to some groups makes it likelier for others.
 
     Examples
     --------
     >>> from rmab.learning import Estimated, Ucmd
-    >>> Ucmd(confidence=Estimated(rates=(1.0,))).confidence.rates
-    (1.0,)
+    >>> Ucmd(confidence=Estimated(changes=False)).confidence.priors
+    (1.0, 4.0, 16.0, 64.0, 256.0)
     """
 
     confident = False
-    prior: float = option(default=1.0, ge=1e-12, le=1e6, help=PRIOR)
-    rates: tuple[float, ...] = option(default=(1.0, 0.9, 0.6), help=RATES)
+    priors: tuple[float, ...] = option(default=(1.0, 4.0, 16.0, 64.0, 256.0), help=PRIORS)
+    changes: bool = option(default=True, help="whether kernels may change between episodes")
     phases: bool = option(default=True, help="whether estimates that take all phases of an arm as one are tried")
 
     def __post_init__(self) -> None:
-        """Check the rates, too."""
+        """Check the priors, too."""
         super().__post_init__()
-        if self.rates[:1] != (1.0,) or not all(0 < one < 1 for one in self.rates[1:]):
-            raise ModelError(f"Estimated: rates must be 1, and then numbers between 0 and 1, got {self.rates}")
+        if not self.priors or not all(1e-12 <= one <= 1e6 for one in self.priors):
+            raise ModelError(f"Estimated: priors must be one or more numbers from 1e-12 to 1e6, got {self.priors}")
 
     def state_spec(self, pools: Pools) -> ArraySpecs:
-        """Declare the counts, those that fade, and the scores."""
-        declared, (experts, shape) = dict(super().state_spec(pools)), (self._experts(pools), pools.support.shape)
-        if experts > 1:
-            declared["recent"] = ArraySpec((len(self.rates) - 1, *shape), "f", 0, MOST)
-            declared["score"] = ArraySpec((experts, shape[0] // pools.view.phases), "f", -WORST, WORST)
-        return declared
+        """Declare the counts: all, those since the last change, and since a change that is not yet certain."""
+        shape, window = pools.support.shape, WINDOW * self.changes
+        groups = shape[0] // pools.view.phases
+        return {
+            **super().state_spec(pools),
+            "base": whole(*shape),
+            "since": whole(window, *shape),
+            "ratio": ArraySpec((window, groups, 2), "f", NEVER, MOST),
+            "fit": ArraySpec((self._means(pools.view.phases), len(self.priors), 2), "f", -WORST, 0),
+            "slot": ArraySpec((), "i", 0, max(window - 1, 0)),
+        }
 
     def begin(self, pools: Pools) -> Memory:
         """Return counts of nothing."""
-        made = {name: np.zeros(one.shape) for name, one in self.state_spec(pools).items() if one.kind == "f"}
-        return {**super().begin(pools), **made}
+        kinds = {"i": np.int64, "f": np.float64}
+        made = {name: np.zeros(one.shape or (), dtype=kinds[one.kind]) for name, one in self.state_spec(pools).items()}
+        made["ratio"].fill(NEVER)
+        return made
 
-    def _experts(self, pools: Pools) -> int:
-        return len(self.rates) * (2 if self.phases and pools.view.phases > 1 else 1)
+    def _means(self, phases: int) -> int:
+        return 2 if self.phases and phases > 1 else 1
 
     def learn(self, memory: Memory, observed: Observations) -> Memory:
-        """Count, forget, and score every estimate by the likelihood of what was seen."""
-        counts = super().learn(memory, observed)
-        if "score" not in memory:
-            return counts
-        experts, groups = memory["score"].shape
-        score = FADING * memory["score"]
-        seen = observed.counts.reshape(groups, -1)
-        for k in range(experts):
-            kernels = self._kernels(memory, k, None).reshape(groups, -1)
-            score[k] += np.where(seen > 0, seen * np.log(np.maximum(kernels, 1e-6)), 0.0).sum(axis=1)
-        score = np.maximum(score - score.max(axis=0), -WORST)
-        rates = np.array(self.rates[1:]).reshape(-1, 1, 1, 1, 1)
-        return {**counts, "recent": rates * memory["recent"] + observed.counts, "score": score}
+        """Count, and weigh priors and changes by the likelihood of what was seen."""
+        counts, slot = memory["counts"] + observed.counts, int(memory["slot"])
+        base, since, ratio, fit = (np.array(memory[name]) for name in ("base", "since", "ratio", "fit"))
+        window, groups = ratio.shape[:2]
+        seen, means = np.array(observed.counts), _means(memory["counts"], len(counts) // groups, len(fit), None)
+        mean, strength = self._prior(fit, means)
+        fit_priors(seen, base, means, np.array(self.priors), fit)
+        if window == 0:
+            base += seen
+        else:
+            changed = _weights(ratio)[1 + slot] > 0.5
+            take_in(seen, base, since, mean, strength, slot, changed, ratio)
+        after = np.array((slot + 1) % window if window else 0)
+        return {"counts": counts, "base": base, "since": since, "ratio": ratio, "fit": fit, "slot": after}
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
-        """Return sets that hold one kernel each: of all counts alike."""
-        mean = _shrunk(counts, pools.view.phases, self.prior, pools.support)
-        return TransitionSets(mean, mean)
+        """Return sets that hold one kernel each: of all counts alike, with the first of the priors."""
+        mean = _means(counts, pools.view.phases, 1, pools.support)[0]
+        kernels = (counts + self.priors[0] * mean) / (counts.sum(axis=3, keepdims=True) + self.priors[0])
+        return TransitionSets(kernels, kernels)
 
     def after(self, pools: Pools, memory: Memory, basis: IntArray, episode: int) -> TransitionSets:
         """Return sets that hold one kernel each: the mean of all estimates, by their weights."""
-        if "score" not in memory or basis is not memory["counts"]:
+        if basis is not memory["counts"]:
             return self.around(pools, basis, episode)
-        weight = self._weights(memory["score"])
-        mean = np.zeros(basis.shape)
-        for k in np.flatnonzero(weight.max(axis=1) > FAINT):
-            share = np.repeat(weight[k], pools.view.phases).reshape(-1, 1, 1, 1)
-            mean += share * self._kernels(memory, int(k), pools.support)
-        mean /= mean.sum(axis=3, keepdims=True)
-        return TransitionSets(mean, mean)
+        base, since, ratio, fit = (np.array(memory[name]) for name in ("base", "since", "ratio", "fit"))
+        mean, strength = self._prior(fit, _means(basis, pools.view.phases, len(fit), pools.support))
+        kernels = np.empty(basis.shape)
+        mix(base, since, _weights(ratio), mean, strength, kernels)
+        return TransitionSets(kernels, kernels)
 
-    def _weights(self, score: FloatArray) -> FloatArray:
-        """(E, groups) how far each estimate is believed, group by group."""
-        score, several = score + OTHERS * score.mean(axis=1, keepdims=True), len(self.rates)
-        score = score - STEADY * (np.arange(len(score)) % several > 0)[:, np.newaxis]
-        weight = np.exp(score - score.max(axis=0))
-        weight[weight < FAINT] = 0.0
-        return np.asarray(weight / weight.sum(axis=0))
-
-    def _kernels(self, memory: Memory, k: int, support: BoolArray | None) -> FloatArray:
-        """(G, S, 2, S) estimate k; without a support every transition is taken to be possible."""
-        several, phases = len(self.rates), len(memory["counts"]) // memory["score"].shape[1]
-        counts = memory["counts"] if k % several == 0 else memory["recent"][k % several - 1]
-        if k < several:
-            return _shrunk(counts, phases, self.prior, support)
-        pooled = counts.reshape(-1, phases, *counts.shape[1:]).sum(axis=1)
-        own = np.repeat(_shrunk(pooled, 1, self.prior, None if support is None else support[::phases]), phases, axis=0)
-        return own if support is None else own * support
+    def _prior(self, fit: FloatArray, means: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the mean (G, S, 2, S) and the strength (2,) of the likeliest prior of either action."""
+        best = fit.reshape(-1, 2).argmax(axis=0)
+        which, strength = best // len(self.priors), np.array(self.priors)[best % len(self.priors)]
+        return np.stack([means[which[a], :, :, a] for a in range(2)], axis=2), strength
 
 
-def _shrunk(counts: IntArray | FloatArray, phases: int, prior: float, support: BoolArray | None) -> FloatArray:
-    """(G, S, 2, S) frequencies, together with `prior` transitions of all groups in the same phase."""
-    possible = np.ones(counts.shape[-1], dtype=bool) if support is None else support
-    total = np.tile(counts.reshape(-1, phases, *counts.shape[1:]).sum(axis=0), (len(counts) // phases, 1, 1, 1)) * possible
+def _weights(ratio: FloatArray) -> FloatArray:
+    """(1 + W, groups, 2) how likely the last change is the base's, or that of a candidate."""
+    weight = np.empty((len(ratio) + 1, *ratio.shape[1:]))
+    weigh_changes(ratio, weight)
+    return weight
+
+
+def _means(counts: IntArray, phases: int, number: int, support: BoolArray | None) -> FloatArray:
+    """(number, G, S, 2, S) frequencies of all groups in the same phase; and those of the same group in all phases."""
+    possible = np.ones(counts.shape, dtype=bool) if support is None else support
+    by_group = counts.reshape(-1, phases, *counts.shape[1:])
+    means = [_common(np.tile(by_group.sum(axis=0), (len(by_group), 1, 1, 1)), possible)]
+    if number > 1:
+        own = by_group.sum(axis=1)
+        common = _common(np.broadcast_to(own.sum(axis=0), own.shape), possible[::phases])
+        mean = np.repeat((own + OVER_PHASES * common) / (own.sum(axis=3, keepdims=True) + OVER_PHASES), phases, axis=0)
+        means.insert(0, np.where(possible, mean, 0.0))  # first: it is likelier as long as nothing is known
+    return np.stack(means)
+
+
+def _common(total: IntArray, possible: BoolArray) -> FloatArray:
+    """(G, S, 2, S) frequencies; where there are few, together with one transition that may lead anywhere."""
+    total = total * possible
     number = total.sum(axis=3, keepdims=True)
-    even = np.where(number < RARE, possible / possible.sum(axis=-1, keepdims=True), 0.0)
-    common = (total + even) / np.maximum(number + (number < RARE), 1.0)
-    return np.asarray((counts + prior * common) / (counts.sum(axis=3, keepdims=True) + prior))
+    even = np.where(number < RARE, possible / possible.sum(axis=3, keepdims=True), 0.0)
+    return np.asarray((total + even) / np.maximum(number + (number < RARE), 1.0))

@@ -21,6 +21,10 @@ from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, masses, who
 FADING = 0.98  # what is left of the weight of a squared error after the next one
 SHRINK = 4.0  # checks of all rows together that count with those of a row
 UNSURE = 0.3  # how far predictions are off, before the first one could be checked
+SURE = 20  # observations of a pair that count in a fit, at most
+ALIKE, FEW = 2.0, 0.1  # observations that say that all rows pay the same, and that a pair pays the mean
+FITS = 4  # times that factors and pay are fitted in turns
+LEAST = 1e-12  # sums of squares below are none
 HIGHEST = 1e6  # of a level: what a row pays, in units of what it paid when it was first seen
 
 RATES = "what is left of the weight of earlier values when a pair is seen again"
@@ -68,6 +72,7 @@ class Forecast(RewardEstimator):
     seasons: tuple[int, ...] = option(default=tuple(range(2, 15)), help=SEASONS)
     shocks: bool = option(default=True, help="whether shocks that are common to all arms are taken out")
     passive: Passive = option(default="unknown", help=PASSIVE)
+    alike: bool = option(default=True, help="whether what was never seen of an arm is predicted by what others pay there")
     phases: bool = option(default=True, help="whether forecasts that take all phases of an arm as one are tried")
 
     def __post_init__(self) -> None:
@@ -94,7 +99,7 @@ class Forecast(RewardEstimator):
         pairs, phases = pools.zero.shape, pools.view.phases
         declared = self._rows(pairs)
         if self._patterned(pools):
-            experts = 3 + len(self._lags)
+            experts = 2 + len(self._lags) + 2 * self._pools(pools)
             declared |= {
                 "plain": masses(*pairs),
                 "ring": ArraySpec((pairs[0], 2 * max(self._lags, default=1)), "f", UNSEEN, HIGHEST),
@@ -120,7 +125,7 @@ class Forecast(RewardEstimator):
         return self.phases and pools.view.phases > 1
 
     def _patterned(self, pools: Pools) -> bool:
-        return bool(self._lags) or self.shocks or self._pools(pools)
+        return bool(self._lags) or self.shocks or self.alike or self._pools(pools)
 
     def _rows(self, pairs: tuple[int, ...]) -> dict[str, ArraySpec]:
         rates, rows, experts = len(self.rates), pairs[:1], len(self.rates) * (2 if self.together else 1)
@@ -171,15 +176,18 @@ class Forecast(RewardEstimator):
             return RewardEstimate(np.where(seen, values, kept.likely), ahead, arrays, kept.likely, surprised)
         patterns = Patterns(*(arrays[name] for name in ("plain", "ring", "quality", "behind", "pattern_errors", "trials")))
         lags, none = np.array(self._lags, dtype=np.int64), np.zeros((0, 0, 0))
-        pooled, hoped, times = none, none, np.zeros((0, 0, 0), dtype=np.int64)
+        pooled, hoped, times = none[np.newaxis][:0], none, np.zeros((0, 0, 0), dtype=np.int64)
         several = self._pools(pools)
         if several:
-            pooled = np.repeat(arrays["pool_likely"], pools.view.phases, axis=0)
+            pooled = _over_phases(patterns.plain, kept.times, arrays["pool_likely"])
         known = (kept.profile, kept.strength, kept.times)
         check_patterns(patterns, seen, values, episode.number, lags, self.shocks, *known, kept.leveled, pooled)
         surprised, ahead = self._forecast(kept, seen, values, zero, shared, episode.number)
+        if self.alike:
+            _from_others(kept.likely, ahead, kept.times, zero)
         if several:
-            pooled, hoped, times = self._pooled(arrays, zero, seen, values, shared, episode.number, pools.view.phases)
+            hoped, times = self._pooled(arrays, zero, seen, values, shared, episode.number, pools.view.phases)
+            pooled = _over_phases(kept.likely, kept.times, arrays["pool_likely"])
         others = (pooled, hoped, times)
         made = (kept.likely, kept.spread, ahead)
         add_patterns(patterns, episode.number, lags, self.shocks, zero, *known, *others, *made)
@@ -204,11 +212,59 @@ class Forecast(RewardEstimator):
         shared: FloatArray,
         number: int,
         phases: int,
-    ) -> tuple[FloatArray, FloatArray, IntArray]:
-        """(R, S, 2) the forecast where phases do not matter, with optimism, and how often a pair was seen."""
+    ) -> tuple[FloatArray, IntArray]:
+        """(R, S, 2) the forecast with optimism where phases do not matter, and how often a pair was seen."""
         kept = forecasting.Memory(**{name: arrays[f"pool_{name}"] for name in forecasting.Memory._fields})
         by_phase = seen.reshape(-1, phases, *seen.shape[1:])
         many = by_phase.sum(axis=1)
         mean = np.where(by_phase, values.reshape(by_phase.shape), 0.0).sum(axis=1) / np.maximum(many, 1)
         _, ahead = self._forecast(kept, many > 0, mean, zero[::phases].copy(), shared[::phases].copy(), number)
-        return tuple(np.repeat(one, phases, axis=0) for one in (kept.likely, ahead, kept.times))  # type: ignore[return-value]
+        return np.repeat(ahead, phases, axis=0), np.repeat(kept.times, phases, axis=0)
+
+
+def _in_proportion(value: FloatArray, number: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(G, K, P) the fit factor x pay to K rows of P values with these numbers of observations, and how sure (G, K, 1) it is.
+
+    What all rows pay is shrunk to `mean` (G, 1, P), by a few observations, and factors to 1.
+    """
+    factor = np.ones((*value.shape[:2], 1))
+    for _ in range(FITS):
+        weight = (number * factor**2).sum(axis=1, keepdims=True)
+        pays = ((number * factor * value).sum(axis=1, keepdims=True) + FEW * mean) / (weight + FEW)
+        weight, even = (number * pays**2).sum(axis=2, keepdims=True), ALIKE * (pays**2).mean(axis=2, keepdims=True)
+        factor = ((number * pays * value).sum(axis=2, keepdims=True) + even) / np.maximum(weight + even, LEAST)
+    return np.minimum(factor * pays, 1.0), weight / np.maximum(weight + even, LEAST)
+
+
+def _over_phases(likely: FloatArray, times: IntArray, pooled: FloatArray) -> FloatArray:
+    """(2, R, S, 2) forecasts of every phase by what its arm pays in all: the same, or in proportion to what is known of it.
+
+    likely (R, S, 2), pooled (R / K, S, 2): forecasts by phase, and of all phases as one.
+    """
+    value = likely.reshape(len(pooled), -1, pooled[0].size)
+    number, same = np.minimum(times, SURE).reshape(value.shape), pooled.reshape(len(pooled), 1, -1)
+    fit, _ = _in_proportion(value, number, same)
+    return np.stack([np.broadcast_to(same, value.shape), fit]).reshape(2, *likely.shape)
+
+
+def _from_others(likely: FloatArray, ahead: FloatArray, times: IntArray, zero: BoolArray) -> None:
+    """Predict pairs that were never seen of an arm by what others pay there, in proportion: likely and ahead are written to.
+
+    The better that fits what was seen, beside the mean of every row, the more it is believed and the less is hoped for.
+    """
+    number = np.where(zero, 0, np.minimum(times, SURE)).reshape(1, len(times), -1).astype(np.float64)
+    value, some = likely.reshape(number.shape), number.sum(axis=1, keepdims=True)
+    known = (number > 0).sum(axis=2, keepdims=True)
+    told = (number == 0) & (some > 0) & (known > 0) & ~zero.reshape(number.shape)
+    if not told.any():
+        return
+    mean = (number * value).sum(axis=1, keepdims=True) / np.maximum(some, 1)
+    fit, sure = _in_proportion(value, number, mean)
+    own = (np.where(number > 0, value, 0.0).sum(axis=2, keepdims=True)) / np.maximum(known, 1)
+    several = number * (known > 1)
+    off, plain = (float((several * (value - one) ** 2).sum()) for one in (fit, own))
+    part = 1.0 - sure * (1.0 - min(off / plain, 1.0) if plain > LEAST else 0.0)
+    hope = np.sqrt(part) * (ahead.reshape(number.shape) - value)
+    guess = part * value + (1.0 - part) * fit
+    np.copyto(ahead.reshape(number.shape), np.minimum(guess + hope, 1.0), where=told)
+    np.copyto(value, guess, where=told)

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
-from rmab.play.compiled.selection import Stream, drawn, select
+from rmab.play.compiled.selection import ROUNDING, Stream, drawn, select, select_within
 
 
 @compiled
@@ -68,40 +68,50 @@ def index_episodes(
     reward: FloatArray,
     phase_of: IntArray,
     discounts: FloatArray,
-    budget: IntArray,
-    limit: IntArray,
+    budget: FloatArray,
+    least: FloatArray,
+    cost: FloatArray,
+    limit: FloatArray,
+    own: FloatArray,
     floor: float,
     dependent: bool,
     streams: NDArray[np.uint64],
+    active: BoolArray,
     rewards: FloatArray,
     activations: IntArray,
     states_seen: NDArray[np.int32],
     actions_seen: BoolArray,
-) -> tuple[int, int]:
+) -> int:
     """Play R episodes of an index policy; streams (R,2,4) hold one stream for the arms and one for the policy per episode.
 
     cumulative (K,G,S,2,S) and reward (K,N,S,2) have phases first, table (H,N,S) has steps first. Rewards of a step count
-    discounts (H,) of themselves. The policy activates up to
-    limit (H,) arms; budget (H,) is the problem's hard budget. Writes rewards (R,) and activations (R,), and every step into
-    states_seen (R,H+1,N) and actions_seen (R,H,N) unless they are empty. Returns (-1, 0), or the step and count at which the
-    budget was broken.
+    discounts (H,) of themselves. The policy activates arms that cost up to limit (H,) by its own costs (N,); what they cost
+    the problem, by cost (N,), must lie from least to budget (H,). Costs are empty where every arm costs 1. Writes rewards
+    (R,) and activations (R,), and every step into states_seen (R,H+1,N) and actions_seen (R,H,N) unless they are empty.
+    Returns -1, or the step at which the arms that are active (N,) do not keep the budget.
     """
     horizon, arms = table.shape[0], table.shape[1]
     record = states_seen.shape[0] > 0
     states, order = np.empty(arms, np.int64), np.empty(arms, np.int64)
-    index, scratch, active = np.empty(arms), np.empty(arms), np.empty(arms, np.bool_)
+    index, scratch = np.empty(arms), np.empty(arms)
     for r in range(streams.shape[0]):
         begin(start, odds, streams[r, 0], states)
         total, used = 0.0, 0
         for h in range(horizon):
             for n in range(arms):
                 index[n] = table[h, n, states[n]]
-            select(index, limit[h], floor, dependent, streams[r, 1], active, scratch, order)
-            count = 0
+            if own.size > 0:
+                select_within(index, own, limit[h], floor, dependent, streams[r, 1], active, scratch, order)
+            else:
+                select(index, int(limit[h]), floor, dependent, streams[r, 1], active, scratch, order)
+            count, spent = 0, 0.0
             for n in range(arms):
                 count += int(active[n])
-            if count > budget[h]:
-                return h, count
+                if cost.size > 0 and active[n]:
+                    spent += cost[n]
+            spent = spent if cost.size > 0 else float(count)
+            if spent > budget[h] * (1.0 + ROUNDING) or spent < least[h]:
+                return h
             used += count
             if record:
                 for n in range(arms):
@@ -113,4 +123,4 @@ def index_episodes(
                 states_seen[r, horizon, n] = states[n]
         rewards[r] = total
         activations[r] = used
-    return -1, 0
+    return -1

@@ -11,6 +11,7 @@ Stream = NDArray[np.uint64]
 
 _17, _19, _23, _41, _45, _11 = (np.uint64(shift) for shift in (17, 19, 23, 41, 45, 11))
 _TWO_TO_MINUS_53 = 2.0**-53
+ROUNDING = 1e-9  # relative: what costs may miss a limit by
 
 
 @compiled
@@ -127,6 +128,102 @@ def add_sampled(index: FloatArray, budget: int, stream: Stream, active: BoolArra
             count += 1
             point += 1.0
     return count
+
+
+@compiled
+def shuffle(stream: Stream, order: IntArray) -> None:
+    """Write 0..N-1 in random order into order (N,)."""
+    for n in range(order.size):
+        order[n] = n
+    for i in range(order.size):
+        j = i + whole(stream, order.size - i)
+        order[i], order[j] = order[j], order[i]
+
+
+@compiled
+def add_fitting(
+    index: FloatArray, cost: FloatArray, limit: float, floor: float, stream: Stream, active: BoolArray, order: IntArray
+) -> None:
+    """Activate arms of index above the floor, the highest first, each whose cost (N,) still fits; ties in random order.
+
+    Arms that are active already stay so, and have their part of the limit.
+    """
+    shuffle(stream, order)
+    ranks = np.argsort(-index[order], kind="mergesort")  # stable: the random order decides between equals
+    left = limit * (1.0 + ROUNDING)
+    for n in range(index.size):
+        left -= cost[n] if active[n] else 0.0
+    for i in range(ranks.size):
+        n = order[ranks[i]]
+        if index[n] <= floor:
+            return
+        if not active[n] and cost[n] <= left:
+            active[n] = True
+            left -= cost[n]
+
+
+@compiled
+def add_drawn(
+    share: FloatArray, cost: FloatArray, limit: float, stream: Stream, active: BoolArray, part: FloatArray, order: IntArray
+) -> None:
+    """Activate arm n with probability share[n], scaled down if the expected cost exceeds the limit, within the limit.
+
+    Pairs of arms in random order are rounded together, so that their joint cost stays (Gandhi, Khuller, Parthasarathy &
+    Srinivasan 2006), until one is left; that one is active with its probability if it fits, and passive if it does not.
+    So every arm keeps its probability but one per step, which may lose some. part (N,) is work space.
+    """
+    total = 0.0
+    for n in range(share.size):
+        total += cost[n] * share[n]
+    scale = limit / total if total > limit else 1.0
+    for n in range(share.size):
+        part[n] = scale * share[n]
+    shuffle(stream, order)
+    last, left = -1, limit * (1.0 + ROUNDING)
+    for i in range(order.size):
+        n = order[i]
+        if last >= 0 and 0.0 < part[n] < 1.0:
+            ratio = cost[n] / cost[last]
+            up, down = min(1.0 - part[last], part[n] * ratio), min(part[last], (1.0 - part[n]) * ratio)
+            if uniform(stream) * (up + down) < down:
+                change, part[last] = -up, 1.0 if up == 1.0 - part[last] else part[last] + up
+            else:
+                change, part[last] = down, 0.0 if down == part[last] else part[last] - down
+            if 0.0 < part[last] < 1.0:
+                part[n] = 0.0 if change < 0.0 else 1.0
+            else:
+                part[n] = min(max(part[n] + change / ratio, 0.0), 1.0)
+                left -= cost[last] * part[last]
+                active[last] = part[last] == 1.0
+                last = -1
+        if part[n] == 1.0:
+            active[n] = True
+            left -= cost[n]
+        elif part[n] > 0.0 and last < 0:
+            last = n
+    if last >= 0 and cost[last] <= left and uniform(stream) < part[last]:
+        active[last] = True
+
+
+@compiled
+def select_within(
+    index: FloatArray,
+    cost: FloatArray,
+    limit: float,
+    floor: float,
+    dependent: bool,
+    stream: Stream,
+    active: BoolArray,
+    scratch: FloatArray,
+    order: IntArray,
+) -> None:
+    """Decide active (N,) as `select` does, where the costs (N,) of the active arms may sum to the limit at most."""
+    active[:] = False
+    if dependent:
+        add_drawn(index, cost, limit, stream, active, scratch, order)
+        if floor > -np.inf:
+            return
+    add_fitting(index, cost, limit, floor, stream, active, order)
 
 
 @compiled

@@ -81,6 +81,7 @@ def steer(
     phase_of: IntArray,
     start: FloatArray,
     budget: FloatArray,
+    least: float,
     values: FloatArray,
     share: FloatArray,
     occupancy: FloatArray,
@@ -88,9 +89,10 @@ def steer(
     """Follow the blocks' masses under shares (C,H,S) as `forward` does, but meet every budget (H,) where that costs least.
 
     Too much is taken from the states where activating is worth least, too little is given to those where it is worth most,
-    if that is more than nothing; its worth is measured by the values (C,H+1,S) of a dual solution. Where the plan needs
-    every activation (a conveyor that runs backward as soon as some are missing), scaling all shares down would let errors
-    of rounding grow from step to step. kernels (C*L,S,2,S), kernel_of (H,): which of the L; reward (C*K,S,2) by cell.
+    if that is more than `least`: 0, or minus infinity where the budget is exact. Its worth is measured by the values
+    (C,H+1,S) of a dual solution. Where the plan needs every activation (a conveyor that runs backward as soon as some are
+    missing), scaling all shares down would let errors of rounding grow from step to step.
+    kernels (C*L,S,2,S), kernel_of (H,): which of the L; reward (C*K,S,2) by cell.
     """
     blocks, horizon, states = share.shape
     rows, phases = kernels.shape[0] // blocks, reward.shape[0] // blocks
@@ -105,7 +107,7 @@ def steer(
                     gain += (kernels[row, s, 1, y] - kernels[row, s, 0, y]) * values[c, h + 1, y]
                 worth[c * states + s] = gain
                 active[c * states + s] = share[c, h, s] * occupancy[c, h, s, 0]
-        level(worth, active, occupancy[:, h, :, 0], budget[h])
+        level(worth, active, occupancy[:, h, :, 0], budget[h], least)
         for c in range(blocks):
             row = c * rows + kernel_of[h]
             if h + 1 < horizon:
@@ -126,9 +128,9 @@ def steer(
 
 
 @compiled
-def level(worth: FloatArray, active: FloatArray, mass: FloatArray, budget: float) -> None:
+def level(worth: FloatArray, active: FloatArray, mass: FloatArray, budget: float, least: float) -> None:
     """Change the active part (C*S,) of the masses (C,S) until it is the budget: less where it is worth least, or more where
-    it is worth most and more than nothing.
+    it is worth most and more than `least`.
     """
     states, missing = mass.shape[1], budget - active.sum()
     if missing == 0.0:
@@ -142,7 +144,7 @@ def level(worth: FloatArray, active: FloatArray, mass: FloatArray, budget: float
             missing += cut
         elif missing > 0.0:
             node = order[order.size - 1 - i]
-            if worth[node] <= 0.0:
+            if worth[node] <= least:
                 break
             more = min(mass[node // states, node % states] - active[node], missing)
             active[node] += more

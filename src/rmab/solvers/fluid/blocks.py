@@ -2,6 +2,12 @@
 
 Exact: from a feasible occupancy of the sum, every arm follows the block's shares from its own start state.
 
+Costs are masses, too: an arm that costs c is c units of mass that are paid 1/c of its reward each. So the mass that is
+active is what the active arms cost, and values, advantages and prices are per unit of cost.
+
+At steps at which an exact budget leaves no choice, because all arms must be active, the passive action does what the active
+one does, in a phase of its own, and nobody is activated.
+
 A discount is mass that is lost: with kernels times the discount, the masses of step h, what they earn and the budget that
 they may use all count discount ** h of themselves, and values and prices are those of the step itself.
 """
@@ -20,7 +26,9 @@ from rmab.solvers.compiled.dynamics import backward
 class Blocks(ReadOnly):
     """C blocks of arms, with K phases: kernels (C*K,S,2,S), discounted, and reward (C*K,S,2) by cell (`rmab.model.time`).
 
-    start (C,S) is the number of arms per state, block_of (N,) the block of every arm, phase_of (H,) the phase of every step.
+    start (C,S) is the number of arms per state, or their cost; block_of (N,) the block of every arm, phase_of (H,) the phase
+    of every step, budget (H,) the mass that may be active, and exact whether it must be; weights (N,) the costs of the arms,
+    None where they are alike.
     """
 
     kernels: FloatArray
@@ -28,13 +36,21 @@ class Blocks(ReadOnly):
     start: FloatArray
     block_of: IntArray
     phase_of: IntArray
+    budget: FloatArray
+    exact: bool = False
+    weights: FloatArray | None = None
 
     @classmethod
     def of(cls, problem: Problem, reward: FloatArray) -> "Blocks":
-        """Join the arms that share group and reward (N*K,S,2)."""
-        arms, phases = problem.arms, problem.phases
+        """Join the arms that share group, cost and reward (N*K,S,2)."""
+        arms, phases, weights = problem.arms, problem.phases, problem.weights
         by_arm = reward.reshape(arms.count, -1)
-        if arms.groups is None:
+        budget = (problem.slots if weights is None else problem.budgets).astype(np.float64)
+        if weights is not None:
+            by_arm = by_arm / weights[:, np.newaxis]
+            keys = np.column_stack([arms.group_of, weights, np.unique(by_arm, axis=0, return_inverse=True)[1].reshape(-1)])
+            _, first, block_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        elif arms.groups is None:
             first, block_of = np.arange(arms.count), np.arange(arms.count)
         elif np.array_equal(by_arm, by_arm[arms.representatives][arms.groups]):  # by far the most common, and quicker
             first, block_of = arms.representatives, arms.groups
@@ -42,11 +58,17 @@ class Blocks(ReadOnly):
             keys = np.column_stack([arms.groups, np.unique(by_arm, axis=0, return_inverse=True)[1].reshape(-1)])
             _, first, block_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         start = np.zeros((len(first), arms.states))
-        np.add.at(start, block_of.reshape(-1), problem.start_masses)
+        masses = problem.start_masses if weights is None else problem.start_masses * weights[:, np.newaxis]
+        np.add.at(start, block_of.reshape(-1), masses)
         kernels = np.ascontiguousarray(cells(arms.group_kernels[arms.group_of[first]], phases))
         kernels = kernels if problem.discount == 1.0 else kernels * problem.discount
         pays = np.ascontiguousarray(by_arm[first].reshape(-1, arms.states, 2))
-        return cls(frozen(kernels), frozen(pays), frozen(start), frozen(block_of.reshape(-1)), problem.phase_of)
+        tables, phase_of = (kernels, pays), problem.phase_of
+        if problem.exact and (forced := budget == arms.count).any():
+            tables, phase_of = _with_forced(*tables, phases, phase_of, forced)
+            budget[forced] = 0.0
+        plain = (frozen(start), frozen(block_of.reshape(-1)), phase_of, frozen(budget), problem.exact, weights)
+        return cls(frozen(tables[0]), frozen(tables[1]), *plain)
 
     @property
     def count(self) -> int:
@@ -67,10 +89,6 @@ class Blocks(ReadOnly):
     def moves(self) -> BoolArray:
         """(C*K, S, S) which transitions some action allows."""
         return np.asarray(self.kernels.max(axis=2) > 0)
-
-    def of_block(self, block: int) -> FloatArray:
-        """(K, S, 2, S) the kernels of one block."""
-        return self.kernels[block * self.phases : (block + 1) * self.phases]
 
     def reachable(self) -> BoolArray:
         """(C, H, S) whether any policy can bring mass there."""
@@ -100,3 +118,25 @@ class Blocks(ReadOnly):
         """Return the dual value at these prices >= 0 (H,): no policy within the budget (H,) earns more, by weak duality."""
         values, _ = self.values(prices)
         return float((self.start * values[:, 0]).sum() + budget @ prices)
+
+    def same_rewards(self, other: "Blocks") -> bool:
+        """Return whether every arm has the same reward."""
+        return all(np.array_equal(getattr(self, one), getattr(other, one)) for one in ("reward", "block_of"))
+
+    def count_arms(self, states: IntArray) -> FloatArray:
+        """(C, S) the mass of every block in every state, where the arms are in these states (N,)."""
+        masses = np.zeros_like(self.start)
+        np.add.at(masses, (self.block_of, states), 1.0 if self.weights is None else self.weights)
+        return masses
+
+
+def _with_forced(
+    kernels: FloatArray, reward: FloatArray, phases: int, phase_of: IntArray, forced: BoolArray
+) -> tuple[tuple[FloatArray, FloatArray], IntArray]:
+    """Return tables by cell, and phases (H,), with K phases more: those of steps that are forced (H,), all arms active."""
+    every = []
+    for table in (kernels, reward):
+        own = table.reshape(-1, phases, *table.shape[1:])
+        active = np.repeat(own[:, :, :, 1:], 2, axis=3)
+        every.append(np.ascontiguousarray(np.concatenate([own, active], axis=1).reshape(-1, *table.shape[1:])))
+    return (every[0], every[1]), frozen(phase_of + phases * forced)

@@ -40,7 +40,8 @@ class Fluid(ReadOnly):
     bound : float
         The dual value: no policy within the budget earns more.
     prices : (H,) float array
-        What one more activation at each step would be worth, in rewards of that step.
+        What one more activation at each step, or one more unit of cost, would be worth, in rewards of that step. Negative
+        where an exact budget forces activations that do harm.
     gap : float
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
         arm's least reward (in a phase): certified. A constant added to the rewards of an arm leaves it as it is.
@@ -97,8 +98,7 @@ class Fluid(ReadOnly):
 
     def check_made_for(self, problem: Problem, reward: FloatArray) -> None:
         """Raise ModelError unless this is the plan of this problem and reward (N * K, S, 2)."""
-        own = parted(self.blocks.reward, self.blocks.phases)[self.blocks.block_of]
-        if self.problem != problem or not np.array_equal(own, parted(reward, problem.phases)):
+        if self.problem != problem or not self.blocks.same_rewards(Blocks.of(problem, reward)):
             raise ModelError("fluid: it was made for another problem or reward")
 
 
@@ -173,12 +173,14 @@ def _solved(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> 
     if method == "newton":
         kernels = blocks.kernels.copy()  # writable, as those of boxes are: compiled code exists for one kind
         sets = TransitionSets(kernels, kernels)
-        path = SoftPath(sets, blocks.reward, blocks.start, problem.budgets, blocks.phase_of, problem.discounts)
+        path = SoftPath(
+            sets, blocks.reward, blocks.start, blocks.budget, blocks.phase_of, problem.discounts, exact=blocks.exact
+        )
         path.solve(tolerance)
         return certified(problem, blocks, path.occupancy, path.prices, tolerance, method)
     from rmab.solvers.fluid.highs import FluidLp  # noqa: PLC0415  (small problems, and where 'newton' fails)
 
-    occupancy, prices = FluidLp(blocks, problem.budgets, problem.discounts).solve()
+    occupancy, prices = FluidLp(blocks, problem.discounts).solve()
     return certified(problem, blocks, occupancy, prices, tolerance, method)
 
 
@@ -186,25 +188,27 @@ def certified(
     problem: Problem, blocks: Blocks, occupancy: FloatArray, prices: FloatArray, tolerance: float, method: str
 ) -> Fluid:
     """Turn a solver's occupancy (C,H,S,2) and prices (H,) into a feasible one with a proven gap, or raise SolverError."""
-    if not ((prices >= 0) & np.isfinite(prices)).all():
+    if not np.isfinite(prices).all() or (not blocks.exact and prices.min() < 0):
         raise SolverError("fluid LP: the solver's prices are negative or not finite: they prove nothing")
     mass = occupancy.sum(axis=3)
     share = np.divide(occupancy[..., 1], mass, out=np.zeros_like(mass), where=mass > NO_MASS)
     np.clip(share, 0.0, 1.0, out=share)
-    units, budget = blocks.units(), problem.budgets * problem.discounts
+    units, budget = blocks.units(), blocks.budget * problem.discounts
     own = replace(blocks, reward=frozen(units.reward))
     values, _ = own.values(prices / units.scale)
     bound = float((own.start * values[:, 0]).sum() + budget @ (prices / units.scale))
-    feasible, plan = np.empty_like(occupancy), share.copy()
-    forward(own.kernels, own.phase_of, own.start, budget, plan, feasible)
-    value = float((feasible * by_step(own.reward, own.count, own.phase_of)).sum())
+    feasible, plan, value = np.empty_like(occupancy), share.copy(), -np.inf
+    if not blocks.exact:
+        forward(own.kernels, own.phase_of, own.start, budget, plan, feasible)
+        value = float((feasible * by_step(own.reward, own.count, own.phase_of)).sum())
     if not units.gap(bound, value) <= tolerance:
-        plan = share
-        steer(own.kernels, own.phase_of, own.reward, own.phase_of, own.start, budget, values, plan, feasible)
+        plan, least = share, -np.inf if blocks.exact else 0.0
+        steer(own.kernels, own.phase_of, own.reward, own.phase_of, own.start, budget, least, values, plan, feasible)
         value = float((feasible * by_step(own.reward, own.count, own.phase_of)).sum())
     gap = units.gap(bound, value)
     if not gap <= tolerance:
         raise SolverError(f"fluid LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
+    plan[:, blocks.phase_of != problem.phase_of] = 1.0  # where all arms must be active
     masses = blocks.start.sum(axis=1)
     earned, most = (units.whole(one, masses, blocks.phase_of, problem.discounts) for one in (value, bound))
     return Fluid(earned, most, frozen(prices), gap, frozen(plan), problem, blocks, method)

@@ -38,7 +38,7 @@ class Nodes:
 
 
 class FluidLp:
-    """One HiGHS model of a problem's fluid LP, under a budget (H,); solved once, or many times with other masses later on.
+    """One HiGHS model of a problem's fluid LP; solved once, or many times with other masses later on.
 
     discounts (H,): what the rewards of every step count, and its masses, and the part of its budget that they use.
 
@@ -46,10 +46,8 @@ class FluidLp:
     counted in units of what is at stake: the solver's tolerances are absolute.
     """
 
-    def __init__(
-        self, blocks: Blocks, budget: IntArray, discounts: FloatArray | None = None, *, anywhere: bool = False
-    ) -> None:
-        self.blocks, self.budget, self.horizon = blocks, budget, blocks.horizon
+    def __init__(self, blocks: Blocks, discounts: FloatArray | None = None, *, anywhere: bool = False) -> None:
+        self.blocks, self.budget, self.horizon = blocks, blocks.budget, blocks.horizon
         self.discounts = np.ones(self.horizon) if discounts is None else discounts
         size = float(blocks.start.size) * self.horizon
         check_memory(f"the fluid LP of {size:.3g} states and steps", 16.0 * size * (8 + blocks.kernels.shape[1]))
@@ -81,13 +79,18 @@ class FluidLp:
         lp.col_cost_ = self.units.reward[self.cell, nodes.state].reshape(-1)
         lp.col_lower_, lp.col_upper_ = np.zeros(2 * count), np.full(2 * count, highspy.kHighsInf)
         inflow = np.where(nodes.step == 0, self.blocks.start[nodes.block, nodes.state], 0.0)
-        lp.row_lower_ = np.concatenate([inflow, np.full(self.horizon, -highspy.kHighsInf)])
-        lp.row_upper_ = np.concatenate([inflow, self.budget * self.discounts])
+        most = self.budget * self.discounts
+        lp.row_lower_ = np.concatenate([inflow, self._least(most)])
+        lp.row_upper_ = np.concatenate([inflow, most])
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         lp.a_matrix_.start_ = np.searchsorted(column[order], np.arange(2 * count + 1)).astype(np.int32)
         lp.a_matrix_.index_ = row[order].astype(np.int32)
         lp.a_matrix_.value_ = value[order]
         return lp
+
+    def _least(self, most: FloatArray) -> FloatArray:
+        """(H,) what must be active at every step, where so much may be: all of it, if the budget is exact."""
+        return most if self.blocks.exact else np.full(self.horizon, -highspy.kHighsInf)
 
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Column 2i + a is node i under action a: +1 in its own row, -P in those of its successors, +1 in its budget row."""
@@ -124,7 +127,8 @@ class FluidLp:
             self._set("solver", "simplex")
         while len(self._bases) <= h:
             step = len(self._bases)
-            self._begin(step, self._planned[:, step])
+            worth = self.discounts[step] if self.blocks.exact else 1.0  # all arms are needed, where a budget must be used up
+            self._begin(step, self._planned[:, step] / worth)
             self.highs.clearSolver()
             _checked(self.highs.setBasis(self._bases[-1]), "the basis was refused")
             self.solve()
@@ -139,11 +143,11 @@ class FluidLp:
         inflow = np.where(nodes.step == h, masses[nodes.block, nodes.state], 0.0)
         _checked(self.highs.changeColsBounds(columns.size, columns, np.zeros(columns.size), opened), "bounds were refused")
         _checked(self.highs.changeRowsBounds(rows.size, rows, inflow, inflow), "row bounds were refused")
-        if self.discounts[-1] < 1.0:  # step h is the first now, and counts in full
-            limits, steps = self.budget.astype(np.float64), np.arange(self.horizon, dtype=np.int32)
+        if self.discounts[-1] < 1.0 or self.blocks.exact:  # step h is the first now, and counts in full
+            limits, steps = self.budget.copy(), np.arange(self.horizon, dtype=np.int32)
             limits[h:] *= self.discounts[: self.horizon - h]
-            free = np.full(self.horizon, -highspy.kHighsInf)
-            changed = self.highs.changeRowsBounds(steps.size, nodes.step.size + steps, free, limits)
+            limits[:h] = 0.0 if self.blocks.exact else limits[:h]  # nothing is there any more
+            changed = self.highs.changeRowsBounds(steps.size, nodes.step.size + steps, self._least(limits), limits)
             _checked(changed, "budgets were refused")
 
     def solve(self) -> tuple[FloatArray, FloatArray]:
@@ -166,7 +170,7 @@ class FluidLp:
         masses = np.asarray(solution.col_value).reshape(-1, 2)
         occupancy[self.nodes.block, self.nodes.step, self.nodes.state] = np.maximum(masses, 0.0)
         prices = np.asarray(solution.row_dual)[count:]
-        return occupancy, np.maximum(prices, 0.0) * self.units.scale
+        return occupancy, (prices if self.blocks.exact else np.maximum(prices, 0.0)) * self.units.scale
 
     def _run(self) -> None:
         """Let HiGHS work; SolverError unless it ends with an optimum."""

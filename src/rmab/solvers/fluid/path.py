@@ -5,8 +5,9 @@ At inverse temperature eta the plans of all blocks are softened (`compiled/soft.
     phi(nu) = value of the softened plans at nu + budget . nu + budget . exp(-nu),
 
 smooth and convex without bounds on nu: the last term is what entropy makes of nu >= 0. At its minimum the plans use the
-budget less budget exp(-nu), so they are feasible. Newton's method finds it, and the next one from the tangent of the path
-nu(eta), which approaches a straight line exponentially fast, degenerate or not: steps in eta grow to a factor 100. At any
+budget less budget exp(-nu), so they are feasible. A budget that is exact has prices of either sign, and no last term.
+Newton's method finds it, and the next one from the tangent of the path nu(eta), which approaches a straight line
+exponentially fast, degenerate or not: steps in eta grow to a factor 100. At any
 point the prices nu / eta prove an upper bound by plain backward induction, and the soft plan, scaled into the budget, earns
 a lower one: the path ends when the two agree. It is not even begun where they agree at no price at all.
 
@@ -72,7 +73,10 @@ class SoftPath:
         budget: FloatArray | IntArray,
         phase_of: IntArray,
         discounts: FloatArray | None = None,
+        *,
+        exact: bool = False,
     ) -> None:
+        self.exact = exact
         self.discounts = np.ones(budget.size) if discounts is None else discounts
         limits: FloatArray = np.where(self.discounts >= FAINTEST, budget * self.discounts, 0.0)
         self.rows, self.start, self.budget, self.phase_of = sets.rows, start, limits, phase_of
@@ -102,8 +106,8 @@ class SoftPath:
 
     def solve(self, tolerance: float) -> None:
         """Work until bound and value agree to the tolerance, relative to what is at stake (`Units.gap`)."""
-        if self.certify(self.unpriced(tolerance)) <= tolerance:
-            return
+        if not self.exact and self.certify(self.unpriced(tolerance)) <= tolerance:
+            return  # where a budget must be used up, price 0 may be at the edge of the optimal ones, and its indices poor
         share = np.full(self.budget.size, 0.5)
         share[self.open] = np.clip(self.limit, 1e-9, 0.4)
         prices, length, best = np.log((1.0 - share) / share), 4.0, np.inf
@@ -156,6 +160,8 @@ class SoftPath:
 
     def left(self, prices: FloatArray) -> FloatArray:
         """Return how much of every open budget the entropy of nu >= 0 leaves unused."""
+        if self.exact:
+            return np.zeros_like(self.limit)
         return self.limit * np.exp(np.minimum(-prices[self.open], STEEPEST))
 
     def curvature(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -218,15 +224,17 @@ class SoftPath:
 
     def certify(self, point: Point) -> float:
         """Prove a bound from the point's prices, earn a value by its plan within the budget; return the relative gap."""
-        prices, values = np.maximum(point.prices, 0.0) / point.eta, np.empty_like(self.values)
+        prices = (point.prices if self.exact else np.maximum(point.prices, 0.0)) / point.eta
+        values, least = np.empty_like(self.values), -np.inf if self.exact else 0.0
         best_values(self.rows, self.unit_reward, self.phase_of, self.idle, prices, values)
         bound = float((self.start * values[:, 0]).sum() + self.budget @ prices)
         dynamics = (sealed(self.kernels), self.kernel_of)
         share = self.share.copy()
         forward(*dynamics, self.start, self.budget, share, self.occupancy)
         value = self.earned()
-        if (bound - value) / self.total * point.eta > DEAR * self.missing:  # budgets missed cost more than the temperature
-            steer(*dynamics, self.unit_reward, self.phase_of, self.start, self.budget, values, self.share, self.occupancy)
+        if self.exact or (bound - value) / self.total * point.eta > DEAR * self.missing:  # missed budgets cost too much
+            model = (*dynamics, self.unit_reward, self.phase_of, self.start, self.budget)
+            steer(*model, least, values, self.share, self.occupancy)
             value = self.earned()
         self.missing = min(self.missing, (bound - value) / self.total * point.eta)
         self.gap, self.prices = self.units.gap(bound, value), self.units.scale * prices

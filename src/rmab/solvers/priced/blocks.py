@@ -158,12 +158,15 @@ def soften_blocks(
     kernel_of: IntArray | None = None,
     phase_of: IntArray | None = None,
     discounts: FloatArray | None = None,
+    exact: bool = False,
     warm: Priced | Warm | ArrayLike | None = None,
     tolerance: float = 1e-6,
+    everywhere: bool = False,
 ) -> Priced:
     """Do what `soften` does, for blocks of like arms given as arrays: C blocks, K phases, by cell (`rmab.model.time`).
 
-    Shapes and indices are checked, the other numbers are not: rows of kernels must be distributions, rewards finite.
+    Nothing that goes to compiled code is checked: shapes and indices must fit, rows of kernels be distributions, rewards
+    finite. Arrays may be read-only.
 
     Parameters
     ----------
@@ -183,6 +186,10 @@ def soften_blocks(
         The phase of every step; by default there is one.
     discounts : (H,) float array, optional
         What the rewards of every step count; the kernels must be discounted already, as those of `Blocks` are.
+    exact : bool
+        Whether as many arms are active as the budget says, not at most as many; prices may be negative then.
+    everywhere : bool, default False
+        Plan in states that nobody can come to as in all others.
 
     Returns
     -------
@@ -195,45 +202,18 @@ def soften_blocks(
     >>> soften_blocks(kernels, np.array([[[0.0, 0.0], [1.0, 1.0]]]), np.array([[3.0, 0.0]]), np.ones(4), 3.0)
     Priced(value 3.92414, bound 3.92414, gap ..., 4 steps, ... passes)
     """
-    of = np.arange(len(kernels)) if kernel_of is None else kernel_of
-    phase = np.zeros(budget.size, dtype=np.int64) if phase_of is None else phase_of
-    states = kernels.shape[-1]
-    fits = kernels.shape == (len(kernels), states, 2, states) and start.shape == (len(start), states) and budget.ndim == 1
-    if not fits or phase.shape != budget.shape or of.ndim != 1 or of.size == 0 or of.size % len(start):
-        shapes = f"kernels {kernels.shape}, start {start.shape}, budget {budget.shape}, kernel_of {of.shape}"
-        raise ModelError(f"soften_blocks: shapes do not fit, got {shapes}, phase_of {phase.shape}")
-    if reward.shape != (of.size, states, 2):
-        raise ModelError(f"soften_blocks: reward must have shape {(of.size, states, 2)}, got {reward.shape}")
-    for name, index, count in (("kernel_of", of, len(kernels)), ("phase_of", phase, of.size // len(start))):
-        if index.dtype.kind not in "iu" or index.min(initial=0) < 0 or index.max(initial=0) >= count:
-            raise ModelError(f"soften_blocks: {name} must be whole numbers in 0..{count - 1}, got {index!r:.60}")
-    worth = np.ones(budget.size) if discounts is None else discounts
-    return solved(kernels, of, reward, start, budget, phase, worth, beta, warm, tolerance)
-
-
-def solved(
-    kernels: FloatArray,
-    kernel_of: IntArray,
-    reward: FloatArray,
-    start: FloatArray,
-    budget: FloatArray,
-    phase_of: IntArray,
-    discounts: FloatArray,
-    beta: float,
-    warm: Priced | Warm | ArrayLike | None,
-    tolerance: float,
-    *,
-    everywhere: bool = False,
-) -> Priced:
-    """Solve what fits; arrays may be read-only. everywhere: plan in states that nobody can come to as in all others."""
+    kernel_of = np.arange(len(kernels)) if kernel_of is None else kernel_of
+    phase_of = np.zeros(budget.size, dtype=np.int64) if phase_of is None else phase_of
+    discounts = np.ones(budget.size) if discounts is None else discounts
     inverse, wanted = as_tolerance(beta, "beta"), as_tolerance(tolerance, "tolerance")
     if discounts[-1] < FAINTEST:
         few = int(np.argmax(discounts < FAINTEST))
         raise ModelError(f"soften: rewards after {few} steps count less than {FAINTEST:.0e}: plan for {few} steps at most")
-    prices, curvature = _begun(warm, budget.size)
+    prices, curvature = _begun(warm, budget.size, exact=exact)
     (blocks, states), horizon = start.shape, budget.size
     numbers = 8.0 * (2.0 * blocks * horizon * states + 3.0 * horizon**2 + 3.0 * kernel_of.size * states**2)
     check_memory(f"the priced step of {blocks} blocks, {states} states and {horizon} steps", numbers)
+    _check_fit(kernels, kernel_of, reward, start, budget, phase_of)
     kernels, start = _writable(kernels), _writable(start)
     kernel_of, phase_of = _writable(kernel_of), _writable(phase_of)
     widest = float(np.ptp(reward, axis=(1, 2)).max()) or 1.0
@@ -248,7 +228,7 @@ def solved(
         raise _unusable(inverse, units.scale, "steep", STEEPEST)
     program = make_program(kernels, kernel_of, units.reward, start, budget, phase_of)
     del kernels  # they are in the program, and may be large
-    search = Search(program, blocks, budget * discounts)  # masses are discounted, and so is what they may use
+    search = Search(program, blocks, budget * discounts, exact=exact)  # masses are discounted, and so is what they may use
     prices = None if prices is None else prices / units.scale
     point, matrix = search.solve(eta, wanted, prices, None if curvature is None else curvature / inverse)
     phi, _, missing = search.standing(point)
@@ -262,20 +242,38 @@ def solved(
     return Priced(*answer, search.passes, search.curvatures, curvature, units, program, discounts, search.plans)
 
 
+def _check_fit(
+    kernels: FloatArray, of: IntArray, reward: FloatArray, start: FloatArray, budget: FloatArray, phase: IntArray
+) -> None:
+    """Raise ModelError where shapes do not fit, or indices are out of range: compiled code does not look."""
+    states = kernels.shape[-1]
+    fits = kernels.shape == (len(kernels), states, 2, states) and start.shape == (len(start), states) and budget.ndim == 1
+    if not fits or phase.shape != budget.shape or of.ndim != 1 or of.size == 0 or of.size % len(start):
+        shapes = f"kernels {kernels.shape}, start {start.shape}, budget {budget.shape}, kernel_of {of.shape}"
+        raise ModelError(f"soften_blocks: shapes do not fit, got {shapes}, phase_of {phase.shape}")
+    if reward.shape != (of.size, states, 2):
+        raise ModelError(f"soften_blocks: reward must have shape {(of.size, states, 2)}, got {reward.shape}")
+    for name, index, count in (("kernel_of", of, len(kernels)), ("phase_of", phase, of.size // len(start))):
+        if index.dtype.kind not in "iu" or index.min(initial=0) < 0 or index.max(initial=0) >= count:
+            raise ModelError(f"soften_blocks: {name} must be whole numbers in 0..{count - 1}, got {index!r:.60}")
+
+
 def _unusable(beta: float, widest: float, how: str, limit: float) -> ModelError:
     given = f"beta: {beta:.3g} times {widest:.3g}, the range of the rewards,"
     return ModelError(f"{given} is too {how} to compute with; the limit is {limit:.0e}")
 
 
-def _begun(warm: Priced | Warm | ArrayLike | None, horizon: int) -> tuple[FloatArray | None, FloatArray | None]:
+def _begun(
+    warm: Priced | Warm | ArrayLike | None, horizon: int, *, exact: bool
+) -> tuple[FloatArray | None, FloatArray | None]:
     """Return prices (H,) to begin with and the curvature (H,H) there, as far as there are any; ModelError if they misfit."""
     if warm is None:
         return None, None
     prices = warm.prices if isinstance(warm, Priced | Warm) else as_floats(warm, "warm")
     if prices.ndim != 1 or prices.size < horizon:
         raise ModelError(f"warm must be an earlier plan, or prices (H,) = ({horizon},), got {prices.shape}")
-    if not ((prices >= 0) & np.isfinite(prices)).all():
-        raise ModelError("warm: prices must be 0 or more, and finite")
+    if not np.isfinite(prices).all() or (not exact and (prices < 0).any()):
+        raise ModelError(f"warm: prices must be {'' if exact else '0 or more, and '}finite")
     kept = warm.curvature if isinstance(warm, Priced | Warm) else None
     return prices[-horizon:], None if kept is None else kept[-horizon:, -horizon:]
 

@@ -1,4 +1,4 @@
-"""The search for the prices of the budget: a smooth convex function of H numbers that are not negative.
+"""The search for the prices of the budget: a smooth convex function of H numbers, not negative unless the budget is exact.
 
 At inverse temperature eta and scaled prices nu = eta * price, the dual function is phi(nu) = value of the softened plans +
 budget . nu, and its gradient is budget - use. One evaluation is one backward and one forward pass over all blocks. Steps are
@@ -57,9 +57,9 @@ class Point(NamedTuple):
 class Search:
     """The search for one programme with this budget (H,). Its `plans` are those of the last evaluation."""
 
-    def __init__(self, program: Program, blocks: int, budget: FloatArray) -> None:
+    def __init__(self, program: Program, blocks: int, budget: FloatArray, *, exact: bool = False) -> None:
         batches, _, lanes = program.start.shape
-        self.program, self.budget, self.blocks = program, budget, blocks
+        self.program, self.budget, self.blocks, self.exact_budget = program, budget, blocks, exact
         self.total = float(program.start.sum())
         self.open = (budget > 0) & (budget < self.total)  # the steps that need a price
         self.least = LEAST * np.maximum(budget, 1e-300)
@@ -118,6 +118,7 @@ class Search:
                 return None
             rung = min(done.eta * factor, eta)
             guess = predicted(rung, done, last)
+            guess = guess if self.exact_budget else np.maximum(guess, 0.0)
 
     def descend(
         self, eta: float, prices: FloatArray, matrix: FloatArray | None, tolerance: float | None, patience: int
@@ -164,7 +165,8 @@ class Search:
 
     def standing(self, point: Point) -> tuple[float, float, float]:
         """Return phi, the part by which a budget is exceeded, and how far a plan within it is from the best, at most."""
-        phi, excess, missing = standing(self.budget, self.program.blind, self.total, point.prices, point.value, point.use)
+        model = (self.budget, self.exact_budget, self.program.blind, self.total)
+        phi, excess, missing = standing(*model, point.eta, point.prices, point.value, point.use)
         if point.eta < FADED:  # a budget is exceeded by rounding alone, which is no mass that could be taken away
             missing = abs(float(point.prices @ (self.budget - point.use)))
         return phi, excess, missing
@@ -173,7 +175,7 @@ class Search:
         self, matrix: FloatArray, point: Point, worth: float, radius: float, aim: FloatArray, step: FloatArray
     ) -> tuple[float, float]:
         """Write the use to aim at and the best step (H,) within the radius; return the fall of phi and the step's length."""
-        here = (self.budget, self.open, self.least, point.prices, point.use)
+        here = (self.budget, self.exact_budget, self.open, self.least, point.prices, point.use)
         return propose(matrix, *here, worth, SPARE * min(point.eta, 1.0), radius, aim, step)
 
     def at(self, eta: float, prices: FloatArray) -> Point:
@@ -228,4 +230,4 @@ def predicted(eta: float, point: Point, before: Point | None) -> FloatArray:
         return here
     back = before.prices / before.eta
     ahead = (1.0 / eta - 1.0 / point.eta) / (1.0 / point.eta - 1.0 / before.eta)
-    return np.asarray(np.maximum(here + ahead * (here - back), 0.0))
+    return np.asarray(here + ahead * (here - back))

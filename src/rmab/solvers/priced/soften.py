@@ -11,6 +11,7 @@ advantage, in every state, visited or not. What is left is a smooth convex funct
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +20,7 @@ from rmab.common import FloatArray, frozen
 from rmab.model import Problem
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.priced.blocks import Priced, solved
+from rmab.solvers.priced.blocks import Priced, soften_blocks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,7 +142,8 @@ def soften(
     1
     """
     blocks = Blocks.of(problem, checked_table(problem, reward, "solvers.soften"))
-    sizes = (np.arange(len(blocks.kernels)), blocks.reward, blocks.start, problem.budgets.astype(np.float64))
-    answer = solved(blocks.kernels, *sizes, blocks.phase_of, problem.discounts, beta, warm, tolerance, everywhere=True)
+    tables = (blocks.kernels, blocks.reward, blocks.start, blocks.budget)
+    given: dict[str, Any] = {"phase_of": blocks.phase_of, "discounts": problem.discounts, "exact": problem.exact}
+    answer = soften_blocks(*tables, beta, **given, everywhere=True, warm=warm, tolerance=tolerance)
     own = {one.name: getattr(answer, one.name) for one in fields(answer)}
     return SoftPlan(**own, problem=problem, blocks=blocks)

@@ -29,7 +29,7 @@ class AverageFluid(ReadOnly):
     bound : float
         The dual value: from no start does any policy within the budget earn more in the long run.
     price : float
-        What one more activation per step would be worth.
+        What one more activation per step, or unit of cost, would be worth; negative where an exact budget does harm.
     gap : float
         bound - value, relative to the larger of the bound and all arms times the widest range of rewards, all counted from
         each arm's least reward: certified.
@@ -78,8 +78,8 @@ class AverageFluid(ReadOnly):
 
     def check_made_for(self, problem: Problem, reward: FloatArray) -> None:
         """Raise ModelError unless this is the plan of these arms, this budget and this reward (N, S, 2)."""
-        mine = self.problem.arms == problem.arms and np.array_equal(self.problem.budget, problem.budget)
-        if not (mine and np.array_equal(self.blocks.reward[self.blocks.block_of], reward)):
+        same = all(np.array_equal(getattr(self.problem, one), getattr(problem, one)) for one in ("budget", "exact", "cost"))
+        if not (same and self.problem.arms == problem.arms and self.blocks.same_rewards(Blocks.of(problem, reward))):
             raise ModelError("average: it was made for another problem or reward")
 
 
@@ -122,7 +122,7 @@ def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float
     """
     table = checked_table(problem, reward, "solvers.solve_average_fluid")
     check_timeless("solve_average_fluid", problem.phases, "rmab.solvers.solve_fluid takes them")
-    budget = check_one_budget("solve_average_fluid", problem.budget)
+    check_one_budget("solve_average_fluid", problem.budget)
     if problem.discount < 1.0:
         raise ModelError(f"solve_average_fluid is for rewards that all count alike: this has discount {problem.discount:g}")
     wanted = as_tolerance(tolerance, "tolerance")
@@ -130,8 +130,13 @@ def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float
     check_memory(f"the stationary LP of {blocks.count} blocks and {states} states", 96.0 * blocks.count * states**2)
     first = np.unique(blocks.block_of, return_index=True)[1]
     real = np.arange(states) < problem.arms.real_states[first, np.newaxis]
-    kernels, weights = blocks.kernels.copy(), blocks.start.sum(axis=1).round()
-    solved = stationary_fluid(kernels, kernels, blocks.reward, float(budget), weights, real, tolerance=wanted)
-    share, advantage = (frozen(np.where(real, one, 0.0)) for one in (solved.share, solved.advantage))
+    cell = np.arange(blocks.count) * blocks.phases + blocks.phase_of[0]
+    kernels, weights = blocks.kernels[cell], blocks.start.sum(axis=1)
+    given = (float(blocks.budget[0]), weights.round() if problem.weights is None else weights, real)
+    solved = stationary_fluid(kernels, kernels, blocks.reward[cell], *given, exact=problem.exact, tolerance=wanted)
+    share, mass = solved.share, solved.mass
+    if blocks.phases > 1:  # all arms must be active, and the plan calls that passive
+        share, mass = np.ones_like(share), frozen(np.flip(mass, axis=2).copy())
+    share, advantage = (frozen(np.where(real, one, 0.0)) for one in (share, solved.advantage))
     numbers = (solved.value, solved.bound, solved.price, solved.gap)
-    return AverageFluid(*numbers, solved.mass, share, advantage, problem, blocks)
+    return AverageFluid(*numbers, mass, share, advantage, problem, blocks)

@@ -68,29 +68,36 @@ def stationary_fluid(
     weights: FloatArray,
     real: BoolArray | None = None,
     *,
+    exact: bool = False,
     tolerance: float = 1e-9,
 ) -> StationaryFluid:
     """Maximise the mean reward (C,S,2) over stationary masses whose kernels lie in the boxes low..high (C,S,2,S).
 
-    weights (C,) the arms of a block; real (C,S) the states that it has: it may be in no other. The masses are in the best
-    classes of states, whether or not a start state leads there. To a certified relative gap of at most `tolerance`, or
-    SolverError.
+    weights (C,) the arms of a block, or their cost; real (C,S) the states that it has: it may be in no other. exact: the
+    budget is used up, at a price that may be negative. The masses are in the best classes of states, whether or not a start
+    state leads there. To a certified relative gap of at most `tolerance`, or SolverError.
     """
     model = Model(low, high, reward, weights, np.ones(reward.shape[:2], dtype=bool) if real is None else real)
     plans = Plans(model, model.reward)
-    price, over = 0.0, plans.at(0.0)
-    if over.used <= budget + EXACT * model.arms:
-        return certified(model, plans, price, over.z, 0.0, budget, tolerance)
-    under = Plans(model, np.zeros_like(reward)).at(1.0)
-    if under.used > budget + SLACK:
-        raise SolverError(f"stationary LP: every plan uses {under.used:.6g} or more, the budget is {budget:.6g}")
+    price, free = 0.0, plans.at(0.0)
+    if free.used <= budget + EXACT * model.arms and (not exact or free.used >= budget - EXACT * model.arms):
+        return certified(model, plans, price, free.z, 0.0, budget, tolerance)
+    dear = free.used > budget  # activations are worth a price; else an exact budget forces some, and the price is negative
+    other = Plans(model, np.zeros_like(reward)).at(1.0 if dear else -1.0)
+    over, under = (free, other) if dear else (other, free)
+    if under.used > budget + SLACK or over.used < budget - SLACK:
+        most, used = ("more", under.used) if dear else ("less", over.used)
+        raise SolverError(f"stationary LP: every plan uses {used:.6g} or {most}, the budget is {budget:.6g}")
     for _ in range(PRICES):
-        price = max((over.earned - under.earned) / (over.used - under.used), 0.0)
+        if over.used - under.used <= EXACT * model.arms:
+            break
+        price = (over.earned - under.earned) / (over.used - under.used)
+        price = max(price, 0.0) if dear else min(price, 0.0)
         line, met = plans.at(price), over.earned - price * over.used
         if plans.bound - met <= EXACT * model.arms:
             break
-        over, under = (line, under) if line.used > budget else (over, line)
-    part = min(max((budget - under.used) / (over.used - under.used), 0.0), 1.0)
+        over, under = (line, under) if line.used > budget + EXACT * model.arms else (over, line)
+    part = min(max((budget - under.used) / max(over.used - under.used, EXACT * model.arms), 0.0), 1.0)
     return certified(model, plans, price, part * over.z + (1.0 - part) * under.z, part, budget, tolerance)
 
 
@@ -149,7 +156,7 @@ class Plans:
 
     def at(self, price: float) -> Line:
         """Plan every block for itself when activating costs this much."""
-        model, scale = self.model, max(float(np.abs(self.reward).max()), price) or 1.0
+        model, scale = self.model, max(float(np.abs(self.reward).max()), abs(price)) or 1.0
         for cost in JUMPS:
             best_gains(
                 model.sets.rows, model.usable, self.reward, price, cost * scale,

@@ -8,6 +8,7 @@ Why no library: `concurrent.futures` and `loky` fail every run under way when on
 a pool of one process per worker avoids that, but saves 14 lines of 190, and hides why a worker died.
 """
 
+import ctypes
 import math
 import os
 import signal
@@ -18,13 +19,12 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sized
 from contextlib import contextmanager, suppress
 from itertools import groupby
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 
 from rmab.common import as_integer, cores, folders, folders_aside, look_in
 from rmab.errors import FileError, ModelError, StudyError
 from rmab.study.engines import ATTEMPTS, Outcome
-from rmab.study.engines.parent import end_with_parent
 from rmab.study.shards import write_shard
 from rmab.study.single_run import attempt
 from rmab.study.spec import Job
@@ -33,6 +33,8 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB
 SAFE = "PYTHONSAFEPATH"  # with it, a process that starts imports nothing from the current folder
 SETTINGS = dict.fromkeys((*THREADS, SAFE), "1")
 LONG = 3600.0  # seconds without a look at the workers
+SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
+LOOK = 1.0  # seconds between looks at who the parent is
 READY, DONE, FAILED, UNWRITABLE = "ready", "done", "failed", "unwritable"
 
 
@@ -253,3 +255,25 @@ def _print_to_stderr() -> None:
     sys.stdout = sys.stderr
     with suppress(OSError):  # where there is no standard error, there is nobody to read it
         os.dup2(2, 1)
+
+
+def end_with_parent(started_by_main_thread: bool) -> None:
+    """See to it that this process, a child of `multiprocessing`, ends when its parent does.
+
+    A thread watches the parent, on all systems. On Linux the system itself ends the process, too, even where compiled code
+    keeps all threads waiting; but it looks at the thread that started us, and so this is asked for only if that is the main
+    thread, which lasts as long as its process.
+    """
+    parent = parent_process()
+    if parent is None:
+        return
+    if started_by_main_thread and sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    threading.Thread(target=_watch, args=(parent.sentinel, parent.pid), daemon=True).start()
+
+
+def _watch(sentinel: int, pid: int | None) -> None:
+    while not connection.wait([sentinel], LOOK) and (sys.platform == "win32" or os.getppid() == pid):
+        pass
+    os._exit(1)

@@ -74,20 +74,34 @@ TINY = 1e-300
 
 @compiled
 def standing(
-    budget: FloatArray, blind: FloatArray, total: float, prices: FloatArray, value: float, use: FloatArray
+    budget: FloatArray,
+    exact: bool,
+    blind: FloatArray,
+    total: float,
+    eta: float,
+    prices: FloatArray,
+    value: float,
+    use: FloatArray,
 ) -> tuple[float, float, float]:
     """Return phi, the largest part by which a budget is exceeded, and how far a plan within it is from the best, at most.
 
     What the plans leave of the budget, at its prices, is what they miss themselves. Where they exceed it by a part, they are
     mixed with as much of the passive plan, which loses at most that part of what there is between the two.
+
+    A budget that is exact and missed is met by mass that acts otherwise. From then on it can be active as often as before,
+    so that other budgets stay met, and loses no more than the range of the rewards, eta, and the entropy, at every step.
     """
-    phi, left, excess, passive = value, 0.0, 0.0, 0.0
+    phi, left, excess, passive, missed, sharpest = value, 0.0, 0.0, 0.0, 0.0, 0.0
     for h in range(budget.size):
         phi += prices[h] * budget[h]
         left += prices[h] * (budget[h] - use[h])
         passive -= total * np.log1p(-blind[h])
         if budget[h] > 0.0:
             excess = max(excess, use[h] / budget[h] - 1.0)
+            missed += abs(budget[h] - use[h])
+            sharpest = max(sharpest, -np.log(min(blind[h], 1.0 - blind[h])))
+    if exact:
+        return phi, 0.0, abs(left) + missed * budget.size * (eta + sharpest)
     return phi, excess, max(left, 0.0) + excess * (phi + passive)
 
 
@@ -95,6 +109,7 @@ def standing(
 def propose(
     matrix: FloatArray,
     budget: FloatArray,
+    exact: bool,
     free: BoolArray,
     least: FloatArray,
     prices: FloatArray,
@@ -108,22 +123,22 @@ def propose(
     """Write what use to aim at and the best step (H,) within a radius; return by how much phi should fall, and its length.
 
     The aim is a little less than the budget: at these prices it may be worth half of `worth`, and it may be the part `spare`
-    of it. Where nothing is paid and the plans are within the budget there is nothing to gain, and prices stay 0. Steps that
-    are not free (H,) have no price.
+    of it. Where nothing is paid and the plans are within the budget there is nothing to gain, and prices stay 0. An exact
+    budget is aimed at as it is, by prices of either sign. Steps that are not free (H,) have no price.
     """
     gradient, low, high, extra = np.empty(aim.size), np.zeros(aim.size), np.zeros(aim.size), np.empty(aim.size)
     cost = 0.0
     for h in range(aim.size):
         cost += prices[h] * budget[h]
-    part = min(0.5 * worth / max(cost, TINY), spare)
+    part = 0.0 if exact else min(0.5 * worth / max(cost, TINY), spare)
     for h in range(aim.size):
         aim[h] = (1.0 - part) * budget[h]
-        if prices[h] == 0.0 and use[h] <= budget[h]:
+        if not exact and prices[h] == 0.0 and use[h] <= budget[h]:
             aim[h] = max(aim[h], use[h])
         gradient[h] = aim[h] - use[h]
         extra[h] = least[h] + abs(gradient[h]) / (GENTLE * radius)
         if free[h]:
-            low[h], high[h] = max(-radius, -prices[h]), radius
+            low[h], high[h] = -radius if exact else max(-radius, -prices[h]), radius
     fall, length = bounded_step(matrix, gradient, low, high, extra, step), 0.0
     for h in range(aim.size):
         length = max(length, abs(step[h]))

@@ -1,0 +1,126 @@
+"""`rmab live serve` and `rmab live token`: the programme on a screen, and who may use it."""
+
+from pathlib import Path
+
+import click
+
+from rmab.cli.program import command, examples
+from rmab.cli.screen import print_table, say
+
+ROLES = ("viewer", "operator", "admin")
+
+
+def _check_there(store: str) -> None:
+    from rmab.errors import ModelError
+
+    if "://" not in store and not Path(store).exists():
+        raise ModelError(f"{store}: there is no such file; `rmab live create {store} NAME ...` makes a programme")
+
+
+@command(
+    ("rmab live serve programme.db", "then open http://127.0.0.1:8321"),
+    ("rmab live serve programme.db --host 0.0.0.0", "for others: after `rmab live token create`, behind TLS"),
+)
+@click.argument("store", required=False)
+@click.option("--store", "url", help="The store, as an option.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need tokens.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8321, show_default=True, help="Port to listen on.")
+@click.option(
+    "--max-bytes", type=click.IntRange(1000), default=20_000_000, show_default=True, help="Largest body of a request."
+)
+def serve(store: str | None, url: str | None, host: str, port: int, max_bytes: int) -> None:
+    """Serve the programmes of STORE: a page for people, and an API for programs, until Ctrl-C or SIGTERM."""
+    from rmab.live import open as open_store
+    from rmab.service import Settings, serve as run
+    from rmab.service.running import check_address
+
+    found = store or url
+    if found is None or (store and url):
+        raise click.UsageError("say which store: rmab live serve programme.db")
+    with open_store(found) as opened:
+        check_address(opened, host)
+        shown = f"[{host}]" if ":" in host else host
+        say(f"http://{shown}:{port} serves {found}. Ctrl-C stops it.")
+        run(opened, host=host, port=port, settings=Settings(max_bytes=max_bytes))
+
+
+@click.group(
+    epilog=examples(
+        ("rmab live token create p.db ann --role operator", "shown once; the store has its hash only"),
+        ("rmab live token list p.db", "who has one, and when it was last used"),
+        ("rmab live token revoke p.db 4f2a9c01d7b3", "it is refused from now on"),
+    )
+)
+def token() -> None:
+    """Make, list and revoke tokens: who may use the service of a STORE, and as what."""
+
+
+@command(
+    ("rmab live token create p.db ann --role operator", "for all programmes"),
+    ("rmab live token create p.db board --role viewer --programme mothers --days 30", "for one, for a month"),
+    name="create",
+    parent=token,
+)
+@click.argument("store")
+@click.argument("owner")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do: look, work, or manage.")
+@click.option("--programme", "programmes", multiple=True, help="Only in this programme; may be repeated.")
+@click.option(
+    "--days", type=click.FloatRange(0, min_open=True), default=365.0, show_default=True, help="Days until it expires."
+)
+def create(store: str, owner: str, role: str, programmes: tuple[str, ...], days: float) -> None:
+    """Make a token for OWNER, who is recorded with everything that it changes. It is printed once."""
+    from rmab.errors import ModelError
+    from rmab.live import open as open_store
+    from rmab.service import create_token
+
+    _check_there(store)
+    with open_store(store) as found:
+        unknown = sorted(set(programmes) - set(found.programmes)) if role != "admin" else []
+        if unknown:
+            raise ModelError(
+                f"{store}: there is no programme {unknown[0]!r}; there is {', '.join(found.programmes) or 'none'}"
+            )
+        secret, account = create_token(found.engine, owner, role, programmes=programmes, days=days)
+    say(secret)
+    say(
+        f"Token {account.id} of {owner} ({role}) is valid until {account.expires_at[:10]}. It cannot be shown again.",
+        err=True,
+    )
+
+
+@command(("rmab live token list p.db", "who has one, and when it was last used"), name="list", parent=token)
+@click.argument("store")
+def list_(store: str) -> None:
+    """List all tokens, without their secrets."""
+    from rmab.live import open as open_store
+    from rmab.service import list_tokens
+
+    _check_there(store)
+    with open_store(store) as found:
+        accounts = list_tokens(found.engine)
+    rows = [
+        (
+            one.id,
+            one.owner,
+            ", ".join(f"{role} ({name or 'all'})" for name, role in one.grants.items()),
+            "revoked" if one.revoked_at else one.expires_at[:10] or "never" if one.is_valid else "expired",
+            one.used_at.replace("T", " ")[:16] or "never",
+        )
+        for one in accounts
+    ]
+    print_table("Tokens", ("id", "owner", "role", "valid until", "last use"), rows, left=5)
+
+
+@command(("rmab live token revoke p.db 4f2a9c01d7b3", "it is refused from now on"), name="revoke", parent=token)
+@click.argument("store")
+@click.argument("number", metavar="ID")
+def revoke(store: str, number: str) -> None:
+    """Revoke the token with this ID, and end its sessions."""
+    from rmab.live import open as open_store
+    from rmab.service import revoke_token
+
+    _check_there(store)
+    with open_store(store) as found:
+        account = revoke_token(found.engine, number)
+    say(f"The token {account.id} of {account.owner} is revoked.")

@@ -1,0 +1,54 @@
+"""What changed since the last list, in counts and in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from rmab.logs.findings import list_some
+
+UNSEEN = "not in the last list's file"  # why an arm is new, where nobody can tell
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What changed since the last list.
+
+    Attributes
+    ----------
+    period : str
+        The period of the last list.
+    words : tuple of str
+        (N,) for each arm 'again', 'new: why', 'dropped: why', or nothing where it is on neither list.
+    gone : tuple of str
+        Ids on the last list that are not in the programme any more.
+    """
+
+    period: str
+    words: tuple[str, ...]
+    gone: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many are 'again', 'new' and 'dropped', by the reason without its details."""
+        found: dict[str, Counter[str]] = {"again": Counter(), "new": Counter(), "dropped": Counter()}
+        for one in filter(None, self.words):
+            kind, _, why = one.partition(": ")
+            found[kind][why.partition(" (")[0]] += 1
+        if self.gone:
+            found["dropped"]["left"] = len(self.gone)
+        return {kind: dict(several.most_common()) for kind, several in found.items()}
+
+    def sentences(self) -> list[str]:
+        """Return what changed in words: how many again, new and dropped, and why."""
+        again, new, dropped = self.counts.values()
+        parts = [f"{sum(again.values()):,} again"]
+        for name, several in (("new", new), ("dropped", dropped)):
+            why = ", ".join(f"{reason}: {number:,}" for reason, number in several.items())
+            parts.append(f"{sum(several.values()):,} {name}" + (f" ({why})" if why else ""))
+        found = [f"Since the list for {self.period or 'the last period'}: {'; '.join(parts)}"]
+        if self.gone:
+            found.append(f"On the last list, and not in the programme any more: {list_some(self.gone, 5)}")
+        if UNSEEN in new:
+            found.append("The last list's file does not hold everybody, so some have no reason here: write it with --all")
+        return found

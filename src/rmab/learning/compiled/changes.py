@@ -1,0 +1,164 @@
+"""Kernels that may change between episodes: change points of every group and action, weighed by likelihood.
+
+The transitions of a group under an action are those since its last change, `base`, or since a candidate for a change in one
+of the last W episodes, `since`. A candidate is judged by the ratio of the marginal likelihoods of what was seen from its
+episode on (Adams & MacKay 2007: Bayesian online changepoint detection): that of transitions counted since then, over that
+of the base. Rows are Dirichlet a priori, around a mean that is learned from all groups.
+
+Changes may be common: with probability e^-COMMON something happens in an episode to every group with probability SHARE; or
+one group changes by itself, with probability e^-ALONE. What the other groups show says how likely the former is.
+"""
+
+import math
+
+import numpy as np
+
+from rmab.common.arrays import BoolArray, FloatArray, IntArray
+from rmab.common.compile import compiled, compiled_inline
+
+COMMON, ALONE, SHARE = 3.0, 5.0, 0.5
+NEVER = -1e9  # the log ratio of a candidate that was dropped
+FEW = 8  # factors that are multiplied one by one
+VAGUE = 0.01  # part of a prior mean that may lead anywhere, when likelihoods are compared
+LEAST = 1e-6  # probabilities and weights below are taken for this, and for none
+
+
+@compiled
+def fit_priors(seen: IntArray, base: IntArray, means: FloatArray, strengths: FloatArray, fit: FloatArray) -> None:
+    """Add to fit (M,P,2) the log-likelihood of what was seen (C,S,2,S) under M prior means (M,C,S,2,S) of P strengths (P,).
+
+    base (C,S,2,S): the transitions that were counted before, since the last change.
+    """
+    for c in range(seen.shape[0]):
+        for s in range(seen.shape[1]):
+            for a in range(2):
+                if seen[c, s, a].sum() == 0:
+                    continue
+                number = base[c, s, a].sum()
+                for y in range(seen.shape[3]):
+                    if seen[c, s, a, y] > 0:
+                        for m in range(means.shape[0]):
+                            for p in range(strengths.size):
+                                likely = base[c, s, a, y] + strengths[p] * means[m, c, s, a, y]
+                                chance = max(likely / (number + strengths[p]), LEAST)
+                                fit[m, p, a] += seen[c, s, a, y] * math.log(chance)
+
+
+@compiled_inline
+def _rising(first: float, times: int) -> float:
+    """Return the logarithm of first * (first + 1) * ... of so many factors."""
+    if times > FEW:
+        return math.lgamma(first + times) - math.lgamma(first)
+    product = 1.0
+    for i in range(times):
+        product *= first + i
+    return math.log(product)
+
+
+@compiled_inline
+def _likelihood(seen: IntArray, before: IntArray, counted: bool, mean: FloatArray, strength: float) -> float:
+    """Return the marginal log-likelihood of a row of transitions (S,), after those of before, if they are counted."""
+    total, number, found = 0, 0.0, 0.0
+    for y in range(seen.size):
+        earlier = float(before[y]) if counted else 0.0
+        number += earlier
+        if seen[y] > 0:
+            total += seen[y]
+            weight = strength * ((1.0 - VAGUE) * mean[y] + VAGUE / seen.size)
+            found += _rising(earlier + weight, seen[y])
+    return found - _rising(number + strength, total) if total > 0 else 0.0
+
+
+@compiled
+def take_in(
+    seen: IntArray,
+    base: IntArray,
+    since: IntArray,
+    mean: FloatArray,
+    strength: FloatArray,
+    slot: int,
+    changed: BoolArray,
+    ratio: FloatArray,
+) -> None:
+    """Count what was seen (C,S,2,S), and judge all candidates. base (C,S,2,S), since (W,C,S,2,S), ratio (W,G,2): updated.
+
+    The candidate of this episode takes the slot of the oldest, which becomes the base of the groups that `changed` (G,2).
+    mean (C,S,2,S) and strength (2,): prior of the rows.
+    """
+    window, groups = ratio.shape[:2]
+    phases, states = seen.shape[0] // groups, seen.shape[1]
+    for g in range(groups):
+        for a in range(2):
+            if changed[g, a]:
+                ratio[:, g, a] = NEVER
+            ratio[slot, g, a] = 0.0
+            for c in range(g * phases, (g + 1) * phases):
+                for s in range(states):
+                    if changed[g, a]:
+                        base[c, s, a] = since[slot, c, s, a]
+                    since[slot, c, s, a] = 0
+                    if seen[c, s, a].sum() == 0:
+                        continue
+                    row, own = seen[c, s, a], mean[c, s, a]
+                    plain = _likelihood(row, base[c, s, a], True, own, strength[a])
+                    for w in range(window):
+                        if ratio[w, g, a] > 0.5 * NEVER:
+                            ratio[w, g, a] += _likelihood(row, since[w, c, s, a], w != slot, own, strength[a]) - plain
+                        since[w, c, s, a] += row
+                    base[c, s, a] += row
+
+
+@compiled
+def weigh_changes(ratio: FloatArray, weight: FloatArray) -> None:
+    """Write how likely it is that the transitions are those of the base, or since a candidate: weight (1+W,G,2)."""
+    window, groups = ratio.shape[:2]
+    shown, common = np.empty((window, groups)), np.empty(window)
+    for a in range(2):
+        for w in range(window):
+            for g in range(groups):  # whether something happened to all, by what happened to this one
+                shown[w, g] = np.logaddexp(math.log(1.0 - SHARE), math.log(SHARE) + ratio[w, g, a])
+            common[w] = shown[w].sum() - COMMON
+        for g in range(groups):
+            most, total, changed = 0.0, 1.0, 0.0
+            for w in range(window):
+                most = max(most, common[w] - shown[w, g])
+            total = math.exp(-most)
+            for w in range(window):
+                total += math.exp(common[w] - shown[w, g] - most)
+            calm = math.exp(-most) / total
+            for w in range(window):  # a priori, by what the others show
+                weight[1 + w, g, a] = SHARE * math.exp(common[w] - shown[w, g] - most) / total + calm * math.exp(-ALONE)
+                changed += weight[1 + w, g, a]
+            best = math.log(max(1.0 - changed, LEAST))
+            weight[0, g, a] = best
+            for w in range(window):
+                weight[1 + w, g, a] = math.log(max(weight[1 + w, g, a], 1e-300)) + ratio[w, g, a]
+                best = max(best, weight[1 + w, g, a])
+            total = 0.0
+            for w in range(1 + window):
+                weight[w, g, a] = math.exp(weight[w, g, a] - best)
+                if weight[w, g, a] < LEAST:
+                    weight[w, g, a] = 0.0
+                total += weight[w, g, a]
+            weight[:, g, a] /= total
+
+
+@compiled
+def mix(
+    base: IntArray, since: IntArray, weight: FloatArray, mean: FloatArray, strength: FloatArray, kernels: FloatArray
+) -> None:
+    """Write the kernels (C,S,2,S): the mean of the estimates of the base and of all candidates, by weight (1+W,G,2)."""
+    phases = base.shape[0] // weight.shape[1]
+    for c in range(base.shape[0]):
+        for a in range(2):
+            for s in range(base.shape[1]):
+                kernels[c, s, a] = 0.0
+                for w in range(weight.shape[0]):
+                    share = weight[w, c // phases, a]
+                    if share == 0.0:
+                        continue
+                    counts = base[c, s, a] if w == 0 else since[w - 1, c, s, a]
+                    share /= counts.sum() + strength[a]
+                    for y in range(counts.size):
+                        kernels[c, s, a, y] += share * (counts[y] + strength[a] * mean[c, s, a, y])
+                kernels[c, s, a] /= kernels[c, s, a].sum()

@@ -1,0 +1,365 @@
+"""Programmes of a service, over HTTP: the same methods as those of a local store, with the standard library alone.
+
+Every write carries a key, so that it is safe to send again: a connection that breaks in the middle is tried once more.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any, Self
+from urllib.parse import quote, urlencode, urlsplit
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from rmab.common import as_integer
+from rmab.decisions.decision import Decision
+from rmab.errors import ModelError, StoreError
+from rmab.estimation.fit import Fit
+from rmab.estimation.statistics import Statistics
+from rmab.live import wire
+from rmab.live.benefit import Benefit
+from rmab.live.events import Create, Event
+from rmab.live.reader import Replay
+from rmab.live.rows import as_columns
+from rmab.live.status import Status
+
+TOKEN = "RMAB_TOKEN"  # variable of the environment
+PART = 1000  # events that are read at a time
+
+
+class RemoteStore:
+    """Programmes of a service, as `rmab.live.connect` returns it; a context manager that closes its connections.
+
+    Threads may share it: each has a connection of its own.
+    """
+
+    def __init__(self, url: str, token: str = "", *, timeout: float = 60.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise StoreError(f"{url!r:.80} is no address of a service: write http://127.0.0.1:8321", code="bad-url")
+        self.url, self.timeout = url.rstrip("/"), timeout
+        self._parts, self._token = parts, token
+        self._mine = threading.local()
+        self._open: list[HTTPConnection] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"RemoteStore({self.url!r})"
+
+    def close(self) -> None:
+        """Close all connections."""
+        while self._open:
+            self._open.pop().close()
+
+    @property
+    def programmes(self) -> list[str]:
+        """The names of all programmes that the token may see."""
+        names: list[str] = []
+        after: str | None = ""
+        while after is not None:
+            part = self.call("GET", "programmes", {"after": after, "limit": PART})
+            names += part["programmes"]
+            after = part["next"]
+        return names
+
+    def create(self, name: str, **options: Any) -> RemoteProgramme:
+        """Create a programme, as `Store.create` does. The same call again returns the programme that is there."""
+        body = {one: list(value) if one == "states" else value for one, value in options.items() if value is not None}
+        self.call("POST", "programmes", json_body={"name": name, **body})
+        return RemoteProgramme(self, name)
+
+    def programme(self, name: str) -> RemoteProgramme:
+        """Return a programme; StoreError where there is none of this name that the token may see."""
+        found = RemoteProgramme(self, name)
+        _ = found.head
+        return found
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        *,
+        json_body: Any = None,
+        key: str | None = None,
+    ) -> Any:
+        """Send a request, and return its answer; the error that the service describes is raised here."""
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        target = f"{self._parts.path.rstrip('/')}/api/v1/{path}" + (f"?{urlencode(given)}" if given else "")
+        headers = {"Accept": "application/json"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        content = None
+        if json_body is not None:
+            content = json.dumps(json_body, allow_nan=False).encode()
+            headers["Content-Type"] = "application/json"
+        status, kind, answer = self._send(method, target, content, headers)
+        if status >= 400:
+            raise self._error(status, kind, answer)
+        return json.loads(answer) if kind == "application/json" else answer
+
+    def _send(self, method: str, target: str, content: bytes | None, headers: dict[str, str]) -> tuple[int, str, bytes]:
+        for is_last in (False, True):
+            connection = self._connection()
+            try:
+                connection.request(method, target, content, headers)
+                found = connection.getresponse()
+                return found.status, found.headers.get_content_type(), found.read()
+            except (OSError, HTTPException) as error:
+                connection.close()
+                if is_last:
+                    raise StoreError(f"{self.url}: cannot be reached ({error})", code="unreachable") from error
+        raise AssertionError  # pragma: no cover
+
+    def _connection(self) -> HTTPConnection:
+        found: HTTPConnection | None = getattr(self._mine, "connection", None)
+        if found is None:
+            kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
+            found = kind(str(self._parts.hostname), self._parts.port, timeout=self.timeout)
+            self._mine.connection = found
+            self._open.append(found)
+        return found
+
+    def _error(self, status: int, kind: str, answer: bytes) -> Exception:
+        try:
+            content = json.loads(answer) if kind.endswith("json") else {}
+        except ValueError:
+            content = {}
+        if "code" not in content:
+            return StoreError(f"{self.url}: answered {status}", code="unreachable")
+        return wire.error_from_json(content)
+
+
+class RemoteProgramme:
+    """A programme of a service: reads and writes as `Programme` does, and says the same where something is wrong."""
+
+    def __init__(self, store: RemoteStore, name: str, *, frozen_at: int | None = None) -> None:
+        self.store, self.name, self._frozen_at = store, name, frozen_at
+        self._path = f"programmes/{quote(name, safe='')}"
+        self._config: Create | None = None
+
+    def __repr__(self) -> str:
+        at = "" if self._frozen_at is None else f", as of {self._frozen_at}"
+        return f"RemoteProgramme({self.name!r}{at})"
+
+    def _get(self, path: str = "", **query: Any) -> Any:
+        return self.store.call("GET", f"{self._path}{path}", {"as_of": self._frozen_at, **query})
+
+    def _post(self, path: str, body: Mapping[str, Any], key: str | None) -> int:
+        if self._frozen_at is not None:
+            raise ModelError(f"this is the programme as of event {self._frozen_at}: it cannot be written to")
+        given = {name: value for name, value in body.items() if value is not None}
+        found = self.store.call("POST", f"{self._path}{path}", json_body=given, key=uuid4().hex if key is None else key)
+        return int(found["event"])
+
+    @property
+    def config(self) -> Create:
+        """What was declared when the programme was created; it never changes."""
+        if self._config is None:
+            self._config = Create.model_validate(self._get()["config"], strict=False)
+        return self._config
+
+    @property
+    def head(self) -> str:
+        """Number and hash of the last event, as `verify` takes it."""
+        return str(self._get()["head"])
+
+    @property
+    def statistics(self) -> Statistics:
+        """What was seen: transitions by group, state, executed action and next state, and rewards by period."""
+        return wire.statistics_from_json(self._get("/statistics"))
+
+    @property
+    def reach(self) -> dict[str, float]:
+        """How often a decision was carried out, by group."""
+        return dict(self._get("/statistics")["reach"])
+
+    @property
+    def events(self) -> list[Event]:
+        """The journal."""
+        found: list[Event] = []
+        after: int | None = 0
+        while after is not None:
+            part = self._get("/events", after=after, limit=PART)
+            found += [Event(**one) for one in part["events"]]
+            after = part["next"]
+        return found
+
+    def decision(self, period: object) -> Decision:
+        """Return the decision of a period as it stands; ModelError where it is not decided."""
+        return wire.decision_from_json(self._get(f"/decisions/{quote(str(period), safe='')}", everybody=True))
+
+    def benefit(self, *, alpha: float = 0.05) -> Benefit:
+        """Return what the list has brought, shown without a model, beside what the model had promised."""
+        return wire.benefit_from_json(self._get("/benefit", alpha=alpha))
+
+    def status(self) -> Status:
+        """Return what is due, what is missing, and what looks wrong."""
+        return wire.status_from_json(self._get("/status"))
+
+    def export(self) -> pa.Table:
+        """Return one row per arm and decided period, for an analysis elsewhere."""
+        with pa.ipc.open_stream(io.BytesIO(self._get("/export.arrow"))) as stream:
+            return stream.read_all()
+
+    def as_of(self, sequence: int) -> RemoteProgramme:
+        """Return the programme as it was known after an event; it can be read, not written to."""
+        found = RemoteProgramme(self.store, self.name, frozen_at=as_integer(sequence, "sequence"))
+        _ = found.head
+        return found
+
+    def verify(self, head: str | None = None) -> int:
+        """Recompute the chain of hashes, and return the number of events."""
+        return int(self._get("/verify", head=head)["events"])
+
+    def replay(self, *, verify: bool = True) -> Replay:
+        """Read the whole journal again; verify: and make every decision again, and compare."""
+        found = self._get("/replay", decisions=verify)
+        return Replay(found["events"], found["decisions"], tuple(found["differences"]))
+
+    def join(
+        self,
+        arms: Sequence[str],
+        *,
+        group: str | Sequence[str] | None = None,
+        state: str | Sequence[str | None] | None = None,
+        period: object = None,
+        key: str | None = None,
+    ) -> int:
+        """Let arms take part, as `Programme.join` does."""
+        body = {"arms": [str(one) for one in arms], "group": _plain(group), "state": _plain(state), "period": _label(period)}
+        return self._post("/arms", body, key)
+
+    def leave(self, arms: Sequence[str], *, period: object, reason: str = "", key: str | None = None) -> int:
+        """Let arms leave: `period` is the first one without them."""
+        body = {"arms": [str(one) for one in arms], "period": str(period), "reason": reason}
+        return self._post("/departures", body, key)
+
+    def set_budget(self, budget: int | Mapping[Any, int], *, key: str | None = None) -> int:
+        """Change how many can be activated: from now on, or in single periods."""
+        if isinstance(budget, Mapping):
+            return self._post("/budgets", {"budget": {str(one): int(many) for one, many in budget.items()}}, key)
+        return self._post("/budgets", {"budget": as_integer(budget, "budget")}, key)
+
+    def warm_start(
+        self, source: Fit | Statistics, *, trust: float = 20.0, groups: Sequence[str] = (), key: str | None = None
+    ) -> int:
+        """Begin with what was seen elsewhere, as `Programme.warm_start` does."""
+        if isinstance(source, Fit):
+            names = tuple(self.config.states)
+            if set(source.state_names) != set(names):
+                raise ModelError(f"warm_start: the model has states {', '.join(source.state_names)}, not {', '.join(names)}")
+            order = [source.state_names.index(one) for one in names]
+            counts = source.statistics.counts[:, order][..., order]
+            groups = source.groups if source.groups != ("everybody",) else ("",)
+        else:
+            counts = source.counts
+        body = {"groups": list(groups), "counts": counts.tolist(), "trust": float(trust)}
+        return self._post("/warm-starts", body, key)
+
+    def ask(self, period: object, *, skip: bool = False) -> Decision:
+        """Return the decision of a period, and make it if nobody has."""
+        path = f"{self._path}/decisions/{quote(str(period), safe='')}"
+        if self._frozen_at is not None:
+            return self.decision(period)
+        return wire.decision_from_json(self.store.call("PUT", path, {"skip": skip, "everybody": True}))
+
+    def override(
+        self, period: object, *, add: Sequence[str] = (), remove: Sequence[str] = (), reason: str, key: str | None = None
+    ) -> int:
+        """Put arms on the list of a period, or take them off it."""
+        label = period.period if isinstance(period, Decision) else str(period)
+        names = {"add": [str(one) for one in add], "remove": [str(one) for one in remove]}
+        return self._post("/overrides", {"period": label, **names, "reason": reason}, key)
+
+    def tell(self, period: object, rows: Any, *, key: str | None = None, client_at: str = "") -> int:
+        """Report what happened in a period: late, in parts, repeated, in any order."""
+        return self.report(period, rows, key=key, client_at=client_at)
+
+    def correct(self, period: object, rows: Any, *, reason: str, key: str | None = None) -> int:
+        """Replace what was reported of a period; rows as in `tell`."""
+        return self.report(period, rows, reason=reason, key=key)
+
+    def report(
+        self,
+        period: object,
+        rows: Any,
+        *,
+        reason: str | None = None,
+        key: str | None = None,
+        client_at: str = "",
+        dry_run: bool = False,
+    ) -> int:
+        """Do what `tell` does, or `correct` where a reason is given; dry_run: check it, write nothing, and return 0."""
+        columns = {name: [_value(one) for one in values] for name, values in as_columns(rows).items()}
+        body = {"period": str(period), "rows": columns, "reason": reason, "client_at": client_at, "dry_run": dry_run}
+        return self._post("/observations", body, key)
+
+    def missing(self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None) -> int:
+        """Declare that the reports of arms will not come; by default of all that have none."""
+        ids = None if arms is None else [str(one) for one in arms]
+        return self._post("/missing", {"period": str(period), "arms": ids}, key)
+
+    def undo(self, event: int, *, reason: str, key: str | None = None) -> int:
+        """Let an event count as if it had never happened."""
+        return self._post("/undo", {"event": as_integer(event, "event"), "reason": reason}, key)
+
+    def snapshot(self) -> None:
+        """Store the reports in one piece, so that the next start of the service is quick."""
+        self.store.call("POST", f"{self._path}/snapshots")
+
+
+def connect(url: str, *, token: str | None = None, timeout: float = 60.0) -> RemoteStore:
+    """Connect to a service that `rmab live serve` runs.
+
+    Parameters
+    ----------
+    url : str
+        ``http://127.0.0.1:8321``, or ``https://...`` where it is behind TLS.
+    token : str, optional
+        From `rmab live token create`; by default the variable `RMAB_TOKEN` of the environment.
+    timeout : float
+        Seconds to wait for an answer.
+
+    Returns
+    -------
+    RemoteStore
+        With the methods of `Store`; its programmes have those of `Programme`.
+
+    Examples
+    --------
+    >>> import rmab
+    >>> rmab.live.connect("http://127.0.0.1:8321", token="rmab_...")
+    RemoteStore('http://127.0.0.1:8321')
+    """
+    return RemoteStore(url, os.environ.get(TOKEN, "") if token is None else token, timeout=timeout)
+
+
+def _plain(value: str | Sequence[str | None] | None) -> Any:
+    return value if value is None or isinstance(value, str) else list(value)
+
+
+def _label(period: object) -> str | None:
+    return None if period is None else str(period)
+
+
+def _value(value: Any) -> Any:
+    """Return a cell as JSON can hold it: empty where it is no number."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float):
+        return wire.finite(plain) if plain != plain else plain  # noqa: PLR0124  (NaN)
+    return plain if plain is None or isinstance(plain, str | int | bool) else str(plain)

@@ -1,0 +1,245 @@
+"""What bodies and answers of the API look like."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+Period = Annotated[str, Field(min_length=1, max_length=60, examples=["2026-W47"])]
+ArmId = Annotated[str, Field(min_length=1, max_length=200, examples=["m017"])]
+Reason = Annotated[str, Field(min_length=1, max_length=2000, examples=["asked for a call"])]
+Text = str | int | float | bool | None
+
+
+class Body(BaseModel):
+    """The body of a request: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewProgramme(Body):
+    """A new programme; the fields are those of `Store.create`."""
+
+    name: str = Field(min_length=1, max_length=200, examples=["mothers"])
+    states: list[str] = Field(min_length=2, max_length=1000, examples=[["lapsed", "engaged"]])
+    budget: int = Field(ge=0, le=2**53, examples=[200])
+    every: str = Field("week", max_length=60)
+    start: str | int | None = None
+    zone: str = Field("", max_length=60)
+    lookahead: int = Field(12, ge=1, le=1000)
+    reward: dict[str, FiniteFloat] | None = Field(None, examples=[{"engaged": 1}])
+    floor: int | None = Field(None, ge=1)
+    control: float = Field(0.0, ge=0, le=1)
+    random_share: float = Field(0.0, ge=0, le=1)
+    fallback: Literal["rotation", "random", "last", "nothing"] = "rotation"
+    seed: int = Field(0, ge=0, le=2**53)
+    action: str = Field("action", min_length=1, max_length=60, examples=["call"])
+
+
+class Report(Body):
+    """What happened in a period. With a reason it replaces what was reported before; what is empty is not reported."""
+
+    period: Period
+    rows: list[dict[str, Text]] | dict[str, list[Text]] = Field(
+        examples=[[{"arm": "m017", "executed": "yes", "state": "engaged"}]]
+    )
+    reason: str | None = Field(
+        None, max_length=2000, description="Why a correction is needed; without it nothing is replaced."
+    )
+    client_at: str = Field("", max_length=40, description="The time of the client's clock; recorded, and decides nothing.")
+    dry_run: bool = Field(False, description="Check it, and write nothing.")
+
+
+class Arms(Body):
+    """Arms that take part from a period on."""
+
+    arms: list[ArmId] = Field(min_length=1)
+    group: str | list[str] | None = Field(None, examples=["north"])
+    state: str | list[str | None] | None = Field(None, examples=["lapsed"])
+    period: Period | None = None
+
+
+class Departure(Body):
+    """Arms that leave: the period is the first without them."""
+
+    arms: list[ArmId] = Field(min_length=1)
+    period: Period
+    reason: str = Field("", max_length=2000)
+
+
+class Override(Body):
+    """Arms to put on the list of a period, or to take off it."""
+
+    period: Period
+    add: list[ArmId] = []
+    remove: list[ArmId] = []
+    reason: Reason
+
+
+class NewBudget(Body):
+    """How many can be activated: from now on (a number), or in single periods."""
+
+    budget: Annotated[int, Field(ge=0, le=2**53)] | dict[str, Annotated[int, Field(ge=0, le=2**53)]] = Field(
+        examples=[150, {"2026-W52": 120}]
+    )
+
+
+class Missing(Body):
+    """Reports that will not come; by default all that have not come."""
+
+    period: Period
+    arms: list[ArmId] | None = None
+
+
+class UndoEvent(Body):
+    """An event that shall count as if it had never happened."""
+
+    event: int = Field(ge=1, le=2**53, examples=[12])
+    reason: Reason
+
+
+class WarmStart(Body):
+    """Transitions seen elsewhere, (G, S, 2, S), that count as at most `trust` visits per group, state and action."""
+
+    groups: list[str] = []
+    counts: list[list[list[list[FiniteFloat]]]]
+    trust: FiniteFloat = Field(20.0, gt=0)
+
+
+class States(Body):
+    """The state of every arm now."""
+
+    states: dict[ArmId, str] = Field(min_length=1, examples=[{"spot-1": "waiting", "spot-2": "idle"}])
+
+
+class Written(BaseModel):
+    """The number of the event that was written, 0 for none; with how many rows."""
+
+    event: int
+    rows: int = 0
+
+
+class Row(BaseModel):
+    """An arm in a decision."""
+
+    arm: str
+    group: str
+    state: str
+    action: bool
+    rank: int
+    index: float
+    probability: float
+    by: str
+    reason: str
+
+
+class DecisionOut(BaseModel):
+    """Who is on the list of a period, and why."""
+
+    period: str
+    budget: int
+    arms: int
+    ids: list[str]
+    notes: list[str]
+    words: dict[str, str]
+    rows: list[Row]
+
+
+class CommandOut(BaseModel):
+    """What a machine should do now, and until when that holds."""
+
+    active: list[str]
+    plan_age: float | None = Field(description="Seconds since the plan was made; null where there is none.")
+    safe: bool = Field(description="Whether the declared fallback decided, because there is no plan that can be used.")
+    expires: float = Field(description="Seconds since 1970; afterwards fall back to a safe default.")
+
+
+class EventOut(BaseModel):
+    """One line of the journal."""
+
+    programme: str
+    sequence: int
+    kind: str
+    key: str
+    actor: str
+    server_at: str
+    client_at: str
+    body: str
+    previous: str
+    hash: str
+
+
+class EventsOut(BaseModel):
+    """A part of the journal; `next` is the `after` of the following part, null at the end."""
+
+    events: list[EventOut]
+    next: int | None
+
+
+class ProgrammeOut(BaseModel):
+    """A programme: what was declared, and the last event."""
+
+    name: str
+    role: str
+    head: str
+    config: dict[str, Any]
+
+
+class ProgrammesOut(BaseModel):
+    """Programmes that the caller may see; `next` is the `after` of the following part, null at the end."""
+
+    programmes: list[str]
+    next: str | None
+
+
+class FindingOut(BaseModel):
+    """Something that looks wrong."""
+
+    severity: Literal["red", "yellow"]
+    what: str
+
+
+class StatusOut(BaseModel):
+    """How a programme stands."""
+
+    arms: int
+    last: str
+    due: str
+    budget: int
+    events: int
+    missing: dict[str, int]
+    findings: list[FindingOut]
+    fallback: str
+
+
+class ArmOut(BaseModel):
+    """An arm that takes part, or did."""
+
+    arm: str
+    group: str
+    takes_part: bool
+    state: str | None
+    waited: int | None = Field(description="Periods since its last turn.")
+
+
+class ArmsOut(BaseModel):
+    """Arms in the order in which they joined; `next` is the `after` of the following part, null at the end."""
+
+    arms: list[ArmOut]
+    next: int | None
+
+
+class ProblemOut(BaseModel):
+    """What is wrong (RFC 9457): `code` is stable, `detail` is for people."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    location: dict[str, Any]
+    problems: list[dict[str, Any]] | None = Field(
+        None, description="All that is wrong with rows or lines, with their numbers."
+    )
+    fields: list[dict[str, Any]] | None = Field(None, description="All that is wrong with fields of the body.")

@@ -1,0 +1,45 @@
+"""The settings of the service: limits and times."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of the service.
+
+    Attributes
+    ----------
+    loopback : bool
+        Whether only this machine can reach it. Then a store without tokens can be used without one.
+    max_bytes, max_rows : int
+        The largest body of a request, and the most rows in it; more is answered by 413.
+    body_seconds : float
+        Time in which a body must arrive; later it is answered by 408.
+    session_hours : float
+        How long a browser stays signed in.
+    failures, failure_seconds : int
+        How many wrong tokens an address may send in so many seconds; then it is answered by 429.
+    token_seconds : float
+        How long a token that was checked is not looked up again: a revocation takes effect within this time.
+    lifetime : float
+        Seconds after which a command of `decide` expires.
+    secret : bytes
+        Signs sessions. Random by default, so that sessions end with the process.
+    demo : bool
+        Whether the page shows the button that plays the next period.
+    """
+
+    loopback: bool = True
+    max_bytes: int = 20_000_000
+    max_rows: int = 200_000
+    body_seconds: float = 60.0
+    session_hours: float = 12.0
+    failures: int = 10
+    failure_seconds: float = 300.0
+    token_seconds: float = 2.0
+    lifetime: float = 30.0
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    demo: bool = False

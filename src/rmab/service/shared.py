@@ -1,0 +1,152 @@
+"""Programmes that many requests share: each is read once and kept, and every write carries who asked for it.
+
+The actor and the event that a request expects to be the last one belong to the request, not to the programme; both are
+context variables, which follow a request into the thread that works for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+from rmab.decisions.decision import Decision
+from rmab.errors import StoreError
+from rmab.live.events import Body, Event
+from rmab.live.journal import HeadMovedError, Stamp
+from rmab.live.programme import Programme
+from rmab.live.store import Store
+from rmab.service.problems import Problem
+
+T = TypeVar("T")
+ACTOR: ContextVar[str] = ContextVar("rmab_actor", default="")
+EXPECTED: ContextVar[int | None] = ContextVar("rmab_expected", default=None)
+TRIES = 8  # writes beside other writers
+FROZEN = 8  # programmes as of earlier events that are kept
+RESERVED = ("decide/", "create", "log ")  # how keys of the library begin
+
+
+class SharedStore(Store):
+    """A store whose actor is that of the request."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.engine)
+
+    @property
+    def actor(self) -> str:
+        """Who asked for what is being written."""
+        return ACTOR.get()
+
+    @actor.setter
+    def actor(self, value: str) -> None:
+        ACTOR.set(value)
+
+
+class SharedProgramme(Programme):
+    """A programme that writes only after the event that the request expects to be the last."""
+
+    def write(self, body: Body, stamp: Stamp, *, expected: int | None = None) -> Event:
+        """Append one event."""
+        wanted = EXPECTED.get()
+        if wanted is not None and expected is not None and wanted != expected:
+            raise Problem(412, "changed", "it was changed meanwhile: read it again")
+        return super().write(body, stamp, expected=wanted if expected is None else expected)
+
+
+class Shared:
+    """The programmes of a store, each kept while the service runs."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = SharedStore(store)
+        self._kept: dict[str, Programme] = {}
+        self._frozen: OrderedDict[tuple[str, int], Programme] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, name: str, as_of: int | None = None) -> Programme:
+        """Return a programme, as it is or as it was known after an event."""
+        with self._lock:
+            kept = self._kept.get(name)
+        if kept is None:
+            kept = SharedProgramme(self.store, name)
+            kept.refresh()
+            with self._lock:
+                kept = self._kept.setdefault(name, kept)
+        return kept if as_of is None else self._as_of(kept, as_of)
+
+    def _as_of(self, p: Programme, sequence: int) -> Programme:
+        with self._lock:
+            found = self._frozen.get((p.name, sequence))
+        if found is None:
+            found = p.as_of(sequence)
+            with self._lock:
+                self._frozen[p.name, sequence] = found
+                while len(self._frozen) > FROZEN:
+                    self._frozen.popitem(last=False)
+        return found
+
+
+def check_key(key: str | None) -> str | None:
+    """Return an idempotency key; a Problem where it could be taken for one that the library makes."""
+    if key is not None and (not key or len(key) > 200 or not key.isprintable() or key.startswith(RESERVED)):
+        raise Problem(
+            422, "bad-key", "Idempotency-Key must be 1 to 200 printable characters, and not begin as those of rmab do"
+        )
+    return key
+
+
+@contextmanager
+def acting(actor: str, expected: int | None = None) -> Iterator[None]:
+    """Write as an actor, and, where it is given, only after this event."""
+    one, other = ACTOR.set(actor), EXPECTED.set(expected)
+    try:
+        yield
+    finally:
+        ACTOR.reset(one)
+        EXPECTED.reset(other)
+
+
+def write_if(p: Programme, actor: str, action: Callable[[], T], match: str | None, tag: Callable[[], str]) -> T:
+    """Do something that writes, as an actor; where `match` is given, only while `tag()` is one of its tags.
+
+    The tag is that of what the caller has seen. It is compared and the event is written without anything in between, also
+    by another process: where something else was written meanwhile it is compared again.
+    """
+    if match is None:
+        with acting(actor):
+            return action()
+    for _ in range(TRIES):
+        with p.ledger() as ledger:
+            head = ledger.sequence
+            if not is_match(match, tag()):
+                raise Problem(412, "changed", "it was changed meanwhile: read it again", {"ETag": tag()})
+            try:
+                with acting(actor, head):
+                    return action()
+            except HeadMovedError:
+                continue
+    raise StoreError("others write so fast that nothing could be written", code="busy")
+
+
+def is_match(given: str, tag: str) -> bool:
+    """Return whether a list of tags (If-Match, If-None-Match) contains a tag."""
+    wanted = [one.strip().removeprefix("W/") for one in given.split(",")]
+    return "*" in wanted or tag in wanted
+
+
+def programme_tag(p: Programme) -> str:
+    """Return the tag of a whole programme: it changes with every event."""
+    number, _, digest = p.head.partition(":")
+    return f'"{number}-{digest[:16]}"'
+
+
+def decision_tag(decision: Decision | None) -> str:
+    """Return the tag of a list: it changes when somebody is put on it or taken off it."""
+    if decision is None:
+        return '"undecided"'
+    content = json.dumps([decision.period, list(zip(decision.arms, decision.rule, strict=True))])
+    return f'"{hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:24]}"'

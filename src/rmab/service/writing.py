@@ -1,0 +1,211 @@
+"""Routes that write: each is one event of the journal, with the caller as its actor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from rmab.errors import ModelError
+from rmab.estimation.statistics import Statistics
+from rmab.live.programme import Programme
+from rmab.live.spreadsheets import Sheet, join_sheet, parse_sheet, tell_sheet
+from rmab.service import schemas
+from rmab.service.access import Access, Administering, Answers, Key, Operating, check_rows
+from rmab.service.accounts import Account
+from rmab.service.auth import find_caller
+from rmab.service.problems import Problem
+from rmab.service.reading import CSV, FILES, XLSX, Format, decision_answer, json_answer
+from rmab.service.shared import Shared, acting, check_key, decision_tag, programme_tag
+
+router = APIRouter(tags=["write"])
+SUFFIX = {CSV: ".csv", XLSX: ".xlsx"}
+PeriodOfFile = Annotated[str | None, Query(max_length=60, description="Of a csv or xlsx body: the period.")]
+
+
+def _documented(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the entry of a body that is JSON, csv or xlsx."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}, **FILES}}}
+
+
+async def _content(request: Request, model: type[BaseModel]) -> BaseModel | Sheet:
+    """Return the body: JSON that fits a model, or the rows of a file."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    content = await request.body()
+    if kind in SUFFIX:
+        sheet = await run_in_threadpool(parse_sheet, f"body{SUFFIX[kind]}", content)
+        check_rows(max((len(one) for one in sheet.columns.values()), default=0), request)
+        return sheet
+    if kind != "application/json":
+        raise Problem(415, "media-type", f"send application/json, {CSV} or {XLSX}, not {kind!r:.60}")
+    try:
+        return await run_in_threadpool(model.model_validate_json, content)
+    except ValidationError as error:
+        wrong = [(".".join(str(k) for k in one["loc"]), one["msg"]) for one in error.errors()[:20]]
+        raise ModelError(
+            "; ".join(f"{field}: {what}" if field else what for field, what in wrong), field=wrong[0][0]
+        ) from None
+
+
+@router.post("/programmes", status_code=201, response_model=schemas.ProgrammeOut)
+def create_programme(
+    request: Request, body: schemas.NewProgramme, account: Annotated[Account, Depends(find_caller)]
+) -> Response:
+    """Create a programme. The same request again is harmless; another one of the same name is refused."""
+    if not account.may("admin", body.name):
+        raise Problem(403, "role", f"a programme is created by the role 'admin', in all programmes or in {body.name!r:.60}")
+    if "/" in body.name or body.name in (".", ".."):
+        raise ModelError("name: a programme of the service has no '/' in its name", field="name")
+    shared: Shared = request.app.state.shared
+    with acting(account.owner):
+        shared.store.create(**body.model_dump())
+    p = shared.get(body.name)
+    content = {"name": p.name, "role": account.role(p.name), "head": p.head, "config": p.config.model_dump(mode="json")}
+    return json_answer(content, programme_tag(p), 201, Location=str(request.url_for("show_programme", name=p.name)))
+
+
+@router.put(
+    "/programmes/{name}/decisions/{period}",
+    response_model=schemas.DecisionOut,
+    responses={200: {"content": FILES}, 201: {"model": schemas.DecisionOut, "description": "It was made now."}},
+)
+def ask(
+    access: Operating,
+    period: str,
+    skip: Annotated[bool, Query(description="Ask for a period far ahead on purpose.")] = False,
+    format: Format = "json",
+    everybody: Annotated[bool, Query(description="Rows of all arms, not only of those on the list.")] = False,
+) -> Response:
+    """Decide a period, or show what was decided: whoever asks gets the same list."""
+    p = access.p
+    with p.ledger() as ledger:
+        was_there = ledger.declared.rhythm.number(period) in ledger.decisions
+    access.write(lambda p: p.ask(period, skip=skip), lambda: _tag(p, period))
+    return decision_answer(p, period, None, format, everybody=everybody, status=200 if was_there else 201)
+
+
+def _tag(p: Programme, period: str) -> str:
+    with p.ledger() as ledger:
+        is_decided = ledger.declared.rhythm.number(period) in ledger.decisions
+    return decision_tag(p.decision(period) if is_decided else None)
+
+
+@router.post("/programmes/{name}/observations", response_model=schemas.Written, openapi_extra=_documented(schemas.Report))
+async def report(
+    request: Request,
+    access: Operating,
+    period: PeriodOfFile = None,
+    reason: Annotated[str | None, Query(max_length=2000, description="Of a file: why a correction is needed.")] = None,
+    dry_run: Annotated[bool, Query(description="Of a file: check it, and write nothing.")] = False,
+) -> dict[str, Any]:
+    """Report what happened in a period; a body is taken as a whole, or refused with all its rows or lines."""
+    body = await _content(request, schemas.Report)
+    return await run_in_threadpool(_report, request, access, body, period, reason, dry_run)
+
+
+def _report(
+    request: Request, access: Access, body: BaseModel | Sheet, period: str | None, reason: str | None, dry_run: bool
+) -> dict[str, Any]:
+    if isinstance(body, Sheet):
+        if period is None:
+            raise ModelError("period: say of which period the file is, as in ?period=2026-W47", field="period")
+        check_reason(reason)
+        count, event = access.write(lambda p: tell_sheet(p, period, body, reason=reason, dry_run=dry_run, key=access.key))
+        return {"event": event, "rows": count}
+    assert isinstance(body, schemas.Report)
+    check_reason(body.reason)
+    rows = body.rows
+    count = max((len(one) for one in rows.values()), default=0) if isinstance(rows, Mapping) else len(rows)
+    check_rows(count, request)
+    options: dict[str, Any] = {"reason": body.reason, "client_at": body.client_at, "dry_run": body.dry_run}
+    event = access.write(lambda p: p.record(body.period, rows, key=access.key, **options))
+    return {"event": event, "rows": count}
+
+
+def check_reason(reason: str | None) -> None:
+    """Refuse a reason that says nothing."""
+    if reason is not None and not reason.strip():
+        raise ModelError("reason: say why what was reported is replaced", field="reason")
+
+
+@router.post("/programmes/{name}/arms", response_model=schemas.Written, openapi_extra=_documented(schemas.Arms))
+async def join(request: Request, access: Operating, period: PeriodOfFile = None) -> dict[str, Any]:
+    """Let arms take part; a file has the columns arm, and if known group and state."""
+    body = await _content(request, schemas.Arms)
+    return await run_in_threadpool(_join, request, access, body, period)
+
+
+def _join(request: Request, access: Access, body: BaseModel | Sheet, period: str | None) -> dict[str, Any]:
+    if isinstance(body, Sheet):
+        count, event = access.write(lambda p: join_sheet(p, body, period, key=access.key))
+        return {"event": event, "rows": count}
+    assert isinstance(body, schemas.Arms)
+    check_rows(len(body.arms), request)
+    fields = body.model_dump(exclude={"arms"})
+    event = access.write(lambda p: p.join(body.arms, **fields, key=access.key))
+    return {"event": event, "rows": len(body.arms)}
+
+
+@router.post("/programmes/{name}/departures", response_model=schemas.Written)
+def leave(request: Request, access: Operating, body: schemas.Departure) -> dict[str, Any]:
+    """Let arms leave: the period is the first without them."""
+    check_rows(len(body.arms), request)
+    event = access.write(lambda p: p.leave(body.arms, period=body.period, reason=body.reason, key=access.key))
+    return {"event": event, "rows": len(body.arms)}
+
+
+CHANGED: Answers = {412: {"model": schemas.ProblemOut, "description": "The list is no longer what If-Match says."}}
+
+
+@router.post("/programmes/{name}/overrides", response_model=schemas.Written, responses=CHANGED)
+def override(request: Request, access: Operating, body: schemas.Override) -> dict[str, Any]:
+    """Put arms on the list of a period, or take them off it. If-Match is the ETag of the list."""
+    check_rows(len(body.add) + len(body.remove), request)
+    event = access.write(
+        lambda p: p.override(body.period, add=body.add, remove=body.remove, reason=body.reason, key=access.key),
+        lambda: _tag(access.p, body.period),
+    )
+    return {"event": event, "rows": len(body.add) + len(body.remove)}
+
+
+@router.post("/programmes/{name}/missing", response_model=schemas.Written)
+def missing(request: Request, access: Operating, body: schemas.Missing) -> dict[str, Any]:
+    """Declare that reports of a period will not come; late ones still count."""
+    check_rows(len(body.arms or ()), request)
+    event = access.write(lambda p: p.missing(body.period, body.arms, key=access.key))
+    return {"event": event, "rows": len(body.arms or ())}
+
+
+@router.post("/programmes/{name}/undo", response_model=schemas.Written)
+def undo(access: Operating, body: schemas.UndoEvent) -> dict[str, Any]:
+    """Let an event count as if it had never happened."""
+    return {"event": access.write(lambda p: p.undo(body.event, reason=body.reason, key=access.key))}
+
+
+@router.post("/programmes/{name}/budgets", response_model=schemas.Written)
+def set_budget(access: Administering, body: schemas.NewBudget) -> dict[str, Any]:
+    """Change how many can be activated: from now on, or in single periods."""
+    return {"event": access.write(lambda p: p.set_budget(body.budget, key=access.key))}
+
+
+@router.post("/programmes/{name}/warm-starts", response_model=schemas.Written)
+def warm_start(access: Administering, body: schemas.WarmStart) -> dict[str, Any]:
+    """Begin with transitions that were seen elsewhere."""
+    source = Statistics.from_counts(body.counts)
+    if body.groups and len(body.groups) != len(source.counts):
+        raise ModelError(f"groups must have {len(source.counts)} names, one for each table of counts", field="groups")
+    event = access.write(lambda p: p.warm_start(source, trust=body.trust, groups=body.groups, key=access.key))
+    return {"event": event}
+
+
+@router.post("/programmes/{name}/snapshots", status_code=204, response_class=Response)
+def snapshot(access: Operating, key: Key = None) -> None:
+    """Store the reports in one piece, so that the next start is quick."""
+    check_key(key)
+    access.p.snapshot()

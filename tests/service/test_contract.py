@@ -1,0 +1,77 @@
+"""The shipped contract of stores, over HTTP; and the client raises what a local store raises."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rmab
+from rmab.errors import LogError, ModelError, StoreError
+from services import Hub, fill, rows, service
+
+
+@pytest.mark.slow
+def test_a_service_keeps_the_contract_of_a_store(tmp_path: Path) -> None:
+    number, hub = itertools.count(), Hub()
+    try:
+        rmab.testing.check_store(lambda: f"sqlite:///{tmp_path}/{next(number)}.db", hub.connect)
+    finally:
+        hub.close()
+
+
+def test_the_client_returns_what_a_local_programme_returns(tmp_path: Path) -> None:
+    with service(tmp_path) as running, rmab.live.connect(running.url) as store:
+        p = fill(store)
+        for week in ("2026-W47", "2026-W48"):
+            p.ask(week)
+            p.tell(week, [{**one, "reward": None} for one in rows(state="engaged")])
+        local = running.store.programme("mothers")
+        assert store.programmes == ["mothers"]
+        assert (p.head, p.config, p.reach) == (local.head, local.config, local.reach)
+        assert p.events == local.events
+        assert p.status() == local.status()
+        assert p.export().equals(local.export())
+        for name in ("shown", "low", "high", "promised", "listed", "left_out"):
+            np.testing.assert_array_equal(getattr(p.benefit(), name), getattr(local.benefit(), name))
+        one, other = p.decision("2026-W48"), local.decision("2026-W48")
+        assert (one.arms, one.rule, one.reasons, one.notes, one.words) == (
+            other.arms,
+            other.rule,
+            other.reasons,
+            other.notes,
+            other.words,
+        )
+        np.testing.assert_array_equal(one.index, other.index)
+        np.testing.assert_array_equal(one.probability, other.probability)
+        p.snapshot()
+        p.warm_start(local.statistics, groups=["north", "coast"], key="w")
+        assert p.missing("2026-W49") == 8
+        assert p.as_of(3).decision("2026-W47").ids == local.decision("2026-W47").ids
+
+
+def test_the_client_raises_what_a_local_programme_raises(tmp_path: Path) -> None:
+    with service(tmp_path) as running, rmab.live.connect(running.url) as store:
+        p = fill(store)
+        local = running.store.programme("mothers")
+        for call in (
+            lambda p: p.tell("2026-W47", [{"arm": "m99", "state": "engaged"}]),
+            lambda p: p.tell("2026-W47", [{"arm": "m01", "state": "asleep"}, {"arm": "m02", "executed": "perhaps"}]),
+            lambda p: p.decision("2026-W47"),
+            lambda p: p.undo(1, reason="no"),
+            lambda p: p.as_of(99),
+            lambda p: p.as_of(1).undo(1, reason="no"),
+        ):
+            found = []
+            for one in (p, local):
+                with pytest.raises((LogError, ModelError)) as refused:
+                    call(one)
+                found.append(refused.value)
+            assert str(found[0]) == str(found[1])
+            assert found[0].code == found[1].code or found[1].code == "bad-model"
+        with pytest.raises(StoreError, match="there is no programme 'x'"):
+            store.programme("x")
+    with pytest.raises(StoreError, match="cannot be reached"):
+        _ = rmab.live.connect("http://127.0.0.1:9").programmes
+    with pytest.raises(StoreError, match="is no address of a service"):
+        rmab.live.connect("ftp://somewhere")
