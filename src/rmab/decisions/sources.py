@@ -88,7 +88,7 @@ def candidates_of_fit(fit: Fit, budget: int, horizon: int = DEFAULT_HORIZON) -> 
         done=tuple(fit.roster.ids[n] for n in present[(now.acted_before[present] == 0) & (fit.log is not None)]),
         why=_explain_period(fit),
         dialect=None if fit.log is None else fit.log.dialect,
-        seen=fit.counts.sum(axis=3)[fit.group_of[present], now.belief[present].argmax(axis=1), 1],
+        seen=fit.counts[:, :, 1].sum(axis=(1, 2))[fit.group_of[present]],
     )
 
 
