@@ -121,7 +121,7 @@ def _explain_period(fit: Fit) -> str:
 def index_now(fit: Fit, plan: Fluid) -> FloatArray:
     """(N,) what acting now is worth: Q(s, 1) - Q(s, 0) at the plan's prices, on average over where an arm may be."""
     advantage = plan.advantage[:, 0]  # (C, S)
-    index = np.einsum("ns,ns->n", fit.situation.belief[fit.present], advantage[plan.blocks.block_of])
+    index = np.einsum("ns,ns->n", fit.belief, advantage[plan.blocks.block_of])
     scale = max(float(np.abs(index).max(initial=0.0)), 1e-300)
     return np.asarray(np.round(index / scale, 9) * scale)
 
