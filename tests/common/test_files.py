@@ -116,7 +116,7 @@ class TestLoad:
 
     def test_unknown_field(self, tmp_path, suffix):
         path = write(tmp_path / f"p{suffix}", {**FIELDS, "bugdet": 2})
-        assert re.search(r"unknown bugdet \(known: budget, discount, groups, horizon", refusal(path, FileError))
+        assert re.search(r"unknown bugdet \(known: budget, cost, discount, exact, groups, horizon", refusal(path, FileError))
 
     @pytest.mark.parametrize(
         ("change", "message"),

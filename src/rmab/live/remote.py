@@ -26,7 +26,7 @@ from rmab.estimation.statistics import Statistics
 from rmab.live import wire
 from rmab.live.benefit import Benefit
 from rmab.live.events import Create, Event
-from rmab.live.programme import Replay
+from rmab.live.reader import Replay
 from rmab.live.rows import as_columns
 from rmab.live.status import Status
 

@@ -136,3 +136,19 @@ def _number(value: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError):
         return math.nan
+
+
+def row_findings(name: str) -> Findings:
+    """Return a collection of what is wrong with rows."""
+    return Findings(name, "row", lambda rows: rows)
+
+
+def repeated(ids: Sequence[str]) -> tuple[IntArray, list[tuple[int, str]]]:
+    """Return a code for every row, and what is wrong with codes of ids that are there twice."""
+    if len(set(ids)) == len(ids):
+        return np.zeros(len(ids), dtype=np.int64), []
+    names = {one: k for k, one in enumerate(dict.fromkeys(ids))}
+    codes = np.array([names[one] for one in ids], dtype=np.int64)
+    twice = np.flatnonzero(np.bincount(codes) > 1)
+    every = list(names)
+    return codes, [(int(k), f"{quote(every[k])} is there more than once") for k in twice]

@@ -95,7 +95,7 @@ def tell_sheet(
 
     try:
         key = key or f"{'tell' if reason is None else 'correct'} {sheet.digest}"
-        event = p.report(period, rows, reason=reason, key=key, dry_run=dry_run)
+        event = p.record(period, rows, reason=reason, key=key, dry_run=dry_run)
     except LogError as error:
         raise relocated(error, sheet.path, "line", line_of) from error
     return len(kept), event

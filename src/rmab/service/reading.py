@@ -144,7 +144,7 @@ def decision_answer(
 def groups_of(p: Programme) -> dict[str, str]:
     """Return the group of every arm."""
     with p.ledger() as ledger:
-        return {one: ledger.groups[g] for one, g in zip(ledger.ids, ledger.group_list, strict=True)}
+        return {one: ledger.groups[g] for one, g in zip(ledger.ids, ledger.group_of, strict=True)}
 
 
 @router.get("/programmes/{name}/arms", response_model=schemas.ArmsOut)
@@ -160,7 +160,7 @@ def list_arms(access: Reading, after: Annotated[int, Query(ge=0, le=2**53)] = 0,
         rows = [
             {
                 "arm": ledger.ids[n],
-                "group": ledger.groups[ledger.group_list[n]],
+                "group": ledger.groups[ledger.group_of[n]],
                 "takes_part": bool(here[n]),
                 "state": names[int(state[n])],
                 "waited": int(waited[n]) if here[n] else None,

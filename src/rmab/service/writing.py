@@ -124,7 +124,7 @@ def _report(
     count = max((len(one) for one in rows.values()), default=0) if isinstance(rows, Mapping) else len(rows)
     check_rows(count, request)
     options: dict[str, Any] = {"reason": body.reason, "client_at": body.client_at, "dry_run": body.dry_run}
-    event = access.write(lambda p: p.report(body.period, rows, key=access.key, **options))
+    event = access.write(lambda p: p.record(body.period, rows, key=access.key, **options))
     return {"event": event, "rows": count}
 
 

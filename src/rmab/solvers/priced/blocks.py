@@ -205,7 +205,6 @@ def soften_blocks(
     kernel_of = np.arange(len(kernels)) if kernel_of is None else kernel_of
     phase_of = np.zeros(budget.size, dtype=np.int64) if phase_of is None else phase_of
     discounts = np.ones(budget.size) if discounts is None else discounts
-    _check_fit(kernels, kernel_of, reward, start, budget, phase_of)
     inverse, wanted = as_tolerance(beta, "beta"), as_tolerance(tolerance, "tolerance")
     if discounts[-1] < FAINTEST:
         few = int(np.argmax(discounts < FAINTEST))
@@ -214,6 +213,7 @@ def soften_blocks(
     (blocks, states), horizon = start.shape, budget.size
     numbers = 8.0 * (2.0 * blocks * horizon * states + 3.0 * horizon**2 + 3.0 * kernel_of.size * states**2)
     check_memory(f"the priced step of {blocks} blocks, {states} states and {horizon} steps", numbers)
+    _check_fit(kernels, kernel_of, reward, start, budget, phase_of)
     kernels, start = _writable(kernels), _writable(start)
     kernel_of, phase_of = _writable(kernel_of), _writable(phase_of)
     widest = float(np.ptp(reward, axis=(1, 2)).max()) or 1.0
