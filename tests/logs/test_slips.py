@@ -166,6 +166,15 @@ def test_a_list_says_for_which_period_it_is_and_another_can_be_set() -> None:
             rmab.data.decide(fitted, 6, period=wrong)
 
 
+def test_whoever_was_acted_on_in_the_period_of_a_list_takes_no_place() -> None:
+    rows = [(*row[:3], 1 if row[0] == "n3" else None) if row[1] == 11 else row for row in records(8, 12)]
+    model = rmab.data.fit(read(table(*rows)), reward={"engaged": 1})
+    found = rmab.data.decide(model, 8, period="11", random_share=1.0)
+    assert dict(zip(found.arms, found.probability > 0, strict=True)) == {f"n{n}": n != 3 for n in range(8)}
+    assert "'n3' had a call in 11 already: not on the list, and take no place" in found.notes
+    assert "n3" in rmab.data.decide(model, 8, period="11", must=["n3"]).ids
+
+
 def test_somebody_who_has_left_may_be_named_in_must_not() -> None:
     rows = [row for row in records(12, 20) if row[0] != "n3" or row[1] < 5]
     fitted = rmab.data.fit(read(table(*rows)), reward={"engaged": 1}, gone_after=8)
