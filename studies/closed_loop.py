@@ -56,6 +56,8 @@ KINDS: dict[str, Kind] = {
     "effects-differ": Kind(effect=0.4, effect_spread=0.6),
     "effects-differ-no-share": Kind(effect=0.4, effect_spread=0.6, share=0.0),
     "effect-small": Kind(arms=60, groups=3, budget=4, share=0.25, effect=0.7),
+    "effects-differ-new": Kind(before=2, effect=0.4, effect_spread=0.6),
+    "effects-differ-new-no-share": Kind(before=2, effect=0.4, effect_spread=0.6, share=0.0),
     "effect-large": Kind(arms=600, groups=20, budget=30, effect=0.5, effect_spread=0.4),
 }
 
@@ -116,7 +118,8 @@ def repetition(name: str, number: int, kind: Kind | None = None) -> dict[str, An
         states = world.step(states, np.zeros(kind.arms, dtype=bool), rng)
     tables = {name: np.full((kind.arms, length), -1.0) for name in ("state", "action", "listed", "chance")}
     tables["chance"][:] = np.nan
-    truth, looks, calls_of, brought = np.zeros(kind.weeks), [], np.zeros(kind.groups), np.zeros(kind.arms)
+    truth, looks, brought = np.zeros(kind.weeks), [], np.zeros(kind.arms)
+    calls_of, habit = np.zeros(kind.groups), np.zeros(kind.groups)
     for t in range(length):
         seen = (rng.random(kind.arms) >= kind.missing) | (t == 0)
         tables["state"][:, t] = np.where(seen, states, -1)
@@ -126,6 +129,7 @@ def repetition(name: str, number: int, kind: Kind | None = None) -> dict[str, An
             break
         if t < kind.before:
             calls = rng.random(kind.arms) < kind.budget / kind.arms
+            habit += np.bincount(world.group, weights=calls, minlength=kind.groups)
         else:
             fitted = rmab.data.fit(make_log(kind, world.group, tables, t + 1), reward={"engaged": 1})
             if t > kind.before:
@@ -146,7 +150,9 @@ def repetition(name: str, number: int, kind: Kind | None = None) -> dict[str, An
         "kind": name,
         "repetition": number,
         "calls": calls_of.tolist(),
+        "habit": habit.tolist(),
         "bias": bias(fitted, world),
+        "chosen_bias": bias(fitted, world, by_calls=True)[0],
         "p": [one[0] for one in looks],
         "promised": [one[1] for one in looks],
         **measured(log, truth, kind),
@@ -168,13 +174,18 @@ def look(fitted: Any, kind: Kind, seed: int) -> tuple[float, bool]:
     return gate.p, any(found.promises(rival) for rival in ("nothing", "rotation"))
 
 
-def bias(fitted: Any, world: World) -> list[float]:
-    """(G,) by how much the model's effect of each group is too large, over the states in which the group was, in points."""
-    visits = fitted.counts.sum(axis=(2, 3)).astype(np.float64)
-    weight = visits / visits.sum(axis=1, keepdims=True)
+def bias(fitted: Any, world: World, *, by_calls: bool = False) -> list[float]:
+    """Return by how much the model's effect is too large, in points: (G,) over the states in which each group was.
+
+    by_calls: one number, over all groups and states in which calls were made.
+    """
     order = [fitted.groups.index(f"s{g:02d}") for g in range(world.kind.groups)]
+    visits = fitted.counts.sum(axis=3)[order].astype(np.float64)  # (G, S, 2)
     found, real = (one[:, :, 1, -1] - one[:, :, 0, -1] for one in (np.asarray(fitted.kernels)[order], world.kernels))
-    return [float(one) for one in 100 * (weight[order] * (found - real)).sum(axis=1)]
+    if by_calls:
+        return [float(100 * (visits[:, :, 1] * (found - real)).sum() / visits[:, :, 1].sum())]
+    weight = visits.sum(axis=2) / visits.sum(axis=(1, 2))[:, np.newaxis]
+    return [float(one) for one in 100 * (weight * (found - real)).sum(axis=1)]
 
 
 def measured(log: Log, truth: np.ndarray, kind: Kind) -> dict[str, Any]:
@@ -192,8 +203,10 @@ def measured(log: Log, truth: np.ndarray, kind: Kind) -> dict[str, Any]:
 
 def summary(lines: list[dict[str, Any]]) -> str:
     """Return the table in Markdown: one row for each kind."""
-    heads = ["kind", "n", "bias of effects, points", "fewest calls of a group", "starved", "test says effect, last look"]
-    heads += ["at any look", "promises at any look", "measure: some look misses", "shows an effect", "error a place, points"]
+    heads = ["kind", "n", "bias where calls are made, points", "in all groups and states"]
+    heads += ["fewest calls of a group by lists", "three or fewer", "fewest in the whole log", "three or fewer"]
+    heads += ["test finds an effect, last look", "at any look", "promises at any look"]
+    heads += ["measure: some look misses", "shows an effect", "error a place, points"]
     rows = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
     for name, kind in KINDS.items():
         found = [one for one in lines if one["kind"] == name]
@@ -202,8 +215,11 @@ def summary(lines: list[dict[str, Any]]) -> str:
         null = not (kind.effect or kind.effect_spread)
         open_ = [[p < 0.05 for p in one["p"]] for one in found]
         drawn = [one for one in found if one["missed"] is not None]
-        cells = [name, str(len(found)), _mean([np.mean(one["bias"]) for one in found])]
+        cells = [name, str(len(found)), _mean([one["chosen_bias"] for one in found])]
+        cells.append(_mean([np.mean(one["bias"]) for one in found]))
+        every = [np.add(one["calls"], one["habit"]).min() for one in found]
         cells += [f"{min(min(one['calls']) for one in found):.0f}", _share([min(one["calls"]) <= FEW for one in found])]
+        cells += [f"{min(every):.0f}", _share([one <= FEW for one in every])]
         cells += [_share([one[-1] for one in open_]), _share([any(one) for one in open_])]
         cells.append(_share([any(one["promised"]) for one in found]) if null else "")
         cells += [_share([one[key] for one in drawn]) if drawn else "" for key in ("missed", "shown")]

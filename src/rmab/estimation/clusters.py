@@ -48,7 +48,7 @@ def count_by_arm(log: Log) -> FloatArray:
 def cluster_arms(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple[str, ...], str]:
     """Return the cluster of every arm, the largest first, their names, and a sentence on them."""
     counts = _levels(count_by_arm(log))
-    if clusters == "auto":
+    if isinstance(clusters, str) and clusters == "auto":
         found = best_mixture(counts, seed)
     else:
         number = as_integer(clusters, "clusters")
@@ -65,6 +65,17 @@ def cluster_arms(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tu
     why = most if clusters == "auto" else "as asked"
     text = f"{len(order)} clusters of arms by their behaviour, {why}; an arm belongs to its own with {sure:.0%} on average"
     return np.asarray(rank[choice]), tuple(f"cluster {k + 1}" for k in range(len(order))), text
+
+
+def redraw_clusters(counts: FloatArray, group_of: IntArray, rng: np.random.Generator) -> IntArray:
+    """(N,) the clusters of arms with counts (N, S, 2, S) as they may be: fitted to arms weighted at random, then drawn."""
+    levels = _levels(counts)
+    flat, centre = levels.reshape(len(counts), -1), _pool(levels.sum(axis=0))
+    weight, share = rng.exponential(size=(len(counts), 1)), np.eye(int(group_of.max()) + 1)[group_of]
+    for _ in range(SHORT):
+        part, kernels = _estimate(weight * flat, share, centre)
+        share = _expect(flat, part, kernels)[0]
+    return np.asarray((share.cumsum(axis=1)[:, :-1] < rng.random((len(counts), 1))).sum(axis=1))
 
 
 def _levels(counts: FloatArray) -> FloatArray:

@@ -54,7 +54,7 @@ def report_columns(
     if not given.get("arm"):
         findings.add("there is no column 'arm', or it is empty")
     findings.stop()
-    found: dict[str, Any] = {"arms": [_text(one) for one in given["arm"]]}
+    found: dict[str, Any] = {"arms": [as_text(one) for one in given["arm"]]}
     blank = [k for k, one in enumerate(found["arms"]) if not one]
     if blank:
         findings.add("an id is missing", blank)
@@ -81,7 +81,7 @@ def state_codes(states: Sequence[str]) -> dict[str, int]:
 
 
 def _coded(code: Mapping[str, int], value: Any) -> int:
-    text = _text(value)
+    text = as_text(value)
     return code.get(text, code.get(text.casefold(), -1 if _is_empty(value) else -2))
 
 
@@ -117,11 +117,12 @@ def _each(values: list[Any], read: Callable[[Any], int]) -> list[int]:
 
 def _report(findings: Findings, codes: list[int], values: Sequence[Any], what: str) -> None:
     wrong = [k for k, one in enumerate(codes) if one == -2]
-    for value in dict.fromkeys(_text(values[k]) for k in wrong):
-        findings.add(f"{quote(value)} {what}", [k for k in wrong if _text(values[k]) == value])
+    for value in dict.fromkeys(as_text(values[k]) for k in wrong):
+        findings.add(f"{quote(value)} {what}", [k for k in wrong if as_text(values[k]) == value])
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Return a cell as text: an empty one is '', and 7.0 is '7'."""
     if isinstance(value, str):
         return value.strip()
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -130,12 +131,12 @@ def _text(value: Any) -> str:
 
 
 def _is_empty(value: Any) -> bool:
-    return _text(value).lower() in EMPTY
+    return as_text(value).lower() in EMPTY
 
 
 def _answer(value: Any) -> int:
     """Return 1, 0, -1 for nothing, -2 for something else."""
-    text = _text(value).lower()
+    text = as_text(value).lower()
     return 1 if text in YES else 0 if text in NO else -1 if text in EMPTY else -2
 
 

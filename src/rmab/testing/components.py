@@ -1,6 +1,5 @@
 """The contracts of parts: yours is put into `Ucmd`, watched at every call, and the learner must keep its contract, too."""
 
-import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,7 +29,7 @@ from rmab.model import Arms, FeedbackMode, Problem
 from rmab.play import Policy, begin_episode
 from rmab.solvers import TransitionSets
 from rmab.tasks.definition import Task
-from rmab.testing.games import require
+from rmab.testing.games import copy_of, require
 from rmab.testing.learner import check_learner
 
 EPISODES = 3
@@ -56,7 +55,7 @@ def check_rewards(part: RewardEstimator) -> None:
     raises   nothing is raised.
     And all clauses of `check_learner`, for a learner with this part.
     """
-    _check(part, RewardEstimator, "estimator", _WatchedRewards(part))
+    _check(part, RewardEstimator, "estimator", part)
 
 
 def check_step(part: Step) -> None:
@@ -116,10 +115,7 @@ def check_refresh(part: Refresh) -> None:
 
 def _check(part: Component, kind: type[Component], name: str, watched: Component) -> None:
     require(isinstance(part, kind), f"kind: {type(part).__name__} does not derive from {kind.__name__}")
-    try:
-        copy = pickle.loads(pickle.dumps(part))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise AssertionError(f"pickling: the part cannot be pickled ({error})") from error
+    copy = copy_of(part, "the part")
     require(described(copy) == described(part), f"pickling: a copy is {described(copy)}, not {described(part)}")
     # Probes draw arm by arm, and would hide a part that does; directions step by step need a step that takes them.
     parts: dict[str, Any] = {
@@ -186,14 +182,6 @@ class _WatchedSets(_Watched, ConfidenceSets):
         inside = (off <= ROUNDING) | (visits[..., 0] == 0)
         require(bool(inside.all()) or not self._part.confident, "mean: a set does not hold the observed frequencies")
         return sets
-
-
-class _WatchedRewards(_Watched, RewardEstimator):
-    def begin(self, pools: Pools) -> Memory:
-        return self._part.begin(pools)  # type: ignore[no-any-return]
-
-    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
-        return self._part.learn(memory, episode)  # type: ignore[no-any-return]
 
 
 class _WatchedStep(_Watched, Step):
