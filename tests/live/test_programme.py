@@ -259,6 +259,15 @@ def test_an_empty_first_period(store: Any) -> None:
         store.create("p", states=STATES, budget=4, reward={"high": 1})
 
 
+def test_a_budget_that_is_lowered_below_the_named_arms(store: Any) -> None:
+    p = begin(store)
+    p.override(WEEK, add=IDS[:4], reason="known")
+    p.set_budget({WEEK: 2})
+    found = p.ask(WEEK)
+    assert set(found.ids) == set(IDS[:2])
+    assert "2 of 4 arms that people named find no place in 2" in found.notes
+
+
 def test_a_warm_start_counts_at_most_its_trust(store: Any) -> None:
     counts = np.zeros((2, 2, 2, 2), dtype=int)
     counts[:, 0, 0] = [900, 100]
