@@ -9,7 +9,7 @@ PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes, which would translate every module again
 SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 
-.PHONY: help demo programme docs planners pictures pages test test-fast test-lowest lint boundscheck fuzz coverage bench clean
+.PHONY: help demo programme docs planners pictures pages test test-fast test-lowest style lint boundscheck fuzz coverage bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -45,7 +45,8 @@ pictures: $(READY) ## the pictures of the README, as the tutorials draw them
 pages: $(READY) ## run every study behind the pages of docs/ and write these: resumable, four hours (PAGES="growth --list")
 	@$(BIN)/python studies/pages.py $(PAGES)
 
-test: $(READY) lint ## lint, then every test (eight minutes of processor time)
+# What else `make lint` checks are tests, too, so that no processor waits for it: types, import contracts, the site.
+test: $(READY) style ## ruff, then every test, types and site among them: five minutes on two cores
 	$(BIN)/python $(PYTEST)
 
 test-fast: $(READY) ## the tests that are quick, without lint, site and browser: two minutes on two cores
@@ -68,9 +69,11 @@ $(LOWEST)/.ready: pyproject.toml
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/lowest.txt --editable '.[dev]'
 	@touch $@
 
-lint: $(READY) ## ruff, mypy (strict on src), and the site without a warning
+style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint: $(READY) style ## ruff, mypy (strict on src), import contracts, and the site without a warning
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	RMAB_DOCS_EXECUTION=off $(SITE) out/site-lint

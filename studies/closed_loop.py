@@ -147,6 +147,7 @@ def repetition(name: str, number: int, kind: Kind | None = None) -> dict[str, An
         "repetition": number,
         "calls": calls_of.tolist(),
         "bias": bias(fitted, world),
+        "chosen_bias": bias(fitted, world, by_calls=True)[0],
         "p": [one[0] for one in looks],
         "promised": [one[1] for one in looks],
         **measured(log, truth, kind),
@@ -168,13 +169,18 @@ def look(fitted: Any, kind: Kind, seed: int) -> tuple[float, bool]:
     return gate.p, any(found.promises(rival) for rival in ("nothing", "rotation"))
 
 
-def bias(fitted: Any, world: World) -> list[float]:
-    """(G,) by how much the model's effect of each group is too large, over the states in which the group was, in points."""
-    visits = fitted.counts.sum(axis=(2, 3)).astype(np.float64)
-    weight = visits / visits.sum(axis=1, keepdims=True)
+def bias(fitted: Any, world: World, *, by_calls: bool = False) -> list[float]:
+    """Return by how much the model's effect is too large, in points: (G,) over the states in which each group was.
+
+    by_calls: one number, over all groups and states in which calls were made.
+    """
     order = [fitted.groups.index(f"s{g:02d}") for g in range(world.kind.groups)]
+    visits = fitted.counts.sum(axis=3)[order].astype(np.float64)  # (G, S, 2)
     found, real = (one[:, :, 1, -1] - one[:, :, 0, -1] for one in (np.asarray(fitted.kernels)[order], world.kernels))
-    return [float(one) for one in 100 * (weight[order] * (found - real)).sum(axis=1)]
+    if by_calls:
+        return [float(100 * (visits[:, :, 1] * (found - real)).sum() / visits[:, :, 1].sum())]
+    weight = visits.sum(axis=2) / visits.sum(axis=(1, 2))[:, np.newaxis]
+    return [float(one) for one in 100 * (weight * (found - real)).sum(axis=1)]
 
 
 def measured(log: Log, truth: np.ndarray, kind: Kind) -> dict[str, Any]:
@@ -192,8 +198,9 @@ def measured(log: Log, truth: np.ndarray, kind: Kind) -> dict[str, Any]:
 
 def summary(lines: list[dict[str, Any]]) -> str:
     """Return the table in Markdown: one row for each kind."""
-    heads = ["kind", "n", "bias of effects, points", "fewest calls of a group", "starved", "test says effect, last look"]
-    heads += ["at any look", "promises at any look", "measure: some look misses", "shows an effect", "error a place, points"]
+    heads = ["kind", "n", "bias where calls are made, points", "in all groups and states", "fewest calls of a group"]
+    heads += ["starved", "test finds an effect, last look", "at any look", "promises at any look"]
+    heads += ["measure: some look misses", "shows an effect", "error a place, points"]
     rows = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
     for name, kind in KINDS.items():
         found = [one for one in lines if one["kind"] == name]
@@ -202,7 +209,8 @@ def summary(lines: list[dict[str, Any]]) -> str:
         null = not (kind.effect or kind.effect_spread)
         open_ = [[p < 0.05 for p in one["p"]] for one in found]
         drawn = [one for one in found if one["missed"] is not None]
-        cells = [name, str(len(found)), _mean([np.mean(one["bias"]) for one in found])]
+        cells = [name, str(len(found)), _mean([one["chosen_bias"] for one in found])]
+        cells.append(_mean([np.mean(one["bias"]) for one in found]))
         cells += [f"{min(min(one['calls']) for one in found):.0f}", _share([min(one["calls"]) <= FEW for one in found])]
         cells += [_share([one[-1] for one in open_]), _share([any(one) for one in open_])]
         cells.append(_share([any(one["promised"]) for one in found]) if null else "")

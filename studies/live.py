@@ -91,7 +91,7 @@ def play(world: World, arms: int, weeks: int, rule: str) -> FloatArray:
         elif rule == "oracle":
             kernels = world.kernels(t)
             shrunk = type("Rows", (), {"kernels": kernels})()
-            model = Model(shrunk, np.ones((GROUPS, 3, 2)), np.full(GROUPS, REACH), kernels @ WORTH)
+            model = Model(shrunk, np.ones((GROUPS, 3, 2, 3)), np.full(GROUPS, REACH), kernels @ WORTH)
             ahead = np.array([budget(k, arms) for k in range(t, t + 12)], dtype=float)
             plan = plan_ahead(model, world.group[here], np.eye(3)[state[here]], ahead)
             index = plan.index[world.group[here], state[here]]

@@ -50,6 +50,6 @@ def test_how_many_weeks_it_takes() -> None:
     assert [one["left_out"] for one in fields] == [10, 30]
     assert fields[0]["periods"] > fields[1]["periods"]
     assert "shown with probability 0.8" in call(*words).stdout
-    rare = json.loads(call(*words, "--rate", "0.1", "--json").stdout)
+    rare = json.loads(call(*words, "--share", "0.1", "--rate", "0.1", "--json").stdout)
     assert rare[0]["periods"] < fields[0]["periods"]
     assert "expected numbers such as 0.1,0.2" in refused(*words, "--share", "many")

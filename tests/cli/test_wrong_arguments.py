@@ -85,6 +85,12 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.data.decide([1.0], 1, horizon=LINES), "horizon must be a whole number"),
     (lambda: rmab.data.decide([1.0], 1, step=LINES), "step must be a whole number"),
     (lambda: rmab.data.Statistics.merge(POINT), "merge takes Statistics"),
+    (lambda: rmab.data.example_log(weeks=10**12), "weeks must be in 2..10000"),
+    (lambda: rmab.data.read_log("x.csv", arm="a", period="b", state="c", action="d", decimal=LINES), "decimal must be"),
+    (
+        lambda: rmab.data.read_log("x.csv", arm="a", period="b", state="c", action="d", states={"low": 10**400}),
+        "states: the least reading of 'low' must be a number",
+    ),
     (lambda: rmab.plan(PROBLEM, REWARD, candidates=POINT), "candidates must be a list"),
     (lambda: Job.from_text("{}"), r"a job that is read must be as to_text wrote it \('task'\)"),
 ]

@@ -69,6 +69,12 @@ def test_public_names_exist_and_are_documented(name: str) -> None:
 
 
 @pytest.mark.slow
+def test_the_package_has_no_type_errors() -> None:
+    done = subprocess.run([sys.executable, "-m", "mypy"], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
 def test_a_strict_type_checker_accepts_code_of_a_user(tmp_path: Path) -> None:
     """Names are exported, classes can be derived from, and a component of the wrong kind is found."""
     code = """
@@ -96,7 +102,7 @@ fine = Ucmd(estimator=Direct(), confidence=Kl(epsilon=0.1))
 """
     (tmp_path / "fine.py").write_text(code)
     (tmp_path / "wrong.py").write_text("from rmab.learning import Kl, Ucmd\nwrong = Ucmd(estimator=Kl())\n")
-    # With the settings and the cache of `make lint`: without them it takes 15 seconds.
+    # With the settings and the cache of the whole package: without them it takes 15 seconds.
     words = ["--config-file", str(ROOT / "pyproject.toml"), str(tmp_path / "fine.py"), str(tmp_path / "wrong.py")]
     done = subprocess.run([sys.executable, "-m", "mypy", *words], capture_output=True, text=True, check=False, cwd=ROOT)
     found, summary = done.stdout.splitlines()

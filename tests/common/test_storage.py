@@ -200,7 +200,8 @@ def test_one_wrong_field_is_one_line_or_another_object(kind: str, suffix: str) -
     if suffix in stored.FORMAT.suffixes:
         names = {"kind", "format", *stored.to_fields()}
         again = INSIDE.get(kind, set())  # fields that are those of another kind
-        counts = check_mutants(stored, suffix, use, tuple(names - again))
+        every = 3 if (kind, suffix) == ("rmab fit", ".json") else 1  # fifty fields; the .npz has every change of each
+        counts = check_mutants(stored, suffix, use, tuple(names - again), every)
         assert counts["refused"] > counts["loaded"] > 0
 
 

@@ -1,5 +1,7 @@
 """The chance of a place is the true one: over ties, floors, caps, names and draws, against redraws and by enumeration."""
 
+from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -27,7 +29,8 @@ def setting(rng: np.random.Generator, count: int, crossing: bool) -> tuple[Candi
     barred = (rng.random(count) < 0.15) & ~must
     budget = int(rng.integers(2, count))
     every = int(rng.choice([0, 5, 8]))
-    return Candidates.of(index, waited=waited), Rules(budget, must, barred, every, int(rng.integers(0, 4)), caps)
+    candidates = replace(Candidates.of(index, waited=waited), seen=rng.choice([0, 1, 5, 40], count))
+    return candidates, Rules(budget, must, barred, every, int(rng.integers(0, 4)), caps)
 
 
 def settings(seed: int, count: int, crossing: bool) -> tuple[Candidates, Rules, Choice]:
@@ -77,7 +80,7 @@ def test_chances_sum_to_the_places_and_alike_arms_have_the_same(crossing: bool) 
         assert choice.probability.sum() == pytest.approx(expected, abs=1e-9)
         assert {int(one.sum()) for one in lists} <= set(sizes)
         member = np.column_stack([*(cap.members for cap in rules.caps), rules.must, rules.must_not])
-        keys = np.column_stack([candidates.index, candidates.waited, member])
+        keys = np.column_stack([candidates.index, candidates.waited, candidates.seen, member])
         _, kind = np.unique(keys, axis=0, return_inverse=True)
         for k in np.unique(kind):
             assert np.ptp(choice.probability[kind.reshape(-1) == k]) == 0
@@ -93,6 +96,27 @@ def test_those_who_lose_a_tie_are_drawn_like_the_others() -> None:
         last += [one == "lot" for one in drawn.rule[:8]]
         assert drawn.probability[0] == pytest.approx((3 + 4 / 12) / 8)
     assert abs(last.sum() - 600 * 4 / 12) < 5 * np.sqrt(600 * 4 / 12 * 8 / 12)
+
+
+def test_random_places_go_rather_to_arms_of_which_little_is_known() -> None:
+    """One place for 2 arms never seen with an action, 4 seen once or twice, and 4 seen often: weights 1, 1/2 and 1/32."""
+    index, seen = [1.0] * 4 + [-1.0] * 10, [0] * 4 + [0] * 2 + [1, 2, 1, 2] + [31, 100, 50, 40]
+    found = decide(replace(Candidates.of(index), seen=np.array(seen)), 4, random_share=0.25)
+    total = 2 + 4 / 2 + 4 / 32
+    expected = [0.75] * 4 + [1 / total] * 2 + [0.5 / total] * 4 + [1 / 32 / total] * 4
+    assert found.probability == pytest.approx(expected)
+    drawn = np.array(
+        [decide(replace(Candidates.of(index), seen=np.array(seen)), 4, random_share=0.25, seed=k).active for k in range(400)]
+    )
+    assert np.abs(drawn.mean(axis=0) - expected).max() < 4.5 * 0.5 / 20
+
+
+def test_weights_are_dropped_where_few_arms_would_have_to_take_all_places() -> None:
+    none = np.zeros((0, 2), dtype=bool)
+    weights = [Fraction(1), Fraction(1, 32)]
+    shares = [sum(float(p) * k for p, k in list_outcomes([2, 8], none, [], n, weights)) for n in (1, 5)]
+    assert shares[0] == pytest.approx([0.8, 0.2])  # at most 2/5 each, and not 2 / 2.25
+    assert shares[1] == pytest.approx([1.0, 4.0])  # 2 times 2/5 and 8 times 2/5 are fewer than 5
 
 
 def test_the_floor_and_the_draw_do_not_share_their_numbers() -> None:

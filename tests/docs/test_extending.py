@@ -45,12 +45,19 @@ def test_the_contracts_hold(folder: Path) -> None:
     assert call(folder, sys.executable, "-c", "import mine; mine.check(); print('kept')") == "kept\n"
 
 
-def test_the_commands_work_and_the_report_names_all(folder: Path) -> None:
-    for command in COMMANDS:
-        few = ["--episodes", "5"] if command.startswith("rmab run") and "--episodes" not in command else []
-        call(folder, sys.executable, "-m", *command.split(), *few)
-    status = json.loads(call(folder, sys.executable, "-m", "rmab", "study", "status", "results", "--json"))
+def test_the_commands_work_and_the_report_names_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands import call as command
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    sys.modules.pop("mine", None)  # other tests have modules of this name, too
+    for line in COMMANDS:
+        few = ["--episodes", "5"] if line.startswith("rmab run") and "--episodes" not in line else []
+        outcome = command(*line.split()[1:], *few)
+        assert outcome.exit_code == 0, f"{line}: {outcome.stderr}"
+    status = json.loads(command("study", "status", "results", "--json").stdout)
     assert (status["finished"], status["total"]) == (24, 24)
     page = (folder / "results" / "report" / "report.html").read_text()
     for label in ("tides", "clinic", "climber", "median and even boxes", "greedy", "careful"):
         assert label in page
+    del sys.modules["mine"]

@@ -18,6 +18,7 @@ NAMES = [
     "predictions",
     "predictions after a call",
     "who was acted on",
+    "effect in the same week",
     "effect over time",
     "effect after recent calls",
     "effect of a call",
@@ -60,7 +61,7 @@ def test_all_is_fine_where_it_is() -> None:
 def test_false_alarms_are_rare() -> None:
     alarms = [name for seed in range(12) for name, one in found(mothers(200, 25, seed=seed, groups=("age",))).items()
               if one.verdict != "fine" and name not in ("what is known", "effect of a call")]  # fmt: skip
-    assert len(alarms) <= 1
+    assert len(alarms) <= 2  # of 132 questions at about 0.005
 
 
 @pytest.mark.slow

@@ -8,21 +8,23 @@ import pytest
 import rmab
 from randomised import World, make_log
 from rmab.errors import ModelError
-from rmab.estimation.power import estimate_power
+from rmab.estimation.power import Side, estimate_power
 
 
-def weeks_until_shown(world: World, effect: float, others: float, recorded: float, rng: np.random.Generator) -> float:
+def weeks_until_shown(
+    world: World, effect: float, others: float, rate: float, recorded: float, rng: np.random.Generator
+) -> float:
     """Play a programme with lists, and return the first week in which the measurement shows a benefit."""
     tables = [np.full((world.arms, world.weeks + 1), one) for one in (-1.0, -1.0, -1.0, np.nan)]
     states, called, listed, chance = tables
-    good = rng.random(world.arms) < 0.4
+    good = rng.random(world.arms) < rate
     for t in range(world.weeks + 1):
         states[:, t] = np.where(rng.random(world.arms) < recorded, good, -1)
         if t < world.weeks:
             chance[:, t], on = world.draw(rng.random(world.arms), rng)
             listed[:, t] = called[:, t] = on
             gain = np.where(chance[:, t] > 0.5, effect, others)
-            good = rng.random(world.arms) < 0.4 + gain * on
+            good = rng.random(world.arms) < rate + gain * on
     found = rmab.data.measure(make_log(states, called, listed, chance), reward={"good": 1})
     shown = np.flatnonzero(found.enough & (found.all.low > 0))
     return float(shown[0] + 1) if shown.size else np.inf
@@ -30,28 +32,42 @@ def weeks_until_shown(world: World, effect: float, others: float, recorded: floa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("world", "effect", "others", "recorded"),
+    ("world", "effect", "others", "rate", "recorded"),
     [
-        (World(arms=100, places=20, swapped=4, weeks=26), 0.3, 0.0, 1.0),
-        (World(arms=100, places=30, swapped=3, weeks=40), 0.25, 0.1, 0.8),
-        (World(arms=60, places=20, swapped=8, weeks=40), 0.15, 0.15, 1.0),
+        (World(arms=100, places=20, swapped=4, weeks=26), 0.3, 0.0, 0.4, 1.0),
+        (World(arms=100, places=30, swapped=3, weeks=40), 0.25, 0.1, 0.4, 0.8),
+        (World(arms=60, places=20, swapped=8, weeks=40), 0.15, 0.15, 0.4, 1.0),
+        (World(arms=200, places=40, swapped=8, weeks=40), 0.1, 0.0, 0.03, 1.0),
+        (World(arms=80, places=10, swapped=3, weeks=40), 0.35, 0.0, 0.2, 1.0),
+        (World(arms=12, places=4, swapped=1, weeks=60), 0.5, 0.0, 0.3, 1.0),
     ],
 )
-def test_the_number_of_weeks_is_that_of_measurements(world: World, effect: float, others: float, recorded: float) -> None:
+def test_the_number_of_weeks_is_that_of_measurements(
+    world: World, effect: float, others: float, rate: float, recorded: float
+) -> None:
     rng = np.random.default_rng(0)
-    weeks = [weeks_until_shown(world, effect, others, recorded, rng) for _ in range(200)]
+    weeks = [weeks_until_shown(world, effect, others, rate, recorded, rng) for _ in range(150)]
     (design,) = estimate_power(
         effect,
         budget=world.places,
         arms=world.arms,
         shares=[world.swapped / world.places],
         others=others,
-        deviation=0.5,
+        rate=rate,
         recorded=recorded,
     )
     assert design.periods is not None
     assert design.left_out == world.swapped
     assert 0.8 <= design.periods / np.quantile(weeks, 0.8, method="inverted_cdf") <= 1.2
+
+
+def test_a_design_by_hand() -> None:
+    """Of 10 places 5 change hands with 5 of 30 others: the variances of one period."""
+    chosen, others = Side(10, 0.5, 0.2, 0.25, 0.21), Side(30, 1 / 6, 0.0, 0.25, 0.25)
+    assert chosen.mean == pytest.approx(1.0)
+    assert chosen.noise == pytest.approx(10 * (0.5 * 0.21 + 0.5 * 0.25))
+    assert chosen.stated == pytest.approx(10 * (0.23 + 0.01))
+    assert [others.noise, others.stated] == pytest.approx([30 * 0.2 * 0.25] * 2)
 
 
 def test_more_randomness_or_a_larger_effect_takes_fewer_weeks() -> None:
@@ -71,6 +87,7 @@ def test_more_randomness_or_a_larger_effect_takes_fewer_weeks() -> None:
         ({"budget": 100}, "budget must be in 1..99"),
         ({"budget": 2}, "a share of 0.05 leaves nobody out of 2 places"),
         ({"power": 1.0}, "power and alpha must be above 0 and below 1"),
+        ({"rate": 0.95}, "a rate of 0.95 and an effect of 0.1 make 1.05, which is no share"),
         ({"recorded": 0.0}, "power and alpha must be above 0 and below 1, and recorded above 0"),
         ({"alpha": 0.0}, "power and alpha must be above 0 and below 1"),
     ],

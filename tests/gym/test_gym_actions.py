@@ -248,7 +248,7 @@ def test_many_rounds_that_have_not_begun_say_so() -> None:
             envs.feedback(r)
 
 
-@pytest.mark.parametrize("option", ["render_mode", "over_budget"])
+@pytest.mark.parametrize("option", ["render_mode", "over_budget", "bound"])
 @pytest.mark.parametrize("value", [np.ones(3), np.array([]), 5, ["draw"]])
 def test_wrong_words_of_an_environment_are_refused(option: str, value: Any) -> None:
     with pytest.raises(rmab.errors.ModelError, match=f"{option} must be"):

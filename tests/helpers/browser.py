@@ -47,11 +47,19 @@ class Tab:
         self.complaints.clear()
         self.requests.clear()
         self.page.goto(path.resolve().as_uri())
-        self.page.wait_for_function("Boolean(window.report)")
+        self.until("Boolean(window.report)")
 
     def value(self, expression: str) -> Any:
         """Return the value of an expression in the page."""
         return self.page.evaluate(expression)
+
+    def until(self, expression: str) -> None:
+        """Wait until an expression is true. The page's policy forbids what Playwright's own waiting evaluates in it."""
+        for _ in range(600):
+            if self.value(expression):
+                return
+            self.page.wait_for_timeout(50)
+        pytest.fail(f"waited in vain: {expression}")
 
 
 @contextmanager

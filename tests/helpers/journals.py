@@ -1,6 +1,6 @@
 """Journals of released versions, kept as files: every later version must read them to the same end.
 
-    python tests/helpers/journals.py tests/live/journal-0.3.json
+    python tests/helpers/journals.py tests/live/journal-0.4.json
 
 writes the journal of a small programme, with one event of every kind, and what it led to.
 """
@@ -41,12 +41,16 @@ def play(store: Any) -> Any:
     p.correct("2026-W52", [{"arm": IDS[4], "state": "low", "executed": "yes"}], reason="misread")
     p.undo(wrong, reason="no")
     p.leave(IDS[28:], period="2027-W02", reason="moved")
+    issued = p.ask_ahead(2)
+    p.ask("2027-W02", issued=issued[0].event)
     return p
 
 
 def facts(p: Any) -> dict[str, Any]:
     """Return what a journal leads to."""
-    lists = {week: p.decision(week).ids for week in ("2026-W51", "2026-W52", "2026-W53", "2027-W01")}
+    with p.ledger() as ledger:
+        weeks = [ledger.label(period) for period in sorted(ledger.decisions)]
+    lists = {week: p.decision(week).ids for week in weeks}
     return {
         "counts": p.statistics.counts.tolist(),
         "lists": {week: list(ids) for week, ids in lists.items()},

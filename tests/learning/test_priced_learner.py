@@ -10,7 +10,7 @@ from episodes import ended, tiny, view_of
 from rmab.learning import Estimated, Kl, Observations, Pools, Priced, Probes, Revealed, RewardEstimate, TopB, Ucmd
 from rmab.learning.components.priced import FORECAST, PAST
 from rmab.solvers.priced.blocks import soften_blocks
-from rmab.tasks.swim import kernels
+from rmab.tasks.kinds import chains
 from softened import some_case
 
 
@@ -260,7 +260,7 @@ def lost(game: rmab.Task, seed: int, begin: int = 0) -> float:
 def test_what_chains_pay_at_their_far_ends_is_found(seed: int) -> None:
     """Eight states, and every arm pays something else at the end: who was touched at the near end has not been seen."""
     rng = np.random.default_rng(seed)
-    moves, rewards = kernels(8, rng.uniform(0.5, 0.7, 8), 0.4), np.zeros((120, 8, 8, 2))
+    moves, rewards = chains(8, rng.uniform(0.5, 0.7, 8), 0.4), np.zeros((120, 8, 8, 2))
     rewards[:, :, -1, 1] = rng.uniform(0.2, 1.0, 8)
     game = rmab.Task.from_rewards(rmab.Problem(rmab.Arms(moves), 0, 2, 40), rewards, low=0, high=1)
     assert lost(game, seed, begin=80) < 0.15

@@ -8,6 +8,8 @@ import rmab
 from journals import facts, restore
 from rmab.live.events import KINDS
 
+# Decisions that are made otherwise today. 0.3: places by floor and at random were drawn with other numbers.
+OTHERWISE = {"journal-0.3": ("2026-W51", "2026-W52", "2026-W53", "2027-W01")}
 KEPT = sorted(Path(__file__).parent.glob("journal-*.json"))
 
 
@@ -17,7 +19,7 @@ def test_a_kept_journal(path: Path, tmp_path: Path) -> None:
         p, expected = restore(path, store)
         assert p.verify(expected["head"]) == len(p.events)
         assert facts(p) == expected
-        assert p.replay().differences == ()  # decisions would be the same today
+        assert p.replay().differences == OTHERWISE.get(path.stem, ())
         assert {one.kind for one in p.events} <= set(KINDS)
 
 

@@ -107,7 +107,7 @@ def test_beliefs_are_carried_forward(store: Any) -> None:
 
 def test_both_sides_are_drawn_with_the_stored_probabilities(store: Any) -> None:
     """Over many seeds every arm is listed as often as its probability says, ties or not."""
-    p = begin(store, random_share=0.5, control=0.2)
+    p = begin(store, random_share=0.5, control=0.2, engine="mean")
     p.ask(WEEK)
     report(p, WEEK)
     with p.ledger() as ledger:
@@ -144,8 +144,11 @@ def test_draws_do_not_depend_on_who_joins(store: Any) -> None:
     more.join(["new"], state="low")
     first, second = (p.ask(WEEK) for p in (plain, more))
     with plain.ledger() as one, more.ledger() as two:
-        a, b = (next(iter(ledger.decisions.values())).draw for ledger in (one, two))
-    np.testing.assert_array_equal(a, b[:20])
+        a, b = (next(iter(ledger.decisions.values())) for ledger in (one, two))
+        chosen = [np.isin(np.arange(20), [*record.by_index(), *record.left_out]) for record in (a, b)]
+    same = chosen[0] == chosen[1]  # whom the index chose has another number, for leaving
+    assert same.sum() > 10
+    np.testing.assert_array_equal(a.draw[same], b.draw[:20][same])
     assert len(first.ids) == len(second.ids) == 4
 
 
@@ -199,14 +202,14 @@ def test_fallbacks_are_recorded_as_such(store: Any, fallback: str) -> None:
         np.testing.assert_allclose(found.probability, 0.2)
         assert set(found.rule) == {"", "lot"}
     else:
-        assert set(found.probability) <= {0.0, 1.0}
+        np.testing.assert_allclose(found.probability, 0.0 if fallback == "nothing" else 0.2)  # all have waited equally long
     with p.ledger() as ledger:
         assert next(iter(ledger.decisions.values())).body.status == "fallback"
 
 
 def test_a_plan_that_fails_falls_back(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from rmab.errors import SolverError
-    from rmab.live import deciding
+    from rmab.live import engines
 
     p = begin(store, fallback="last")
     p.ask(WEEK)
@@ -218,7 +221,7 @@ def test_a_plan_that_fails_falls_back(store: Any, monkeypatch: pytest.MonkeyPatc
     def fails(*_: object) -> None:
         raise SolverError("not certified")
 
-    monkeypatch.setattr(deciding, "plan_period", fails)
+    monkeypatch.setattr(engines, "plan_period", fails)
     found = p.ask("2026-W49")
     assert found.notes == ("fallback (last): no plan: not certified",)
     with p.ledger() as ledger:

@@ -10,7 +10,8 @@ import pytest
 
 import rmab
 from logs import HEADER, csv, problems, read, table
-from rmab.logs.periods import Periods, parse_moment
+from rmab.logs.moments import parse_moment
+from rmab.logs.periods import Periods
 
 # --- periods
 
@@ -56,7 +57,8 @@ def test_dates_and_times_of_frames() -> None:
     [
         (["2024-W60"], "2024 has no week 60"),
         (["2023-02-29", "2023-03-01"], "day is out of range"),
-        (["03.12.2024"], "write dates as 2024-03-12"),
+        (["03/12/2024"], "write dates as 2024-03-12"),
+        (["31.02.2024"], "day is out of range"),
         (["1", "2024-W01", "2"], "mixes types: a week such as '2024-W01', where most are a number"),
         (["1.5"], "is no period"),
         (["20240304", "20240311"], "look like dates; write 2024-03-12"),
@@ -98,6 +100,11 @@ def test_gaps_are_kept_not_bridged(tmp_path: Path) -> None:
     assert [str(one) for one in log.notes] == [
         "line 4: 1 record of 1 arm are missing before these; gaps are kept, not bridged"
     ]
+
+
+def test_dates_with_dots_have_the_day_first(tmp_path: Path) -> None:
+    log = read(csv(tmp_path, "A,02.12.2024,x,1", "A,09.12.2024,y,0", "A,16. 12. 2024,x,0"))
+    assert (log.periods.label(0), log.periods.every, log.periods.count) == ("2024-12-02", "every week", 3)
 
 
 def test_periods_out_of_order_are_sorted_and_noted(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import rmab
 from logs import HEADER, csv, problems, read, table
-from rmab.logs import source
+from rmab.logs import source, workbook
 from rmab.logs.slips import fold, near_typo
 
 
@@ -42,11 +42,12 @@ def test_lost_leading_zeros_are_refused_with_examples() -> None:
     late = [(str(n), week, "ab"[week % 2], 0) for n in range(1, 6) for week in range(4, 8)]
     told = problems(read, table(*early, *late))
     assert len(told) == 1
-    assert "ids in column 'id' differ only in leading zeros, capitals, spaces or Unicode form" in told[0]
+    assert "ids in column 'id' differ only in leading zeros, a final .0, capitals, spaces or Unicode form" in told[0]
     assert "5 pairs of them never have a record together: '0001' and '1'" in told[0]
 
 
-@pytest.mark.parametrize(("one", "other"), [("ann", "Ann"), ("café", "cafe\u0301"), ("a b", "ab"), ("007", "7")])
+@pytest.mark.parametrize(("one", "other"), [("ann", "Ann"), ("café", "cafe\u0301"), ("a b", "ab"), ("007", "7"),
+    ("7", "7.0"), ("007", "7.0"), ("a-1", "a\u20131"), ("a1", "a\u200b1")])  # fmt: skip
 def test_ids_in_two_spellings_are_noted(one: str, other: str) -> None:
     log = read(table((one, 1, "x", 0), (one, 2, "y", 1), (other, 2, "x", 0), ("z", 1, "x", 0)))
     assert "differ only in leading zeros" in notes(log)
@@ -68,6 +69,43 @@ def test_a_typo_of_a_state_is_refused_with_the_suggestion_unless_it_is_named() -
     assert read(table(*rows), states=["lapsed", "engagd", "engaged"]).state_names[1] == "engagd"
     twice = problems(read, table(*records(4, 6, state={(1, 3): "lasped", (2, 2): "lasped"})))
     assert "was seen only twice; is it 'lapsed'?" in twice[0]
+
+
+def test_a_typo_that_is_made_often_is_noted() -> None:
+    slips: dict[tuple[int, int], object] = {(n, 3): "engagd" for n in range(1, 12, 2)}
+    log = read(table(*records(40, 12, state=slips)))
+    assert "the state 'engagd' was seen 6 times; is it 'engaged'?" in notes(log)
+    assert "is it" not in notes(read(table(*records(40, 12))))
+
+
+def test_a_rare_group_that_looks_like_another_is_noted() -> None:
+    rows = [(*row, {"n0": "Norht", "n1": "south", "n2": "south"}.get(str(row[0]), "north")) for row in records(12, 4)]
+    columns = pa.table(dict(zip([*HEADER.split(","), "side"], map(list, zip(*rows, strict=True)), strict=True)))
+    assert "the group 'Norht' in column 'side' has 1 arm only; is it 'north'?" in notes(read(columns, groups=["side"]))
+
+
+def test_a_state_that_ends_where_another_begins_is_noted() -> None:
+    renamed: dict[tuple[int, int], object] = {(n, t): "gone" for n in range(8) for t in range(6, 12) if (n * t) % 2 == 0}
+    log = read(table(*records(8, 12, state=renamed)))
+    assert "the state 'lapsed' is last seen in 5, 'gone' first after it; if it was renamed, write one name" in notes(log)
+    assert "renamed" not in notes(read(table(*records(8, 12))))
+
+
+@pytest.mark.parametrize("more", [[], [("n0", 15, "lapsed", None)]])
+def test_a_list_says_where_the_last_period_is_only_partly_entered(more: list[tuple[object, ...]]) -> None:
+    rows = [row for row in records(20, 12) if row[1] != 11 or row[0] in ("n0", "n1")]
+    model = rmab.data.fit(read(table(*rows, *more)), reward={"engaged": 1})
+    assert "states of " in rmab.data.decide(model, 3).notes[0]
+    whole = rmab.data.fit(read(table(*records(20, 12))), reward={"engaged": 1})
+    assert "states of " not in rmab.data.decide(whole, 3).notes[0]
+
+
+def test_many_gaps_do_not_double_the_step() -> None:
+    weeks = {"a": (1, 2, 3), "b": (1, 3), "c": (1, 3), "d": (1, 3)}
+    log = read(table(*((name, week, "xy"[week % 2], 0) for name, those in weeks.items() for week in those)))
+    assert (log.periods.step, log.periods.count) == (1, 3)
+    slip = [(n, week, "xy"[week // 2 % 2], 0) for n in "abcd" for week in (2, 4, 6 if n != "d" else 5, 8)]
+    assert problems(read, table(*slip)) == ["row 14: '5' does not fit the step of 2 between periods"]
 
 
 def test_states_that_are_near_but_no_typos_are_read() -> None:
@@ -176,8 +214,37 @@ def test_a_quotation_mark_too_many_in_the_header_is_found_at_once(tmp_path: Path
     assert problems(read, path)
 
 
+@pytest.mark.parametrize("begin", ["", "\n" * 3, "\r" * 3])
+@pytest.mark.parametrize("names", [",".join(f"c{k}" for k in range(50_000)), "x" * 300_000, "," * 200_000])
+def test_a_header_that_is_too_long_is_refused(tmp_path: Path, begin: str, names: str) -> None:
+    path = tmp_path / "log.csv"
+    for text in (f"{begin}{names}\na,1,x,0\n", f"{begin}{names}"):
+        path.write_text(text, encoding="utf-8", newline="")
+        assert problems(read, path) == [
+            f"line {len(begin) + 1}: the names of the columns take over 100,000 bytes; is there a quotation mark too many?"
+        ]
+
+
+@pytest.mark.parametrize(("cell", "words"), [("\0", "NUL"), ("\xe9", "not in UTF-8"), ("maybe", "is neither yes nor no")])
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_lines_are_counted_by_whatever_ends_them(tmp_path: Path, end: str, cell: str, words: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(end.join(["", "", HEADER, "a,1,x,0", f"a,2,y,{cell}", ""]).encode("latin-1"))
+    (told,) = problems(read, path)
+    assert told.startswith("line 5: ")
+    assert words in told
+
+
+def test_a_mark_of_utf_32_is_not_taken_for_one_of_utf_16(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    for encoding in ("utf-32", "utf-16", "utf-8-sig"):
+        path.write_text(f"{HEADER}\na,1,x,0\na,2,y,1\n", encoding=encoding)
+        assert read(path).arms == ("a",)
+
+
 def test_a_file_that_unpacks_to_far_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "PIECE", 1 << 16)
+    for module in (source, workbook):
+        monkeypatch.setattr(module, "PIECE", 1 << 16)
     path = tmp_path / "log.csv.gz"
     path.write_bytes(gzip.compress((HEADER + "\n" + "a,1,x,0\n" * 200_000).encode()))
     with pytest.raises(rmab.errors.FileError, match=r"unpacks to over .* more than 200 times its size, which no log does"):
@@ -189,6 +256,16 @@ def test_a_parquet_file_of_more_rows_than_memory_is_refused(tmp_path: Path, monk
     pq.write_table(table(("a", 1, "x", 0), ("a", 2, "y", 1)), path)
     monkeypatch.setattr(source, "TIMES", 1e14)
     with pytest.raises(rmab.errors.ModelError, match="2 rows would need"):
+        read(path)
+
+
+def test_a_parquet_file_of_few_words_that_are_long_is_refused(tmp_path: Path) -> None:
+    path, rows = tmp_path / "log.parquet", 200_000
+    word = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array(["x" * 1_000_000]))
+    every = {"id": word, "week": pa.array(np.ones(rows)), "state": word, "called": pa.array(np.ones(rows))}
+    pq.write_table(pa.table(every), path, store_schema=False)
+    assert path.stat().st_size < 1_000_000
+    with pytest.raises(rmab.errors.ModelError, match="its text would need 800 GB"):
         read(path)
 
 

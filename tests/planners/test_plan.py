@@ -202,6 +202,17 @@ def test_a_rolling_plan_refuses_the_plan_of_another_problem_and_a_wrong_place() 
         rmab.planners.Rolling(problem, reward).act(8, np.zeros(10, dtype=int), np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("rich", [1.0, 1e9, 1e140])
+def test_a_rolling_plan_decides_where_its_start_does_not_lead(rich: float) -> None:
+    stay = np.tile(np.eye(2)[:, np.newaxis], (1, 2, 1))  # every state is absorbing
+    problem = rmab.Problem(rmab.Arms([stay] * 4), 0, 1, 5)
+    reward = np.tile([[0.0, 1e-3], [0.0, rich]], (4, 1, 1))
+    reward[3, 1, 1] *= 3.0
+    policy = rmab.planners.Rolling(problem, reward)
+    for states in ([1, 1, 1, 1], [0, 0, 0, 1]):
+        assert policy.act(1, np.array(states), np.random.default_rng(0)).tolist() == [False, False, False, True]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_systematic_sampling_keeps_counts_and_probabilities(seed: int) -> None:
     rng = np.random.default_rng(seed)

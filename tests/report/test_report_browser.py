@@ -105,12 +105,12 @@ def test_switching_a_learner_off_hides_it_everywhere(tab: Tab, reports: dict[str
 def test_pointing_shows_the_values_in_all_charts(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"])
     tab.page.hover("#reward .u-over")
-    tab.page.wait_for_function("!document.querySelector('#reward .tip').hidden")
+    tab.until("!document.querySelector('#reward .tip').hidden")
     text = tab.value("document.querySelector('#reward .tip').innerText")
     assert text.startswith("episode ")
     assert all(name in text for name in ("ucmd-armab: ", "random: ", "oracle: "))
     assert "±" in text
-    tab.page.wait_for_function("!document.querySelector('#regret .tip').hidden")
+    tab.until("!document.querySelector('#regret .tip').hidden")
     assert tab.value("document.querySelector('#regret .tip b').innerText") == text.splitlines()[0]
 
 
@@ -144,8 +144,8 @@ def test_charts_follow_the_window(tab: Tab, reports: dict[str, Path]) -> None:
     tab.open(reports["learning"], 1280, 900)
     wide = tab.value("report.charts[0].u.width")
     tab.page.set_viewport_size({"width": 500, "height": 900})
-    tab.page.wait_for_function(f"report.charts[0].u.width !== {wide}")
-    tab.page.wait_for_function("report.charts.every(({ u, element }) => u.width === element.clientWidth)")
+    tab.until(f"report.charts[0].u.width !== {wide}")
+    tab.until("report.charts.every(({ u, element }) => u.width === element.clientWidth)")
     assert tab.value("report.charts[0].u.width") < wide
 
 

@@ -24,7 +24,7 @@ def test_a_hung_run_is_stopped_recorded_and_the_others_go_on(tmp_path: Path) -> 
     study = small_study(2, learners=[{**HUNG, "options": {"note": str(note)}}, {"name": "random"}])
     run_study(small_study(1, ("random",)), tmp_path / "warm", engine=LocalEngine(1))  # compiled before the clock runs
     begin = time.monotonic()
-    status = run_study(study, out, engine=LocalEngine(1, time_limit=8))
+    status = run_study(study, out, engine=LocalEngine(2, time_limit=8))  # both hang at once: they are waited for once
     assert time.monotonic() - begin < 200
     assert (status.total, status.finished, status.missing) == (4, 2, 2)
     said = "stopped: it took longer than the time limit of 8 seconds"

@@ -43,7 +43,8 @@ def evaluate(
 
     Intervals hold the error of estimation: the log is drawn again, arm by arm, and the model is fitted to it again. Where
     the effect cannot be told from none, or a check of the log says 'problem', no benefit is stated: the output begins with
-    that, and shows a range under unrecorded selection.
+    that, and shows a range under unrecorded selection. Unless it is known that actions were drawn at random (`rmab fit
+    --randomised`, recorded chances, assigned arms), every benefit is conditional on nothing unrecorded having chosen.
     """
     from rmab.estimation.fit import Fit
 
@@ -93,7 +94,7 @@ def _print_evaluation(found: "Evaluation") -> None:
     unit, per = found.unit, found.period_word
     for sentence in found.sentences():
         say(f"- {sentence}")
-    if found.standing != "promised":
+    if not found.states_benefits:
         heads = ("strength of selection", "over rotation", "over nothing")
         pairs = zip(found.ranges["rotation"], found.ranges["nothing"], strict=True)
         ranges = [(f"{one.strength:g}", *(f"{x.low:+,.0f} to {x.high:+,.0f}" for x in (one, other))) for one, other in pairs]
@@ -101,7 +102,8 @@ def _print_evaluation(found: "Evaluation") -> None:
             f"What the plan may bring in {found.horizon} {per}s, if something unrecorded chose: {unit}", heads, ranges
         )
         return
-    title = f"{found.budget} {found.word}s a {per} for {found.horizon} {per}s: {unit}, with 95% intervals"
+    condition = "if nothing unrecorded chose; " if found.standing == "conditional" else ""
+    title = f"{found.budget} {found.word}s a {per} for {found.horizon} {per}s: {unit}, {condition}with 95% intervals"
     rows = [("the plan", found.describe(found.plan), "", f"{found.budget:,}")]
     for name, value in found.baselines.items():
         rows.append(

@@ -44,6 +44,7 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @log_options()
 @click.option("--clusters", metavar="N|auto", callback=_clusters, help="Group the arms by how they behave, not by columns.")
 @click.option("--gone-after", type=whole_number(min=1), help="Arms without a record in the last N periods have left.")
+@click.option("--randomised", is_flag=True, help="Actions were drawn at random within groups, states and periods.")
 @click.option(
     "--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of clusters and intervals."
 )
@@ -61,6 +62,7 @@ def fit(
     reward: dict[str, float],
     clusters: int | str | None,
     gone_after: int | None,
+    randomised: bool,
     seed: int,
     out: Path | None,
     report: Path | None,
@@ -80,7 +82,8 @@ def fit(
     with alone_on_stdout(machine), waiting(f"reading {log}") as report_step:
         read = read_columns(log, **columns)
         report_step("fitting")
-        model = fitted_to(read, reward=reward or None, clusters=clusters, gone_after=gone_after, seed=seed)
+        options: dict[str, Any] = {"clusters": clusters, "gone_after": gone_after, "randomised": randomised, "seed": seed}
+        model = fitted_to(read, reward=reward or None, **options)
         report_step("checking")
         checks = run_checks(model, seed=seed)
         if out is not None:
@@ -106,6 +109,8 @@ def fit(
 
 
 def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
+    from rmab.estimation.effects import find_reach
+
     return {
         "arms": model.present.size,
         "states": model.state_names,
@@ -114,6 +119,7 @@ def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
         "unit": model.pay.unit,
         "kernels": model.kernels,
         "visits": model.counts.sum(axis=3),
+        "reach": None if model.require_log().reached is None else find_reach(model),
         "notes": [str(one) for one in model.notes],
         "checks": [vars(one) for one in checks],
     }

@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 ROLES = ("arm", "period", "state", "action")
-COLUMNS = (*ROLES, "groups", "reward_column", "states", "rename", "decimal", "encoding")  # what `read_columns` takes
+COLUMNS = (
+    *ROLES,
+    "reached",
+    "groups",
+    "reward_column",
+    "states",
+    "rename",
+    "decimal",
+    "encoding",
+)  # what `read_columns` takes
 
 
 def names_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
@@ -50,7 +59,8 @@ def log_options(*, required: bool = True) -> Callable[[Command], Command]:
         _column("arm", "Column of the ids.", required=required),
         _column("period", "Column of the weeks, dates or numbers of periods.", required=required),
         _column("state", "Column of the states, or of readings (see --states).", required=required),
-        _column("action", "Column that says who was acted on, yes or no.", required=required),
+        _column("action", "Column that says who was acted on (decided, not reached), yes or no.", required=required),
+        _column("reached", "Column that says whom the action reached, yes or no."),
         click.option("--group", "groups", multiple=True, metavar="COLUMNS", callback=names_of, help=groups),
         _column("reward-column", "Column with what was earned."),
         click.option("--reward", multiple=True, metavar="STATE=VALUE", callback=pairs, help=rewards),

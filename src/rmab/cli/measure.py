@@ -89,7 +89,8 @@ def _shares(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 @click.option("--arms", type=whole_number(min=2), required=True, help="Number of arms.")
 @click.option("--share", "shares", multiple=True, metavar="SHARES", callback=_shares, help="Random shares: 0.1,0.2.")
 @click.option("--others", type=float, default=0.0, show_default=True, help="Effect for arms that are drawn from the others.")
-@click.option("--rate", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Share with a good outcome.")
+@click.option("--rate", type=click.FloatRange(0, 1), default=0.5, show_default=True,
+              help="Share with a good outcome without a place.")  # fmt: skip
 @click.option("--deviation", type=float, help="Standard deviation of an outcome that is not yes or no; replaces --rate.")
 @click.option("--recorded", type=click.FloatRange(0, 1), default=1.0, show_default=True, help="Share of known outcomes.")
 @click.option("--power", type=click.FloatRange(0, 1), default=0.8, show_default=True, help="Probability to show the effect.")
@@ -101,8 +102,8 @@ def power(effect: float, shares: list[float], rate: float, deviation: float | No
     """
     from rmab.estimation.power import SHARES, estimate_power
 
-    spread = (rate * (1.0 - rate)) ** 0.5 if deviation is None else deviation
-    found = estimate_power(effect, shares=shares or SHARES, deviation=spread, **design)
+    design |= {"rate": rate} if deviation is None else {"deviation": deviation}
+    found = estimate_power(effect, shares=shares or SHARES, **design)
     if machine:
         print_json([asdict(one) for one in found])
         return

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rmab.cli.names import MODEL_FILES, TASK, chosen_task, pairs_option, seed_option
+from rmab.cli.names import TASK, pairs_option, seed_option
 from rmab.cli.program import BadInput
 from rmab.cli.screen import alone_on_stdout
-from rmab.common import parsed_json
+from rmab.common import SUFFIXES, parsed_json
 
 if TYPE_CHECKING:
     from rmab.model import Problem
@@ -58,8 +58,9 @@ def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -
 
     from rmab.common import kind_of
     from rmab.model import Problem, shape_of
+    from rmab.tasks.making import find_task
 
-    from_file = Path(name).suffix in MODEL_FILES
+    from_file = Path(name).suffix in SUFFIXES
     if from_file and kind_of(name) == "rmab problem":
         if reward is None:
             raise BadInput(f"{name}: a problem file has no rewards; give them with --reward FILE")
@@ -67,7 +68,7 @@ def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -
             raise BadInput(f"{name}: a problem file takes no options")
         model = Problem.load(name)
     else:
-        game = chosen_task(name, seed, options)
+        game = find_task(name, seed, **options)
         if reward is None:
             return game.problem, game.base_reward
         model = game.problem

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from rmab.common import nearest
+from rmab.common import SUFFIXES, nearest
 
 
 def checked_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
@@ -52,11 +52,7 @@ def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     return found
 
 
-if TYPE_CHECKING:
-    from rmab.tasks.definition import Task
-
 Command = TypeVar("Command", bound=Callable[..., Any])
-MODEL_FILES = (".npz", ".json")
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
@@ -140,17 +136,10 @@ def _studies() -> tuple[str, ...]:
     return builtin_names()
 
 
-TASK = Referred("task", _tasks, "rmab tasks", MODEL_FILES)
+TASK = Referred("task", _tasks, "rmab tasks", SUFFIXES)
 LEARNER = Referred("learner", _learners, "rmab learners")
 STUDY = Name("study", _studies, "rmab study list", (".toml",))
 BUILTIN_STUDY = Name("study", _studies, "rmab study list")
-
-
-def chosen_task(name: str, seed: int, options: dict[str, Any]) -> "Task":
-    """Build or read the task of a command."""
-    from rmab.tasks.making import make_task
-
-    return make_task(name, **options) if Path(name).suffix in MODEL_FILES else make_task(name, seed=seed, **options)
 
 
 def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, object]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.models import Model, model_arguments
-from rmab.cli.names import MODEL_FILES, file_option, pairs_option, whole_number
+from rmab.cli.names import file_option, pairs_option, whole_number
 from rmab.cli.program import BadInput, command
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, waiting
+from rmab.common import SUFFIXES
 
 if TYPE_CHECKING:
     from rmab.planners.plan import PlanResult
@@ -38,7 +39,7 @@ DIGITS = 5  # of the best reward; all numbers of the table have the same number 
 @click.option(
     "--episodes", type=whole_number(min=2), default=100, show_default=True, help="Most episodes that a candidate plays."
 )
-@file_option("--save", *MODEL_FILES, help="File for the best policy, .npz or .json.")
+@file_option("--save", *SUFFIXES, help="File for the best policy, .npz or .json.")
 def plan(
     model: Model, candidates: tuple[str, ...], options: dict[str, Any], episodes: int, save: Path | None, machine: bool
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.names import LEARNER, TASK, chosen_task, file_option, pairs_option, seed_option, whole_number
+from rmab.cli.names import LEARNER, TASK, file_option, pairs_option, seed_option, whole_number
 from rmab.cli.program import Failure, command
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, progress
 
@@ -71,12 +71,13 @@ def run(
     """
     from rmab.learning.registry import make_learner
     from rmab.runs.running import run as play
+    from rmab.tasks.making import find_task
 
     if episodes is not None:
         task_option = {**task_option, "episodes": episodes}
     with alone_on_stdout(machine):
         player = make_learner(learner, **options)
-        game = chosen_task(task, seed, task_option)
+        game = find_task(task, seed, **task_option)
         with progress(f"{learner} on {game.name}") as done:
             played = play(game, player, seed, feedback=feedback, progress=done)
             summary = played.summary()  # under the bar, too: it solves for the comparators

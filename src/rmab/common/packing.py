@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, fields as fields_of, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -46,7 +47,7 @@ def unpack(cls: type[Value], fields: Fields, prefix: str = "") -> Value:
 
 def _build(cls: type[Value], fields: Fields, prefix: str) -> Value:
     values: dict[str, Any] = {}
-    for name, hint, optional in _hints(cls):
+    for name, hint, optional in _hints(cls):  # type: ignore[arg-type]
         key = prefix + name
         if optional and not any(one == key or one.startswith(f"{key}.") for one in fields):
             values[name] = None
@@ -67,6 +68,7 @@ def _names(cls: type, prefix: str) -> Iterator[str]:
         yield from _names(hint, f"{prefix}{name}.") if is_dataclass(hint) else [prefix + name]  # type: ignore[arg-type]
 
 
+@cache
 def _hints(cls: type) -> list[tuple[str, Any, bool]]:
     """Return the name and type of every field of a dataclass, without None, and whether it may be None."""
     hints, found = get_type_hints(cls), []

@@ -26,6 +26,7 @@ from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
 
 DIGITS = 9  # of the largest index: what is equal so far is equal
+FAMILIAR = 5  # the largest degree of familiarity
 LONGEST = 2**31  # periods that can be counted
 
 
@@ -63,6 +64,9 @@ class Candidates(ReadOnly):
         Why the list is for this period.
     dialect : Dialect, optional
         How the log's CSV file is written.
+    seen : (N,) int array, optional
+        Actions that were seen in arms like this one: of the same group and state. Random places go rather to arms of which
+        little is known.
 
     Examples
     --------
@@ -84,12 +88,15 @@ class Candidates(ReadOnly):
     done: tuple[str, ...] = ()
     why: str = ""
     dialect: Dialect | None = None
+    seen: IntArray | None = None
 
     def __post_init__(self) -> None:
         count = len(self.roster.ids)
         object.__setattr__(self, "index", as_table(self.index, "index", (count,)))
         object.__setattr__(self, "waited", as_indices(self.waited, "waited", (count,), LONGEST, -1))
         object.__setattr__(self, "never", frozen(as_indices(self.never, "never", (count,), 2) == 1))
+        seen = np.zeros(count, dtype=np.int64) if self.seen is None else self.seen
+        object.__setattr__(self, "seen", as_indices(seen, "seen", (count,), LONGEST))
         for name in ("states", "details"):
             if len(getattr(self, name)) != count:
                 raise ModelError(f"{name} must have {count} entries, one for each arm, got {len(getattr(self, name))}")
@@ -157,6 +164,12 @@ class Candidates(ReadOnly):
         return np.asarray(
             self.level > (np.round(self.least / self.scale, DIGITS) if np.isfinite(self.least) else self.least)
         )
+
+    @property
+    def familiarity(self) -> IntArray:
+        """(N,) 0 where no action was seen in like arms, 1 up to 2, 2 up to 6, ..., 5 from 31 on."""
+        assert self.seen is not None
+        return np.asarray(np.minimum(np.log2(self.seen + 1.0), FAMILIAR).astype(np.int64))
 
     def rank(self, draws: FloatArray) -> IntArray:
         """Return the arms, the highest index first; of equals, who has waited longest, and then by random draws (N,)."""

@@ -63,13 +63,15 @@ class Choice:
     """Who gets a place.
 
     rule (N,): the name of the rule that gave it, empty for none. probability (N,): that each arm had of getting one, over
-    ties and draws, with what custom rules chose as given. left_out (N,): whom the index chose and the draw left out. prices:
-    what one more place under each cap is worth. overdue: arms that a floor should have reached, but could not.
+    ties and draws, with what custom rules chose as given. left_out (N,): whom the index chose and the draw left out. draws
+    (N,): the random number of each that decides whether its place changes hands. prices: what one more place under each cap
+    is worth. overdue: arms that a floor should have reached, but could not.
     """
 
     rule: Any
     probability: FloatArray
     left_out: BoolArray
+    draws: FloatArray
     prices: dict[str, float] = field(default_factory=dict)
     overdue: int = 0
 
@@ -157,18 +159,20 @@ class Stage(ReadOnly):
         """Let places change hands, once the index has chosen so many of each kind (K,), on this stage's last places.
 
         Returns probabilities, and (cells,) how many of those chosen leave and how many of the others enter, of every cell
-        of arms under the same caps: all arms alike, as caps allow.
+        of arms under the same caps: those who leave are drawn alike. Of those who enter, arms are the likelier the fewer
+        actions were seen in like arms, so that no group starves: with weights 1, 1/2, 1/4, ... by their familiarity.
         """
         cell, number, total = self.kinds.cell, self.rules.random, int(by_index.sum())
         chosen, others = (np.bincount(cell, weights=one).astype(np.int64) for one in (by_index, self.free))
         if not number:
             return [(CERTAIN, np.zeros_like(chosen), np.zeros_like(others))]
-        member = self.kinds.member[:, np.unique(cell, return_index=True)[1]]
+        first = np.unique(cell, return_index=True)[1]
+        member, weights = self.kinds.member[:, first], [Fraction(1, 2 ** int(k)) for k in self.kinds.familiarity[first]]
         leaving = min(number, total // 2, int(others.sum()))
         entering = min(number, self.places + number + leaving)
         found = []
         for p, out in list_outcomes(chosen, member[:0], self.room[:0], leaving):
-            into = list_outcomes(others, member, self.room + member @ out, entering)
+            into = list_outcomes(others, member, self.room + member @ out, entering, weights)
             found += [(p * q, out, cells) for q, cells in into]
         return found
 
@@ -215,8 +219,11 @@ def inclusion_probability(stage: Stage, ways: list[Way]) -> FloatArray:
     return np.where(stage.open, np.clip(mine, 0.0, 1.0), np.where(stage.rules.must_not, 0.0, 1.0))
 
 
-def draw_list(stage: Stage, way: Way, ids: Sequence[str], source: Randomness) -> tuple[dict[str, IntArray], IntArray]:
-    """Return the arms that each rule gives a place, in one of the ways, and whom the index chose and the draw left out.
+def draw_list(
+    stage: Stage, way: Way, ids: Sequence[str], source: Randomness
+) -> tuple[dict[str, IntArray], IntArray, FloatArray]:
+    """Return the arms that each rule gives a place, in one of the ways, whom the index chose and the draw left out, and the
+    numbers (N,) by which places change hands.
 
     Within kinds and cells it goes by random numbers.
     """
@@ -226,10 +233,12 @@ def draw_list(stage: Stage, way: Way, ids: Sequence[str], source: Randomness) ->
     for name, counts in ((FLOOR, way.floor), (INDEX, way.index)):
         found[name] = pick_arms(kinds.kind_of, counts, ties, open_)
         open_[found[name]] = False
-    out = pick_arms(cell, way.out, source.numbers(ids, "leave"), np.isin(np.arange(len(ids)), found[INDEX]))
+    draws = source.numbers(ids, "draw")
+    draws[found[INDEX]] = source.numbers([ids[n] for n in found[INDEX]], "leave")
+    out = pick_arms(cell, way.out, draws, np.isin(np.arange(len(ids)), found[INDEX]))
     found[INDEX] = np.setdiff1d(found[INDEX], out)
-    found[LOT] = pick_arms(cell, way.cells, source.numbers(ids, "draw"), open_)
-    return found, out
+    found[LOT] = pick_arms(cell, way.cells, draws, open_)
+    return found, out, draws
 
 
 def fill_places(candidates: Candidates, rules: Rules, source: Randomness) -> Choice:
@@ -247,13 +256,13 @@ def fill_places(candidates: Candidates, rules: Rules, source: Randomness) -> Cho
         stage, floors = Stage.of(kinds, rules, rule != ""), [(CERTAIN, np.zeros_like(due))]
     ways = list_ways(stage, floors)
     way = ways[draw_outcome([(one.probability, one.cells) for one in ways], source.number("ways"))]
-    given, out = draw_list(stage, way, ids, source)
+    given, out, draws = draw_list(stage, way, ids, source)
     for name, arms in given.items():
         rule[arms] = name
     late = int(((candidates.waited >= rules.floor) & (rule == "") & ~rules.must_not).sum()) if rules.floor else 0
     prices = dict(zip((cap.label for cap in rules.caps), way.prices.tolist(), strict=True))
     left_out = np.isin(np.arange(len(ids)), out)
-    return Choice(rule, inclusion_probability(stage, ways), left_out, prices, late)
+    return Choice(rule, inclusion_probability(stage, ways), left_out, draws, prices, late)
 
 
 def _ask_all(candidates: Candidates, rules: Rules, rule: Any, source: Randomness) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from rmab.decisions.caps import Cap
 
 @dataclass(frozen=True, eq=False)
 class Kinds(ReadOnly):
-    """K kinds of arms: those of a kind have the same index, have waited equally long, and are under the same caps.
+    """K kinds of arms: those of a kind have the same index, waited equally long, are as familiar, and under the same caps.
 
     Attributes
     ----------
@@ -26,7 +27,9 @@ class Kinds(ReadOnly):
     member : (C, K) bool array
         Which kinds are under which cap.
     cell : (K,) int array
-        Kinds of the same cell are under the same caps.
+        Kinds of the same cell are under the same caps, and equally familiar.
+    familiarity : (K,) int array
+        How much is known of like arms (`Candidates.familiarity`).
     scale : float
         The largest index in size.
     """
@@ -37,17 +40,20 @@ class Kinds(ReadOnly):
     helped: BoolArray
     member: BoolArray
     cell: IntArray
+    familiarity: IntArray
     scale: float
 
     @classmethod
     def of(cls, candidates: Candidates, caps: tuple[Cap, ...]) -> Kinds:
         """Return the kinds of candidates under caps."""
-        keys = np.column_stack([candidates.level, candidates.waited, *(cap.members for cap in caps)])
-        kinds, first, kind_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        member = np.ascontiguousarray(kinds[:, 2:].T == 1)
-        cell = np.unique(kinds[:, 2:], axis=0, return_inverse=True)[1] if caps else np.zeros(len(kinds), dtype=np.int64)
-        own = (kinds[:, 0], candidates.waited[first], candidates.helped[first])
-        return cls(kind_of.reshape(-1), *own, member, np.reshape(cell, -1), candidates.scale)
+        members = [cap.members for cap in caps]
+        code = _join([candidates.level, candidates.waited, candidates.familiarity, *members])
+        first = np.unique(code, return_index=True)[1]
+        cell = _join([one[first] for one in (candidates.familiarity, *members)])
+        member = np.array([one[first] for one in members], dtype=bool).reshape(len(caps), first.size)
+        own = (candidates.level[first], candidates.waited[first], candidates.helped[first])
+        known = candidates.familiarity[first].astype(np.int64)
+        return cls(code, *own, member, cell, known, candidates.scale)
 
     def count(self, arms: BoolArray) -> IntArray:
         """(K,) how many of some arms (N,) are of every kind."""
@@ -76,3 +82,15 @@ def pick_arms(group_of: IntArray, counts: IntArray, draws: FloatArray, among: Bo
     arms = arms[np.lexsort((draws[arms], group_of[arms]))]
     group = group_of[arms]
     return np.asarray(arms[np.arange(arms.size) - np.searchsorted(group, group) < counts[group]])
+
+
+def _join(columns: list[Any]) -> IntArray:
+    """(N,) numbers of the combinations of values that occur in columns (N,), in the order of these values.
+
+    They are numbered again column by column, so that no product of sizes overflows.
+    """
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        own = np.unique(column, return_inverse=True)[1].reshape(-1)
+        code = np.unique(code * (own.max(initial=0) + 1) + own, return_inverse=True)[1].reshape(-1)
+    return code

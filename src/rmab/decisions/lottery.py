@@ -1,12 +1,14 @@
 """A lottery among equals: who gets the places where there are fewer places than arms, with probabilities that are known.
 
-Arms come in cells: those of a cell are under the same caps. First every arm gets the same probability, as far as the caps
-allow it (water filling). Then the expected places of the cells are rounded by one random number (systematic sampling, Madow
-1949), so that all outcomes and their probabilities can be listed. Everything is computed in fractions: it is exact.
+Arms come in cells: those of a cell are under the same caps. First every arm gets the same probability, or one in proportion
+to the weight of its cell, as far as the caps allow it (water filling). Then the expected places of the cells are rounded by
+one random number (systematic sampling, Madow 1949), so that all outcomes and their probabilities can be listed. It is all in
+fractions, and exact.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import floor
@@ -18,9 +20,12 @@ from rmab.common import BoolArray, IntArray
 
 Outcomes = list[tuple[Fraction, IntArray]]  # probabilities that sum to 1, and how many places every cell gets
 CERTAIN = Fraction(1)
+MOST = Fraction(2, 5)  # probability of a place by weights
 
 
-def list_outcomes(sizes: ArrayLike, member: BoolArray, room: ArrayLike, places: int) -> Outcomes:
+def list_outcomes(
+    sizes: ArrayLike, member: BoolArray, room: ArrayLike, places: int, weights: Sequence[Fraction] = ()
+) -> Outcomes:
     """Return how many places each of K cells may get, with probabilities.
 
     Parameters
@@ -33,6 +38,8 @@ def list_outcomes(sizes: ArrayLike, member: BoolArray, room: ArrayLike, places: 
         Places left under every cap.
     places : int
         Places in all. None stays empty that somebody could have.
+    weights : K fractions, optional
+        Of the arms of every cell, as far as no arm gets a place with a probability above `MOST`; otherwise all are equal.
 
     Returns
     -------
@@ -46,7 +53,10 @@ def list_outcomes(sizes: ArrayLike, member: BoolArray, room: ArrayLike, places: 
     """
     left, free = [max(int(one), 0) for one in np.asarray(room)], [int(one) for one in np.asarray(sizes)]
     inside = [np.flatnonzero(row).tolist() for row in member]
-    shares = _fill_evenly(free, inside, left, max(places, 0))
+    shares = _fill_evenly(free, inside, left, max(places, 0), [CERTAIN] * len(free), CERTAIN)
+    if weights:
+        weighted = _fill_evenly(free, inside, left, max(places, 0), weights, MOST)
+        shares = weighted if sum(weighted) == sum(shares) else shares
     ends = list(accumulate(shares))
     simple = all(len(cells) <= 1 for cells in inside)  # then rounding respects the caps
     cuts = sorted({Fraction(0), Fraction(1), *(floor(one) + 1 - one for one in ends)})
@@ -67,21 +77,25 @@ def draw_outcome(outcomes: Outcomes, number: float) -> int:
     return next(k for k, one in enumerate(reached) if number < one)
 
 
-def _fill_evenly(sizes: list[int], inside: list[list[int]], room: list[int], places: int) -> list[Fraction]:
-    """Return the expected places of every cell: one probability for all arms, but less where a cap binds before."""
+def _fill_evenly(
+    sizes: list[int], inside: list[list[int]], room: list[int], places: int, weights: Sequence[Fraction], top: Fraction
+) -> list[Fraction]:
+    """Return the expected places of every cell: arms get a probability in proportion to their weight, at most `top`.
+
+    It is less where a cap binds before.
+    """
     limits = [*zip(inside, room, strict=True), (list(range(len(sizes))), places)]
     rate: dict[int, Fraction] = {}
     while len(rate) < len(sizes):
-        reached, bound = CERTAIN, set(range(len(sizes)))
+        levels = [(top / weights[k], {k}) for k in range(len(sizes)) if k not in rate]
         for cells, most in limits:
-            active = sum(sizes[k] for k in cells if k not in rate)
+            active = sum(sizes[k] * weights[k] for k in cells if k not in rate)
             if active:
-                level = (most - sum(rate[k] * sizes[k] for k in cells if k in rate)) / Fraction(active)
-                if level < reached:
-                    reached, bound = level, set(cells)
-                elif level == reached < 1:
-                    bound |= set(cells)
-        rate |= dict.fromkeys(bound - rate.keys(), reached)
+                left = most - sum(rate[k] * sizes[k] for k in cells if k in rate)
+                levels.append((Fraction(left) / active, set(cells)))
+        reached = min(level for level, _ in levels)
+        bound = set().union(*(cells for level, cells in levels if level == reached))
+        rate |= {k: reached * weights[k] for k in bound - rate.keys()}
     return [rate[k] * size for k, size in enumerate(sizes)]
 
 

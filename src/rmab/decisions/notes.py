@@ -44,7 +44,7 @@ def write_notes(
     if random_share > 0 and not rules.random:
         notes.append(f"the random share of {rules.budget} places is less than half a place: nobody is drawn")
     if rules.custom:
-        notes.append("chances take what custom rules chose as given")
+        notes.append(f"chances take what {'the floor and ' if rules.floor else ''}custom rules chose as given")
     notes += _ties(candidates, choice, rules)
     if choice.overdue:
         periods = many(-(-choice.overdue // max(rules.budget - rules.random, 1)), words.period)

@@ -22,6 +22,8 @@ from rmab.solvers.fluid.fluid import Fluid, solve_fluid
 
 Source = Fit | EpisodePlan | PlanResult | IndexPolicy | Candidates | Mapping[str, float] | ArrayLike
 
+RECENT = 5  # periods that show how many states are usual
+
 
 def candidates_of(
     source: Source, budget: int | None, horizon: int, states: ArrayLike | None, step: int, **arms: Any
@@ -86,6 +88,7 @@ def candidates_of_fit(fit: Fit, budget: int, horizon: int = DEFAULT_HORIZON) -> 
         done=tuple(fit.roster.ids[n] for n in present[(now.acted_before[present] == 0) & (fit.log is not None)]),
         why=_explain_period(fit),
         dialect=None if fit.log is None else fit.log.dialect,
+        seen=fit.counts.sum(axis=3)[fit.group_of[present], now.belief[present].argmax(axis=1), 1],
     )
 
 
@@ -99,14 +102,20 @@ def _explain_period(fit: Fit) -> str:
     action = log.action[log.period == last]
     yes, no, empty = ((action == one).sum() for one in (1, 0, -1))
     seen = f"{final}, the last {per} of the log, has {yes:,} yes, {no:,} no and {empty:,} empty"
+    states = np.bincount(log.period[log.state >= 0], minlength=last + 1)
+    before = states[:last][states[:last] > 0][-RECENT:]
+    usual = int(np.median(before)) if before.size else 0
+    partly = f"; only {states[last]:,} of some {usual:,} states of {final} are entered, the others are guessed"
+    partly *= bool(2 * states[last] < usual)
     if planned > last:
         few = yes < fit.usual_budget / 2
         hint = f"; if the list of {final} is still to be made, say so: period='{final}' (--for {final})" if few else ""
-        return f"for {label}: {seen}{hint}"
+        return f"for {label}: {seen}{partly}{hint}"
     done = "no action is entered in it yet" if not yes + no else seen
     blank = last > 0 and not (log.action[log.period == last - 1] >= 0).any() and (log.period == last - 1).any()
-    before = f"; who was acted on in {log.periods.label(last - 1)} is not entered, so its list may be repeated" * bool(blank)
-    return f"for {label}, the last {per} of the log: {done}{before}"
+    late = log.periods.label(last - 1) if blank else ""
+    unknown = f"; who was acted on in {late} is not entered, so its list may be repeated" if blank else ""
+    return f"for {label}, the last {per} of the log: {done}{partly}{unknown}"
 
 
 def index_now(fit: Fit, plan: Fluid) -> FloatArray:

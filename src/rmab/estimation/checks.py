@@ -26,6 +26,7 @@ HELD_OUT = 0.2  # of the periods, for calibration
 REDRAWN = 60  # models as likely as the one that forecasts
 OFF, FAR_OFF = 0.03, 0.05  # calibration errors that matter
 LOST, OFTEN_LOST = 0.02, 0.1  # differences in the share of missing records that matter
+LATER = "ask again when there are more records"
 ACTIONS_OFF = 0.05  # error of forecasts after an action, beyond which effects are not to be believed
 
 
@@ -95,7 +96,7 @@ def _order(fit: Fit, log: Log) -> Check:
     test = homogeneity(_row(fit, moves), moves.before, moves.after)
     name, unit = "memory", fit.words.period
     if test.freedom == 0:
-        return Check(name, np.nan, UNKNOWN, f"too few stretches of three {unit}s without a gap")
+        return Check(name, np.nan, UNKNOWN, f"too few stretches of three {unit}s without a gap", LATER)
     if test.verdict == FINE:
         return Check(
             name, test.effect, FINE, f"where arms go depends on their state now, hardly on the one before ({test.numbers})"
@@ -111,7 +112,7 @@ def _change(fit: Fit, log: Log) -> Check:
     test = homogeneity(_row(fit, moves), (moves.period >= half).astype(np.int64), moves.after)
     name = "change over time"
     if test.freedom == 0:
-        return Check(name, np.nan, UNKNOWN, "too few records in one of the halves")
+        return Check(name, np.nan, UNKNOWN, "too few records in one of the halves", LATER)
     text = f"first half against second half of the log ({test.numbers})"
     if test.verdict == FINE:
         return Check(name, test.effect, FINE, f"arms behave alike in both: {text}")
@@ -126,7 +127,7 @@ def _missing(log: Log) -> Check:
     follows[:-1] = (np.diff(log.arm_of) == 0) & (np.diff(log.period) == 1) & (log.state[1:] >= 0)
     rows = np.flatnonzero(known & (log.period < log.periods.count - 1))
     if rows.size == 0:
-        return Check(name, np.nan, UNKNOWN, f"no record has a state and an action before the last {unit}")
+        return Check(name, np.nan, UNKNOWN, f"no record has a state and an action before the last {unit}", LATER)
     lost, state, action = ~follows[rows], log.state[rows], log.action[rows]
     share = float(lost.mean())
     rates = {"the state": [float(lost[state == s].mean()) for s in np.unique(state)]}
@@ -142,7 +143,14 @@ def _missing(log: Log) -> Check:
         text += f": {min(rates[worst]):.0%} to {max(rates[worst]):.0%}, depending on {worst}; those who are seen again may "
         advice = "find out why records are missing, and fill them in; compare those who are missing with the others"
         return Check(name, share, PROBLEM if gaps[worst] > OFTEN_LOST else WATCH, f"{text}not be like all", advice)
-    return Check(name, share, WATCH if share > 0.3 else FINE, f"{text}, whatever the state and the action")
+    often = share > 0.3
+    return Check(
+        name,
+        share,
+        WATCH if often else FINE,
+        f"{text}, whatever the state and the action",
+        "fill records in" if often else "",
+    )
 
 
 def _predictions(fit: Fit, log: Log, seed: int) -> list[Check]:
@@ -155,7 +163,7 @@ def _predictions(fit: Fit, log: Log, seed: int) -> list[Check]:
     moves = log.transitions
     early, late = moves.period + 1 < cut, moves.period >= cut
     if early.sum() < FEW or late.sum() < FEW:
-        return [Check(name, np.nan, UNKNOWN, "the log is too short to hold periods out") for name in names]
+        return [Check(name, np.nan, UNKNOWN, "the log is too short to hold periods out", LATER) for name in names]
     statistics = Statistics.from_log(log.until(cut), fit.group_of, len(fit.groups))
     before = replace(fit, log=log.until(cut), statistics=statistics, rows=shrink(statistics.counts, fit.levels))
     held, rng, resampler = moves.where(late), np.random.default_rng((seed, 7)), Resampler(before)
@@ -166,7 +174,7 @@ def _predictions(fit: Fit, log: Log, seed: int) -> list[Check]:
     found = []
     for name, rows in zip(names, (np.ones(said.size, dtype=bool), held.action == 1), strict=True):
         if rows.sum() < FEW:
-            found.append(Check(name, np.nan, UNKNOWN, f"too few in the last {last}"))
+            found.append(Check(name, np.nan, UNKNOWN, f"too few in the last {last}", LATER))
             continue
         if name == names[0]:
             error, noise, p = calibration_error(said, came, others)

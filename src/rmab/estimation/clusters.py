@@ -48,7 +48,7 @@ def count_by_arm(log: Log) -> FloatArray:
 def cluster_arms(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tuple[str, ...], str]:
     """Return the cluster of every arm, the largest first, their names, and a sentence on them."""
     counts = _levels(count_by_arm(log))
-    if clusters == "auto":
+    if isinstance(clusters, str) and clusters == "auto":
         found = best_mixture(counts, seed)
     else:
         number = as_integer(clusters, "clusters")

@@ -10,15 +10,17 @@ from scipy.stats import norm
 from rmab.common import IntArray, many
 from rmab.estimation.effects import Effect
 from rmab.estimation.fit import Fit
-from rmab.estimation.scores import Average, Records, compare
-from rmab.estimation.selection import compare_arms, find_link, find_trial
+from rmab.estimation.scores import WIDE, Average, Records, compare
+from rmab.estimation.selection import BALANCED, compare_arms, find_link, find_trial
 from rmab.estimation.significance import FINE, PROBLEM, SURE, UNKNOWN, WATCH, homogeneity
 from rmab.logs.findings import list_some
 
 FEW_ACTIONS = 30  # in a part of the log, below which its effect is not compared
 PART = 0.5  # of the average effect: a change beyond it makes the average useless
 BIAS = 0.2  # of the average effect, that may be due to who was chosen before that is a problem
-BALANCED = 0.05
+TREND = 0.01  # p of a change over time: an effect that fades is promised for good if it is missed
+_LATER = "ask again when there are more"
+_SHARE = "hold some of those out who would be chosen, or give some places at random, in the lists to come"
 
 
 @dataclass(frozen=True)
@@ -47,20 +49,22 @@ class Check:
 
 
 def check_effects(fit: Fit, effects: list[Effect]) -> list[Check]:
-    """Return the checks of the effect: who was acted on, over time, after recent actions, and by group."""
+    """Return the checks of the effect: who was acted on, within periods, over time, after recent actions, and by group."""
     records = Records.of(fit)
     whole = records.average()
     word, unit = fit.words.action, fit.words.period
-    over_time = _compare(
-        fit, records, whole, records.half, "effect over time", ("the first half of the log", "the second half"),
-        "fit recent records only: an average of both halves is not what comes next",
-    )  # fmt: skip
     again = _compare(
         fit, records, whole, (records.recent > 0).astype(np.int64), f"effect after recent {word}s",
         (f"those without {fit.words.an_action} in the last 4 {unit}s", "those with one"),
         f"let some {unit}s pass between {word}s to the same arm, and put recent {word}s into the state",
     )  # fmt: skip
-    return [_why(fit, records, whole), over_time, again, _effects(fit, effects, whole)]
+    return [
+        _why(fit, records, whole),
+        _same_period(fit, records, whole),
+        _over_time(fit, records, whole),
+        again,
+        _effects(fit, effects, whole),
+    ]
 
 
 def _compare(
@@ -71,12 +75,39 @@ def _compare(
     gap, p = compare(other, one)
     least = min(one.actions, other.actions)
     if least < FEW_ACTIONS or not np.isfinite(gap):
-        return Check(name, np.nan, UNKNOWN, f"too few {fit.words.action}s in one of the two parts ({least})")
+        return Check(name, np.nan, UNKNOWN, f"too few {fit.words.action}s in one of the two parts ({least})", _LATER)
     text = f"{_points(one.value, fit)} in {words[0]}, {_points(other.value, fit)} in {words[1]} (p = {p:.2g})"
     if p >= SURE:
         return Check(name, gap, FINE, f"no difference beyond chance: {text}")
     much = abs(gap) > PART * abs(whole.value)
     return Check(name, gap, PROBLEM if much else WATCH, f"it differs: {text}", advice)
+
+
+def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
+    """Ask whether the effect is the same within periods: else actions fell into periods in which everybody did well."""
+    name, unit, word = f"effect in the same {fit.words.period}", fit.words.period, fit.words.action
+    pooled = records.coarse
+    gap, p = compare(pooled, whole)
+    if not np.isfinite(gap) or whole.actions < FEW_ACTIONS:
+        return Check(name, np.nan, UNKNOWN, f"too few {word}s beside none in the same {unit} and group", _SHARE)
+    text = f"{_points(whole.value, fit)} within the same {unit}, {_points(pooled.value, fit)} over all {unit}s (p = {p:.2g})"
+    if p >= SURE or abs(gap) <= BIAS * max(abs(whole.value), abs(pooled.value)):
+        return Check(name, gap, FINE, f"{word}s did not fall into good or bad {unit}s: {text}")
+    advice = f"spread {word}s evenly over {unit}s, or draw them at random within each"
+    return Check(name, gap, PROBLEM, f"{word}s fell into {unit}s in which everybody did better, or worse: {text}", advice)
+
+
+def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
+    """Ask whether the effect rises or falls over the log."""
+    name, word = "effect over time", fit.words.action
+    change, p = records.trend(whole)
+    if whole.actions < 2 * FEW_ACTIONS or not np.isfinite(change):
+        return Check(name, np.nan, UNKNOWN, f"too few {word}s ({whole.actions})", _LATER)
+    ends = [_points(whole.value + side * change / 2, fit) for side in (-1, 1)]
+    text = f"about {ends[0]} at the beginning of the log, {ends[1]} at its end (p = {p:.2g})"
+    if p >= TREND or abs(change) <= PART * abs(whole.value):
+        return Check(name, change, FINE, f"no change that is sure and matters: {text}")
+    return Check(name, change, PROBLEM, f"it changes: {text}", "fit recent records only: the average is not what comes next")
 
 
 def _why(fit: Fit, records: Records, whole: Average) -> Check:
@@ -86,13 +117,15 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
     state, action = records.state, records.action
     rates = {s: float(action[state == k].mean()) for k, s in enumerate(names) if (state == k).any()}
     by_state = list_some([f"{100 * one:.0f}% in '{s}'" for s, one in rates.items()])
-    share = "hold some of those out who would be chosen, or give some places at random, in the lists to come"
+    share = _SHARE
     if not any(0 < one < 1 for one in rates.values()):
         text = f"{log.words.an_action} was always or never made in every state ({by_state}): its effect cannot be seen"
         return Check(name, np.nan, PROBLEM, text, share)
     link = find_link(records)
-    if not link.is_known:
-        text = f"{word}s: {by_state}; they are too few to tell by what arms were chosen"
+    if not link.is_known or (not link.is_real and WIDE * link.error > abs(whole.value)):
+        text = (
+            f"{word}s: {by_state}; they are too few to tell by what arms were chosen: all of the effect might be due to it"
+        )
         return Check(name, np.nan, UNKNOWN, text, share)
     if link.is_real:
         side = "worse" if link.value < 0 else "better"
@@ -130,7 +163,7 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     text = (
         f"{known[0].what} {rises} by {_points(abs(whole.value), fit)} ({_number(ends[0], fit)} to {_number(ends[1], fit)})"
     )
-    text += " on average"
+    text += " on average" + _reached(fit, whole)
     best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
     if len(known) > 1:
         text += f"; most in {best.group} ({_range(best)}), least in {least.group} ({_range(least)})"
@@ -149,8 +182,21 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
         return Check(
             name, whole.value, PROBLEM, f"{text}: {word}s seem to harm, or those who will do worse are chosen", advice
         )
-    verdict = FINE if low > 0 and not unsure and not harm and not blind else WATCH
-    return Check(name, whole.value, verdict, text)
+    if low > 0 and not unsure and not harm and not blind:
+        return Check(name, whole.value, FINE, text)
+    return Check(name, whole.value, WATCH, text, "go by the average where a group is unsure, and collect more records there")
+
+
+def _reached(fit: Fit, whole: Average) -> str:
+    """Return whom actions reach, and what one that does brings, where the log says it."""
+    log, word = fit.require_log(), fit.words.action
+    if log.reached is None or not (log.reached == 1).any():
+        return ""
+    known = (log.action == 1) & (log.reached >= 0)
+    part = float((log.reached[known] == 1).mean())
+    low, high = (_number(one / part, fit) for one in whole.ends)
+    each = f"{_points(whole.value / part, fit)} ({low} to {high}) for one that does"
+    return f" for each {word} that is decided; {part:.0%} reach somebody: {each}, if one that does not changes nothing"
 
 
 def _number(value: float, fit: Fit) -> str:

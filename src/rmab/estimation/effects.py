@@ -32,6 +32,8 @@ class Effect:
         What it is that rises.
     in_points : bool
         Whether it is a chance.
+    reach : float
+        The part of the decided actions that reached somebody; NaN where the log does not say.
     """
 
     group: str
@@ -43,6 +45,18 @@ class Effect:
     model: float
     what: str
     in_points: bool
+    reach: float = float("nan")
+
+    @property
+    def per_contact(self) -> tuple[float, float, float]:
+        """The effect of an action that reaches somebody, with its interval: that of a decision over the part that reaches.
+
+        It holds for those who can be reached, if a decision that reaches nobody changes nothing (Bloom 1984; Angrist, Imbens
+        & Rubin 1996). The error of the part itself, which is small beside that of the effect, is left out.
+        """
+        if not self.reach > 0:
+            return (float("nan"),) * 3
+        return self.value / self.reach, self.low / self.reach, self.high / self.reach
 
 
 def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect]:
@@ -88,7 +102,19 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
     low, high = np.minimum(low, value), np.maximum(high, value)
     numbers = zip(fit.groups, sizes.tolist(), seen[:, 1].astype(np.int64).tolist(), strict=True)
     values = zip(value.tolist(), low.tolist(), high.tolist(), model.tolist(), strict=True)
-    return [Effect(*one, *four, what, points) for one, four in zip(numbers, values, strict=True)]
+    reach = find_reach(fit).tolist()
+    return [Effect(*one, *four, what, points, part) for one, four, part in zip(numbers, values, reach, strict=True)]
+
+
+def find_reach(fit: Fit) -> FloatArray:
+    """(G,) the part of the decided actions that reached somebody, by group; NaN where the log does not say."""
+    log, count = fit.require_log(), len(fit.groups)
+    if log.reached is None:
+        return np.full(count, np.nan)
+    known = (log.action == 1) & (log.reached >= 0)
+    group = fit.group_of[log.arm_of[known]]
+    decided, met = (np.bincount(group, weights=one, minlength=count) for one in (None, log.reached[known]))
+    return np.asarray(np.divide(met, decided, out=np.full(count, np.nan), where=decided > 0))
 
 
 def _change(kernels: FloatArray, weight: FloatArray, worth: FloatArray) -> FloatArray:

@@ -5,8 +5,7 @@ within the error of estimation. So arms are weighted at random, the model is fit
 drawn (`resampling.py`): each replicate is a world that the log allows. The plan is played in each, and so are its rivals.
 How far the differences lie from their mean, the middle 95% of them, is the interval around the estimate.
 
-The estimate may err in two ways that nearly cancel: a plan looks better in the model that it was made for than it is, and
-groups that are shrunk look more alike than they are. Corrections that were tried did not help (studies/log_optimism.py).
+A plan looks better in the model that it was made for than it is. By how much is estimated, and taken off (`optimism.py`).
 
 In each world another plan is made as well. What it earns more than ours is what better knowledge would be worth.
 """
@@ -24,9 +23,11 @@ from rmab.estimation.checks import run_checks
 from rmab.estimation.effect_checks import Check
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
 from rmab.estimation.one_step import check_one_step
+from rmab.estimation.optimism import estimate_optimism
 from rmab.estimation.promise import Estimate, Evaluation
 from rmab.estimation.resampling import LEAST_DRAWS, Resampler, interval
 from rmab.estimation.scores import check_effect
+from rmab.estimation.selection import find_design
 from rmab.estimation.sensitivity import STRENGTHS, Range, bound_rows, rank_states
 from rmab.estimation.values import World
 from rmab.play import IndexPolicy
@@ -104,6 +105,8 @@ def evaluate(
     kernels = world.kernels(fit, np.asarray(fit.kernels))
     policy = world.policy(kernels)
     value, noise, base = _values(fit, world, policy, key)
+    excess = estimate_optimism(fit, world, key)
+    value, base = value - float(excess[0]), base - excess[1:]
     draws, better = _replicates(fit, world, policy, number, key, progress)
     benefits = {name: _around(value - base[k], draws[:, 0] - draws[:, k + 1]) for k, name in enumerate(BASELINES)}
     used = {"nothing": 0.0, "rotation": float(places), "random": float(places), "as logged": _rate(world)}
@@ -124,8 +127,9 @@ def evaluate(
         replicates=number,
         checks=tuple(run_checks(fit, seed=key) if checks is None else checks),
         gate=check_effect(fit),
-        ranges=_ranges(world, policy, kernels, benefits, key),
+        ranges=_ranges(world, policy, kernels, benefits, excess, key),
         logged=_logged(fit),
+        design=find_design(fit),
     )
 
 
@@ -146,9 +150,9 @@ def _values(fit: Fit, world: World, policy: IndexPolicy, key: int) -> tuple[floa
 
 
 def _ranges(
-    world: World, policy: IndexPolicy, kernels: FloatArray, benefits: dict[str, Estimate], key: int
+    world: World, policy: IndexPolicy, kernels: FloatArray, benefits: dict[str, Estimate], excess: FloatArray, key: int
 ) -> dict[str, tuple[Range, ...]]:
-    """Return what the plan may bring more than rotation and nothing, under selection of every strength."""
+    """Return what the plan may bring more than rotation and nothing, less its excess, under selection of every strength."""
     mass = np.bincount(world.group, minlength=len(kernels)) / world.group.size
     rank = rank_states(np.tensordot(mass, kernels[:, :, 0], 1), mass @ world.reward[..., 0], world.horizon)
     found: dict[str, list[Range]] = {"rotation": [], "nothing": []}
@@ -159,7 +163,8 @@ def _ranges(
             rivals, earned = world.baselines(rows), world.earned(policy, rows, (key, 0), WORK)[0]
             ends.append({name: earned - rivals[name] for name in found})
         for name, several in found.items():
-            one, values = benefits[name], [end[name] for end in ends]
+            over = float(excess[0] - excess[1 + BASELINES.index(name)])
+            one, values = benefits[name], [end[name] - over for end in ends]
             several.append(Range(strength, min(values) + one.low - one.value, max(values) + one.high - one.value))
     return {name: tuple(several) for name, several in found.items()}
 

@@ -76,6 +76,8 @@ class Fit(ReadOnly, Stored):
         What is worth knowing: of the log, and what had to be assumed.
     log : Log or None
         The single records, which checks, effects and evaluations need; None for a model of statistics alone.
+    randomised : bool or None
+        Whether actions were declared to be drawn at random, within groups, states and periods at least.
 
     Examples
     --------
@@ -104,6 +106,7 @@ class Fit(ReadOnly, Stored):
     present: IntArray
     notes: tuple[Note, ...]
     log: Log | None = None
+    randomised: bool | None = None
 
     def __post_init__(self) -> None:
         arms, groups, states = len(self.roster.ids), len(self.groups), len(self.state_names)
@@ -148,6 +151,10 @@ class Fit(ReadOnly, Stored):
     def arm_rows(self) -> ArmRows | None:
         """What is known of single arms beyond their groups; None where arms of a group are alike, or there is no log."""
         return None if self.log is None else find_arm_rows(self.log, self.group_of, self.kernels)
+
+    def arm_kernels(self, groups: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
+        """(N, S, 2, S) the kernel of every arm, by those of groups (G, S, 2, S): their means, or drawn where arms differ."""
+        return np.asarray(groups[self.group_of] if self.arm_rows is None else self.arm_rows.kernels(groups, rng))
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -235,6 +242,7 @@ def fit(
     reward: Mapping[str, float] | None = None,
     clusters: int | str | None = None,
     gone_after: int | None = None,
+    randomised: bool = False,
     seed: int = 0,
 ) -> Fit:
     """Fit a model to a log.
@@ -251,6 +259,9 @@ def fit(
         Group the arms by how they behave, into so many clusters, or as many as BIC says, instead of by their columns.
     gone_after : int, optional
         Arms without a record in the last so many periods have left, and are not planned for. By default nobody has.
+    randomised : bool
+        Whether actions were drawn at random within groups, states and periods. Then benefits are stated without the
+        condition that nothing unrecorded chose. Recorded chances and assigned arms are recognised without it.
     seed : int
         Random seed of the clusters.
 
@@ -299,7 +310,7 @@ def fit(
     notes += [Note(one) for one in (*pay.notes, *_unseen(log.state_names, log.words, rows.unseen))]
     words = replace(log.words, unit=pay.unit)
     model = (groups, group_of, levels, statistics, rows, pay, situation, present, (*log.notes, *notes))
-    return Fit(log.roster, log.state_names, words, *model, log)
+    return Fit(log.roster, log.state_names, words, *model, log, bool(randomised))
 
 
 def fit_statistics(

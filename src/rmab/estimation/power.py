@@ -1,9 +1,14 @@
 """How many periods it takes to measure what a list brings, before one starts: by the share that is drawn, and the effect.
 
-Of the L arms that the index chooses, l are left out at random and as many of the U others take their places. One period
-then measures the sum of what L - l places bring with the variance s^2 (L (L - l) / l + U l / (U - l)), s the standard
-deviation of an outcome (see `rmab.estimation.measure`; both terms are sums of p / (1 - p)). An effect is shown once the
-confidence sequence lies above 0. When that happens is found by drawing the sum as a random walk, with a fixed seed.
+Of the L arms that the index chooses, l are left out at random and as many of the U others take their places. So arms have a
+chance p, 1 - l / L or l / U. With the variances v1 and v0 of an outcome with and without a place, and the effect e, one arm
+adds the variance p v1 + p^2 v0 / (1 - p) to what a period measures (see `rmab.estimation.measure`; predictions are taken to
+be right). The interval is made with an estimate that is larger, for it takes both sides for equally variable:
+
+    p / (1 - p) (p (v1 + p^2 e^2) + (1 - p) (v0 + (1 - p)^2 e^2)).
+
+An effect is shown once the confidence sequence lies above 0. When that happens is found by drawing the sum as a random walk,
+with a fixed seed.
 """
 
 from __future__ import annotations
@@ -56,6 +61,7 @@ def estimate_power(
     arms: int,
     shares: Sequence[float] = SHARES,
     others: float = 0.0,
+    rate: float | None = None,
     deviation: float = 0.5,
     recorded: float = 1.0,
     power: float = 0.8,
@@ -73,8 +79,10 @@ def estimate_power(
         Values of `random_share` to compare.
     others : float
         What a place adds to the outcome of an arm that is drawn from the others.
+    rate : float, optional
+        Of an outcome of yes and no: how many have a good one without a place, among arms in like states.
     deviation : float
-        Standard deviation of an outcome among arms in like states; 0.5 is the most for yes and no.
+        Of other outcomes: the standard deviation among arms in like states, with and without a place.
     recorded : float
         Share of the outcomes that are recorded.
     power, alpha : float
@@ -93,13 +101,13 @@ def estimate_power(
     Examples
     --------
     >>> [(one.share, one.left_out, one.periods) for one in estimate_power(0.15, budget=100, arms=2000)]
-    [(0.05, 5, 32), (0.1, 10, 18), (0.2, 20, 11), (0.3, 30, 10)]
+    [(0.05, 5, 34), (0.1, 10, 19), (0.2, 20, 12), (0.3, 30, 10)]
     """
     places, count = as_integer(budget, "budget"), as_integer(arms, "arms")
     if not 1 <= places < count:
         raise ModelError(f"budget must be in 1..{count - 1} (there must be others than those on the list), got {places}")
     gain, side = float(effect), float(others)
-    noise, seen = as_tolerance(deviation, "deviation"), as_share(recorded, "recorded")
+    seen, variances = as_share(recorded, "recorded"), _find_variances(rate, as_tolerance(deviation, "deviation"), gain, side)
     wanted, error = as_share(power, "power"), as_share(alpha, "alpha")
     if not (np.isfinite([gain, side]).all() and gain > 0):
         raise ModelError(f"effect must be more than 0, got {effect}")
@@ -110,21 +118,69 @@ def estimate_power(
         out = min(int(as_share(share, "share") * places + 0.5), places // 2, count - places)
         if out < 1:
             raise ModelError(f"a share of {share:g} leaves nobody out of {places} places: nothing can be measured")
-        rest = count - places
-        mean = seen * (gain * (places - out) + side * out)
-        ratios = places * (places - out) / out + (rest * out / (rest - out) if rest > out else 0.0)
-        reached = _shown_by(mean, seen * noise**2 * ratios, first=-(-LEAST // max(int(seen * out), 1)), alpha=error)
+        several = ((places, out, gain, variances[0]), (count - places, count - places - out, side, variances[1]))
+        sides = [Side(seen * size, 1.0 - less / size, one, *both) for size, less, one, both in several if less]
+        reached = _shown_by(sides, first=-(-LEAST // max(int(seen * out), 1)), alpha=error)
         enough = np.flatnonzero(reached >= wanted)
         periods = int(enough[0]) + 1 if enough.size else None
         found.append(Design(float(share), out, periods, float(reached[TUNED - 1]), (gain - side) * out))
     return found
 
 
-def _shown_by(mean: float, variance: float, first: int, alpha: float) -> FloatArray:
+@dataclass(frozen=True)
+class Side:
+    """Arms with the same chance of a place: how many outcomes of them are known, their effect, and variances without and
+    with a place.
+    """
+
+    size: float
+    chance: float
+    effect: float
+    without: float
+    with_one: float
+
+    @property
+    def mean(self) -> float:
+        """What places bring them in a period."""
+        return self.size * self.chance * self.effect
+
+    @property
+    def noise(self) -> float:
+        """The variance of what a period measures."""
+        p = self.chance
+        return self.size * (p * self.with_one + p**2 / (1.0 - p) * self.without)
+
+    @property
+    def ratios(self) -> float:
+        """The sum of p / (1 - p)."""
+        return self.size * self.chance / (1.0 - self.chance)
+
+    @property
+    def stated(self) -> float:
+        """The variance that the interval takes, on average."""
+        p = self.chance
+        errors = self.with_one + (p * self.effect) ** 2, self.without + ((1.0 - p) * self.effect) ** 2
+        return self.ratios * max(p * errors[0] + (1.0 - p) * errors[1], (1.0 - p) * errors[0] + p * errors[1])
+
+
+def _find_variances(rate: float | None, deviation: float, *effects: float) -> list[tuple[float, float]]:
+    """Return the variance of an outcome without and with a place, for every effect."""
+    if rate is None:
+        return [(deviation**2, deviation**2)] * len(effects)
+    usual = as_share(rate, "rate")
+    for one in effects:
+        if not 0.0 <= usual + one <= 1.0:
+            raise ModelError(f"a rate of {usual:g} and an effect of {one:g} make {usual + one:g}, which is no share")
+    return [(usual * (1.0 - usual), (usual + one) * (1.0 - usual - one)) for one in effects]
+
+
+def _shown_by(sides: list[Side], first: int, alpha: float) -> FloatArray:
     """(T,) the probability that the interval has been above 0 by each period; `first`: the period of the first look."""
     at = np.arange(1, LONGEST + 1)
-    width = margin(at * variance, mixture_scale(TUNED * variance, alpha), alpha)
-    above = at * mean + np.sqrt(variance) * _walks() > width
+    mean, noise, stated = (sum(getattr(one, name) for one in sides) for name in ("mean", "noise", "stated"))
+    tuned = sum(one.ratios * one.without for one in sides)
+    width = margin(at * stated, mixture_scale(TUNED * max(tuned, 1e-12), alpha), alpha)
+    above = at * mean + np.sqrt(noise) * _walks() > width
     above[:, : first - 1] = False
     return np.asarray(np.maximum.accumulate(above, axis=1).mean(axis=0))
 

@@ -1,8 +1,10 @@
 """What an evaluation found, and what may be said of it: a benefit is stated only where the records show one.
 
-There are three answers. *Problem*: a check found that the number may be far off, so that comes first, with the range under
+There are four answers. *Problem*: a check found that the number may be far off, so that comes first, with the range under
 selection of stated strengths instead of the number. *Not shown*: the effect of an action cannot be told from none, so no
-benefit is stated. *Promised*: the benefits with their intervals, and what they take for granted.
+benefit is stated. *Conditional*: the records show a benefit if nothing unrecorded chose who was acted on, which no log can
+show; every number comes after this condition, and with its range. *Promised*: actions are known to have been drawn at random
+(declared, recorded or recognised), so the benefits stand without the condition.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from rmab.estimation.scores import Gate
 from rmab.estimation.sensitivity import Range
 from rmab.estimation.significance import PROBLEM
 from rmab.logs.words import Words
+
+IF = "If nothing unrecorded chose who was acted on"
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class Evaluation:
         How many worlds were drawn.
     logged : float and int
         Actions in a period of the log: on average, and at most.
+    design : str
+        How it is known that actions were drawn at random: 'declared', 'recorded', 'recognised', or '' where it is not.
     """
 
     budget: int
@@ -83,6 +89,7 @@ class Evaluation:
     gate: Gate
     ranges: dict[str, tuple[Range, ...]]
     logged: tuple[float, int] = (0.0, 0)
+    design: str = ""
 
     def describe(self, one: Estimate, *, signed: bool = False) -> str:
         """Return '1,573 (1,310 to 1,840)'."""
@@ -103,13 +110,24 @@ class Evaluation:
 
     @property
     def standing(self) -> str:
-        """What may be said: 'promised', 'not shown' where an effect cannot be told from none, or 'problem'."""
-        return "problem" if self.problems else "promised" if self.gate.is_open else "not shown"
+        """What may be said: 'problem', 'not shown', 'conditional' on nothing unrecorded having chosen, or 'promised'."""
+        if self.problems or not self.gate.is_open:
+            return "problem" if self.problems else "not shown"
+        return "promised" if self.design else "conditional"
+
+    @property
+    def states_benefits(self) -> bool:
+        """Whether benefits are stated at all, with the condition or without."""
+        return self.standing in ("promised", "conditional")
 
     def promises(self, rival: str) -> bool:
-        """Return whether a benefit over a rival is promised: nothing speaks against it, and it is more than chance."""
+        """Return whether a benefit over a rival is promised: no condition, and more than chance."""
+        return self.standing == "promised" and self.shows(rival)
+
+    def shows(self, rival: str) -> bool:
+        """Return whether a benefit over a rival is stated, with the condition or without: it is more than chance."""
         several = (self.benefits[rival], self.benefits["nothing"])
-        return self.standing == "promised" and all(one.low > 0 for one in several)
+        return self.states_benefits and all(one.low > 0 for one in several)
 
     def sentences(self) -> list[str]:
         """Return what it shows, in plain sentences: what is most important first."""
@@ -125,11 +143,15 @@ class Evaluation:
             )
             return [shown, f"If there is one, it is at most {most} {self.unit} over no {self.word}s, with 95% confidence."]
         found = [self._compare(name) for name in ("rotation", "nothing", "random", "as logged")]
+        if self.standing == "conditional":
+            found = [f"{IF}: {one[0].lower()}{one[1:]}" for one in found]
+            found[:2] = [f"{one} {self._range(name)}" for one, name in zip(found, ("rotation", "nothing"), strict=False)]
         more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.2g}"
         found.append(f"Knowing the groups for sure would bring {more} more {self.unit} on top, on average.")
         needed = f"To explain the whole effect, k would have to be {self.gate.e_value:.1f}"
         needed += f", and {self.gate.e_low:.1f} to make it unsure." if self.gate.e_low > 1 else "."
-        found.append(f"This takes it that nothing unrecorded chose who was acted on. {self._range('nothing')} {needed}")
+        known = f"That {self.word}s were drawn at random is {self.design}. " if self.design else ""
+        found.append(f"{known}{'' if self.standing == 'conditional' else self._range('nothing') + ' '}{needed}")
         return [*found, self.one_step.words]
 
     def describe_log(self) -> str:
@@ -149,7 +171,7 @@ class Evaluation:
         }[rival]
         one = self.benefits[rival]
         value, low, high = (x.lstrip("-") for x in self._three(one))
-        if self.promises(rival):
+        if self.shows(rival):
             return f"{value} more {self.unit} ({low} to {high}) {than}."
         if one.high < 0:
             return f"{value} fewer {self.unit} ({high} to {low} fewer) {than}."
@@ -172,14 +194,20 @@ class Evaluation:
         return Words(self.word, self.period_word).an_action
 
     def fields(self) -> dict[str, Any]:
-        """Return everything as plain numbers and text by name; `benefits` is None unless they are promised."""
+        """Return everything as plain numbers and text by name.
+
+        `benefits` is None unless they are promised, and `conditional_benefits` unless they are conditional.
+        """
         own = {"budget": self.budget, "horizon": self.horizon, "unit": self.unit, "replicates": self.replicates}
         benefits = {name: vars(one) for name, one in self.benefits.items()}
         return {
             **own,
             "standing": self.standing,
             "sentences": self.sentences(),
+            "condition": f"{IF}." if self.standing == "conditional" else None,
             "benefits": benefits if self.standing == "promised" else None,
+            "conditional_benefits": benefits if self.standing == "conditional" else None,
+            "design": self.design or None,
             "model": {
                 "plan": vars(self.plan),
                 "baselines": {name: vars(one) for name, one in self.baselines.items()},
@@ -196,10 +224,10 @@ class Evaluation:
         }
 
     def __repr__(self) -> str:
-        if self.standing != "promised":
+        if not self.states_benefits:
             return f"Evaluation({self.standing}: {self.sentences()[0]})"
         over = self.describe(self.benefits["rotation"], signed=True)
-        return f"Evaluation({over} {self.unit} over rotation, {self.replicates} replicates)"
+        return f"Evaluation({self.standing}: {over} {self.unit} over rotation, {self.replicates} replicates)"
 
 
 def _end(sentence: str) -> str:

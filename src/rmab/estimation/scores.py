@@ -1,26 +1,29 @@
 """Average effects within strata of like records, with the errors of arms: the tests behind gates and checks.
 
-Within a stratum h (group, state, and part of the log) an action has the frequency e_h, and what comes next the mean y_h. The
-average effect is that of least squares within strata, which weighs them by how much both choices were made,
+Within a stratum h (group, state and period) an action has the frequency e_h, and what comes next the mean y_h. The average
+effect is that of least squares within strata, which weighs them by how much both choices were made,
 
     b = sum of (A - e_h)(Y - y_h)  /  sum of (A - e_h)^2,
 
-and arms are its independent units: its variance is the sum over arms of the squares of their parts (Liang & Zeger 1986).
+so that periods in which all do well, and more are acted on, add nothing. Where strata would be tiny, e and y are sums of two
+parts instead: one of group, state and half of the log, and one of group and period (two-way fixed effects). Either way
+arms are its independent units: the variance is the sum over arms of the squares of their parts (Liang & Zeger 1986).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import chi2, norm
 
-from rmab.common import FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray, cached_property
 from rmab.estimation.fit import Fit
 
 WIDE = 1.959963984540054  # standard errors in half a 95% interval
 RECENT = 4  # periods in which an earlier action may still count
 ENOUGH = 20  # actions in a group, below which its sum is far from normal
+TINY, TURNS = 6.0, 20  # records in a stratum, on average, below which two parts take its place; turns that part them
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +94,56 @@ class Records:
         rows = np.column_stack([self.group, self.state, *more])
         return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1))
 
+    @cached_property
+    def blocks(self) -> tuple[IntArray, ...]:
+        """Strata (M,) of group, state and period; where those are tiny, of group, state and half, and group and period."""
+        fine = self.strata(self.period)
+        if fine.size >= TINY * (fine.max(initial=0) + 1):
+            return (fine,)
+        return self.strata(self.half), np.unique(np.column_stack([self.group, self.period]), axis=0, return_inverse=True)[
+            1
+        ].reshape(-1)
+
+    def rest(self, values: FloatArray | IntArray, inside: BoolArray) -> FloatArray:
+        """Return what is left of values (M,) of some records after the means of their blocks."""
+        left = np.asarray(values[inside], dtype=np.float64)
+        blocks = [np.unique(one[inside], return_inverse=True)[1].reshape(-1) for one in self.blocks]
+        for _ in range(TURNS if len(blocks) > 1 else 1):
+            for one in blocks:
+                left = centre(left, one)
+        return left
+
+    @property
+    def coarse(self) -> Average:
+        """The average effect within group and state alone, as the model has it, whatever the period."""
+        return replace(self, period=np.zeros_like(self.period)).average()
+
+    def trend(self, whole: Average) -> tuple[float, float]:
+        """Return by how much the effect rises over the log, and the p of no change.
+
+        Least squares of what is left of outcomes on that of actions, and on actions times the period.
+        """
+        every = np.ones(self.arm.size, dtype=bool)
+        act, out = (self.rest(one, every) for one in (self.action, self.outcome))
+        if not np.isfinite(whole.value):
+            return np.nan, 1.0
+        time = (self.period - np.average(self.period, weights=act**2)) / max(int(np.ptp(self.period)), 1)
+        late = act * time
+        late = late - act * float((late * act).sum()) / float((act**2).sum())
+        size = float((late**2).sum())
+        if size <= 0:
+            return np.nan, 1.0
+        value = float((late * out).sum()) / size
+        parts = np.bincount(self.arm, weights=late * (out - whole.value * act - value * late), minlength=self.arms) / size
+        error = float(np.sqrt((parts**2).sum()))
+        return value, float(2 * norm.sf(abs(value) / error)) if error > 0 else 1.0
+
     def average(self, part: IntArray | None = None, of: int = 0) -> Average:
         """Return the average effect, of the records in one of two parts (M,), or of all; strata never hold both parts."""
         inside = np.ones(self.arm.size, dtype=bool) if part is None else part == of
         if not inside.any():
             return Average(np.nan, np.zeros(self.arms), 0, np.nan)
-        stratum = self.strata(self.half)[inside]
-        act, out = (centre(one[inside].astype(np.float64), stratum) for one in (self.action, self.outcome))
+        act, out = (self.rest(one, inside) for one in (self.action, self.outcome))
         whole = float((act**2).sum())
         if whole <= 0:
             return Average(np.nan, np.zeros(self.arms), int(self.action[inside].sum()), np.nan)
@@ -172,8 +218,8 @@ def check_effect(fit: Fit) -> Gate:
 
 def _chance(records: Records, found: Average, groups: int) -> float:
     """Return the p of no effect in any group."""
-    stratum = records.strata(records.half)
-    act, out = (centre(one.astype(np.float64), stratum) for one in (records.action, records.outcome))
+    stratum, every = records.blocks[0], np.ones(records.arm.size, dtype=bool)
+    act, out = (records.rest(one, every) for one in (records.action, records.outcome))
     number, acts, outs = (np.bincount(stratum, weights=one) for one in (None, act**2, out**2))
     home = np.zeros(number.size, dtype=np.int64)
     home[stratum] = records.group

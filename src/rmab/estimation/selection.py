@@ -8,10 +8,13 @@ import numpy as np
 from scipy.stats import norm
 
 from rmab.common import FloatArray, IntArray
+from rmab.estimation.fit import Fit
 from rmab.estimation.scores import WIDE, Records, centre
 from rmab.estimation.significance import SURE, Test, permute
 
 LEAST_ACTIONS, LEAST_ARMS = 50, 20  # below which nobody can tell how arms were chosen
+BALANCED = 0.05  # p of arms being alike at first, above which they may have been assigned at random
+DRAWN = 0.8  # of the records, that have a chance between 0 and 1: then the log says how it was drawn
 NEVER = 0.2  # of the arms, that would have been acted on but never were: then arms were assigned
 
 
@@ -19,13 +22,14 @@ NEVER = 0.2  # of the arms, that would have been acted on but never were: then a
 class Link:
     """Whether arms that were chosen more often do otherwise without an action.
 
-    value: by how much those who were acted on would be better off without it, by their other records; its p; and whether
-    there are enough actions and arms to tell.
+    value: by how much those who were acted on would be better off without it, by their other records; its p; whether
+    there are enough actions and arms to tell; and its standard error.
     """
 
     value: float
     p: float
     is_known: bool
+    error: float = float("nan")
 
     @property
     def is_real(self) -> bool:
@@ -36,13 +40,12 @@ class Link:
 def find_link(records: Records) -> Link:
     """Compare how often arms were chosen with what came after their other records, those without an action.
 
-    If choices depend on group, state and the half of the log alone, both are unrelated. Where they are not, something that
+    If choices depend on group, state and period alone, both are unrelated. Where they are not, something that
     belongs to the arm, and is not in the log, chose it.
     """
-    stratum = records.strata(records.half)
-    excess = np.bincount(records.arm, weights=centre(records.action.astype(np.float64), stratum), minlength=records.arms)
     alone = records.action == 0
-    rest = centre(records.outcome[alone], np.unique(stratum[alone], return_inverse=True)[1].reshape(-1))
+    act, rest = records.rest(records.action, np.ones_like(alone)), records.rest(records.outcome, alone)
+    excess = np.bincount(records.arm, weights=act, minlength=records.arms)
     number = np.bincount(records.arm[alone], minlength=records.arms)
     level = np.bincount(records.arm[alone], weights=rest, minlength=records.arms) / np.maximum(number, 1)
     acted = np.bincount(records.arm, weights=records.action, minlength=records.arms)
@@ -53,7 +56,8 @@ def find_link(records: Records) -> Link:
     if not enough or size <= 0:
         return Link(float("nan"), 1.0, is_known=False)
     weight = np.maximum(acted[known].sum(), 1)
-    return Link(float(product.sum() / weight), float(2 * norm.sf(abs(product.sum()) / size)), is_known=True)
+    p = float(2 * norm.sf(abs(product.sum()) / size))
+    return Link(float(product.sum() / weight), p, is_known=True, error=size / float(weight))
 
 
 def compare_arms(records: Records) -> Test:
@@ -110,6 +114,19 @@ def find_trial(records: Records) -> Trial | None:
     value, error = _difference(member, mean, group)
     p = float(2 * norm.sf(abs(balance[0]) / balance[1])) if balance[1] > 0 else 1.0
     return Trial(int(seen.sum()), never, p, value, value - WIDE * error, value + WIDE * error)
+
+
+def find_design(fit: Fit) -> str:
+    """Return how it is known that actions were drawn at random: declared, recorded, or recognised; empty where it is not."""
+    log = fit.require_log()
+    if fit.randomised:
+        return "declared"
+    if log.chance is not None:
+        open_cases = (log.chance > 0) & (log.chance < 1) & (log.action >= 0)
+        if open_cases.sum() >= DRAWN * (log.action >= 0).sum():
+            return "recorded"
+    trial = find_trial(Records.of(fit))
+    return "recognised" if trial is not None and trial.p >= BALANCED else ""
 
 
 def _difference(member: FloatArray, outcome: FloatArray, group: IntArray) -> tuple[float, float]:

@@ -6,12 +6,13 @@ group's own level for effects, so that groups that differ in level do not look a
 
     p_g ~ Dirichlet(m q_g),     q_g(y) proportional to o_g(y) t(y) t_1(y) ... t_F(y)
 
-where t is the tilt of everybody, and t_f that of the group's value in column f: none is above another, and columns may be
-crossed or nested. A tilt is that of a multinomial logit with offsets; with C what was seen in a node and E what is expected
-with the tilt, it solves C(y) + k r(y) = E(y) + k r'(y), where k visits of no tilt (r before, r' after it) are its prior: one
-for the level of everybody, and else as many as make the counts most likely (`strength.py`): those of all values of a column,
-or, for the common effect, of all states (two visits at least). So does m. Groups that were never seen with an action have
-the tilted row of their own level.
+where t is the tilt of everybody in this state, and t_f that of the group's value in column f: none is above another, and
+columns may be crossed or nested. The effect of all states has a tilt in common as well, with a prior of two visits of no
+effect: states differ in their effect only as far as records say so. A tilt is that of a multinomial logit with offsets; with
+C what was seen in a node and E what is expected with the tilt, it solves C(y) + k r(y) = E(y) + k r'(y), where k visits of
+no tilt (r before, r' after it) are its prior: one for the level of everybody, and else as many as make the counts most
+likely (`strength.py`): those of all values of a column, or, for the effect, of all states (two visits at least). So does m.
+Groups that were never seen with an action have the tilted row of their own level.
 
 A state in which actions are more common than their absence has its level with an action, and the effect of none.
 
@@ -170,21 +171,22 @@ class Layer:
         """
         m = np.full((1 + size, self.counts.shape[1]), np.inf)
         m[0] = EFFECT_PRIOR if self.effect else LEVEL_PRIOR
-        tilts = self._flat()
+        tilts, shared = self._flat(), np.ones(self.counts.shape[1:])
         for number in range(ROUNDS):
             before = m.copy()
+            shared = self._share(tilts, m)
             for k, node in enumerate(self.nodes):
-                own, centre = self.counts * _part(self.counts, m, k), self._centre(tilts, skip=k)
+                own, centre = self.counts * _part(self.counts, m, k), self._centre(tilts, shared, skip=k)
                 if k or self.effect:
                     m[k] = self._strength(*_gather(own, centre, node), before[k] if number else None, least=k == 0)
                 tilts[k] = _tilt(own, centre, node, m[k])
             if size:
-                m[-1] = self._strength(self.counts, self._centre(tilts), before[-1] if number else None)
+                m[-1] = self._strength(self.counts, self._centre(tilts, shared), before[-1] if number else None)
             if np.allclose(np.log1p(m), np.log1p(before), rtol=0, atol=SETTLED):
                 break
-        centre = self._centre(tilts)
+        centre = self._centre(tilts, shared)
         rows = posterior(self.counts, m[-1][:, np.newaxis] * centre, centre) if size else centre
-        return _normal(rows), tilts[0][0], m
+        return _normal(rows), shared * tilts[0][0], m
 
     def draw(self, m: FloatArray, rng: np.random.Generator, seen: FloatArray | None) -> FloatArray:
         """(G, S, Y) rows that the counts, which are weighted, allow: priors are drawn as visits (gamma numbers).
@@ -192,13 +194,14 @@ class Layer:
         Strengths m (1 + L, S) are drawn, too, where the counts as they were seen are given.
         """
         tilts, m = self._flat(), m.copy()
-        for last in (False, True)[len(self.nodes) == 1 :]:  # with one column or none, one round settles everything
+        for last in (False, True):
+            shared = self._share(tilts, m, rng)
             for k, node in enumerate(self.nodes):
-                own, centre = self.counts * _part(self.counts, m, k), self._centre(tilts, skip=k)
+                own, centre = self.counts * _part(self.counts, m, k), self._centre(tilts, shared, skip=k)
                 if (k or self.effect) and last and seen is not None:
                     m[k] = self._strength(*_gather(seen * _part(seen, m, k), centre, node), rng=rng, least=k == 0)
                 tilts[k] = _tilt(own, centre, node, m[k], rng)
-        centre = self._centre(tilts)
+        centre = self._centre(tilts, shared)
         if len(m) == 1:
             return centre
         if seen is not None:
@@ -225,9 +228,19 @@ class Layer:
         found = strengths(counts, centre, near) if rng is None else draw_strengths(counts, centre, rng)
         return np.broadcast_to(np.maximum(found, EFFECT_PRIOR if least else 0.0), shape[1:2])
 
-    def _centre(self, tilts: list[FloatArray], skip: int = -1) -> FloatArray:
+    def _share(self, tilts: list[FloatArray], m: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
+        """(S, Y) the tilt that states have in common; none for levels, and in states in which nothing was seen."""
+        seen = self.counts.sum(axis=(0, 2)) > 0
+        if not self.effect or not seen.any():
+            return np.ones(self.counts.shape[1:])
+        own, centre = self.counts * _part(self.counts, m, -1), self._centre(tilts, np.ones(1))
+        rows, means = (one.reshape(-1, 1, one.shape[2]) for one in (own, centre))
+        tilt = _tilt(rows, means, np.zeros(len(rows), dtype=np.int64), np.full(1, EFFECT_PRIOR), rng)[0]
+        return np.where(seen[:, np.newaxis], tilt, 1.0)
+
+    def _centre(self, tilts: list[FloatArray], shared: FloatArray, skip: int = -1) -> FloatArray:
         """(G, S, Y) the offsets, tilted by all but one."""
-        rows = self.offset
+        rows = self.offset * shared
         for k, (tilt, node) in enumerate(zip(tilts, self.nodes, strict=True)):
             rows = rows if k == skip else rows * tilt[node]
         return _normal(rows)
@@ -240,9 +253,9 @@ def _normal(rows: FloatArray) -> FloatArray:
 def _part(counts: FloatArray, m: FloatArray, k: int) -> FloatArray:
     """(G, S, 1) how much of its visits a group tells of a node above it: n of them count as n m / (n + m).
 
-    The group is a draw around the node, and so it tells at most m, whatever its size.
+    The group is a draw around the node, and so it tells at most m, whatever its size. k = -1: what all states share.
     """
-    spread = (1.0 / (m[-1:] if k else m[1:])).sum(axis=0)
+    spread = (1.0 / (m if k < 0 else m[-1:] if k else m[1:])).sum(axis=0)
     return np.asarray(1.0 / (1.0 + counts.sum(axis=2) * spread))[..., np.newaxis]
 
 

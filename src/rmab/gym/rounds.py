@@ -48,6 +48,8 @@ class TaskRounds(Rounds):
         expect(task, Task, "task")
         if not isinstance(over_budget, str) or over_budget not in get_args(OverBudget):
             raise ModelError(f"over_budget must be 'draw' or 'error', got {over_budget!r:.40}", field="over_budget")
+        if not isinstance(bound, bool | np.bool_ | None):
+            raise ModelError(f"bound must be a bool, got {bound!r:.40}", field="bound")
         if as_integer(rounds, "rounds") < 1:
             raise ModelError(f"rounds must be at least 1, got {rounds}", field="rounds")
         problem, arms = task.problem, task.problem.arms

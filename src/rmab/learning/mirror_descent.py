@@ -23,7 +23,7 @@ from rmab.common import FloatArray, IntArray
 from rmab.learning.base import EpisodePlan, Feedbacks, Learner
 from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
-from rmab.learning.components.execution import ROUNDING, RULE, Execution, Probes, halved, rested
+from rmab.learning.components.execution import ROUNDING, RULE, Execution, Probes, rested, rested_first
 from rmab.learning.components.registry import ROUNDINGS
 from rmab.learning.components.rewards import Revealed, RewardEstimate, RewardEstimator
 from rmab.learning.components.sets import EPSILON, L1, ConfidenceSets, Doubling, EveryEpisode, Refresh
@@ -155,11 +155,11 @@ class MirrorDescent(Learner):
         del plan  # its shares are in the policy, and may be large
         worthless = self._components.step.worthless(state.of("step"), pools)
         if worthless is not None:
-            tried = pools.of_arms(state.arrays["sets.counts"].sum(axis=3), pools.group_of)
-            policy = rested(policy, worthless, tried[:, pools.view.steps] if tried.ndim == 4 else tried[:, np.newaxis])
+            tried = pools.of_arms(state.arrays["sets.counts"][:, :, 1].sum(axis=2), pools.group_of)
+            policy = rested(policy, worthless, tried[:, pools.view.steps] if tried.ndim == 3 else tried[:, np.newaxis])
         prices, luck = self._components.step.prices(state.of("step")), (state.seed, state.episode)
         if worthless is not None and state.episode == 0:
-            policy = halved(policy, pools, luck)
+            policy = rested_first(policy, pools, luck)
         return EpisodePlan(self._components.probes.added(state.of("looks"), policy, pools, prices, luck), *rest)
 
     def _policy(self, pools: Pools, plan: StepResult) -> Policy:

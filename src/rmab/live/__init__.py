@@ -13,12 +13,15 @@ from rmab.common import require
 
 require("live", "rmab.live")
 
+from rmab.live.ahead import Issue
 from rmab.live.benefit import Benefit, plan_evidence
 from rmab.live.controller import Command, Controller
 from rmab.live.importing import create_from_log
 from rmab.live.periods import Rhythm
-from rmab.live.programme import Programme, Replay
+from rmab.live.programme import Programme
+from rmab.live.reader import Replay
 from rmab.live.remote import RemoteProgramme, RemoteStore, connect
+from rmab.live.shadows import Shadow
 from rmab.live.status import Status
 from rmab.live.store import Store, open_store as open
 
@@ -26,11 +29,13 @@ __all__ = [
     "Benefit",
     "Command",
     "Controller",
+    "Issue",
     "Programme",
     "RemoteProgramme",
     "RemoteStore",
     "Replay",
     "Rhythm",
+    "Shadow",
     "Status",
     "Store",
     "connect",

@@ -20,7 +20,7 @@ import numpy as np
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.estimation.sequences import compare_means, confidence_sequence, mixture_scale, periods_needed
-from rmab.live.changes import random_places
+from rmab.live.choosing import random_places
 from rmab.live.ledger import Ledger
 
 TUNED = 26  # periods after which the interval is narrowest
@@ -84,7 +84,7 @@ def measure_benefit(ledger: Ledger, alpha: float = 0.05) -> Benefit:
     rows: list[tuple[int, float, float, float, float, int, int]] = []
     tuned = 0.0
     for period, record in sorted(ledger.decisions.items()):
-        chosen = [n for n, rule in record.planned.items() if rule == "index"]
+        chosen = record.by_index()
         if not chosen or not record.left_out:
             continue
         tuned = tuned or TUNED * spread**2 / 4.0 * len(chosen) ** 2 * (1 / len(chosen) + 1 / len(record.left_out))

@@ -1,23 +1,22 @@
 """Who gets the places of a period: by name, by floor, by index; then some places change hands at random, on both sides.
 
-Of the L arms that the index lists, l are drawn to be left out (at most half), and of the U eligible others m take places. So
-an arm that the index lists is on the list with probability 1 - l/L, any other eligible arm with m/U, both exactly: the draws
-are uniform, independent of the ones that break ties, and a hash of seed, period and id, so that they can be drawn again.
-Where the index leaves places empty, the random ones are filled all the same: otherwise a model that once took an action for
-useless could never find out that it was wrong.
+The places are given by `rmab.decisions.filling`, as for every list. What is of live programmes alone is here: a floor that
+looks ahead at the budgets of the calendar, a control group, and fallbacks. Draws are a hash of seed, period and id, so that
+they can be drawn again. Where the index leaves places empty, the random ones are filled all the same: otherwise a model that
+once took an action for useless could never find out that it was wrong.
 """
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.decisions.candidates import Candidates
-from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME
-from rmab.live.changes import random_places
+from rmab.decisions.filling import TIES, Randomness, draw_numbers, fill_places
+from rmab.decisions.rules import FLOOR, INDEX, LOT, Rules
 from rmab.live.ledger import Ledger
 
 
@@ -32,17 +31,14 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
-def draw_pairs(ids: tuple[str, ...], seed: int, period: str) -> tuple[FloatArray, FloatArray]:
-    """Return two numbers in [0, 1) for every arm, one for ties and one for draws: a hash of seed, period and id."""
-    salt = f"{seed}/{period}/".encode()
-    digests = [hashlib.blake2b(salt + one.encode("utf-8", "surrogatepass"), digest_size=16).digest() for one in ids]
-    pairs = (np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 2) >> np.uint64(11)) / 2.0**53
-    return pairs[:, 0], pairs[:, 1]
-
-
-def is_control(ids: tuple[str, ...], seed: int, share: float) -> BoolArray:
+def is_control(ids: Sequence[str], seed: int, share: float) -> BoolArray:
     """(M,) which arms are in the control group: drawn once, by a hash of seed and id."""
-    return np.asarray(draw_pairs(ids, seed, "control")[0] < share) if share > 0 else np.zeros(len(ids), dtype=bool)
+    return np.asarray(draw_numbers(ids, seed, "control") < share) if share > 0 else np.zeros(len(ids), dtype=bool)
+
+
+def random_places(share: float, budget: int) -> int:
+    """Return how many of the places are drawn at random: at least one, where there is a share and a place."""
+    return min(budget, max(1, int(share * budget + 0.5))) if share > 0 else 0
 
 
 def waiting_times(ledger: Ledger, period: int, arms: IntArray) -> IntArray:
@@ -51,14 +47,11 @@ def waiting_times(ledger: Ledger, period: int, arms: IntArray) -> IntArray:
     last = np.full(count, -(2**40), dtype=np.int64)
     for one in sorted({*ledger.decisions, *ledger.cells}):
         if one < period:
-            turn = ledger.cell(one).executed(count) == 1
+            last[ledger.cell(one).executed(count) == 1] = one
             if one in ledger.decisions:
-                turn[list(ledger.decisions[one].rules)] = True
-            last[turn] = one
-    begin = min([*ledger.decisions, period])
-    entered = np.full(count, begin, dtype=np.int64)
-    arm, first, _, _ = ledger.stay_table()
-    np.maximum.at(entered, arm, first)
+                last[list(ledger.decisions[one].rules)] = one
+    entered = np.full(count, min([*ledger.decisions, period]), dtype=np.int64)
+    np.maximum.at(entered, ledger.stays.arm, ledger.stays.first)
     return np.where(last < entered, period - entered + 1, period - last)[arms]
 
 
@@ -67,45 +60,29 @@ def choose(ledger: Ledger, period: int, arms: IntArray, index: FloatArray, *, fi
 
     fill: places go to indices that are not positive, too. blind: all arms are equal, and places are drawn at random.
     """
-    config, ids = ledger.declared, tuple(ledger.ids[n] for n in arms)
+    config, ids = ledger.declared, [ledger.ids[n] for n in arms]
     budget = min(ledger.budget(period), arms.size)
-    label = ledger.label(period)
-    ties, draws = draw_pairs(ids, config.seed, label)
+    source = Randomness(config.seed, ledger.label(period))
     must, must_not = (np.isin(arms, list(one)) for one in ledger.forced(period))
-    control = is_control(ids, config.seed, config.control)
     waited = waiting_times(ledger, period, arms)
-    lowest = np.where(control & ~must, -1.0 - abs(float(np.abs(index).max(initial=0.0))), 0.0 if blind else index)
-    scores = Candidates.of(lowest, ids=ids, waited=np.zeros_like(waited) if blind else waited)
-    swap = 0 if blind else random_places(config.random_share, budget)
     floor, notes = _feasible_floor(config.floor, arms.size - int(must_not.sum()), budget)
-    rule = np.where(must, NAME, "").astype("<U8")
+    due = np.zeros(arms.size, dtype=bool)
     if floor:
         later = np.cumsum([0, *(ledger.budget(period + k) for k in range(1, floor + 1))])
-        rule[_due(waited, (rule == "") & ~must_not, floor, later, ties)[: budget - int(must.sum())]] = FLOOR
-    left = budget - int((rule != "").sum())
-    open_ = (rule == "") & ~must_not & ~control
-    line = scores.rank(ties)
-    wanted = open_ & ((lowest > 0) | fill | blind)
-    line = line[wanted[line]][: max(left, 0)]
-    rule[line] = LOT if blind else INDEX
-    chance = np.where(rule != "", 1.0, 0.0)
-    out = np.zeros(arms.size, dtype=bool)
-    if blind:
-        chance[open_] = line.size / max(int(open_.sum()), 1)
-    others = np.flatnonzero(open_ & (rule == ""))
-    leaving = min(swap, line.size // 2, others.size)
-    entering = min(swap, left - line.size + leaving, others.size)
-    if entering > 0:
-        leave, enter = (pool[np.argsort(draws[pool])[:k]] for pool, k in ((line, leaving), (others, entering)))
-        rule[leave], rule[enter] = "", LOT
-        out[leave] = True
-        chance[others] = entering / others.size
-        if leaving:
-            chance[line] = 1.0 - leaving / line.size
+        line = _due(waited, ~must & ~must_not, floor, later, source.numbers(ids, TIES))
+        due[line[: max(budget - int(must.sum()), 0)]] = True
+    forced = must | due
+    swap = 0 if blind else min(random_places(config.random_share, budget), max(budget - int(forced.sum()), 0))
+    known = (np.zeros(arms.size), np.zeros(arms.size)) if blind else (index, waited)
+    candidates = Candidates.of(known[0], ids=ids, waited=known[1], least=-np.inf if fill or blind else 0.0)
+    aside = (must_not | is_control(ids, config.seed, config.control)) & ~forced
+    found = fill_places(candidates, Rules(budget, forced, aside, random=swap), source)
+    rule = np.where(due, FLOOR, found.rule)
+    rule = np.where(rule == INDEX, LOT, rule) if blind else rule
     empty = budget - int((rule != "").sum())
-    if empty and not fill and others.size > entering:
+    if empty and not fill and ((rule == "") & ~aside).any():
         notes = (*notes, f"{empty} of {budget} places stay empty: the model expects no benefit from them")
-    return Choice(tuple(rule.tolist()), chance, draws, out, notes)
+    return Choice(tuple(rule.tolist()), found.probability, found.draws, found.left_out, notes)
 
 
 def _due(waited: IntArray, eligible: BoolArray, floor: int, later: IntArray, ties: FloatArray) -> IntArray:

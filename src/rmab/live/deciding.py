@@ -5,49 +5,45 @@ from __future__ import annotations
 import platform
 from functools import cache
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
 from rmab.common import FloatArray, IntArray
 from rmab.decisions.decision import Decision
-from rmab.errors import ModelError, SolverError
-from rmab.live.changes import Record
+from rmab.errors import FeedbackError, ModelError, SolverError
+from rmab.learning import Learner
 from rmab.live.choosing import Choice, choose, waiting_times
-from rmab.live.events import Decide, pack_numbers
+from rmab.live.cohorts import new_lesson, propose_in_episode
+from rmab.live.engines import Engine, Proposal, engine_of, propose
+from rmab.live.events import Decide, pack_numbers, unpack_numbers
 from rmab.live.ledger import Ledger
-from rmab.live.observing import Observer
-from rmab.live.planning import Model, learn, plan_period
+from rmab.live.listing import Record
+from rmab.live.observing import Observer, believe
+from rmab.live.planning import Model, learn
 from rmab.logs.words import Words
 
 FAR = 4  # periods after the last known one that are asked for by mistake
 VAGUE = 0.5  # part of the arms whose state may be unknown without a warning
 
 
-def make_decision(ledger: Ledger, observer: Observer, period: int) -> Decide:
-    """Return the decision of a period, as of the ledger."""
+def make_decision(ledger: Ledger, observer: Observer, period: int, engine: Engine | None = None) -> Decide:
+    """Return the decision of a period, as of the ledger: by the declared engine, or by another."""
     arms = np.flatnonzero(ledger.is_present(period))
-    here = ledger.label(period)
-    budget = ledger.budget(period)
-    shared = {"period": period, "through": ledger.sequence, "budget": budget, "fingerprint": fingerprint()}
+    shared: dict[str, Any] = {"period": period, "through": ledger.sequence, "budget": ledger.budget(period)}
+    shared["fingerprint"] = fingerprint()
     if arms.size == 0:
         numbers = dict.fromkeys(("index", "probability", "draw", "state"), pack_numbers(np.empty(0)))
-        why = f"nobody takes part in {here}"
+        why = f"nobody takes part in {ledger.label(period)}"
         return Decide.checked(**shared, **numbers, status="fallback", why=why, listed=[], rule=[], present=0)
-    model, why = _learned(ledger, observer)
-    table: dict[str, list[float]] = {}
-    promise, state = None, _last_states(ledger, period, arms)
-    choice = None
-    if model is not None:
-        try:
-            plan, belief = plan_period(ledger, period, arms, model)
-            index = np.einsum("ns,ns->n", belief, plan.index[ledger.group_of[arms]])
-            choice = choose(ledger, period, arms, index, fill=False)
-            table = {ledger.groups[g]: [float(one) for one in plan.index[g]] for g in np.unique(ledger.group_of[arms])}
-            promise = _promise(model, ledger.group_of[arms], belief, choice)
-        except SolverError as error:
-            why = f"no plan: {error}"
-    if choice is None:
+    proposal, model, belief, why = _proposed(ledger, observer, period, arms, engine)
+    state, promise = _last_states(ledger, period, arms), None
+    if proposal is None:
         index, choice = _fall_back(ledger, period, arms, state)
+    else:
+        index, choice = proposal.index, choose(ledger, period, arms, proposal.index, fill=proposal.fill)
+        if model.knows_effect:
+            promise = _promise(model, ledger.group_of[arms], belief, choice)
     rule = np.array(choice.rule)
     listed = np.flatnonzero(rule != "")
     unknown = float((state < 0).mean())
@@ -65,19 +61,37 @@ def make_decision(ledger: Ledger, observer: Observer, period: int) -> Decide:
         probability=pack_numbers(choice.probability),
         draw=pack_numbers(choice.draw),
         state=pack_numbers(state.astype(np.float64)),
-        table=table,
+        table={} if proposal is None else proposal.table,
         promise=promise,
+        lesson=new_lesson(ledger, period),
     )
 
 
-def _learned(ledger: Ledger, observer: Observer) -> tuple[Model | None, str]:
-    """Return the model, or None and why there is none to plan with."""
+def _proposed(
+    ledger: Ledger, observer: Observer, period: int, arms: IntArray, engine: Engine | None
+) -> tuple[Proposal | None, Model, FloatArray, str]:
+    """Return what an engine proposes, the model and belief (M, S) of the time, or None and why there is nothing."""
+    found = engine_of(ledger.declared.engine) if engine is None else engine
     model = learn(ledger, observer)
+    belief = believe(ledger, period, arms, np.asarray(model.rows.kernels), model.reach)
+    why = "" if isinstance(found, Learner) else _ignorance(model)
+    if why:
+        return None, model, belief, why
+    try:
+        if ledger.declared.horizon is not None and isinstance(found, Learner):
+            proposal = propose_in_episode(ledger, observer, period, arms, found)
+        else:
+            proposal = propose(ledger, observer, model, period, arms, belief, found)
+    except (SolverError, FeedbackError) as error:
+        return None, model, belief, f"no plan: {error}"
+    return proposal, model, belief, ""
+
+
+def _ignorance(model: Model) -> str:
+    """Return why there is no model to plan with; empty where there is one."""
     if not model.knows_effect:
-        return None, "no report shows yet what an action changes"
-    if np.ptp(model.reward) <= 0:
-        return None, "no reward was reported yet"
-    return model, ""
+        return "no report shows yet what an action changes"
+    return "no reward was reported yet" if np.ptp(model.reward) <= 0 else ""
 
 
 def _last_states(ledger: Ledger, period: int, arms: IntArray) -> IntArray:
@@ -124,10 +138,13 @@ def _from_table(ledger: Ledger, table: dict[str, list[float]], arms: IntArray, s
 
 def is_same(one: Decide, other: Decide) -> bool:
     """Return whether two decisions agree: bit for bit under one fingerprint, in the list and the draws under two."""
+    packed = ("index", "probability", "draw", "state") if one.fingerprint == other.fingerprint else ("probability", "draw")
+    same = all(np.array_equal(unpack_numbers(getattr(one, name)), unpack_numbers(getattr(other, name))) for name in packed)
     if one.fingerprint == other.fingerprint:
-        return one == other
-    names = ("listed", "rule", "left_out", "probability", "draw", "status", "budget")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
+        left = {*packed, "issued", "through"}
+        return same and one.model_dump(exclude=left) == other.model_dump(exclude=left)
+    names = ("listed", "rule", "left_out", "status", "budget")
+    return same and all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def check_period(ledger: Ledger, period: int, *, skip: bool) -> None:
@@ -136,8 +153,8 @@ def check_period(ledger: Ledger, period: int, *, skip: bool) -> None:
     if last is not None and period < last:
         where = f"{ledger.label(period)} was never decided, and {ledger.label(last)} was"
         raise ModelError(f"{where}: a list for the past cannot be made", code="past", period=ledger.label(period))
-    joined = [first for _, first, _ in ledger.stays if first > -(2**60)]
-    known = max([*ledger.decisions, *ledger.cells, *joined], default=None)
+    joined = ledger.stays.last_first
+    known = max([*ledger.decisions, *ledger.cells, *([] if joined is None else [joined])], default=None)
     if known is not None and period > known + FAR and not skip:
         what = f"{ledger.label(period)} is {period - known} periods after {ledger.label(known)}, the last that is known"
         raise ModelError(f"{what}: pass skip=True if that is right", code="far", period=ledger.label(period))
@@ -145,49 +162,45 @@ def check_period(ledger: Ledger, period: int, *, skip: bool) -> None:
 
 def to_decision(ledger: Ledger, record: Record) -> Decision:
     """Return a decision as it stands, after overrides, in the form that people use."""
-    config, body = ledger.declared, record.body
-    ids = tuple(ledger.ids[n] for n in record.arms)
-    count = len(ids)
-    rules = tuple(record.rules.get(int(n), "") for n in record.arms)
-    by_index = np.isin(record.arms, [*(n for n, rule in record.planned.items() if rule == "index"), *record.left_out])
-    order = np.lexsort((record.draw, ~by_index, -record.index))
+    config, body, arms = ledger.declared, record.body, record.arms
+    count, index = arms.size, record.index
+    rules = np.full(len(ledger.ids), "", dtype=object)
+    rules[list(record.rules)] = list(record.rules.values())
+    by_index = np.isin(arms, [*record.by_index(), *record.left_out])
+    order = np.lexsort((record.draw, ~by_index, -index))
     rank = np.empty(count, dtype=np.int64)
     rank[order] = np.arange(count)
-    names = (*config.states, "(not reported)")
     heads = {"name": "on the list by name; ", "floor": "due by the floor; ", "lot": "drawn at random; "}
-    reasons = tuple(
-        f"{heads.get(rule, '')}rank {place + 1:,} of {count:,}" for rule, place in zip(rules, rank.tolist(), strict=True)
-    )
+    reasons = [f"rank {place} of {count:,}" for place in (rank + 1).tolist()]
+    for k in np.flatnonzero(rules[arms] != ""):
+        reasons[k] = f"{heads.get(rules[arms[k]], '')}{reasons[k]}"
     notes = [f"fallback ({config.fallback}): {body.why}"] if body.status == "fallback" else []
-    unit = config.rhythm.unit
-    worth = config.reward or {}
+    if body.issued is not None:
+        notes.append(f"this list was issued ahead, in event {body.issued}")
+    unit, worth = config.rhythm.unit, config.reward or {}
     single = len(worth) == 1 and next(iter(worth.values())) == 1
-    words = Words(config.action, unit, f"{unit}s {next(iter(worth))}" if single else "reward")
     return Decision(
         period=ledger.label(body.period),
         budget=min(body.budget, count),
-        arms=ids,
-        states=tuple(names[s] for s in record.state),
-        index=record.index,
+        arms=tuple(np.array(ledger.ids, dtype=object)[arms].tolist()),
+        states=tuple(np.array([*config.states, "(not reported)"], dtype=object)[record.state].tolist()),
+        index=index,
         rank=rank,
-        rule=rules,
+        rule=tuple(rules[arms].tolist()),
         probability=_shown_probability(record),
-        reasons=reasons,
+        reasons=tuple(reasons),
         prices={},
         fairness=(),
         notes=(*notes, *body.warnings),
-        words=words,
+        words=Words(config.action, unit, f"{unit}s {next(iter(worth))}" if single else "reward"),
     )
 
 
 def _shown_probability(record: Record) -> FloatArray:
     """(M,) the probabilities of the list as it stands: whom people put on it or took off it, is so for certain."""
-    shown = record.probability.copy()
-    for k, n in enumerate(record.arms.tolist()):
-        now = n in record.rules
-        if now != (n in record.planned):
-            shown[k] = float(now)
-    return shown
+    shown = record.probability
+    now, then = (np.isin(record.arms, list(one)) for one in (record.rules, record.planned))
+    return np.where(now != then, now, shown)
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -27,6 +28,8 @@ Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 Words = Annotated[str, Field(max_length=2000)]
 Fallback = Literal["rotation", "random", "last", "nothing"]
 START = "0" * 64  # what the first event of a journal follows
+COMPRESSED = "z:"  # how packed numbers begin that are compressed
+SAMPLE = 8000  # bytes by which it is judged whether numbers can be compressed
 UNKNOWN = -1  # a state, or whether something was executed, that a row does not report
 
 
@@ -38,7 +41,16 @@ class Body(BaseModel):
 
     def to_json(self) -> str:
         """Return the canonical text; fields that are None are left out."""
-        return json.dumps(self.model_dump(exclude_none=True), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(
+            self.model_dump(exclude_none=True, exclude=self._left_out()),
+            sort_keys=True,
+            separators=(",", ":"),
+            ensure_ascii=False,
+        )
+
+    def _left_out(self) -> set[str]:
+        """Return the fields that are not written: those that are newer than a journal, and say nothing."""
+        return set()
 
     @classmethod
     def checked(cls, **fields: Any) -> Self:
@@ -66,9 +78,17 @@ class Create(Body):
     fallback: Fallback = "rotation"
     seed: Count = 0
     action: str = "action"
+    engine: Annotated[str, Field(max_length=2000)] = "mean"
+    horizon: int | None = Field(default=None, ge=1, le=10_000)
+    episodes: int = Field(default=100, ge=1, le=10**9)
+
+    def _left_out(self) -> set[str]:
+        return {"episodes"} if self.horizon is None else set()
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
+        if self.horizon is not None and self.reward is None:
+            raise ValueError("reward: a programme in episodes declares what states are worth")
         if len(set(self.states)) < len(self.states):
             raise ValueError("states: one is named twice")
         if self.reward is not None:
@@ -123,6 +143,8 @@ class Decide(Body):
     place and by which rule. left_out: who would have one, had they not been drawn to be left out. present: how many arms
     there were; index, probability, draw, state: packed numbers of each, in order of joining. table: the index by group and
     state. promise: the expected reward of the next period that the places by index bring, and its standard error.
+    issued: the event that issued this list ahead, where one of those was used. lesson: of a programme in episodes, what the
+    learner gets to see of the episode before, in the first period of the next.
     """
 
     KIND = "decide"
@@ -143,6 +165,8 @@ class Decide(Body):
     table: dict[str, list[FiniteFloat]] = {}
     promise: tuple[FiniteFloat, FiniteFloat] | None = None
     fingerprint: str = ""
+    issued: int | None = None
+    lesson: str | None = None
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
@@ -151,6 +175,12 @@ class Decide(Body):
         if len(self.listed) > self.budget:
             raise ValueError(f"{len(self.listed)} arms are listed, the budget is {self.budget}")
         return self
+
+
+class Ahead(Decide):
+    """A list that is issued before its period is decided, for people who may be out of reach then."""
+
+    KIND = "ahead"
 
 
 class Override(Body):
@@ -198,7 +228,7 @@ class Undo(Body):
 
 
 KINDS: dict[str, type[Body]] = {
-    one.KIND: one for one in (Create, Join, Leave, Budget, WarmStart, Decide, Override, Tell, Correct, Missing, Undo)
+    one.KIND: one for one in (Create, Join, Leave, Budget, WarmStart, Decide, Ahead, Override, Tell, Correct, Missing, Undo)
 }
 
 
@@ -242,16 +272,25 @@ def body_hash(body: str) -> str:
 
 
 def pack_numbers(values: FloatArray) -> str:
-    """Return numbers (N,) as text that keeps every bit: base64 of little-endian doubles.
+    """Return numbers (N,) as text that keeps every bit: base64 of little-endian doubles, compressed where that is shorter.
 
     Examples
     --------
     >>> unpack_numbers(pack_numbers(np.array([0.1, 2.0])))
     array([0.1, 2. ])
+    >>> len(pack_numbers(np.zeros(1000)))
+    33
     """
-    return base64.b64encode(np.ascontiguousarray(values, dtype="<f8").tobytes()).decode("ascii")
+    content = np.ascontiguousarray(values, dtype="<f8").tobytes()
+    start = content[:SAMPLE]
+    if len(zlib.compress(start, 1)) < 0.8 * len(start):
+        return COMPRESSED + base64.b64encode(zlib.compress(content, 1)).decode("ascii")
+    return base64.b64encode(content).decode("ascii")
 
 
 def unpack_numbers(text: str) -> FloatArray:
     """Return the numbers (N,) of `pack_numbers`."""
-    return np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(np.float64)
+    content = base64.b64decode(text.removeprefix(COMPRESSED), validate=True)
+    if text.startswith(COMPRESSED):
+        content = zlib.decompress(content)
+    return np.frombuffer(content, dtype="<f8").astype(np.float64)

@@ -13,8 +13,11 @@ import numpy as np
 from rmab.common import BoolArray, IntArray
 from rmab.errors import StoreError
 from rmab.live.cells import Cells
-from rmab.live.changes import ALWAYS, NEVER, Change, Record, change_of, repeated, row_findings
+from rmab.live.changes import Change, change_of
 from rmab.live.events import START, Body, Create, Event, Override, WarmStart
+from rmab.live.listing import Record
+from rmab.live.rows import repeated, row_findings
+from rmab.live.stays import Stays
 from rmab.logs.findings import Findings, list_some, quote
 
 
@@ -27,17 +30,13 @@ class Ledger:
         self.ids: list[str] = []
         self.place: dict[str, int] = {}
         self.groups: list[str] = []
-        self.group_list: list[int] = []
-        self.entry_state: list[int] = []
-        self.stays: list[tuple[int, int, int]] = []  # arm, first period, first period without it
-        self.stays_version = 0  # how often the stays changed
-        self._stays_at = -1
-        self._stay_columns: tuple[IntArray, ...] = (np.zeros(0, dtype=np.int64),) * 4
-        self.stay_of: dict[int, int] = {}  # the last stay of every arm
+        self.group_of: IntArray = np.zeros(0, dtype=np.int64)  # (N,) the group of every arm that ever joined
+        self.stays = Stays()
         self.usual_budget = 0
         self.budgets: dict[int, int] = {}
         self.warm: list[WarmStart] = []
         self.decisions: dict[int, Record] = {}
+        self.ahead: dict[int, Record] = {}  # by event, lists that were issued ahead of periods that are not decided yet
         self.pending: dict[int, list[Override]] = {}  # overrides of periods that are not decided yet
         self.cells: dict[int, Cells] = {}
         self.kinds: dict[int, str] = {}
@@ -80,11 +79,6 @@ class Ledger:
         return self.config
 
     @property
-    def group_of(self) -> IntArray:
-        """(N,) the group of every arm that ever joined."""
-        return np.array(self.group_list, dtype=np.int64)
-
-    @property
     def last_period(self) -> int | None:
         """The last period that was decided."""
         return max(self.decisions, default=None)
@@ -99,30 +93,13 @@ class Ledger:
         return self.declared.rhythm.label(period)
 
     def is_present(self, period: int) -> BoolArray:
-        """(N,) who takes part in a period."""
-        here = np.zeros(len(self.ids), dtype=bool)
-        if self.stays:
-            arm, first, end, _ = self.stay_table()
-            here[arm[(first <= period) & (period < end)]] = True
-        return here
-
-    def stay_table(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Return arm, first period, first period without it, and state of entry of every stay, as arrays."""
-        if self._stays_at != self.stays_version and self.stays:
-            columns = (*np.array(self.stays, dtype=np.int64).T, np.array(self.entry_state, dtype=np.int64))
-            self._stay_columns, self._stays_at = columns, self.stays_version
-        return self._stay_columns  # type: ignore[return-value]
+        """(N,) who takes part in a period; not to be written to."""
+        return self.stays.present(period, len(self.ids))
 
     def entries(self, period: int) -> IntArray:
         """(N,) the state in which an arm entered, where this is the first period of its stay; -1 elsewhere."""
-        found = np.full(len(self.ids), -1, dtype=np.int64)
-        if not self.stays:
-            return found
-        arm, first, _, entry = self.stay_table()
         begin = self.first_period if self.first_period is not None else period
-        here = np.where(first == ALWAYS, begin, first) == period
-        found[arm[here]] = entry[here]
-        return found
+        return self.stays.entries(period, begin, len(self.ids))
 
     def budget(self, period: int) -> int:
         """Return how many can be activated in a period."""
@@ -132,18 +109,21 @@ class Ledger:
         """Return the reports of a period; empty ones where there are none."""
         return self.cells.get(period, Cells())
 
-    def enter(self, one: str, group: str, state: int, first: int) -> None:
-        """Begin a stay of an arm."""
-        if group not in self.groups:
-            self.groups.append(group)
-        if one not in self.place:
-            self.place[one] = len(self.ids)
-            self.ids.append(one)
-            self.group_list.append(self.groups.index(group))
-        self.stay_of[self.place[one]] = len(self.stays)
-        self.stays.append((self.place[one], first, NEVER))
-        self.stays_version += 1
-        self.entry_state.append(state)
+    def enter(self, ids: Sequence[str], groups: Sequence[str], states: Sequence[int], first: int) -> None:
+        """Begin a stay of every arm; those that were never here get a number, and their group if it is new."""
+        self.add_groups(groups)
+        number = {name: g for g, name in enumerate(self.groups)}
+        new = [(one, group) for one, group in zip(ids, groups, strict=True) if one not in self.place]
+        self.place.update(zip((one for one, _ in new), range(len(self.ids), len(self.ids) + len(new)), strict=True))
+        self.ids += [one for one, _ in new]
+        self.group_of = np.concatenate([self.group_of, np.array([number[group] for _, group in new], dtype=np.int64)])
+        arms = np.array([self.place[one] for one in ids], dtype=np.int64)
+        self.stays.begin(arms, first, np.array(states, dtype=np.int64), len(self.ids))
+
+    def add_groups(self, names: Iterable[str]) -> None:
+        """Number the groups that are new."""
+        known = set(self.groups)
+        self.groups += [one for one in dict.fromkeys(names) if one not in known]
 
     def forced(self, period: int, overrides: Iterable[Override] | None = None) -> tuple[set[int], set[int]]:
         """Return the arms that people want on the list of a period that is not decided, and those that they do not."""

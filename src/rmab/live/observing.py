@@ -7,12 +7,14 @@ so; an arm that is not on the list of a decided period counts as not executed, u
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rmab.common import FloatArray, IntArray, sum_by_group
 from rmab.estimation.statistics import Statistics
 from rmab.live.ledger import Ledger
+from rmab.live.stays import ALWAYS
 
 LONGEST = 60  # periods over which what was last seen is carried forward
 SURE = 10.0  # reports that the reach rate of all groups is worth for one of them
@@ -50,6 +52,7 @@ class Observer:
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[object, IntArray, IntArray, tuple[IntArray, FloatArray]]] = {}
+        self.states: dict[object, Any] = {}  # of learners in episodes, by what they have learned from
 
     def statistics(self, ledger: Ledger) -> Statistics:
         """Return the order-free statistics of all reports. Periods of rewards are counted from the first one."""
@@ -70,6 +73,17 @@ class Observer:
         rewards = Statistics.from_records(shape, (none,) * 4, paid, np.concatenate(values))
         return Statistics(counts, rewards.numbers, rewards.moments)
 
+    def by_place(self, ledger: Ledger) -> IntArray:
+        """(G, S, 2, S) transitions by who was on the list; by what was executed in periods that were not decided."""
+        shape = (len(ledger.groups) or 1, len(ledger.declared.states), 2, len(ledger.declared.states))
+        counts = np.zeros(shape, dtype=np.int64)
+        for period in sorted({*ledger.cells, *ledger.decisions}):
+            seen = transitions(ledger, period)
+            action = seen.listed if period in ledger.decisions else seen.executed
+            known = (seen.before >= 0) & (action >= 0) & (seen.after >= 0)
+            np.add.at(counts, (ledger.group_of[known], seen.before[known], action[known], seen.after[known]), 1)
+        return counts
+
     def reach(self, ledger: Ledger) -> FloatArray:
         """(G,) how often a decision was carried out, where that is known; a group with few reports leans on all."""
         whole = np.zeros((len(ledger.groups) or 1, 2))
@@ -80,10 +94,12 @@ class Observer:
         return np.asarray((whole[:, 1] + SURE * pooled) / (whole.sum(axis=1) + SURE))
 
     def _period(self, ledger: Ledger, period: int) -> tuple[object, IntArray, IntArray, tuple[IntArray, FloatArray]]:
+        """Return what was seen in a period; arms and groups that joined later change nothing of it."""
         record = ledger.decisions.get(period)
-        rules = None if record is None else frozenset(record.rules)
         versions = tuple(ledger.cell(one).version for one in (period, period - 1))
-        key = (versions, rules, len(ledger.ids), len(ledger.groups), ledger.first_period, len(ledger.stays))
+        decided = None if record is None else (record.sequence, record.version)
+        always = ledger.stays.entering[ALWAYS] if period == ledger.first_period else 0
+        key = (versions, decided, ledger.stays.entering[period] + always)
         found = self._kept.get(period)
         if found is None or found[0] != key:
             found = self._kept[period] = (key, *_count(ledger, transitions(ledger, period)))

@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, Field
 
 from rmab.errors import ModelError
-from rmab.logs.periods import Periods, parse_moment
+from rmab.logs.moments import parse_moment
+from rmab.logs.periods import Periods
 
 Kind = Literal["number", "date", "week", "month", "time"]
 UNITS: dict[str, tuple[Kind, int]] = {

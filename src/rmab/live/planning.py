@@ -7,16 +7,16 @@ of the periods ahead. The index of a group and state is what activating now is w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rmab.common import FloatArray, IntArray
 from rmab.errors import SolverError
 from rmab.estimation.rewards import make_pay
-from rmab.estimation.shrinkage import Levels, Shrinkage, shrink
+from rmab.estimation.shrinkage import Levels, Shrinkage, draw_rows, shrink
 from rmab.live.ledger import Ledger
-from rmab.live.observing import Observer, believe
+from rmab.live.observing import Observer
 from rmab.logs.words import PLAIN_WORDS
 from rmab.planners.rolling import SOFTEST, STEEPNESS, TOLERANCE
 from rmab.solvers.priced.blocks import soften_blocks
@@ -32,18 +32,26 @@ class Model:
     ----------
     rows : Shrinkage
         Kernels (G, S, 2, S) of what was executed, shrunk towards those of all groups.
-    visits : (G, S, 2) float array
-        How often each was seen, warm starts included.
+    counts : (G, S, 2, S) float array
+        The transitions that were seen, warm starts included.
     reach : (G,) float array
         How often a decision is carried out.
     reward : (G, S, 2) float array
         What a period brings that begins in a state, executed or not.
+    worth : (S,) float array, optional
+        What a period that ends in a state is worth, where that is declared.
     """
 
     rows: Shrinkage
-    visits: FloatArray
+    counts: FloatArray
     reach: FloatArray
     reward: FloatArray
+    worth: FloatArray | None = None
+
+    @property
+    def visits(self) -> FloatArray:
+        """(G, S, 2) how often each was seen."""
+        return np.asarray(self.counts.sum(axis=3))
 
     @property
     def decided(self) -> tuple[FloatArray, FloatArray]:
@@ -81,9 +89,7 @@ def learn(ledger: Ledger, observer: Observer) -> Model:
         visits = own.sum(axis=3, keepdims=True)
         part = np.minimum(1.0, one.trust / np.maximum(visits, 1e-300))
         np.add.at(counts, [ledger.groups.index(name) for name in one.groups], own * part)
-    groups = len(counts)
-    rows = shrink(counts, Levels(np.arange(groups)[np.newaxis][: groups > 1]))
-    config = ledger.declared
+    rows, config, worth = shrink(counts, _levels(counts)), ledger.declared, None
     if config.reward is not None:
         worth = np.array([config.reward.get(one, 0.0) for one in config.states])
         reward = np.asarray(rows.kernels @ worth)
@@ -91,7 +97,22 @@ def learn(ledger: Ledger, observer: Observer) -> Model:
         reward = np.asarray(make_pay(statistics, tuple(config.states), PLAIN_WORDS, None, ordered=False).table)
     else:
         reward = np.zeros(rows.kernels.shape[:3])
-    return Model(rows, counts.sum(axis=3), observer.reach(ledger), reward)
+    return Model(rows, counts, observer.reach(ledger), reward, worth)
+
+
+def sample_model(model: Model, rng: np.random.Generator) -> Model:
+    """Return a model drawn from the posterior: kernels of groups, the priors that they lean on, and how strongly.
+
+    Who plans with it tries groups of which little is known as often as they may be the best (Thompson 1933).
+    """
+    kernels = draw_rows(rng.standard_gamma(model.counts), model.rows, _levels(model.counts), rng, model.counts)
+    reward = model.reward if model.worth is None else np.asarray(kernels @ model.worth)
+    return replace(model, rows=replace(model.rows, kernels=kernels), reward=reward)
+
+
+def _levels(counts: FloatArray) -> Levels:
+    groups = len(counts)
+    return Levels(np.arange(groups)[np.newaxis][: groups > 1])
 
 
 def plan_ahead(model: Model, group_of: IntArray, belief: FloatArray, budgets: FloatArray) -> Plan:
@@ -127,12 +148,11 @@ def plan_ahead(model: Model, group_of: IntArray, belief: FloatArray, budgets: Fl
     return Plan(index, float(found.prices[0]))
 
 
-def plan_period(ledger: Ledger, period: int, arms: IntArray, model: Model) -> tuple[Plan, FloatArray]:
-    """Return the plan of a period for arms (M,), and where they are believed to be (M, S)."""
-    belief = believe(ledger, period, arms, np.asarray(model.rows.kernels), model.reach)
+def plan_period(ledger: Ledger, period: int, arms: IntArray, belief: FloatArray, model: Model) -> Plan:
+    """Return the plan of a period for arms (M,), which are believed to be in states (M, S)."""
     ahead = range(period, period + ledger.declared.lookahead)
     budgets = np.array([ledger.budget(one) for one in ahead], dtype=np.float64)
-    return plan_ahead(model, ledger.group_of[arms], belief, np.maximum(budgets, 1e-9)), belief
+    return plan_ahead(model, ledger.group_of[arms], belief, np.maximum(budgets, 1e-9))
 
 
 def _mixed(table: FloatArray, reach: FloatArray) -> FloatArray:

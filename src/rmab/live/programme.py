@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
-import pyarrow as pa
 import sqlalchemy as sa
 
 from rmab.common import as_integer
@@ -18,232 +14,26 @@ from rmab.decisions.decision import Decision
 from rmab.errors import ModelError, StoreError, raised_as
 from rmab.estimation.fit import Fit
 from rmab.estimation.statistics import Statistics
-from rmab.live.benefit import Benefit, measure_benefit
+from rmab.live.ahead import MOST_AHEAD, Issue, make_ahead, make_list, newest_ahead
 from rmab.live.changes import Change
-from rmab.live.deciding import check_period, is_same, make_decision, to_decision
-from rmab.live.events import (
-    Body,
-    Budget,
-    Correct,
-    Create,
-    Decide,
-    Event,
-    Join,
-    Leave,
-    Missing,
-    Override,
-    Tell,
-    Undo,
-    WarmStart,
-)
-from rmab.live.journal import HeadMovedError, Journal, Stamp, reading, writing
+from rmab.live.deciding import check_period, is_same, to_decision
+from rmab.live.events import Body, Budget, Correct, Event, Join, Leave, Missing, Override, Tell, Undo, WarmStart
+from rmab.live.journal import HeadMovedError, Stamp, writing
 from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer
+from rmab.live.reader import Reader
 from rmab.live.rows import per_arm, report_columns
-from rmab.live.snapshots import load_ledger, write_snapshot
-from rmab.live.status import Status, find_status
-from rmab.live.tables import export_table
+from rmab.live.snapshots import write_snapshot
 
-if TYPE_CHECKING:
-    from rmab.live.store import Store
-
-LONGEST = 19  # digits of a number that a database can hold
 TRIES = 5  # plans beside other writers; then one is made while they wait
 
 
-@dataclass(frozen=True)
-class Replay:
-    """What a replay found: the number of events, of decisions, and the periods of those that would now be made otherwise."""
-
-    events: int
-    decisions: int
-    differences: tuple[str, ...]
-
-
-class Programme:
+class Programme(Reader):
     """A live programme, as `Store.create` and `Store.programme` return it. Threads may share it.
 
     Three facts are kept for every arm and period: whether it was **decided** (on the list), whether it was **executed** (the
     call was made), and the **state** in which the period ended.
     """
-
-    def __init__(self, store: Store, name: str, *, frozen_at: int | None = None) -> None:
-        self.store, self.name = store, name
-        self.journal = Journal(store.engine, name)
-        self._frozen_at = frozen_at
-        self._ledger, self._observer = Ledger(), Observer()
-        self._lock = threading.RLock()
-
-    def __repr__(self) -> str:
-        at = "" if self._frozen_at is None else f", as of {self._frozen_at}"
-        return f"Programme({self.name!r}{at})"
-
-    # --- reading -------------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def ledger(self) -> Iterator[Ledger]:
-        """Yield what the journal says now; no other thread changes it meanwhile."""
-        with self._lock:
-            self.refresh()
-            yield self._ledger
-
-    def refresh(self) -> None:
-        """Read what others have written."""
-        with self._lock, reading(self.store.engine) as connection:
-            self._catch_up(connection, *self.journal.head(connection))
-
-    def _catch_up(self, connection: sa.Connection, head: int, digest: str) -> None:
-        """Fold the events that are new; StoreError where the journal is not a continuation of what was read before."""
-        ledger = self._ledger
-        if self._frozen_at is not None:
-            if ledger.sequence == 0:
-                self._ledger = load_ledger(connection, self.journal, self._frozen_at)
-            return
-        if (ledger.sequence, ledger.hash) == (head, digest):
-            return
-        try:
-            if ledger.sequence == 0 or self.journal.undone(connection, ledger.sequence):
-                self._check_continues(connection, head)
-                self._ledger, self._observer = load_ledger(connection, self.journal), Observer()
-                return
-            self._check_continues(connection, head)
-            for event in self.journal.read(connection, ledger.sequence):
-                ledger.step(event)
-        except BaseException:  # whatever stopped it: a half-folded ledger must not be used again
-            self._ledger, self._observer = Ledger(), Observer()
-            raise
-
-    def _check_continues(self, connection: sa.Connection, head: int) -> None:
-        known = self._ledger.sequence
-        if known == 0:
-            return
-        there = list(self.journal.read(connection, known - 1, known)) if known <= head else []
-        if not there or there[0].hash != self._ledger.hash:
-            what = f"the journal no longer has event {known} as it was read before; was a backup restored?"
-            raise StoreError(f"{what} Tell again what was told since", code="went-back", event=known)
-
-    @property
-    def config(self) -> Create:
-        """What was declared when the programme was created; it never changes."""
-        with self._lock:
-            if self._ledger.config is None:
-                self.refresh()
-            return self._ledger.declared
-
-    @property
-    def head(self) -> str:
-        """Number and hash of the last event, as `verify` takes it: keep it elsewhere, to find out if a journal went back."""
-        with self.ledger() as ledger:
-            return f"{ledger.sequence}:{ledger.hash}"
-
-    @property
-    def statistics(self) -> Statistics:
-        """What was seen: transitions by group, state, executed action and next state, and rewards by period."""
-        with self.ledger() as ledger:
-            return self._observer.statistics(ledger)
-
-    @property
-    def reach(self) -> dict[str, float]:
-        """How often a decision was carried out, by group."""
-        with self.ledger() as ledger:
-            rates = self._observer.reach(ledger)
-            return {name: float(rates[g]) for g, name in enumerate(ledger.groups)}
-
-    @property
-    def events(self) -> list[Event]:
-        """The journal."""
-        with reading(self.store.engine) as connection:
-            return list(self.journal.read(connection, through=self._frozen_at))
-
-    def decision(self, period: object) -> Decision:
-        """Return the decision of a period as it stands; ModelError where it is not decided."""
-        with self.ledger() as ledger:
-            number = ledger.declared.rhythm.number(period)
-            if number not in ledger.decisions:
-                raise ModelError(f"{ledger.label(number)} is not decided: ask for it", code="not-decided")
-            return to_decision(ledger, ledger.decisions[number])
-
-    def benefit(self, *, alpha: float = 0.05) -> Benefit:
-        """Return what the list has brought, shown without a model, beside what the model had promised.
-
-        Parameters
-        ----------
-        alpha : float
-            The probability that the interval misses the truth at any of all periods.
-        """
-        with self.ledger() as ledger:
-            return measure_benefit(ledger, alpha)
-
-    def status(self) -> Status:
-        """Return what is due, what is missing, and what looks wrong."""
-        with self.ledger() as ledger:
-            return find_status(ledger)
-
-    def export(self) -> pa.Table:
-        """Return one row per arm and decided period, for an analysis elsewhere."""
-        with self.ledger() as ledger:
-            return export_table(ledger)
-
-    def as_of(self, sequence: int) -> Programme:
-        """Return the programme as it was known after an event; it can be read, not written to."""
-        with self.ledger() as ledger:
-            last = ledger.sequence
-        at = as_integer(sequence, "sequence")
-        if not 1 <= at <= last:
-            raise ModelError(f"as_of: there are events 1..{last}, not {at}")
-        return Programme(self.store, self.name, frozen_at=at)
-
-    def verify(self, head: str | None = None) -> int:
-        """Recompute the chain of hashes, and return the number of events.
-
-        Parameters
-        ----------
-        head : str, optional
-            An earlier `head` that the journal must still contain.
-
-        Raises
-        ------
-        StoreError
-            At the first event that was changed, or where the journal is shorter than it was.
-        """
-        count = self.journal.verify()
-        if head is not None:
-            number, _, digest = head.partition(":")
-            at = int(number) if number.isdecimal() and len(number) < LONGEST else 0
-            with reading(self.store.engine) as connection:
-                there = list(self.journal.read(connection, at - 1, at)) if at else []
-            if not there or there[0].hash != digest:
-                raise StoreError(f"the journal does not contain event {number} as it was", code="went-back")
-        return count
-
-    def replay(self, *, verify: bool = True) -> Replay:
-        """Read the whole journal again; verify: and make every decision again, as of its time, and compare.
-
-        Raises
-        ------
-        StoreError
-            Where the journal was changed, or does not lead to the statistics that are in use.
-        """
-        count = self.journal.verify()
-        events = self.events
-        ledger, observer = Ledger(), Observer()
-        differences, decisions = [], 0
-        for k, event in enumerate(events):
-            body = event.parse()
-            if isinstance(body, Decide):
-                decisions += 1
-                if verify and not is_same(make_decision(ledger, observer, body.period), body):
-                    differences.append(ledger.label(body.period))
-            if isinstance(body, Undo):
-                undone = {one.event for other in events[: k + 1] if isinstance(one := other.parse(), Undo)}
-                ledger, observer = Ledger.replay(events[: k + 1], undone), Observer()
-            else:
-                ledger.step(event)
-        if Observer().statistics(ledger) != self.statistics:
-            raise StoreError("the journal leads to other statistics than those in use: report this", code="diverged")
-        return Replay(count, decisions, tuple(differences))
-
-    # --- writing -------------------------------------------------------------------------------------------------------
 
     def write(self, body: Body, stamp: Stamp, *, expected: int | None = None) -> Event:
         """Append one event, checked, and fold it."""
@@ -360,7 +150,7 @@ class Programme:
         body = WarmStart.checked(groups=list(labels), counts=counts.astype(np.float64).tolist(), trust=float(trust))
         return self.write(body, self._stamp(key)).sequence
 
-    def ask(self, period: object, *, skip: bool = False) -> Decision:
+    def ask(self, period: object, *, skip: bool = False, issued: int | None = None) -> Decision:
         """Return the decision of a period, and make it if nobody has: whoever asks gets the same.
 
         Parameters
@@ -369,6 +159,8 @@ class Programme:
             The period, such as '2026-W47'. Earlier ones than the last decided are refused, and so are those far ahead.
         skip : bool
             Ask for a period far ahead on purpose.
+        issued : int, optional
+            The event of a list that `ask_ahead` issued for this period, and that was used: it becomes the decision.
 
         Returns
         -------
@@ -381,25 +173,62 @@ class Programme:
                 if number not in ledger.decisions and self._frozen_at is None:
                     check_period(ledger, number, skip=skip)
                     try:
-                        self._decide(number, patient=attempt < TRIES)
+                        self._decide(number, issued, patient=attempt < TRIES)
                     except HeadMovedError:
                         continue
+                elif issued is not None and ledger.decisions[number].body.issued != issued:
+                    raise ModelError(f"{ledger.label(number)} is decided already, by another list", code="decided")
                 return self.decision(period)
         raise StoreError("others write so fast that no decision could be made", code="busy")  # pragma: no cover
 
-    def _decide(self, number: int, *, patient: bool) -> None:
+    def _decide(self, number: int, issued: int | None, *, patient: bool) -> None:
         if patient:
-            body = make_decision(self._ledger, self._observer, number)
+            body = make_list(self._ledger, self._observer, number, issued=issued)
             stamp = self._stamp(f"decide/{self._ledger.label(number)}")
             self.write(body, stamp, expected=body.through)
             return
         with writing(self.store.engine) as connection:  # the others wait here, so that a plan can be finished
             self._catch_up(connection, *self.journal.lock(connection))
             if number not in self._ledger.decisions:
-                body = make_decision(self._ledger, self._observer, number)
+                body = make_list(self._ledger, self._observer, number, issued=issued)
                 self._ledger.check(body)
                 stamp = self._stamp(f"decide/{self._ledger.label(number)}")
                 self.journal.insert(connection, body, stamp, self._ledger.sequence, self._ledger.hash)
+
+    def ask_ahead(self, periods: int) -> tuple[Issue, ...]:
+        """Issue the lists of the next periods ahead, for people who may be out of reach; they decide nothing yet.
+
+        Each is made as if those before it were carried out. Ask again when data have come in: the newer lists replace the
+        older ones. When a period comes, `ask` decides it from what is known then; where a list that was issued ahead was
+        used, ``ask(period, issued=event)`` records which one.
+
+        Parameters
+        ----------
+        periods : int
+            How many, from the one after the last that is decided.
+
+        Returns
+        -------
+        tuple of Issue
+            The event of every list, and the list.
+        """
+        count = as_integer(periods, "periods")
+        if not 1 <= count <= MOST_AHEAD:
+            raise ModelError(f"periods must be in 1..{MOST_AHEAD}, got {count}")
+        found = []
+        for k in range(1, count + 1):
+            with self.ledger() as ledger:
+                if ledger.last_period is None:
+                    raise ModelError("ask_ahead: decide a first period, then the next ones can be issued ahead")
+                body = make_ahead(ledger, self._observer, ledger.last_period + k)
+                newest = newest_ahead(ledger, body.period)
+                if newest is not None and is_same(newest.body, body):
+                    found.append(Issue(newest.sequence, to_decision(ledger, newest)))
+                    continue
+                event = self.write(body, self._stamp(None)).sequence
+            with self.ledger() as ledger:
+                found.append(Issue(event, to_decision(ledger, ledger.ahead[event])))
+        return tuple(found)
 
     def override(
         self, period: object, *, add: Sequence[str] = (), remove: Sequence[str] = (), reason: str, key: str | None = None
@@ -433,13 +262,13 @@ class Programme:
         LogError
             With every row that is wrong, or says something else than an earlier report: that takes `correct`.
         """
-        return self.report(period, rows, key=key, client_at=client_at)
+        return self.record(period, rows, key=key, client_at=client_at)
 
     def correct(self, period: object, rows: Any, *, reason: str, key: str | None = None) -> int:
         """Replace what was reported of a period; rows as in `tell`. What is empty stays as it is."""
-        return self.report(period, rows, reason=reason, key=key)
+        return self.record(period, rows, reason=reason, key=key)
 
-    def report(
+    def record(
         self,
         period: object,
         rows: Any,

@@ -54,13 +54,13 @@ def report_columns(
     if not given.get("arm"):
         findings.add("there is no column 'arm', or it is empty")
     findings.stop()
-    found: dict[str, Any] = {"arms": [_text(one) for one in given["arm"]]}
+    found: dict[str, Any] = {"arms": [as_text(one) for one in given["arm"]]}
     blank = [k for k, one in enumerate(found["arms"]) if not one]
     if blank:
         findings.add("an id is missing", blank)
     code = {one: k for k, one in enumerate(states)}
     if "state" in given:
-        found["state"] = _each(given["state"], lambda one: code.get(_text(one), -1 if _is_empty(one) else -2))
+        found["state"] = _each(given["state"], lambda one: code.get(as_text(one), -1 if _is_empty(one) else -2))
         _report(findings, found["state"], given["state"], f"is no state; the states are {', '.join(states)}")
     if "executed" in given:
         found["executed"] = _each(given["executed"], _answer)
@@ -106,11 +106,12 @@ def _each(values: list[Any], read: Callable[[Any], int]) -> list[int]:
 
 def _report(findings: Findings, codes: list[int], values: Sequence[Any], what: str) -> None:
     wrong = [k for k, one in enumerate(codes) if one == -2]
-    for value in dict.fromkeys(_text(values[k]) for k in wrong):
-        findings.add(f"{quote(value)} {what}", [k for k in wrong if _text(values[k]) == value])
+    for value in dict.fromkeys(as_text(values[k]) for k in wrong):
+        findings.add(f"{quote(value)} {what}", [k for k in wrong if as_text(values[k]) == value])
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Return a cell as text: an empty one is '', and 7.0 is '7'."""
     if isinstance(value, str):
         return value.strip()
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -119,12 +120,12 @@ def _text(value: Any) -> str:
 
 
 def _is_empty(value: Any) -> bool:
-    return _text(value).lower() in EMPTY
+    return as_text(value).lower() in EMPTY
 
 
 def _answer(value: Any) -> int:
     """Return 1, 0, -1 for nothing, -2 for something else."""
-    text = _text(value).lower()
+    text = as_text(value).lower()
     return 1 if text in YES else 0 if text in NO else -1 if text in EMPTY else -2
 
 
@@ -135,3 +136,19 @@ def _number(value: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError):
         return math.nan
+
+
+def row_findings(name: str) -> Findings:
+    """Return a collection of what is wrong with rows."""
+    return Findings(name, "row", lambda rows: rows)
+
+
+def repeated(ids: Sequence[str]) -> tuple[IntArray, list[tuple[int, str]]]:
+    """Return a code for every row, and what is wrong with codes of ids that are there twice."""
+    if len(set(ids)) == len(ids):
+        return np.zeros(len(ids), dtype=np.int64), []
+    names = {one: k for k, one in enumerate(dict.fromkeys(ids))}
+    codes = np.array([names[one] for one in ids], dtype=np.int64)
+    twice = np.flatnonzero(np.bincount(codes) > 1)
+    every = list(names)
+    return codes, [(int(k), f"{quote(every[k])} is there more than once") for k in twice]

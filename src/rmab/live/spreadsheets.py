@@ -18,7 +18,7 @@ from rmab.common.files import read_file
 from rmab.common.tables import plain_text
 from rmab.errors import FileError, LogError
 from rmab.live.programme import Programme
-from rmab.live.rows import COLUMNS, LineOf, relocated
+from rmab.live.rows import COLUMNS, LineOf, as_text, relocated
 from rmab.logs.delimited import CsvText
 from rmab.logs.findings import Note, quote
 from rmab.logs.workbook import read_workbook
@@ -95,7 +95,7 @@ def tell_sheet(
 
     try:
         key = key or f"{'tell' if reason is None else 'correct'} {sheet.digest}"
-        event = p.report(period, rows, reason=reason, key=key, dry_run=dry_run)
+        event = p.record(period, rows, reason=reason, key=key, dry_run=dry_run)
     except LogError as error:
         raise relocated(error, sheet.path, "line", line_of) from error
     return len(kept), event
@@ -112,10 +112,8 @@ def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | 
     if unknown or "arm" not in sheet.columns:
         what = f"there is no column {quote('arm')}" if "arm" not in sheet.columns else f"unknown column {quote(unknown[0])}"
         raise LogError(sheet.path, [Note(f"{what}; columns are arm, group, state")])
-    ids = [str(one or "").strip() for one in sheet.columns["arm"]]
-    texts = {
-        name: [str(one or "").strip() for one in sheet.columns.get(name, [""] * len(ids))] for name in ("group", "state")
-    }
+    ids = [as_text(one) for one in sheet.columns["arm"]]
+    texts = {name: [as_text(one) for one in sheet.columns.get(name, [""] * len(ids))] for name in ("group", "state")}
     with p.ledger() as ledger:
         known = set(ledger.declared.states)
     wrong = [k for k, one in enumerate(texts["state"]) if one and one not in known]

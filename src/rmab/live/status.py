@@ -61,7 +61,7 @@ def find_status(ledger: Ledger) -> Status:
     """Return how a programme stands."""
     last = ledger.last_period
     if last is None:
-        arms = int(ledger.is_present(max((first for _, first, _ in ledger.stays), default=0)).sum())
+        arms = int(ledger.is_present(ledger.stays.last_first or 0).sum())
         return Status(
             arms, "", "", ledger.usual_budget, ledger.sequence, {}, tuple(_alike(ledger)), ledger.declared.fallback
         )

@@ -14,6 +14,7 @@ from sqlalchemy import exc
 
 from rmab.common import require
 from rmab.errors import FileError, ModelError, StoreError
+from rmab.live.engines import SAMPLED, Engine, check_rolling, engine_of, engine_text
 from rmab.live.events import Create
 from rmab.live.journal import Stamp, reading, refused
 from rmab.live.periods import Rhythm
@@ -72,6 +73,9 @@ class Store:
         fallback: str = "rotation",
         seed: int = 0,
         action: str = "action",
+        engine: Engine | None = None,
+        horizon: int | None = None,
+        episodes: int = 100,
         key: str = "create",
     ) -> Programme:
         """Create a programme. The same call again returns the programme that is there.
@@ -104,6 +108,15 @@ class Store:
             Random seed of ties, draws and control arms.
         action : str
             What an activation is called: 'call'.
+        engine : str, dict or Learner, optional
+            What makes the index: 'sampled' (the default: plans with a model drawn from the posterior, so that what is not
+            known well is tried), 'mean' (plans with the estimate), or a learner of the library, by name, with options as in
+            ``{"name": "ucmd", "estimator": "fading"}``, or as an object.
+        horizon : int, optional
+            Number of periods of an episode: the programme runs in episodes, with cohorts of the same composition, and the
+            engine may be any learner ('ucmd' by default).
+        episodes : int
+            How many episodes are expected; learners scale their steps by it.
         key : str
             Idempotency key.
 
@@ -112,7 +125,11 @@ class Store:
         Programme
             With no arms yet.
         """
-        fields = {"lookahead": lookahead, "floor": floor, "control": control, "random_share": random_share}
+        text = engine_text(engine, SAMPLED if horizon is None else engine_text("ucmd", ""))
+        if horizon is None:
+            check_rolling(engine_of(text))
+        fields: dict[str, Any] = {"engine": text, "horizon": horizon, "episodes": episodes}
+        fields |= {"lookahead": lookahead, "floor": floor, "control": control, "random_share": random_share}
         body = Create.checked(
             states=[str(one) for one in states],
             rhythm=Rhythm.of(every, start=start, zone=zone),

@@ -13,16 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray, many
 from rmab.errors import LogError
 from rmab.logs.findings import MANY, Findings, Note, list_some, quote
-from rmab.logs.slips import group_alike
+from rmab.logs.slips import COMMON, RARE, group_alike, near_typo
 
 MISSING = {"", "na", "n/a", "nan", "null", "#n/a"}
 YES = {"yes", "y", "true", "t", "1", "1.0", "on"}
 NO = {"no", "n", "false", "f", "0", "0.0", "off"}
 UNKNOWN = "(unknown)"
 NUMERIC = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+FEW = 200  # groups that are compared with each other
 
 
 def check_values(columns: dict[str, Any], name: str) -> dict[str, Any]:
@@ -197,6 +198,11 @@ def parse_group(
     if alike := group_alike(one for one in words if one.casefold() not in MISSING):
         shown = list_some([" and ".join(quote(one) for one in several) for several in alike], 3)
         findings.note(f"groups in column {quote(name)} differ only in spelling: {shown}")
+    size = dict(zip(words, np.bincount(of_arm[of_arm >= 0], minlength=len(words)).tolist(), strict=True))
+    for one in [one for one in words if 0 < size[one] <= RARE] if len(words) <= FEW else []:
+        if near := near_typo(one, [other for other in words if size[other] >= COMMON * size[one]]):
+            has = f"has {many(size[one], 'arm')} only; is it {quote(near)}?"
+            findings.note(f"the group {quote(one)} in column {quote(name)} {has}")
     if (of_arm < 0).any():
         alone = int((of_arm < 0).sum())
         findings.note(f"{alone:,} of {count:,} arms have no {quote(name)}; they are the group {UNKNOWN}")

@@ -35,7 +35,7 @@ class CsvText:
         first = self._header_end(begin)
         if not content.strip():
             raise LogError(str(path), [Note("the file is empty")])
-        self.skipped = content[:first].count(b"\n") or 1
+        self.skipped = _count_lines(content[:first]) or 1
         head = content[begin:first].decode("utf-8", errors="replace").strip("\r\n")
         self.delimiter = max(DELIMITERS, key=lambda one: _fields(head, one))
         self.header = [one.strip() for one in next(csv.reader(io.StringIO(head, newline=""), delimiter=self.delimiter))]
@@ -43,18 +43,19 @@ class CsvText:
 
     def _header_end(self, begin: int) -> int:
         """Return where the first record that is not blank ends: at a line end outside of quotation marks."""
-        at, marks, blank = begin, 0, True
+        at, start, marks = begin, -1, 0
         for end in LINE_END.finditer(self.content, begin):
             line = self.content[at : end.end()]
-            at, marks, blank = end.end(), marks + line.count(b'"'), blank and not line.strip()
-            if not blank and marks % 2 == 0:
-                return at
-            if not blank and at - begin > LONGEST_HEADER:
+            start, at = at if start < 0 and line.strip() else start, end.end()
+            marks += line.count(b'"')
+            if start >= 0 and (marks % 2 == 0 or at - start > LONGEST_HEADER):
                 break
-        if len(self.content) - begin > LONGEST_HEADER and not blank:
+        else:
+            start, at = start if start >= 0 else at, len(self.content)
+        if at - start > LONGEST_HEADER:
             what = f"the names of the columns take over {LONGEST_HEADER:,} bytes; is there a quotation mark too many?"
-            raise LogError(str(self.path), [Note(what, (1,))])
-        return len(self.content)
+            raise LogError(str(self.path), [Note(what, (_count_lines(self.content[:start]) + 1,))])
+        return at
 
     def source(self, wanted: list[str]) -> Source:
         """Return the wanted columns, as text."""
@@ -100,7 +101,7 @@ class CsvText:
     def _refuse_nothings(self) -> None:
         """Raise LogError with the lines that hold a NUL, which no text has."""
         if b"\0" in self.content:
-            bad = [number for number, line in enumerate(self.content.split(b"\n"), start=1) if b"\0" in line]
+            bad = [number for number, line in enumerate(LINE_END.split(self.content), start=1) if b"\0" in line]
             many = self.content.count(b"\0") > len(self.content) // 4
             hint = "; the file looks like UTF-16: say encoding='utf-16-le'" if many else ""
             raise LogError(str(self.path), [Note(f"there are NUL characters{hint}", tuple(bad))])
@@ -111,7 +112,7 @@ class CsvText:
             if self.content.isascii() or self.content.decode():
                 return
         except UnicodeDecodeError:
-            bad = [number for number, line in enumerate(self.content.split(b"\n"), start=1) if not _readable(line)]
+            bad = [number for number, line in enumerate(LINE_END.split(self.content), start=1) if not _readable(line)]
         hint = "not in UTF-8; save the file as 'CSV UTF-8', or say its encoding: often encoding='cp1252' (--encoding)"
         raise LogError(str(self.path), [Note(hint, tuple(bad))])
 
@@ -148,6 +149,11 @@ class CsvText:
         if not hasattr(self, "lines"):
             self.lines = np.array([line for line, _ in self._records()], dtype=np.int64)
         return np.asarray(self.lines[rows])
+
+
+def _count_lines(text: bytes) -> int:
+    """Return the number of line ends, of whatever kind."""
+    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
 
 
 def _fields(head: str, delimiter: str) -> int:

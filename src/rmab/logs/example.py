@@ -22,6 +22,7 @@ HARD = np.array([[0.95, 0.04, 0.01], [0.45, 0.45, 0.10], [0.10, 0.30, 0.60]])
 RATES = np.array([0.10, 0.07, 0.02])  # how often the programme called, by state
 MISSED, LATE, LEFT = 0.05, 0.25, 0.10  # records that are missing; mothers who joined late, or left
 FIRST = date(2024, 1, 1)
+MOST_WEEKS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +113,9 @@ def example_log(name: str = "mothers", *, arms: int = 2000, weeks: int = 52, see
     """
     truth = example_truth(name, arms=arms, seed=seed, spread=spread)
     length = as_integer(weeks, "weeks")
-    if length < 2:
-        raise ModelError(f"weeks must be at least 2, got {length}")
+    if not 2 <= length <= MOST_WEEKS:
+        raise ModelError(f"weeks must be in 2..{MOST_WEEKS}, got {length}")
+    check_memory(f"a log of {length:,} weeks", 100.0 * length * len(truth.age))
     rng = np.random.default_rng((as_integer(seed, "seed"), 1))
     states, called = _played(truth, length, rng)
     joined = np.where(rng.random(len(truth.age)) < LATE, rng.integers(0, length, len(truth.age)), 0)

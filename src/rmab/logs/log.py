@@ -79,6 +79,8 @@ class Log(ReadOnly):
         The probability of being on the list that each arm had; NaN where it is not known.
     listed : (R,) int array, optional
         Who was on the list, 1 or 0; -1 where it is not known. Without it, `action` is what was decided.
+    reached : (R,) int array, optional
+        Whom an action reached, 1 or 0; -1 where it is not known. `action` is what was decided.
     dialect : Dialect, optional
         How its CSV file is written, where that is not with commas in UTF-8: lists are written alike.
     """
@@ -98,6 +100,7 @@ class Log(ReadOnly):
     notes: tuple[Note, ...]
     chance: FloatArray | None = None
     listed: IntArray | None = None
+    reached: IntArray | None = None
     dialect: Dialect | None = None
 
     def __post_init__(self) -> None:
@@ -124,8 +127,9 @@ class Log(ReadOnly):
             drawn = frozen(as_floats(self.chance, "chance"))
             as_table(np.where(np.isnan(drawn), 0.0, drawn), "chance", (rows,), 0.0, 1.0)
             object.__setattr__(self, "chance", drawn)
-        if self.listed is not None:
-            object.__setattr__(self, "listed", as_indices(self.listed, "listed", (rows,), 2, -1))
+        for name in ("listed", "reached"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_indices(getattr(self, name), name, (rows,), 2, -1))
 
     def __repr__(self) -> str:
         size = f"{many(len(self.arms), 'arm')}, {many(self.periods.count, self.periods.unit)}"
@@ -159,6 +163,6 @@ class Log(ReadOnly):
         if not 1 <= stop <= self.periods.count:
             raise ModelError(f"period must be in 1..{self.periods.count} of the log, got {stop}", field="period")
         early = self.period < stop
-        names = ("arm_of", "period", "state", "action", "reward", "chance", "listed")
+        names = ("arm_of", "period", "state", "action", "reward", "chance", "listed", "reached")
         rows = {name: getattr(self, name)[early] for name in names if getattr(self, name) is not None}
         return replace(self, **rows, periods=replace(self.periods, count=stop))

@@ -10,7 +10,7 @@ import re
 from calendar import monthrange
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
 from typing import Any
 
@@ -19,17 +19,14 @@ import numpy as np
 from rmab.common import IntArray
 from rmab.errors import ModelError
 from rmab.logs.findings import Findings, list_some, quote
+from rmab.logs.moments import Moment, parse_moment
 
 ACCEPTED = "accepted are whole numbers, dates 2024-03-12, ISO weeks 2024-W11, months 2024-03, and times 2024-03-12T08:00"
-WEEK = re.compile(r"(\d{4})-?W(\d{1,2})", re.IGNORECASE)
-MONTH = re.compile(r"(\d{4})-(\d{1,2})")
-WHOLE = re.compile(r"[+-]?\d{1,15}(\.0+)?")
 UNITS = {"hour": 3600, "minute": 60, "second": 1}
 NAMED = ("week", "day", "month", "year", "hour", "round", "visit", "quarter", "shift")
-LATEST = date(9000, 1, 1).toordinal()
-LARGEST = 10**15  # of whole numbers
 AHEAD = 100  # periods after the last that a list can be for
 ENDLESS = 100_000  # periods of which hardly any has a record: a slip, not a log
+OFTEN = 4  # of so many distances one is no slip
 EMPTY = 10  # steps without any record in all the log that are worth a note
 
 
@@ -102,84 +99,11 @@ class Periods:
         return f"every {self.unit}" if length == 1 else f"every {length} {self.unit}s"
 
 
-@dataclass(frozen=True)
-class Moment:
-    """One value of the period's column: its kind and its place in units of the kind; why it is none, where it is none."""
-
-    kind: str
-    at: int = 0
-    local: datetime | None = None
-    why: str = ""
-
-
-def parse_moment(value: Any) -> Moment:
-    """Return what a value of the period's column means.
-
-    Examples
-    --------
-    >>> parse_moment("2024-W11").kind, parse_moment("12/03/2024").why
-    ('week', 'write dates as 2024-03-12: this can be read in two ways')
-    """
-    if isinstance(value, str):
-        return _from_text(value.strip())
-    if isinstance(value, datetime):
-        return _time(value)
-    if isinstance(value, date):
-        return Moment("date", value.toordinal())
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return Moment("", why=f"a period cannot be {type(value).__name__}")
-    return Moment("number", int(value)) if value == value // 1 else Moment("", why="not whole")
-
-
-def _from_text(text: str) -> Moment:
-    if WHOLE.fullmatch(text):
-        return Moment("number", int(float(text)))
-    if found := WEEK.fullmatch(text):
-        return _week(int(found[1]), int(found[2]))
-    if found := MONTH.fullmatch(text):
-        year, month = int(found[1]), int(found[2])
-        return Moment("month", 12 * year + month - 1) if 1 <= month <= 12 and year else Moment("", why="no such month")
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError as error:
-        slashed = re.fullmatch(r"\d{1,4}[./ -]\d{1,2}[./ -]\d{1,4}\.?", text)
-        hint = "write dates as 2024-03-12: this can be read in two ways"
-        iso = re.fullmatch(r"\d{4}-\d{2}-\d{2}.*", text)
-        return Moment("", why=str(error) if iso else hint if slashed else "")
-    return Moment("date", when.date().toordinal()) if len(text) <= 10 else _time(when)
-
-
-def _plausible(moment: Moment) -> Moment:
-    """Return the moment, unless it is so late that the ones after it have no name, or too large to count with."""
-    if moment.kind == "number" and abs(moment.at) >= LARGEST:
-        return Moment("", why="too large")
-    last = {"week": 7, "month": 30.5, "date": 1, "time": 1 / 86400, "time with a zone": 1 / 86400}
-    days = moment.at * last.get(moment.kind, 0.0) + (719_163 if moment.kind.startswith("time") else 0)
-    return Moment("", why="too far in the future") if days > LATEST else moment
-
-
-def _week(year: int, week: int) -> Moment:
-    try:
-        return Moment("week", (date.fromisocalendar(year, week, 1).toordinal() - 1) // 7)
-    except ValueError:
-        return Moment("", why=f"{year} has no week {week}")
-
-
-def _time(when: datetime) -> Moment:
-    zone = "time with a zone" if when.tzinfo is not None else "time"
-    local = when.replace(tzinfo=None)
-    try:
-        since = (when.astimezone(UTC).replace(tzinfo=None) if when.tzinfo is not None else local) - datetime(1970, 1, 1)
-    except (OverflowError, ValueError):  # the year 1 or 9999
-        return Moment("", why="too far from now")
-    return Moment(zone, int(since.total_seconds() // 1), local)
-
-
 def parse_periods(
     values: list[Any], codes: IntArray, arm_of: IntArray, column: str, findings: Findings
 ) -> tuple[Periods, IntArray] | None:
     """Return the periods, and that of every row, from the different values and the code of each row; None if wrong."""
-    moments = [_plausible(parse_moment(one)) for one in values]
+    moments = [parse_moment(one) for one in values]
     kinds: Counter[str] = Counter()
     wrong: list[tuple[int, str]] = []
     sizes = np.bincount(codes[codes >= 0], minlength=len(values))
@@ -285,7 +209,10 @@ def _step(place: IntArray, arm_of: IntArray, at: IntArray) -> int:
     if jumps.size == 0:
         return 1
     lengths, times = np.unique(jumps, return_counts=True)
-    return int(lengths[np.argmax(times)])
+    usual, least = int(lengths[np.argmax(times)]), int(lengths[0])
+    if (lengths % usual).any() and not (lengths % least).any() and OFTEN * times[0] >= jumps.size:
+        return least  # many gaps: the shortest distance is no slip
+    return usual
 
 
 def _plural(kind: str) -> str:

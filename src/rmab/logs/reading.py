@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import PLAIN_DIALECT, BoolArray, Dialect, IntArray, many
+from rmab.common import PLAIN_DIALECT, BoolArray, Dialect, FloatArray, IntArray, is_number, many
 from rmab.errors import ModelError
 from rmab.logs.columns import (
     check_values,
@@ -27,10 +27,11 @@ from rmab.logs.lists import check_draw
 from rmab.logs.log import Log
 from rmab.logs.periods import parse_periods
 from rmab.logs.renaming import Renames, rename_values
-from rmab.logs.slips import check_actions, check_ids
+from rmab.logs.slips import check_actions, check_ids, check_names
 from rmab.logs.source import open_source
 from rmab.logs.states import States, parse_states
 
+LARGEST = 1e150  # reading at which a state begins
 WORDS = {  # what an action is called, by the name of its column
     "call": "call", "called": "call", "calls": "call", "visit": "visit", "visited": "visit", "contact": "contact",
     "contacted": "contact", "treated": "treatment", "treatment": "treatment", "reminded": "reminder", "reminder": "reminder",
@@ -50,6 +51,7 @@ def read_log(
     groups: Sequence[str] = (),
     chance: str | None = None,
     by: str | None = None,
+    reached: str | None = None,
     states: States = None,
     rename: Renames | None = None,
     decimal: str = ".",
@@ -73,6 +75,9 @@ def read_log(
     chance, by : str, optional
         Columns of the lists (`Decision.save`): the probability of being on the list, and the rule that gave the place, empty
         where there was none. `rmab.data.measure` needs them, for everybody. Without `by` the action is what was decided.
+    reached : str, optional
+        A column that says whom the action reached, yes or no; empty where nobody was decided on. `action` is what was
+        decided: effects are per decision, and per contact that reached somebody as well.
     states : list of str, or dict of str to float, optional
         The states in their order, the best last; others are refused. Or, for readings, the least reading of every state:
         ``{"low": 0, "ok": 3.5}``. By default the states are those that appear.
@@ -108,12 +113,16 @@ def read_log(
     if not isinstance(groups, Sequence):
         raise ModelError(f"groups must be a list of columns, got {groups!r:.40}", field="groups")
     factors = [groups] if isinstance(groups, str) else list(groups)
-    extra = {name: one for name, one in (("reward", reward), ("chance", chance), ("by", by)) if one is not None}
+    extra = {
+        name: one
+        for name, one in (("reward", reward), ("chance", chance), ("by", by), ("reached", reached))
+        if one is not None
+    }
     if by is not None and chance is None:
         raise ModelError("by needs chance: the column that says with which probability arms were drawn", field="by")
     names = _check_roles(roles | extra, factors)
     _check_states(states)
-    if decimal not in (".", ","):
+    if not isinstance(decimal, str) or decimal not in (".", ","):
         raise ModelError(f"decimal must be '.' or ',', got {decimal!r:.20}")
     if not isinstance(encoding, str | None):
         raise ModelError(f"encoding must be text, for example 'cp1252', got {encoding!r:.40}", field="encoding")
@@ -147,7 +156,7 @@ def _check_states(states: States) -> None:
         raise ModelError(f"states: {list_some(list(states))} are not all different")
     if isinstance(states, Mapping):
         for name, edge in states.items():
-            if isinstance(edge, bool) or not isinstance(edge, int | float | np.number) or not np.isfinite(edge):
+            if not is_number(edge) or not -LARGEST < edge < LARGEST:
                 raise ModelError(f"states: the least reading of {quote(name)} must be a number, got {edge!r:.40}")
         if len(set(states.values())) < len(states):
             raise ModelError("states: two states begin at the same reading")
@@ -197,9 +206,11 @@ def _assemble(
         findings.add(f"column {quote(roles['state'])} is empty: no state was ever seen")
     actions = parse_actions(*encode(columns[roles["action"]]), roles["action"], findings)
     numbers = {}
-    for name in extra.keys() - {"by"}:
+    for name in extra.keys() & {"reward", "chance"}:
         sign = find_decimal(columns[extra[name]]) if name == "chance" else decimal
         numbers[name] = parse_numbers(columns[extra[name]], extra[name], sign, findings)
+    if "reached" in extra:
+        numbers["reached"] = _parse_reached(columns[extra["reached"]], actions, extra["reached"], findings)
     if "chance" in extra:
         on = ~empty_cells(columns[extra["by"]]) if "by" in extra else None
         check_draw(numbers["chance"], on, extra["chance"], findings)
@@ -215,6 +226,7 @@ def _assemble(
     findings.stop()
     check_ids(ids, codes, found[1], roles["arm"], findings)
     check_actions(found[1], actions, found[0], roles["action"], findings)
+    check_names(names, where, found[1], found[0], findings)
     findings.stop()
     _note_gaps(codes[order], found[1][order], order, findings)
     return Log(
@@ -234,6 +246,7 @@ def _assemble(
         chance=numbers["chance"][order] if "chance" in extra else None,
         listed=numbers["listed"][order].astype(np.int64) if "by" in extra else None,
         dialect=_find_dialect(source.dialect, decimal, numbers=reads_numbers),
+        reached=numbers["reached"][order].astype(np.int64) if "reached" in extra else None,
     )
 
 
@@ -245,6 +258,15 @@ def _find_dialect(found: Dialect, decimal: str, *, numbers: bool) -> Dialect | N
     """
     comma = decimal == "," or (found.delimiter == ";" and not numbers)
     return None if found == PLAIN_DIALECT and not comma else replace(found, decimal="," if comma else ".")
+
+
+def _parse_reached(column: Any, actions: IntArray, name: str, findings: Findings) -> FloatArray:
+    """Return whom actions reached: 1, 0, or -1 where it is not known; note those who were reached without a decision."""
+    found = parse_actions(*encode(column), name, findings)
+    uncalled = np.flatnonzero((found == 1) & (actions == 0))
+    if uncalled.size:
+        findings.note(f"reached in column {quote(name)}, but not decided on: they count as not decided on", uncalled)
+    return np.where(actions == 1, found, -1).astype(np.float64)
 
 
 def _sort_records(

@@ -55,9 +55,10 @@ class Roster(ReadOnly):
         names = tuple(str(one) for one in ids)
         factors, places = {}, np.empty((len(names), len(groups or {})), dtype=np.int64)
         for f, (name, values) in enumerate((groups or {}).items()):
-            words = [str(one) for one in values] if is_several(values) else []
+            several = is_several(values) or isinstance(values, str)
+            words = [str(one) for one in values] if several else []
             if len(words) != len(names):
-                got = len(words) if is_several(values) else repr(values)[:40]
+                got = len(words) if several else repr(values)[:40]
                 raise ModelError(f"groups: {quote(name)} must have {len(names)} values, one for each arm, got {got}")
             factors[str(name)] = tuple(sorted(set(words)))
             place = {one: k for k, one in enumerate(factors[str(name)])}

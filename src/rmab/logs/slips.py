@@ -16,19 +16,26 @@ from rmab.logs.findings import Findings, list_some, quote
 from rmab.logs.periods import Periods
 
 SEVERAL = 3  # ids in two spellings that never meet, or records that all say yes: more than chance
+RARE = 2  # records of a state that may be a slip, or arms of a group
 COMMON = 3  # records of a state that a rare one may be a misspelling of
+SPELLING = "leading zeros, a final .0, capitals, spaces or Unicode form"
+OFTEN = 10  # records of a state that one can tell when it began or ended
 LONG, LONGER = 4, 8  # letters of a word that may have one typo, or two
 
 
 def fold(text: str) -> str:
-    """Return what spellings of one word have in common: without capitals, spaces, Unicode forms and leading zeros.
+    """Return what spellings of one word have in common: no capitals, spaces, Unicode forms, leading zeros, or .0 at the end.
 
     Examples
     --------
-    >>> fold(" 007"), fold("Ann B"), fold("annb")
-    ('7', 'annb', 'annb')
+    >>> fold(" 007"), fold("7.0"), fold("Ann B"), fold("a\u20131") == fold("A-1")
+    ('7', '7', 'annb', True)
     """
     bare = "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    if not bare.isascii():  # all dashes are one, and letters without a width are none
+        kinds = [(one, unicodedata.category(one)) for one in bare]
+        bare = "".join("-" if kind == "Pd" else one for one, kind in kinds if kind != "Cf")
+    bare = re.sub(r"\A([0-9]+)\.0+\Z", r"\1", bare)
     return re.sub(r"(?<![0-9.,])0+(?=[0-9])", "", bare)
 
 
@@ -55,7 +62,7 @@ def check_ids(ids: list[str], arm_of: IntArray, period: IntArray, column: str, f
     meet = set(pairs[times > 1, 0].tolist())
     apart = [several for several in alike if place[several[0]] not in meet]
     shown = list_some([" and ".join(quote(one) for one in several[:3]) for several in apart or alike], 3)
-    what = f"ids in column {quote(column)} differ only in leading zeros, capitals, spaces or Unicode form"
+    what = f"ids in column {quote(column)} differ only in {SPELLING}"
     first = np.flatnonzero(np.isin(arm_of, [place[one] for several in apart for one in several[1:]]))
     if len(apart) >= SEVERAL:
         never = f"and {many(len(apart), 'pair')} of them never {'have' if len(apart) > 1 else 'has'} a record together"
@@ -82,6 +89,15 @@ def check_actions(period: IntArray, action: IntArray, periods: Periods, column: 
         findings.note(f"{what}; if a list was used then, enter who was acted on, or the next list repeats its names", rows)
 
 
+def check_names(names: Sequence[str], state: IntArray, period: IntArray, periods: Periods, findings: Findings) -> None:
+    """Note a state that is never seen after another one has begun: it may have been renamed."""
+    often = [s for s in range(len(names)) if (state == s).sum() >= OFTEN]
+    first, last = ({s: int(end(period[state == s])) for s in often} for end in (np.min, np.max))
+    for old, new in ((a, b) for a in often for b in often if first[b] == last[a] + 1):
+        when = f"{quote(names[old])} is last seen in {periods.label(last[old])}, {quote(names[new])} first after it"
+        findings.note(f"the state {when}; if it was renamed, write one name")
+
+
 def near_typo(word: str, others: Sequence[str]) -> str | None:
     """Return the one of the others that a word may be a misspelling of, or None.
 
@@ -90,12 +106,14 @@ def near_typo(word: str, others: Sequence[str]) -> str | None:
     >>> near_typo("engagd", ["engaged", "lapsed"]), near_typo("inactive", ["active"]), near_typo("stage 3", ["stage 2"])
     ('engaged', None, None)
     """
+    one = word.casefold()
     for other in others:
-        if re.sub(r"\d+", "#", word) == re.sub(r"\d+", "#", other) or word.endswith(other) or other.endswith(word):
+        two = other.casefold()
+        if re.sub(r"\d+", "#", one) == re.sub(r"\d+", "#", two) or one.endswith(two) or two.endswith(one):
             continue  # another number, or a word with 'in' or 'un' before it
-        shortest = min(len(word), len(other))
+        shortest = min(len(one), len(two))
         allowed = 0 if shortest < LONG else 1 if shortest < LONGER else 2
-        if abs(len(word) - len(other)) <= allowed and _distance(word, other) <= allowed:
+        if abs(len(one) - len(two)) <= allowed and _distance(one, two) <= allowed:
             return other
     return None
 

@@ -18,21 +18,26 @@ from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rmab.common import IntArray, check_memory, in_words
+from rmab.common import IntArray, check_memory
 from rmab.errors import FileError, LogError, ModelError
 from rmab.logs.delimited import CsvText
 from rmab.logs.findings import Note, list_some, quote
 from rmab.logs.header import Source, check_columns
-from rmab.logs.workbook import read_workbook
+from rmab.logs.workbook import PIECE, TIMES, check_unpacked, read_workbook
 
-MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+MARKS = (  # that of UTF-32 begins as that of UTF-16 does
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 UNREADABLE = (pa.ArrowException, OverflowError, UnicodeEncodeError)  # what Arrow raises for values it has no type for
 MOST = 160  # letters of a note that shows a value as Python writes it
 NO_TEXT = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}  # codecs that no file is written in
-PIECE, RATIO = 1 << 26, 200  # bytes; a log in gzip unpacks to fewer times its size
-TIMES = 4  # memory that reading takes, in sizes of the text
 SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # .ods, and .xls
 
 
@@ -158,14 +163,7 @@ def _unpack(path: Path, packed: bytes) -> bytes:
             while piece := stream.read(PIECE):
                 pieces.append(piece)
                 size += len(piece)
-                if size > PIECE and size > RATIO * len(packed):
-                    raise FileError(
-                        f"{path}: unpacks to over {in_words(size)}, more than {RATIO} times its size, which no log does; "
-                        "if it is right, unpack it first",
-                        code="too-large",
-                        path=str(path),
-                    )
-                check_memory(f"{path}: its text", TIMES * size)
+                check_unpacked(str(path), len(packed), size)
     except (OSError, EOFError, zlib.error) as error:
         raise FileError(f"{path}: not a whole gzip file ({error})", path=str(path)) from error
     return b"".join(pieces)
@@ -173,13 +171,23 @@ def _unpack(path: Path, packed: bytes) -> bytes:
 
 def _from_parquet(path: Path, content: bytes, wanted: list[str]) -> Source:
     try:
-        file = pq.ParquetFile(pa.BufferReader(content))
+        file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=wanted)
         there = [str(one) for one in file.schema_arrow.names]
         check_columns(str(path), there, wanted)
         check_memory(f"{path}: {file.metadata.num_rows:,} rows", 8.0 * TIMES * file.metadata.num_rows * len(wanted))
-        return _from_arrow(file.read(columns=wanted), str(path), wanted)
+        table = file.read(columns=wanted)
+        return _from_arrow(pa.table({one: _decode(str(path), table.column(one)) for one in wanted}), str(path), wanted)
     except (pa.ArrowException, OSError) as error:
         raise FileError(f"{path}: not a readable Parquet file ({error!s:.200})") from error
+
+
+def _decode(name: str, column: Any) -> Any:
+    """Return a column of text without a dictionary, whose values may be much longer than the file: there must be memory."""
+    if not (pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)):
+        return column
+    sizes = (pc.sum(pc.binary_length(one.dictionary).take(one.indices)).as_py() for one in column.chunks)
+    check_memory(f"{name}: its text", float(TIMES * sum(size or 0 for size in sizes)))
+    return column.cast(column.type.value_type)
 
 
 def _in_utf8(path: Path, content: bytes, encoding: str | None) -> tuple[bytes, str]:

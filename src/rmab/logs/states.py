@@ -13,10 +13,10 @@ import pyarrow as pa
 from rmab.common import IntArray
 from rmab.logs.columns import MISSING, UNKNOWN, encode, number_of, parse_numbers, plain_word
 from rmab.logs.findings import LONGEST, MANY, Findings, list_some, quote
-from rmab.logs.slips import COMMON, group_alike, near_typo
+from rmab.logs.slips import COMMON, RARE, SPELLING, group_alike, near_typo
 
 MOST_STATES = 60
-RARE = 2  # records of a state that may be a slip
+TIMES = 20  # a state that is close to one that was seen so many times more often may be a slip
 States = Sequence[str] | Mapping[str, float] | None
 
 
@@ -92,13 +92,18 @@ def _compare_names(known: list[str], words: list[str], codes: IntArray, findings
     for several in group_alike(known):
         usual = max(several, key=lambda one: count[one])
         slips = [k for k, one in enumerate(words) if one in several and one != usual]
-        how = "capitals" if len({one.casefold() for one in several}) == 1 else "leading zeros, spaces or Unicode form"
+        how = "capitals" if len({one.casefold() for one in several}) == 1 else SPELLING
         what = f"states {list_some([quote(one) for one in several])} differ only in {how}; write one of them"
         findings.add(what, np.flatnonzero(np.isin(codes, slips)))
-    for one in (one for one in known if count[one] <= RARE and len(known) > 1):
+    for one in known if len(known) > 1 else ():
+        near = near_typo(one, [other for other in known if count[other] >= max(COMMON, TIMES * (count[one] - RARE))])
+        if count[one] > RARE and near is None:
+            continue
         those = np.flatnonzero(np.isin(codes, [k for k, word in enumerate(words) if word == one]))
         what = f"the state {quote(one)} was seen only {'once' if count[one] == 1 else 'twice'}"
-        if near := near_typo(one, [other for other in known if count[other] >= COMMON]):
+        if near and count[one] > RARE:
+            findings.note(f"the state {quote(one)} was seen {count[one]:,} times; is it {quote(near)}?", those)
+        elif near:
             findings.add(f"{what}; is it {quote(near)}? If not, name all states: states=[...] (--states)", those)
         elif count[one] == 1:
             close = get_close_matches(one, [other for other in known if other != one], n=1)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 from typing import Any
+from zipfile import ZipFile
 
-from rmab.common import require
-from rmab.errors import FileError, LogError
+from rmab.common import check_memory, in_words, require
+from rmab.errors import FileError, LogError, ModelError
 from rmab.logs.findings import Note
+
+PIECE, RATIO = 1 << 26, 200  # bytes; a log in an archive unpacks to fewer times its size
+TIMES = 4  # memory that reading takes, in sizes of the text
 
 
 def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
@@ -16,18 +20,30 @@ def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
     from openpyxl import load_workbook  # noqa: PLC0415  (an extra)
 
     try:
+        with ZipFile(io.BytesIO(content)) as packed:
+            check_unpacked(name, len(content), sum(one.file_size for one in packed.infolist()))
         sheet = load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
-        rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+        sheet.reset_dimensions()  # what the file says of its size may be wrong, or up to a stray cell far away
+        rows = list(sheet.iter_rows(values_only=True))
+    except (FileError, ModelError):
+        raise
     except Exception as error:  # whatever openpyxl raises on what is no workbook
         raise FileError(f"{name}: not readable as .xlsx ({error!s:.200})", path=name) from error
     while rows and all(one is None for one in rows[-1]):
         rows.pop()
     if len(rows) < 2:
         raise LogError(name, [Note("there is no row below a header in the first sheet")])
-    header = [str(one).strip() for one in rows[0] if one is not None]
-    width = len(header)
-    wide = [k + 2 for k, row in enumerate(rows[1:]) if any(one is not None for one in row[width:])]
-    if wide or len(set(header)) < width:
-        what = "more cells than the header has" if wide else "two columns have the same name"
+    header = {k: str(one).strip() for k, one in enumerate(rows[0]) if one is not None}
+    wide = [n for n, row in enumerate(rows[1:], 2) if any(one is not None and k not in header for k, one in enumerate(row))]
+    if wide or len(set(header.values())) < len(header):
+        what = "a cell without a name of its column in the first line" if wide else "two columns have the same name"
         raise LogError(name, [Note(what, tuple(wide))])
-    return {one: [row[k] if k < len(row) else None for row in rows[1:]] for k, one in enumerate(header)}
+    return {one: [row[k] if k < len(row) else None for row in rows[1:]] for k, one in header.items()}
+
+
+def check_unpacked(name: str, packed: int, size: int) -> None:
+    """Raise FileError where an archive unpacks to much more than a log does; ModelError where there is no memory for it."""
+    if size > PIECE and size > RATIO * packed:
+        what = f"unpacks to over {in_words(size)}, more than {RATIO} times its size, which no log does"
+        raise FileError(f"{name}: {what}; if it is right, unpack it first", code="too-large", path=name)
+    check_memory(f"{name}: its text", float(TIMES * size))

@@ -24,10 +24,12 @@ from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
 from rmab.solvers.priced.blocks import FAINTEST, soften_blocks
+from rmab.solvers.priced.program import units_of
 
 Window = Annotated[int, Field(ge=1, description="number of steps to plan ahead")]
 WINDOW = 10  # steps
 STEEPNESS = 30.0  # beta times the range of the rewards: twice and half of it earn the same, within noise
+STEEPEST = 1e6  # ... of the rewards at hand
 SOFTEST = 0.1  # part of it down to which a plan is softened where it cannot be certified
 TOLERANCE = 1e-3  # of every softened plan, relative: rounding to whole arms costs more
 
@@ -150,7 +152,7 @@ class Rolling(QuestionPolicy):
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Plan from these states (N,) at step h and activate what the plan activates now."""
-        return self.begin(np.asarray(states), rng).act(h, states, rng)
+        return RollingEpisode(self).act(h, states, rng)
 
     def begin(self, states: IntArray, rng: np.random.Generator) -> RollingEpisode:  # noqa: ARG002
         """Return the policy of one episode, which remembers its prices from step to step."""
@@ -167,7 +169,11 @@ class Rolling(QuestionPolicy):
         phase_of = blocks.phase_of[steps].copy()
         phase_of[-1] = blocks.phases
         time: dict[str, Any] = {"phase_of": phase_of, "discounts": problem.discounts[: prices.size]}
-        limits, beta = blocks.budget[steps].copy(), self._beta
+        limits, first = blocks.budget[steps].copy(), self._beta
+        if first * float(np.ptp(pays)) > STEEPEST:  # far more may be at stake here than from the start
+            here = units_of(blocks.kernels, kernel_of, pays, masses, phase_of).scale
+            first = min(first, STEEPEST / here)
+        beta = first
         while True:
             try:
                 given: dict[str, Any] = {
@@ -179,7 +185,7 @@ class Rolling(QuestionPolicy):
                 }
                 found = soften_blocks(blocks.kernels, pays, masses, limits, beta, **given)
             except SolverError:
-                if beta < SOFTEST * self._beta:
+                if beta < SOFTEST * first:
                     raise
                 beta /= 4.0  # a softer plan is a smoother programme
             else:

@@ -58,7 +58,7 @@ def render_programme(fit: Fit, calls: Decision, found: Evaluation, effects: list
         records=f"{log.arm_of.size:,}",
         headline=headline(fit, calls, found),
         warnings=calls.notes,
-        benefits=_benefits(found) if found.standing == "promised" else _ranges(found),
+        benefits=_benefits(found) if found.states_benefits else _ranges(found),
         ways=_ways(found),
         passed_over=_passed_over(fit, calls, effects, reached),
         reached=_reached(reached, calls),
@@ -87,10 +87,12 @@ def headline(fit: Fit, calls: Decision, found: Evaluation) -> list[str]:
     """Return plain sentences: what may be said of the plan, the most important first, and the list."""
     word, per = fit.words.action, fit.words.period
     last = f"The list for {calls.period} has {_many(int(calls.active.sum()), 'name')}."
-    if found.standing != "promised":
+    if not found.states_benefits:
         return [*found.sentences(), last]
     over, alone, *_ = found.sentences()
     plan = f"With {_many(found.budget, word)} a {per}, over the next {_many(found.horizon, per)}"
+    if found.standing == "conditional":
+        return [f"{plan}: {over[0].lower()}{over[1:]}", alone, last, found.sentences()[-2]]
     first = f"{plan}, the plan brings {over}" if found.promises("rotation") else f"{plan}: {over[0].lower()}{over[1:]}"
     gain = found.benefits["nothing"]
     each = f"One {word} brings {gain.value / (found.budget * found.horizon):.2g} {found.unit} on average. "

@@ -31,7 +31,7 @@ MOST = 25  # groups in a figure
 def draw_programme(found: Evaluation, reached: list[Reach], effects: list[Effect]) -> Iterator[tuple[str, bytes]]:
     """Yield every figure as (file name, content); the same numbers give the same bytes."""
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]
-        if found.standing == "promised":
+        if found.states_benefits:
             yield "benefit.png", figure_bytes(_benefit(found), **PNG)
         yield "reach.png", figure_bytes(_reach(found, reached), **PNG)
         known = [one for one in effects if np.isfinite(one.value)]

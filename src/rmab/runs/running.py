@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.common import SUFFIXES, FloatArray, IntArray, as_seed, check_magnitude, check_memory, expect, frozen, is_builtin
+from rmab.common import FloatArray, IntArray, as_seed, check_magnitude, check_memory, expect, frozen, is_builtin
 from rmab.errors import ModelError
 from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.registry import make_learner
@@ -19,7 +18,7 @@ from rmab.model import FeedbackMode, Problem, View, by_phase, parted, shape_of
 from rmab.play import Feedback, Policy, Trajectory, pairs_of, play_episode, random_streams
 from rmab.runs.record import RunResult
 from rmab.tasks.definition import Task
-from rmab.tasks.making import make_task
+from rmab.tasks.making import find_task
 
 SIMULATOR, REHEARSAL = 100, 101  # keys of a run's streams; the task spawns its own from the same seed
 
@@ -175,7 +174,7 @@ def run(
     ((3,), array([10, 10, 10]))
     """
     number = as_seed(seed)
-    task = _find_task(task_or_name, number) if isinstance(task_or_name, str) else task_or_name
+    task = find_task(task_or_name, number) if isinstance(task_or_name, str) else task_or_name
     player = make_learner(learner) if isinstance(learner, str) else learner
     if not isinstance(task, Task) or not isinstance(player, Learner):
         kinds = f"{type(task).__name__} and {type(player).__name__}"
@@ -207,11 +206,6 @@ def learn_episodes(
         plan = learner.plan(state)
         state = learner.learn(state, play(t, plan))
         yield t, plan, state
-
-
-def _find_task(name: str, seed: int) -> Task:
-    """Make a task by name from the seed, or read it from a file, which has no seed."""
-    return Task.load(name) if Path(name).suffix in SUFFIXES else make_task(name, seed=seed)
 
 
 class _Recorder:

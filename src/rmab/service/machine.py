@@ -95,9 +95,10 @@ class Machines:
                 return found
             with p.ledger() as ledger:
                 now = ledger.last_period
-                known = max([*ledger.cells, *(first for _, first, _ in ledger.stays)], default=0) if now is None else now + 1
+                begins = ledger.stays.last_first
+                known = max([*ledger.cells, *([] if begins is None else [begins])], default=0) if now is None else now + 1
                 here = np.flatnonzero(ledger.is_present(known))
-                arms = {ledger.ids[n]: ledger.groups[ledger.group_list[n]] for n in here}
+                arms = {ledger.ids[n]: ledger.groups[ledger.group_of[n]] for n in here}
             if not arms:
                 raise ModelError("nobody takes part in the programme")
             old = self._kept.get(p.name)

@@ -7,8 +7,8 @@ from . import (
     cpap as cpap,
     deadline as deadline,
     drawn as drawn,
+    kinds as kinds,
     published as published,
-    swim as swim,
     tariff as tariff,
 )
 from .definition import Task as Task

@@ -1,8 +1,9 @@
-"""Kinds of worlds in which a programme must rest, notice a change, or ignore the clock.
+"""Kinds of worlds: a programme must rest, notice a change, ignore the clock, or make several right moves in a row.
 
-All have arms of three states that pay by their state, 0, .5 and 1, active or not. A passive arm moves up and down by one,
-with probability about .3 each. An active arm that is helped moves up with about .6 and down with about .1; one that is hurt
-moves the other way round. Every arm's probabilities vary by up to .05. All start in the middle. The numbers are ours.
+The first three have arms of three states that pay by their state, 0, .5 and 1, active or not. A passive arm moves up and
+down by one, with probability about .3 each. An active arm that is helped moves up with about .6 and down with about .1; one
+that is hurt moves the other way round. Every arm's probabilities vary by up to .05. All start in the middle. The numbers
+are ours.
 
     harm    activation hurts `hurt` of the arms: the best policy leaves budget unused. With hurt=0 and a budget for all it is
             best to activate everybody (slack).
@@ -10,6 +11,20 @@ moves the other way round. Every arm's probabilities vary by up to .05. All star
             Rewards are fixed. O1, O2, O3 and the random policy are those of either stretch.
     clock   activation helps one half of the arms. `phases` phases are declared. They are all alike (idle), unless `spread`
             is above 0: then an arm pays 1 - spread times as much in every other phase, the two halves of the arms in turns.
+
+    swim    chains that pay at the far end alone
+
+Every arm is a chain of S states, after the river swimmer of Strehl & Littman (2008): an active arm moves up by one with a
+probability of its own, and stays otherwise; a passive one is carried down by one with probability `drift`. Only the last
+state pays, 1 for each step in which the arm is active there. Being passive in the first one pays `trap`, which makes it safe
+to do nothing. Who spreads the budget over all arms gets none of them to the end, and who has never been there does not know
+what it pays.
+
+    P(s, 1, min(s + 1, S - 1)) = p_n        P(s, 1, s) += 1 - p_n        p_n uniform on [forward - 0.1, forward + 0.1]
+    P(s, 0, max(s - 1, 0))     = drift      P(s, 0, s) += 1 - drift
+    r(S - 1, 1) = 1                         r(0, 0) = trap               all other pairs 0
+
+All arms start in the first state. The numbers are ours.
 """
 
 from __future__ import annotations
@@ -28,6 +43,8 @@ PAYS = np.array([0.0, 0.5, 1.0])  # by state
 EVEN, HELPED, HURT = (0.3, 0.3), (0.6, 0.1), (0.1, 0.6)  # probabilities to move up and down
 VARIES = 0.05  # by how much those of an arm differ, at most
 HIGH = 1.5  # most that a step pays, under any factor
+SPREAD = 0.1  # of the probability of a swimmer to move up, around its mean
+FORWARD = "mean probability that an active arm moves up"
 
 
 def harm(
@@ -80,6 +97,26 @@ def clock(
     return Problem(Arms(several), 1, budget, horizon, phase_of), RewardModel(pays[np.newaxis], 0.0, HIGH)
 
 
+def swim(
+    seed: int,
+    *,
+    arms: ArmCount = 10,
+    budget: Budget = 3,
+    horizon: Horizon = 30,
+    states: Annotated[int, Field(ge=2, description="length of the chain")] = 4,
+    forward: Annotated[float, Field(ge=SPREAD, le=1 - SPREAD, description=FORWARD)] = 0.6,
+    drift: Annotated[float, share("probability that a passive arm is carried down")] = 0.6,
+    trap: Annotated[float, Field(ge=0, lt=1, description="pay for being passive in the first state")] = 0.0,
+) -> Posed:
+    """Chains that pay at the far end alone: arms that need several right moves in a row."""
+    check_memory(f"a task of {arms} arms", 64.0 * arms * states**2)
+    speed = model_rng(seed).uniform(forward - SPREAD, forward + SPREAD, arms)
+    pays = np.zeros((states, 2))
+    pays[0, 0], pays[-1, 1] = trap, 1.0
+    stakes = RewardModel(np.broadcast_to(pays, (1, arms, states, 2)), 0.0, HIGH)
+    return Problem(Arms(chains(states, speed, drift)), 0, budget, horizon), stakes
+
+
 def _pays(arms: int) -> FloatArray:
     """(N, S, 2) what the states pay."""
     return np.tile(PAYS[:, np.newaxis], (arms, 1, 2))
@@ -91,10 +128,20 @@ def _kernels(rng: np.random.Generator, helped: BoolArray, others: tuple[float, f
     passive = np.tile(EVEN, (helped.size, 1))
     active = np.where(helped[:, np.newaxis], HELPED, others)
     moves = np.stack([passive, active], axis=1) + rng.uniform(-VARIES, VARIES, (helped.size, 2, 2))
-    table, here = np.zeros((helped.size, 3, 2, 3)), np.arange(3)
+    return _walks(3, moves[..., 0], moves[..., 1])
+
+
+def chains(states: int, speed: FloatArray, drift: float) -> FloatArray:
+    """(N, S, 2, S) chains whose arms move up with these probabilities (N,) when active, and down with `drift` otherwise."""
+    never = np.zeros(speed.size)
+    return _walks(states, np.stack([never, speed], axis=1), np.stack([never + drift, never], axis=1))
+
+
+def _walks(states: int, up: FloatArray, down: FloatArray) -> FloatArray:
+    """(N, S, 2, S) arms that move up and down by one with these probabilities (N, 2) by action; at an end they stay."""
+    table, here = np.zeros((len(up), states, 2, states)), np.arange(states)
     for a in range(2):
-        up, down = moves[:, a, :1], moves[:, a, 1:]
-        table[:, here, a, here] = 1.0 - up - down
-        table[:, here, a, np.minimum(here + 1, 2)] += up
-        table[:, here, a, np.maximum(here - 1, 0)] += down
+        table[:, here, a, here] = 1.0 - up[:, a : a + 1] - down[:, a : a + 1]
+        table[:, here, a, np.minimum(here + 1, states - 1)] += up[:, a : a + 1]
+        table[:, here, a, np.maximum(here - 1, 0)] += down[:, a : a + 1]
     return table

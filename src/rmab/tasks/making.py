@@ -73,6 +73,11 @@ def make_task(
     return task.repeated(as_integer(copies, "copies"))
 
 
+def find_task(name: str, seed: int, **options: Any) -> Task:
+    """Do as `make_task` does; a file, whose rewards are fixed, goes without the seed."""
+    return make_task(name, seed=None if Reference.parse(name).is_file else seed, **options)
+
+
 def _build(reference: Reference, seed: int, options: dict[str, Any]) -> Task:
     name, against = reference.name, reference.against
     if not reference.is_custom and TASKS[name].fixed and against:

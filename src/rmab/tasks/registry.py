@@ -63,7 +63,7 @@ TASKS = TaskRegistry(
         _entry("charging", "deadline", "Electric-vehicle charging: 100 identical spots, 30 chargers.", XIONG, episodes=100),
         _entry("charging", "deadline-day", "A day at a fast charger: two peaks, a tariff, less power.", episodes=20),
         _entry("counterexamples", "split", "Top-B keeps its loss: the best plan splits a step between two kinds of arm."),
-        _entry("swim", "swim", "Chains that pay at the far end alone: several right moves in a row.", episodes=60),
+        _entry("kinds", "swim", "Chains that pay at the far end alone: several right moves in a row.", episodes=60),
         _entry("published", "conveyor", "Eight states in a row; priorities that fill the budget do not climb them.", HONG),
         _entry("published", "gast-1", "Three states whose Whittle index is no attractor, example 1.", GAST),
         _entry("published", "gast-2", "Three states whose Whittle index is no attractor, example 2.", GAST),

@@ -9,6 +9,5 @@ from .components import (
     check_step as check_step,
 )
 from .learner import check_learner as check_learner
-from .planner import check_planner as check_planner
-from .policy import check_policy as check_policy
+from .policy import check_planner as check_planner, check_policy as check_policy
 from .store import check_store as check_store

@@ -56,7 +56,7 @@ def check_rewards(part: RewardEstimator) -> None:
     raises   nothing is raised.
     And all clauses of `check_learner`, for a learner with this part.
     """
-    _check(part, RewardEstimator, "estimator", _WatchedRewards(part))
+    _check(part, RewardEstimator, "estimator", part)
 
 
 def check_step(part: Step) -> None:
@@ -186,14 +186,6 @@ class _WatchedSets(_Watched, ConfidenceSets):
         inside = (off <= ROUNDING) | (visits[..., 0] == 0)
         require(bool(inside.all()) or not self._part.confident, "mean: a set does not hold the observed frequencies")
         return sets
-
-
-class _WatchedRewards(_Watched, RewardEstimator):
-    def begin(self, pools: Pools) -> Memory:
-        return self._part.begin(pools)  # type: ignore[no-any-return]
-
-    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
-        return self._part.learn(memory, episode)  # type: ignore[no-any-return]
 
 
 class _WatchedStep(_Watched, Step):

@@ -3,7 +3,8 @@
 Every pattern is a further prediction of what a row pays. Its squared errors are held against those of the forecast, row by
 row, and it gets the weight that they earn. A season of L episodes predicts the row's profile times its level L, 2 L, ...
 episodes ago. A common shock predicts the quality of a pair, which is a mean of pay over the level of all other rows in the
-same episode, times the level that the forecasts of all rows give. The pooled forecast takes all phases of an arm as one.
+same episode, times the level that the forecasts of all rows give. Two pooled forecasts take what an arm pays in all phases:
+the same in every phase, or in proportion to what is known of the phase.
 """
 
 from typing import NamedTuple
@@ -20,7 +21,6 @@ SURE = 60.0  # checks that weigh on the choice of a prediction, at most
 FADING = 0.98  # what is left of the weight of a squared error after the next one
 SHRINK = 4.0  # checks of all rows together that count with those of a row
 OLDER = 0.7  # what is left of the weight of a season's level after one season
-PHASE = 0.0
 SEASON, SHOCK = 3.0, 4.0  # powers of e by which it is less likely at first that there are seasons, or shocks
 FAINT = 1e-12  # weights below are none
 UNSEEN = -1.0  # the level of a row in an episode in which it was not seen
@@ -158,7 +158,9 @@ def add_patterns(
 ) -> None:
     """Write the forecast of episode + 1 with its patterns into likely (R,S,2) and ahead, and its error into spread (R,).
 
-    Given are those of single rows; `plain` keeps them. What is hoped for beyond the forecast shrinks with its error.
+    pooled (2,R,S,2), pooled_ahead and pooled_times (R,S,2): pooled forecasts, the first with optimism, and how often pairs
+    were seen; or none. The other forecasts are those of single rows; `plain` keeps them. What is hoped for beyond the forecast
+    shrinks with its error.
     """
     rows, states = zero.shape[:2]
     experts, shock, pool = kept.errors.shape[0], 1 + lags.size, 2 + lags.size
@@ -184,8 +186,6 @@ def add_patterns(
         plain = weight[0]
         for k in range(experts):
             prior = np.exp(-SHOCK) if k == shock else (np.exp(-SEASON) / lags.size if 0 < k < shock else 1.0)
-            if k == pool + 1:
-                prior = np.exp(-PHASE)
             own = weight[k]
             weight[k] = prior * np.exp(-0.5 * min(number, SURE) * (own / max(best, LEAST) - 1.0)) if own < np.inf else 0.0
             total += weight[k]
@@ -202,7 +202,7 @@ def add_patterns(
                 if times[r, s, a] == 0:
                     if pooled.shape[0] > 0 and pooled_times[r, s, a] > 0:  # of what is unseen, any news is news
                         one, other = weight[pool], weight[pool + 1]
-                        news, trust = 0.0, min((one + other) / max(weight[0], LEAST), 1.0) / max(one + other, LEAST)
+                        trust = min((one + other) / max(weight[0], LEAST), 1.0) / max(one + other, LEAST)
                         news = trust * (one * (pooled[0, r, s, a] - base) + other * (pooled[1, r, s, a] - base))
                         extra = trust * (one + other) * (pooled_ahead[r, s, a] - pooled[0, r, s, a] - ahead[r, s, a] + base)
                         likely[r, s, a] += news

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
+from typing import TypeGuard
 
 import numpy as np
 
@@ -20,7 +21,7 @@ FIRST = 2.0  # an index above all shares
 SETTLED = 0.5  # part of the arms that need not be where the others are
 ENOUGH = 0.25  # part of where activation leads that must have been seen of an arm, where it may pay at all
 TRIED = 5  # activations in a state before an arm may rest there
-SELDOM = 1  # steps of which one is enough to see what passivity is like
+RESTING = 4  # one in so many arms is passive at every step of the first episode, where there is budget for most
 CHEAP = 0.1  # part of the steps, the cheapest ones, in which looks are made
 
 
@@ -172,37 +173,43 @@ class DependentRounding(Execution):
         return self
 
 
-def halved(policy: Policy, pools: Pools, luck: tuple[int, int]) -> Policy:
-    """Return the policy that leaves a random half of the arms passive at every step: before anything was seen."""
+def rested_first(policy: Policy, pools: Pools, luck: tuple[int, int]) -> Policy:
+    """Return the policy of the first episode: where more than half may be active, a random quarter of the arms rests.
+
+    Otherwise nobody would see what passivity is like. Who rests is drawn at every step.
+    """
     view = pools.view
-    if 2 * int(view.budgets.max()) <= view.arms or not isinstance(policy, IndexPolicy) or policy.table.ndim != 3:
+    if 2 * int(view.budgets.max()) <= view.arms or not _may_rest(policy):
         return policy
     rng = np.random.default_rng((KEY, *luck))
     table = np.array(policy.by_step(view.horizon), order="C")
-    for step in table:
-        step[rng.permutation(view.arms)[: view.arms // 4]] = -1.0
+    for h in np.flatnonzero(2 * view.budgets > view.arms):
+        table[h, rng.permutation(view.arms)[: view.arms // RESTING]] = -1.0
     return IndexPolicy.of_steps(table, policy.budget, rule="auto")
 
 
 def rested(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
     """Return the policy that leaves arms passive whose share is below `worthless` (H,), and was tried often enough.
 
-    tried (N, 1 or H, S, 2): how often an arm was in a state under an action. Who was hardly ever passive in a state rests in
-    every fourth step alone: that is enough to see what it is like. Shares that are drawn are drawn as they are.
+    tried (N, 1 or H, S): how often an arm was active in a state. Shares that are drawn are drawn as they are.
     """
-    if not isinstance(policy, IndexPolicy) or policy.table.ndim != 3 or (policy.rule, policy.rounding) != ("fill", "top"):
+    if not _may_rest(policy):
         return policy
-    enough = np.broadcast_to(tried >= TRIED, (*policy.table.shape, 2))
     table: FloatArray | None = None
     for h in np.flatnonzero(worthless > 0):
         step = policy.by_step(worthless.size)[h]
-        rests = (step < worthless[h]) & enough[:, h, :, 1]
-        if h % SELDOM:
-            rests &= enough[:, h, :, 0]
+        rests = (step < worthless[h]) & (tried[:, min(h, tried.shape[1] - 1)] >= TRIED)
         if rests.any():
             table = np.array(policy.by_step(worthless.size), order="C") if table is None else table
             table[h][rests] = -1.0
     return policy if table is None else IndexPolicy.of_steps(table, policy.budget, rule="auto")
+
+
+def _may_rest(policy: Policy) -> TypeGuard[IndexPolicy]:
+    """Whether it fills the budget with the highest shares."""
+    if not isinstance(policy, IndexPolicy):
+        return False
+    return policy.table.ndim == 3 and (policy.rule, policy.rounding) == ("fill", "top")
 
 
 def _of_arms(pools: Pools, share: FloatArray) -> FloatArray:

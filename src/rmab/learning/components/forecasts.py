@@ -21,7 +21,10 @@ from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, masses, who
 FADING = 0.98  # what is left of the weight of a squared error after the next one
 SHRINK = 4.0  # checks of all rows together that count with those of a row
 UNSURE = 0.3  # how far predictions are off, before the first one could be checked
-SURE, ALIKE, FEW, FITS, LEAST = 20, 2.0, 0.1, 4, 1e-12
+SURE = 20  # observations of a pair that count in a fit, at most
+ALIKE, FEW = 2.0, 0.1  # observations that say that all rows pay the same, and that a pair pays the mean
+FITS = 4  # times that factors and pay are fitted in turns
+LEAST = 1e-12  # sums of squares below are none
 HIGHEST = 1e6  # of a level: what a row pays, in units of what it paid when it was first seen
 
 RATES = "what is left of the weight of earlier values when a pair is seen again"

@@ -17,6 +17,7 @@ import numpy as np
 from rmab.common import FloatArray, check_memory
 from rmab.errors import ModelError, SolverError
 from rmab.learning.components.base import Episode
+from rmab.learning.components.replay import gain_of_drawing
 from rmab.learning.components.rewards import RewardEstimate
 from rmab.learning.components.steps import MadeSets, Step, StepResult
 from rmab.learning.options import configured, option
@@ -33,6 +34,7 @@ FIRST, GREATEST, GROWTH = 10.0, 1e4, 4.0  # beta at first and at most, and its f
 TOLERANCE = 1e-4  # certified gap of a plan
 TRIALS = 3  # softer plans that are tried where one cannot be certified
 RECENT = 0.9  # what is left of what was believed, and came true, after an episode
+MARGIN = 0.05  # part of the gain that came true by which drawn shares must have earned more in replays
 TRIAL = 2  # episodes before forecasts are judged
 SLACK = 1e-3  # part of a share by which it must be below that of whoever gains nothing
 ROUNDING = 1e-12  # gains below this part of what is earned are none
@@ -70,6 +72,7 @@ class Priced(Step):
     stored = False
     scale: float = option(default=1.0, ge=1e-12, le=1e6, help="how much greedier than by the rule, as a factor of beta")
     trust: float = option(default=0.3, ge=0, le=1, help=TRUST)
+    replay: bool = option(default=True, help="whether shares are drawn where replays of past plans earned more so")
     rest: bool = option(default=True, help="whether arms stay passive where activation is worth less than nothing")
 
     def state_spec(self, pools: Pools) -> ArraySpecs:
@@ -82,7 +85,7 @@ class Priced(Step):
             several[f"{name}.fitting"] = ArraySpec((), "f", 0, GREATEST, optional=name == PAST)
             several[f"{name}.prices"] = ArraySpec((horizon,), "f", 0, HUGE, optional=name == PAST)
             several[f"{name}.curvature"] = ArraySpec((horizon, horizon), optional=True)
-        sums = {name: ArraySpec((), "f", -HUGE, HUGE) for name in ("believed", "realised")}
+        sums = {name: ArraySpec((), "f", -HUGE, HUGE) for name in ("believed", "realised", "drawing")}
         tables = {name: ArraySpec(pairs, "f", -HUGE, HUGE) for name in ("lead", "likely", "mean")}
         share = ArraySpec((pools.weights.size, horizon, pools.view.states), "f", 0, 1, optional=True)
         return {**several, **sums, **tables, "trusted": ArraySpec((), "b"), "share": share}
@@ -92,7 +95,14 @@ class Priced(Step):
         hope = np.where(pools.zero, pools.floor, 1.0)
         found, memory = self._planned(FORECAST, {}, pools, sets, hope, GREATEST)
         nothing = np.array(0.0)
-        kept = {"believed": nothing, "realised": nothing, "lead": found.lead, "likely": hope, "mean": np.zeros(hope.shape)}
+        kept = {
+            "believed": nothing,
+            "realised": nothing,
+            "drawing": nothing,
+            "lead": found.lead,
+            "likely": hope,
+            "mean": np.zeros(hope.shape),
+        }
         return _stepped(found, {**memory, **kept, "trusted": np.array(True)})
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
@@ -110,6 +120,7 @@ class Priced(Step):
         trusted = number < TRIAL or bool(realised >= self.trust * believed) or self.trust == 0
         found, kept = self._planned(FORECAST, memory, pools, sets, expected, GREATEST)
         sums = {"believed": np.asarray(believed), "realised": np.asarray(realised), "trusted": np.array(trusted)}
+        sums["drawing"] = np.asarray(RECENT * memory["drawing"] + self._replayed(memory, episode, sets, estimate))
         kept = {**kept, **sums, "lead": found.lead, "likely": likely, "mean": past}
         passes = found.plan.passes
         if not trusted:
@@ -117,7 +128,14 @@ class Priced(Step):
             found, other = self._planned(PAST, memory, pools, sets, past, most)
             kept.update(other)
             passes += found.plan.passes
-        return _stepped(found, kept, passes, drawn=not trusted)
+        return _stepped(found, kept, passes, drawn=_drawn(kept))
+
+    def _replayed(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> float:
+        """Return what the last plan would have gained if its shares had been drawn; 0 where that is not asked."""
+        if not self.replay or "share" not in memory or not memory["trusted"] or not sets.single or episode.number == 0:
+            return 0.0
+        worthless = self._worthless(memory, episode.pools) if self.rest else None
+        return gain_of_drawing(episode.pools, memory["share"], worthless, sets.low, estimate.gain, episode.luck)
 
     def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:
         """Plan with the last forecast, or the past, at the beta that it had."""
@@ -136,8 +154,11 @@ class Priced(Step):
 
     def worthless(self, memory: Memory, pools: Pools) -> FloatArray | None:
         """(H,) the share of whoever gains nothing by activation, before its price: blind odds times exp(-beta price)."""
-        if not self.rest or not memory["trusted"]:  # shares that are drawn are drawn as they are
+        if not self.rest or _drawn(memory):  # shares that are drawn are drawn as they are
             return None
+        return self._worthless(memory, pools)
+
+    def _worthless(self, memory: Memory, pools: Pools) -> FloatArray:
         view, prices = pools.view, memory[f"{FORECAST}.prices"]
         blind = blind_rates(view.budgets.astype(np.float64), float(view.arms))
         odds = blind / (1.0 - blind) * np.exp(-float(memory[f"{FORECAST}.beta"]) * prices[-view.horizon :])
@@ -165,11 +186,16 @@ def _stepped(found: Found, memory: Memory, passes: int | None = None, *, drawn: 
     return StepResult(None, plan.passes if passes is None else passes, kept, kept.get("share"), drawn)
 
 
+def _drawn(memory: Memory) -> bool:
+    """Whether shares are drawn: where forecasts are not trusted, or where that has earned more of late."""
+    return not memory["trusted"] or bool(memory["drawing"] > MARGIN * max(float(memory["realised"]), 0.0))
+
+
 def _in_force(
     memory: Memory, pools: Pools, sets: TransitionSets | MadeSets, share: FloatArray, passes: int = 0
 ) -> StepResult:
     """Return the plan of this share; visits are asked for rarely, and nothing is kept for them until then."""
-    return StepResult(None, passes, {}, share, not memory["trusted"], partial(_visited, memory, pools, sets))
+    return StepResult(None, passes, {}, share, _drawn(memory), partial(_visited, memory, pools, sets))
 
 
 def _visited(memory: Memory, pools: Pools, sets: TransitionSets | MadeSets) -> FloatArray:

@@ -96,7 +96,7 @@ def stationary_fluid(
         line, met = plans.at(price), over.earned - price * over.used
         if plans.bound - met <= EXACT * model.arms:
             break
-        over, under = (line, under) if line.used > budget else (over, line)
+        over, under = (line, under) if line.used > budget + EXACT * model.arms else (over, line)
     part = min(max((budget - under.used) / max(over.used - under.used, EXACT * model.arms), 0.0), 1.0)
     return certified(model, plans, price, part * over.z + (1.0 - part) * under.z, part, budget, tolerance)
 

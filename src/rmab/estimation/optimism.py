@@ -1,0 +1,51 @@
+"""How much better a plan looks in the model that it was made for than it is: a parametric bootstrap.
+
+The fitted model plays the truth. Records of every arm are drawn from it, with the visits that the arm had; they are fitted,
+and a plan is made, as for the log itself. What that plan claims in its own model, less what it brings in the one that drew
+the records, is its optimism: the winner's curse of choosing, and whatever shrinkage adds or takes (Efron & Tibshirani 1993,
+Section 10; Smith & Winkler 2006, "The optimizer's curse"). The mean over some such logs is taken off the estimate.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from rmab.common import FloatArray, cores
+from rmab.estimation.clusters import count_by_arm
+from rmab.estimation.fit import Fit
+from rmab.estimation.shrinkage import shrink
+from rmab.estimation.values import World
+
+LOGS = 16  # that are drawn
+WORK = 100_000  # arm-periods simulated in each
+
+
+def estimate_optimism(fit: Fit, world: World, key: int) -> FloatArray:
+    """(1 + B,) by how much the model of a log is expected to overstate what its plan, and each baseline, brings."""
+    visits = count_by_arm(fit.require_log()).sum(axis=3).astype(np.int64)  # (N, S, 2)
+
+    def one(k: int) -> FloatArray:
+        rng = np.random.default_rng((key, 9, k))
+        truth = fit.arm_kernels(np.asarray(fit.kernels), rng)
+        drawn = rng.multinomial(visits, truth).astype(np.float64)
+        counts = np.zeros(fit.counts.shape)
+        np.add.at(counts, fit.group_of, drawn)
+        rows, arms = np.asarray(shrink(counts, fit.levels).kernels), fit.arm_rows
+        again = None if arms is None else arms.recount(drawn)
+        mean, spread = (_here(fit, rows if again is None else again.kernels(rows, how)) for how in (None, rng))
+        real = _here(fit, np.asarray(fit.kernels) if arms is None else truth)
+        policy, seed = world.policy(mean), (key, 9, k)
+        claimed, earned = (
+            np.array([world.earned(policy, one, seed, WORK)[0], *world.baselines(one).values()]) for one in (spread, real)
+        )
+        return np.asarray(claimed - earned)
+
+    with ThreadPoolExecutor(cores()) as pool:
+        return np.asarray(np.mean(list(pool.map(one, range(LOGS))), axis=0))
+
+
+def _here(fit: Fit, kernels: FloatArray) -> FloatArray:
+    """Return the kernels of those who are still there: of arms where they differ, and else of groups."""
+    return np.asarray(kernels[np.unique(fit.group_of[fit.present]) if fit.arm_rows is None else fit.present])

@@ -1,0 +1,157 @@
+"""Engines: what turns the reports of a programme into the index of every arm.
+
+`sampled`, the default, plans ahead with a model drawn from the posterior, so that what is not known well is tried. `mean`
+plans with the estimate. Every learner of the library that keeps order-free counts can be an engine, too; and any learner at
+all where a programme runs in episodes (`rmab.live.cohorts`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rmab.common import FloatArray, IntArray
+from rmab.errors import ModelError
+from rmab.learning import Learner, make_learner
+from rmab.learning.components import OBSERVING
+from rmab.learning.index_learner import IndexLearner
+from rmab.learning.pools import Pools
+from rmab.learning.state import State
+from rmab.live.ledger import Ledger
+from rmab.live.observing import Observer
+from rmab.live.planning import Model, plan_period, sample_model
+from rmab.model import View
+
+MEAN, SAMPLED = PLANS = ("mean", "sampled")
+Engine = str | Mapping[str, Any] | Learner  # 'mean', 'sampled', a learner's name, with its options, or a learner
+NO_PLAIN = "a learner is built again from the journal: say {'name': 'ucmd', 'estimator': 'fading'}, with plain options"
+
+
+ANY_VIEW = View(1, 2, 1, 100, 1, np.zeros(1, dtype=np.int64), 0.0, 1.0, "bandit", False, False, None, None, None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """The index (M,) of arms, whether places go to indices of 0 and less, too, and the index by group and state."""
+
+    index: FloatArray
+    fill: bool = False
+    table: dict[str, list[float]] = field(default_factory=dict)
+
+
+def engine_text(engine: Engine | None, default: str) -> str:
+    """Return how an engine is written in a journal: a name, or a learner with its options, from which it is built again."""
+    if engine is None:
+        return default
+    if isinstance(engine, str) and engine in PLANS:
+        return engine
+    if isinstance(engine, Learner):
+        given: dict[str, Any] = {"name": engine.name, **engine.options}
+    else:
+        given = {"name": engine} if isinstance(engine, str) else dict(engine)
+    try:
+        text = json.dumps(given, sort_keys=True)
+        learner = engine_of(text)
+        same = not isinstance(engine, Learner) or (isinstance(learner, Learner) and learner.signature == engine.signature)
+    except (TypeError, KeyError) as error:
+        raise ModelError(f"engine: {NO_PLAIN} ({error})") from error
+    if not same:
+        raise ModelError(f"engine: {NO_PLAIN}")
+    return text
+
+
+def engine_of(text: str) -> str | Learner:
+    """Return the engine that a journal names."""
+    if text in PLANS:
+        return text
+    fields: dict[str, Any] = json.loads(text)
+    return make_learner(fields.pop("name"), **fields)
+
+
+def is_order_free(learner: Learner) -> bool:
+    """Return whether all that a learner keeps are counts and means, whatever the order in which they came."""
+    if not isinstance(learner, IndexLearner) or type(learner).observe is not IndexLearner.observe:
+        return False
+    return learner.explore is None and learner.counting is OBSERVING and learner.window(ANY_VIEW) == 0
+
+
+def propose(
+    ledger: Ledger, observer: Observer, model: Model, period: int, arms: IntArray, belief: FloatArray, engine: Engine
+) -> Proposal:
+    """Return the index of arms (M,), believed to be in states (M, S), by an engine of a rolling programme."""
+    if isinstance(engine, Learner):
+        return _by_learner(ledger, observer, period, arms, belief, engine)
+    if engine == SAMPLED:
+        model = sample_model(model, np.random.default_rng([ledger.declared.seed, period % 2**62]))
+    plan = plan_period(ledger, period, arms, belief, model)
+    group = ledger.group_of[arms]
+    table = {ledger.groups[g]: [float(one) for one in plan.index[g]] for g in np.unique(group)}
+    return Proposal(np.einsum("ns,ns->n", belief, plan.index[group]), table=table)
+
+
+def check_rolling(engine: Engine) -> None:
+    """Raise ModelError where an engine needs episodes, or knows what no programme knows."""
+    if isinstance(engine, Learner) and engine.privileged:
+        raise ModelError(f"engine: {engine.name} {engine.privileged}: no programme has that", code="privileged")
+    if isinstance(engine, Learner) and not is_order_free(engine):
+        what = f"{engine.name} is not order-free: late reports would change what it has done"
+        raise ModelError(f"engine: {what}; run it in episodes, with horizon=", code="not-order-free")
+
+
+def _by_learner(
+    ledger: Ledger, observer: Observer, period: int, arms: IntArray, belief: FloatArray, learner: Learner
+) -> Proposal:
+    """Let a learner with order-free counts plan from where the arms are.
+
+    To it an action is a place on the list: how often a place leads to an action is a part of what it learns.
+    """
+    check_rolling(learner)
+    config = ledger.declared
+    groups, group = np.unique(ledger.group_of[arms], return_inverse=True)
+    budgets = [min(ledger.budget(period + k), arms.size) for k in range(config.lookahead)]
+    view = make_view(ledger, group.reshape(-1), np.array(budgets), belief)
+    counts = observer.by_place(ledger)[groups]
+    pools = Pools.of(view)
+    visits = counts.sum(axis=3) / pools.arms_paid_alike[:, np.newaxis, np.newaxis]
+    paid = (worth_of(ledger)[:, np.newaxis] - view.low) / (view.high - view.low)
+    arrays = {"counts": counts, "seen": visits[np.newaxis], "paid": (visits * paid)[np.newaxis]}
+    assert isinstance(learner, IndexLearner)
+    made = learner._prepared(pools, view, arrays, len(ledger.decisions), config.seed)
+    state = State(learner.signature, view, config.seed, len(ledger.decisions), {**arrays, **made})
+    table = np.asarray(learner.table(state))
+    now = table[:, 0] if table.ndim == 3 else table
+    return Proposal(np.einsum("ns,ns->n", belief, now), fill=True)
+
+
+def worth_of(ledger: Ledger) -> FloatArray:
+    """(S,) what states are worth; ModelError where that is not declared."""
+    config = ledger.declared
+    if config.reward is None:
+        raise ModelError("reward: a learner as the engine needs declared rewards of states")
+    return np.array([config.reward.get(one, 0.0) for one in config.states])
+
+
+def make_view(ledger: Ledger, group: IntArray, budgets: IntArray, start: IntArray | FloatArray) -> View:
+    """Return what a learner may know of the declared programme, for arms in groups (N,) that start so."""
+    config, worth = ledger.declared, worth_of(ledger)
+    return View(
+        arms=group.size,
+        states=len(config.states),
+        horizon=budgets.size,
+        episodes=config.episodes,
+        budget=budgets,
+        start=start,
+        low=float(worth.min()),
+        high=float(worth.max()),
+        feedback="bandit",
+        passive_zero=False,
+        pooled_rewards=True,
+        groups=group,
+        support=None,
+        sizes=None,
+        state_names=tuple(config.states),
+    )

@@ -1,0 +1,273 @@
+"""What can be read of a live programme: decisions, evidence, journal, and what another engine would have done."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from rmab.common import as_integer
+from rmab.decisions.decision import Decision
+from rmab.errors import ModelError, StoreError
+from rmab.estimation.statistics import Statistics
+from rmab.learning import Learner
+from rmab.live.ahead import make_list
+from rmab.live.benefit import Benefit, measure_benefit
+from rmab.live.deciding import is_same, make_decision, to_decision
+from rmab.live.engines import Engine, check_rolling, engine_of, engine_text
+from rmab.live.events import Ahead, Body, Create, Decide, Event, Undo
+from rmab.live.journal import Journal, reading
+from rmab.live.ledger import Ledger
+from rmab.live.observing import Observer
+from rmab.live.shadows import Shadow, compare_lists
+from rmab.live.snapshots import load_ledger
+from rmab.live.status import Status, find_status
+from rmab.live.tables import export_table
+
+if TYPE_CHECKING:
+    from rmab.live.store import Store
+
+LONGEST = 19  # digits of a number that a database can hold
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a replay found: the number of events, of decisions, and the periods of those that would now be made otherwise."""
+
+    events: int
+    decisions: int
+    differences: tuple[str, ...]
+
+
+class Reader:
+    """What can be read of a live programme. Threads may share it.
+
+    Three facts are kept for every arm and period: whether it was **decided** (on the list), whether it was **executed** (the
+    call was made), and the **state** in which the period ended.
+    """
+
+    def __init__(self, store: Store, name: str, *, frozen_at: int | None = None) -> None:
+        self.store, self.name = store, name
+        self.journal = Journal(store.engine, name)
+        self._frozen_at = frozen_at
+        self._ledger, self._observer = Ledger(), Observer()
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        at = "" if self._frozen_at is None else f", as of {self._frozen_at}"
+        return f"{type(self).__name__}({self.name!r}{at})"
+
+    @contextmanager
+    def ledger(self) -> Iterator[Ledger]:
+        """Yield what the journal says now; no other thread changes it meanwhile."""
+        with self._lock:
+            self.refresh()
+            yield self._ledger
+
+    def refresh(self) -> None:
+        """Read what others have written."""
+        with self._lock, reading(self.store.engine) as connection:
+            self._catch_up(connection, *self.journal.head(connection))
+
+    def _catch_up(self, connection: sa.Connection, head: int, digest: str) -> None:
+        """Fold the events that are new; StoreError where the journal is not a continuation of what was read before."""
+        ledger = self._ledger
+        if self._frozen_at is not None:
+            if ledger.sequence == 0:
+                self._ledger = load_ledger(connection, self.journal, self._frozen_at)
+            return
+        if (ledger.sequence, ledger.hash) == (head, digest):
+            return
+        try:
+            if ledger.sequence == 0 or self.journal.undone(connection, ledger.sequence):
+                self._check_continues(connection, head)
+                self._ledger, self._observer = load_ledger(connection, self.journal), Observer()
+                return
+            self._check_continues(connection, head)
+            for event in self.journal.read(connection, ledger.sequence):
+                ledger.step(event)
+        except BaseException:  # whatever stopped it: a half-folded ledger must not be used again
+            self._ledger, self._observer = Ledger(), Observer()
+            raise
+
+    def _check_continues(self, connection: sa.Connection, head: int) -> None:
+        known = self._ledger.sequence
+        if known == 0:
+            return
+        there = list(self.journal.read(connection, known - 1, known)) if known <= head else []
+        if not there or there[0].hash != self._ledger.hash:
+            what = f"the journal no longer has event {known} as it was read before; was a backup restored?"
+            raise StoreError(f"{what} Tell again what was told since", code="went-back", event=known)
+
+    @property
+    def config(self) -> Create:
+        """What was declared when the programme was created; it never changes."""
+        with self._lock:
+            if self._ledger.config is None:
+                self.refresh()
+            return self._ledger.declared
+
+    @property
+    def head(self) -> str:
+        """Number and hash of the last event, as `verify` takes it: keep it elsewhere, to find out if a journal went back."""
+        with self.ledger() as ledger:
+            return f"{ledger.sequence}:{ledger.hash}"
+
+    @property
+    def statistics(self) -> Statistics:
+        """What was seen: transitions by group, state, executed action and next state, and rewards by period."""
+        with self.ledger() as ledger:
+            return self._observer.statistics(ledger)
+
+    @property
+    def reach(self) -> dict[str, float]:
+        """How often a decision was carried out, by group."""
+        with self.ledger() as ledger:
+            rates = self._observer.reach(ledger)
+            return {name: float(rates[g]) for g, name in enumerate(ledger.groups)}
+
+    @property
+    def events(self) -> list[Event]:
+        """The journal."""
+        with reading(self.store.engine) as connection:
+            return list(self.journal.read(connection, through=self._frozen_at))
+
+    def decision(self, period: object) -> Decision:
+        """Return the decision of a period as it stands; ModelError where it is not decided."""
+        with self.ledger() as ledger:
+            number = ledger.declared.rhythm.number(period)
+            if number not in ledger.decisions:
+                raise ModelError(f"{ledger.label(number)} is not decided: ask for it", code="not-decided")
+            return to_decision(ledger, ledger.decisions[number])
+
+    def benefit(self, *, alpha: float = 0.05) -> Benefit:
+        """Return what the list has brought, shown without a model, beside what the model had promised.
+
+        Parameters
+        ----------
+        alpha : float
+            The probability that the interval misses the truth at any of all periods.
+        """
+        with self.ledger() as ledger:
+            return measure_benefit(ledger, alpha)
+
+    def status(self) -> Status:
+        """Return what is due, what is missing, and what looks wrong."""
+        with self.ledger() as ledger:
+            return find_status(ledger)
+
+    def export(self) -> pa.Table:
+        """Return one row per arm and decided period, for an analysis elsewhere."""
+        with self.ledger() as ledger:
+            return export_table(ledger)
+
+    def as_of(self, sequence: int) -> Self:
+        """Return the programme as it was known after an event; it can be read, not written to."""
+        with self.ledger() as ledger:
+            last = ledger.sequence
+        at = as_integer(sequence, "sequence")
+        if not 1 <= at <= last:
+            raise ModelError(f"as_of: there are events 1..{last}, not {at}")
+        return type(self)(self.store, self.name, frozen_at=at)
+
+    def verify(self, head: str | None = None) -> int:
+        """Recompute the chain of hashes, and return the number of events.
+
+        Parameters
+        ----------
+        head : str, optional
+            An earlier `head` that the journal must still contain.
+
+        Raises
+        ------
+        StoreError
+            At the first event that was changed, or where the journal is shorter than it was.
+        """
+        count = self.journal.verify()
+        if head is not None:
+            number, _, digest = head.partition(":")
+            at = int(number) if number.isdecimal() and len(number) < LONGEST else 0
+            with reading(self.store.engine) as connection:
+                there = list(self.journal.read(connection, at - 1, at)) if at else []
+            if not there or there[0].hash != digest:
+                raise StoreError(f"the journal does not contain event {number} as it was", code="went-back")
+        return count
+
+    def replay(self, *, verify: bool = True) -> Replay:
+        """Read the whole journal again; verify: and make every decision again, as of its time, and compare.
+
+        Raises
+        ------
+        StoreError
+            Where the journal was changed, or does not lead to the statistics that are in use.
+        """
+        count, differences, decisions = self.journal.verify(), [], 0
+        ledger = Ledger()
+        for ledger, observer, body in self._history():
+            if isinstance(body, Decide) and not isinstance(body, Ahead):
+                decisions += 1
+                again = make_list(ledger, observer, body.period, issued=body.issued) if verify else body
+                if not is_same(again, body):
+                    differences.append(ledger.label(body.period))
+        if Observer().statistics(ledger) != self.statistics:
+            raise StoreError("the journal leads to other statistics than those in use: report this", code="diverged")
+        return Replay(count, decisions, tuple(differences))
+
+    def _history(self) -> Iterator[tuple[Ledger, Observer, Body | None]]:
+        """Yield every event with the ledger as it was before it; and at last the ledger as it is, and None."""
+        ledger, observer, undone = Ledger(), Observer(), set[int]()
+        with reading(self.store.engine) as connection:
+            for event in self.journal.read(connection, through=self._frozen_at):
+                body = event.parse()
+                yield ledger, observer, body
+                if isinstance(body, Undo):
+                    undone.add(body.event)
+                    events = self.journal.read(connection, through=event.sequence)
+                    ledger, observer = Ledger.replay(events, set(undone)), Observer()
+                else:
+                    ledger.step(event)
+        yield ledger, observer, None
+
+    def shadow(self, learner: Engine) -> Shadow:
+        """Return what another engine would have decided, period by period, as of the time of every decision.
+
+        It decides nothing and is not stored: everything is rebuilt from the journal.
+
+        Parameters
+        ----------
+        learner : str, dict or Learner
+            'mean', 'sampled', the name of a learner, ``{"name": "ucmd", "estimator": "fading"}``, or a learner.
+
+        Returns
+        -------
+        Shadow
+            Its lists, and how far they agree with those that were decided.
+        """
+        engine = learner if isinstance(learner, Learner) else engine_of(engine_text(learner, ""))
+        if self.config.horizon is None:
+            check_rolling(engine)
+        pairs = []
+        own = Observer()  # caches of its own: the engine is another one
+        for ledger, _, body in self._history():
+            if isinstance(body, Undo):
+                own = Observer()
+            if isinstance(body, Decide) and not isinstance(body, Ahead):
+                pairs.append((ledger.label(body.period), body, make_decision(ledger, own, body.period, engine)))
+        return compare_lists(pairs)
+
+    def report(self, path: str | os.PathLike[str] = "report.html") -> Path:
+        """Write a page for people who answer for the programme, and return its path: how it stands, what it has brought.
+
+        FileError if it cannot be written; the page is written as a whole or not at all.
+        """
+        from rmab.live.page import write_report  # noqa: PLC0415  (an extra)
+
+        with self.ledger() as ledger:
+            return write_report(ledger, self._observer, self.name, path)
