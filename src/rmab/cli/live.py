@@ -11,7 +11,6 @@ from rmab.cli.live_group import Command, command, created, examples_of, json_opt
 from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.screen import print_json, print_table, say
-from rmab.cli.serve import demo, serve, token
 
 SHOWN = 20  # rows on the screen
 
@@ -102,7 +101,8 @@ def join(store: str, file: str, name: str | None, period: str | None) -> None:
 def leave(store: str, period: str, name: str | None, ids: list[str], reason: str) -> None:
     """Let arms leave: PERIOD is the first without them."""
     with opened(store, name) as p:
-        say(f"{len(ids):,} arms leave (event {p.leave(ids, period=period, reason=reason)}).")
+        event = p.leave(ids, period=period, reason=reason)
+    say(f"Left from {period} on: {len(ids):,} (event {event}).")
 
 
 @command()
@@ -226,8 +226,3 @@ def undo(store: str, event: int, name: str | None, reason: str) -> None:
     """Let EVENT count as if it had never happened."""
     with opened(store, name) as p:
         say(f"Event {event} is undone (event {p.undo(event, reason=reason)}).")
-
-
-live.add_command(serve)
-live.add_command(token)
-live.add_command(demo)
