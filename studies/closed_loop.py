@@ -56,6 +56,8 @@ KINDS: dict[str, Kind] = {
     "effects-differ": Kind(effect=0.4, effect_spread=0.6),
     "effects-differ-no-share": Kind(effect=0.4, effect_spread=0.6, share=0.0),
     "effect-small": Kind(arms=60, groups=3, budget=4, share=0.25, effect=0.7),
+    "effects-differ-new": Kind(before=2, effect=0.4, effect_spread=0.6),
+    "effects-differ-new-no-share": Kind(before=2, effect=0.4, effect_spread=0.6, share=0.0),
     "effect-large": Kind(arms=600, groups=20, budget=30, effect=0.5, effect_spread=0.4),
 }
 
@@ -116,7 +118,8 @@ def repetition(name: str, number: int, kind: Kind | None = None) -> dict[str, An
         states = world.step(states, np.zeros(kind.arms, dtype=bool), rng)
     tables = {name: np.full((kind.arms, length), -1.0) for name in ("state", "action", "listed", "chance")}
     tables["chance"][:] = np.nan
-    truth, looks, calls_of, brought = np.zeros(kind.weeks), [], np.zeros(kind.groups), np.zeros(kind.arms)
+    truth, looks, brought = np.zeros(kind.weeks), [], np.zeros(kind.arms)
+    calls_of, habit = np.zeros(kind.groups), np.zeros(kind.groups)
     for t in range(length):
         seen = (rng.random(kind.arms) >= kind.missing) | (t == 0)
         tables["state"][:, t] = np.where(seen, states, -1)
@@ -126,6 +129,7 @@ def repetition(name: str, number: int, kind: Kind | None = None) -> dict[str, An
             break
         if t < kind.before:
             calls = rng.random(kind.arms) < kind.budget / kind.arms
+            habit += np.bincount(world.group, weights=calls, minlength=kind.groups)
         else:
             fitted = rmab.data.fit(make_log(kind, world.group, tables, t + 1), reward={"engaged": 1})
             if t > kind.before:
@@ -146,6 +150,7 @@ def repetition(name: str, number: int, kind: Kind | None = None) -> dict[str, An
         "kind": name,
         "repetition": number,
         "calls": calls_of.tolist(),
+        "habit": habit.tolist(),
         "bias": bias(fitted, world),
         "chosen_bias": bias(fitted, world, by_calls=True)[0],
         "p": [one[0] for one in looks],
@@ -198,8 +203,9 @@ def measured(log: Log, truth: np.ndarray, kind: Kind) -> dict[str, Any]:
 
 def summary(lines: list[dict[str, Any]]) -> str:
     """Return the table in Markdown: one row for each kind."""
-    heads = ["kind", "n", "bias where calls are made, points", "in all groups and states", "fewest calls of a group"]
-    heads += ["starved", "test finds an effect, last look", "at any look", "promises at any look"]
+    heads = ["kind", "n", "bias where calls are made, points", "in all groups and states"]
+    heads += ["fewest calls of a group by lists", "three or fewer", "fewest in the whole log", "three or fewer"]
+    heads += ["test finds an effect, last look", "at any look", "promises at any look"]
     heads += ["measure: some look misses", "shows an effect", "error a place, points"]
     rows = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
     for name, kind in KINDS.items():
@@ -211,7 +217,9 @@ def summary(lines: list[dict[str, Any]]) -> str:
         drawn = [one for one in found if one["missed"] is not None]
         cells = [name, str(len(found)), _mean([one["chosen_bias"] for one in found])]
         cells.append(_mean([np.mean(one["bias"]) for one in found]))
+        every = [np.add(one["calls"], one["habit"]).min() for one in found]
         cells += [f"{min(min(one['calls']) for one in found):.0f}", _share([min(one["calls"]) <= FEW for one in found])]
+        cells += [f"{min(every):.0f}", _share([one <= FEW for one in every])]
         cells += [_share([one[-1] for one in open_]), _share([any(one) for one in open_])]
         cells.append(_share([any(one["promised"]) for one in found]) if null else "")
         cells += [_share([one[key] for one in drawn]) if drawn else "" for key in ("missed", "shown")]

@@ -24,12 +24,13 @@ import numpy as np
 import pyarrow as pa
 
 import rmab
-from rmab.estimation import evaluation, one_step
+from rmab.estimation import evaluation, one_step, optimism
 from rmab.estimation.values import World
 
 evaluation.REPLAN = False  # what a plan would earn that knew the world takes most of the time, and no interval needs it
 evaluation.WORK = 200_000  # arm-periods a replicate: its noise is small beside the width of the intervals
 one_step.REPLICATES = 40  # of a check that says nothing of intervals
+optimism.LOGS = 8  # of 16
 HORIZON, EPISODES, REPLICATES = 26, 40, 60
 NAMES = ("s0", "s1", "s2", "s3", "s4")
 AGAINST = ("rotation", "nothing")
@@ -71,6 +72,10 @@ class Kind:
     huge: bool = False  # the first level has two thirds of the arms
     late: bool = False  # arms join at any time
     lapse: float = 0.0  # the best state is rare
+    hold: float = 1.0  # of the chance of leaving after a call
+    cycle: float = 0.0  # of baselines in every fourth week, in which most calls are made
+    campaign: float = 0.0  # of baselines of a group in some weeks, in which it gets most of its calls
+    tell: bool = False  # the log says whom calls reached
     options: dict[str, Any] = field(default_factory=dict)  # of the fit
     null: bool = False
     holds: bool = True
@@ -83,7 +88,7 @@ KINDS: dict[str, Kind] = {
     "null-crossed": Kind(levels=(4, 6), spread=0.6, null=True),
     "null-small-groups": Kind(arms=150, budget=8, levels=(30,), spread=0.8, null=True),
     "null-many-calls": Kind(levels=(12,), spread=0.8, rate=0.7, null=True),
-    "null-arms-differ": Kind(arm_spread=0.6, spread=0.4, null=True, holds=False),
+    "null-arms-differ": Kind(arm_spread=0.6, spread=0.4, null=True),
     "null-trend": Kind(levels=(12,), spread=0.5, trend=1.0, null=True, holds=False),
     "null-learned-rewards": Kind(noise=2.0, spread=0.4, null=True),
     "null-clusters": Kind(arm_spread=0.5, options={"clusters": "auto"}, null=True, holds=False),
@@ -101,20 +106,31 @@ KINDS: dict[str, Kind] = {
     "small-groups": Kind(arms=150, budget=8, levels=(30,), spread=0.8, effect=0.8),
     "few-calls": Kind(arms=1000, weeks=8, rate=0.01, budget=30, levels=(12,), spread=0.6, effect=0.8),
     "five-states": Kind(arms=1200, states=5, weeks=12, budget=60, levels=(8,), spread=0.4, effect=0.5, effect_spread=0.2),
-    "arms-differ": Kind(arm_spread=0.6, spread=0.4, effect=0.7, holds=False),
+    "arms-differ": Kind(arm_spread=0.6, spread=0.4, effect=0.7),
     "effects-of-arms-differ": Kind(arm_effect=0.6, spread=0.4, effect=0.6),
     "trait-selects": Kind(arm_spread=0.7, trait=1.5, effect=0.5, holds=False),
     "sign-selects": Kind(sign=0.8, effect=0.5, holds=False),
     "wears-off": Kind(effect=1.0, wear=0.9, rate=0.15, holds=False),
     "fades": Kind(effect=1.2, fade=0.1, rate=0.1, holds=False),
     "trend": Kind(levels=(12,), spread=0.5, effect=0.7, trend=1.0, holds=False),
-    "leaving": Kind(effect=0.7, spread=0.4, leaving=0.04, options={"gone_after": 3}),
+    "null-cycle": Kind(spread=0.4, cycle=0.8, null=True, holds=False),
+    "cycle": Kind(spread=0.4, cycle=0.8, effect=0.7, holds=False),
+    "null-campaigns": Kind(spread=0.4, campaign=0.8, null=True, holds=False),
+    "leaving": Kind(effect=0.7, spread=0.4, leaving=0.04),
+    "leaving-by-action": Kind(effect=0.5, spread=0.4, leaving=0.06, hold=0.3, rate=0.12),
+    "null-leaving": Kind(spread=0.4, leaving=0.06, null=True),
+    "clusters": Kind(arm_spread=0.5, effect=0.7, options={"clusters": "auto"}, holds=False),
+    "missing-third": Kind(effect=0.7, spread=0.4, missing=(0.33, 0.33)),
+    "randomised": Kind(effect=0.7, spread=0.6, options={"randomised": True}),
+    "null-randomised": Kind(spread=0.6, options={"randomised": True}, null=True),
+    "null-effects-vary": Kind(spread=0.4, arm_spread=0.3, weeks=12, null=True),
     "missing-by-action": Kind(effect=0.7, spread=0.4, missing=(0.4, 0.02)),
-    "lapsed-unseen": Kind(effect=0.7, spread=0.4, unseen=0.5, holds=False),
+    "lapsed-unseen": Kind(effect=0.7, spread=0.4, unseen=0.5),
     "arms-assigned": Kind(effect=0.7, spread=0.4, rate=0.16, assigned=True),
     "null-arms-assigned": Kind(spread=0.4, rate=0.16, assigned=True, null=True),
     "weeks-randomised": Kind(effect=0.7, spread=0.6, rate=0.5),
     "decided-recorded": Kind(effect=0.9, spread=0.4, reach=0.5, sign=0.6, rate=0.1),
+    "both-recorded": Kind(effect=0.9, spread=0.4, reach=0.5, sign=0.6, rate=0.1, tell=True),
     "reached-recorded": Kind(effect=0.9, spread=0.4, reach=0.5, sign=0.6, rate=0.1, reached_only=True, holds=False),
     "learned-rewards": Kind(effect=0.7, noise=2.0, spread=0.4),
     "one-huge-group": Kind(levels=(12,), spread=0.8, effect=0.5, huge=True),
@@ -140,6 +156,7 @@ class Truth:
         far = abs(np.subtract.outer(np.arange(kind.states), np.arange(kind.states)))
         self.logits = -1.3 * far - 0.25 * np.arange(kind.states)
         self.assigned = rng.random(arms) < 0.5 if kind.assigned else np.ones(arms, dtype=bool)
+        self.campaign = np.random.default_rng(int(rng.integers(2**32))).random((kind.levels[0], 60)) < 0.2
 
     def step(
         self, states: np.ndarray, calls: np.ndarray, worn: np.ndarray, sign: np.ndarray, week: int, rng: np.random.Generator
@@ -147,7 +164,13 @@ class Truth:
         """Return the next states of (..., N) arms; calls say who was reached."""
         kind, score = self.kind, np.arange(self.kind.states)
         part = min(week / kind.weeks, 1.0)
-        shift = self.base + kind.trend * (part - 0.5) + kind.season * math.sin(2 * math.pi * week / 13) + kind.sign * sign
+        shift = (
+            self.lift(week)
+            + self.base
+            + kind.trend * (part - 0.5)
+            + kind.season * math.sin(2 * math.pi * week / 13)
+            + kind.sign * sign
+        )
         left = (1 - kind.wear * np.minimum(worn, 1.0)) * (1 + (kind.fade - 1) * part)
         alone = _softmax(self.logits[states] + score * shift[..., np.newaxis])
         if kind.push:
@@ -158,9 +181,15 @@ class Truth:
             rows = _softmax(self.logits[states] + score * (shift + calls * self.effect * left)[..., np.newaxis])
         return (rng.random(states.shape)[..., np.newaxis] >= rows.cumsum(axis=-1)[..., :-1]).sum(axis=-1)
 
-    def leave(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def lift(self, week: int) -> np.ndarray:
+        """Return by how much a cycle, or a campaign in the group of an arm, lifts its baseline in a week."""
+        return self.kind.cycle * (week % 4 == 0) + self.kind.campaign * self.campaign[self.factors[:, 0], week % 60]
+
+    def leave(self, states: np.ndarray, calls: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return who leaves after this week."""
-        return rng.random(states.shape) < self.kind.leaving * np.where(states == 0, 1.0, 1 / 3)
+        return rng.random(states.shape) < self.kind.leaving * np.where(states == 0, 1.0, 1 / 3) * np.where(
+            calls, self.kind.hold, 1.0
+        )
 
     def reached(self, calls: np.ndarray, sign: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return which of the decided calls reach somebody: those with a good sign more often."""
@@ -192,6 +221,7 @@ def draw_log(truth: Truth, rng: np.random.Generator) -> tuple[pa.Table, np.ndarr
             sign = rng.normal(size=count)
             urge = np.log(kind.rate / (1 - kind.rate)) - kind.trait * truth.trait
             urge = urge + (kind.urge * kind.sign * sign if kind.reach == 1 else 0.0) + 0.3 * (1 - states)
+            urge = urge + 2.0 * np.minimum(truth.lift(week), 1.0)
             calls = (rng.random(count) < 1 / (1 + np.exp(-urge))) & truth.assigned & ~gone
             met = truth.reached(calls, sign, rng)
             shown = met if kind.reached_only else calls
@@ -199,11 +229,12 @@ def draw_log(truth: Truth, rng: np.random.Generator) -> tuple[pa.Table, np.ndarr
             seen &= (states > 0) | (rng.random(count) >= kind.unseen) | (week == joined)
             told = np.where(shown, "yes", "no") if week < kind.weeks - 1 else np.full(count, "")
             paid = states / (kind.states - 1) + rng.normal(0, max(kind.noise, 1e-9), count)
-            rows.append((np.flatnonzero(seen), week, states.copy(), told, paid))
+            answered = np.where(calls, np.where(met, "yes", "no"), "")
+            rows.append((np.flatnonzero(seen), week, states.copy(), told, paid, answered))
             if week == kind.weeks - 1:
                 break
             lost = rng.random(count) < np.where(shown, kind.missing[1], kind.missing[0])
-            gone |= truth.leave(states, rng)
+            gone |= truth.leave(states, met, rng)
         else:
             met = np.zeros(count, dtype=bool)
         states = truth.step(states, met, worn, sign, week, rng)
@@ -215,6 +246,8 @@ def draw_log(truth: Truth, rng: np.random.Generator) -> tuple[pa.Table, np.ndarr
     }
     table["state"] = np.array(NAMES)[np.concatenate([one[2][one[0]] for one in rows])]
     table["called"] = np.concatenate([one[3][one[0]] for one in rows])
+    if kind.tell:
+        table["met"] = np.concatenate([one[5][one[0]] for one in rows])
     if kind.noise:
         table["paid"] = np.concatenate([one[4][one[0]] for one in rows])
     for f in range(len(kind.levels)):
@@ -235,7 +268,7 @@ def play(truth: Truth, start: tuple[np.ndarray, ...], act: Any, key: tuple[int, 
         sign = rng.normal(size=states.shape)
         calls = act(h, states, gone) & ~gone
         met = truth.reached(calls, sign, np.random.default_rng((*key, h)))
-        gone |= truth.leave(states, rng)
+        gone |= truth.leave(states, met, rng)
         states = truth.step(states, met, worn, sign, kind.weeks - 1 + h, rng)
         worn = 0.8 * worn + met
     return total
@@ -249,25 +282,26 @@ def repetition(name: str, number: int, *, replicates: int = REPLICATES, kind: Ki
     truth = Truth(kind, rng)
     table, *start = draw_log(truth, rng)
     columns = {"arm": "id", "period": "week", "state": "state", "action": "called", "reward": "paid" if kind.noise else None}
+    columns["reached"] = "met" if kind.tell else None
     groups = [f"g{f}" for f in range(len(kind.levels))]
     log = rmab.data.read_log(table, **columns, groups=groups, states=NAMES[: kind.states])
     reward = None if kind.noise else {NAMES[kind.states - 1]: 1}
     fitted = rmab.data.fit(log, reward=reward, **kind.options)
     found = rmab.data.evaluate(fitted, kind.budget, horizon=HORIZON, replicates=replicates, seed=number)
-    checks = getattr(found, "checks", None) or rmab.data.run_checks(fitted, replicates=40)
-    stored: dict[str, Any] = {"kind": name, "repetition": number, "verdicts": {one.name: one.verdict for one in checks}}
+    verdicts = {one.name: one.verdict for one in found.checks}
+    stored: dict[str, Any] = {"kind": name, "repetition": number, "verdicts": verdicts, "standing": found.standing}
     real = true_benefits(truth, fitted, start, key)
     for rival in AGAINST:
         one = found.benefits[rival]
-        promise = found.promises(rival) if hasattr(found, "promises") else one.low > 0
         stored[rival] = {
             "value": one.value,
             "low": one.low,
             "high": one.high,
             "truth": real[rival],
-            "promise": bool(promise),
+            "states": bool(found.shows(rival)),
+            "promise": bool(found.promises(rival)),
         }
-    stored["gate"] = getattr(getattr(found, "gate", None), "p", None)
+    stored["gate"] = found.gate.p
     return stored
 
 
@@ -315,6 +349,7 @@ def summary(lines: list[dict[str, Any]]) -> str:
         "n",
         "covers over rotation",
         "over nothing",
+        "states a benefit",
         "promises",
         "estimate / truth, rotation",
         "nothing",
@@ -328,7 +363,8 @@ def summary(lines: list[dict[str, Any]]) -> str:
         cells = [name, str(len(found))]
         for rival in AGAINST:
             cells.append(_share([one[rival]["low"] <= one[rival]["truth"] <= one[rival]["high"] for one in found]))
-        cells.append(_share([any(one[rival]["promise"] for rival in AGAINST) for one in found]))
+        cells.append(_share([any(one[rival]["states"] for rival in AGAINST) for one in found]))
+        cells.append(str(sum(any(one[rival]["promise"] for rival in AGAINST) for one in found)))
         for rival in AGAINST:
             cells.append(
                 "{:.0f} / {:.0f}".format(*(np.mean([one[rival][key] for one in found]) for key in ("value", "truth")))

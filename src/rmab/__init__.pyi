@@ -27,8 +27,7 @@ from .model.view import View as View
 from .planners.contract import Planner as Planner
 from .planners.plan import PlanResult as PlanResult, plan as plan
 from .planners.registry import list_planners as list_planners, make_planner as make_planner
-from .play.feedback import Feedback as Feedback
-from .play.outcomes import Batch as Batch, Trajectory as Trajectory
+from .play.feedback import Batch as Batch, Feedback as Feedback, Trajectory as Trajectory
 from .play.policy import IndexPolicy as IndexPolicy, Policy as Policy
 from .play.simulation import simulate as simulate, simulate_many as simulate_many
 from .runs.record import RunResult as RunResult

@@ -13,6 +13,7 @@ from rmab.common import require
 require("log", "rmab.data")
 
 from rmab.decisions.candidates import Candidates
+from rmab.decisions.changes import Changes
 from rmab.decisions.deciding import decide
 from rmab.decisions.decision import Decision
 from rmab.decisions.rules import Draft
@@ -34,6 +35,7 @@ from rmab.logs.words import Words
 
 __all__ = [
     "Candidates",
+    "Changes",
     "Check",
     "Decision",
     "Design",

@@ -99,11 +99,11 @@ def test_those_who_lose_a_tie_are_drawn_like_the_others() -> None:
 
 
 def test_random_places_go_rather_to_arms_of_which_little_is_known() -> None:
-    """One place for 2 arms never seen with an action, 4 seen once or twice, and 4 seen often: weights 1, 1/2 and 1/32."""
-    index, seen = [1.0] * 4 + [-1.0] * 10, [0] * 4 + [0] * 2 + [1, 2, 1, 2] + [31, 100, 50, 40]
+    """One place for 2 arms never seen with an action, 4 seen once or twice, and 4 seen often: weights 1, 1/4 and 1/1024."""
+    index, seen = [1.0] * 4 + [-1.0] * 10, [0] * 4 + [0] * 2 + [1, 2, 1, 2] + [31, 60, 50, 40]
     found = decide(replace(Candidates.of(index), seen=np.array(seen)), 4, random_share=0.25)
-    total = 2 + 4 / 2 + 4 / 32
-    expected = [0.75] * 4 + [1 / total] * 2 + [0.5 / total] * 4 + [1 / 32 / total] * 4
+    total = 2 + 4 / 4 + 4 / 1024
+    expected = [0.75] * 4 + [1 / total] * 2 + [0.25 / total] * 4 + [1 / 1024 / total] * 4
     assert found.probability == pytest.approx(expected)
     drawn = np.array(
         [decide(replace(Candidates.of(index), seen=np.array(seen)), 4, random_share=0.25, seed=k).active for k in range(400)]

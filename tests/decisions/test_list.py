@@ -124,7 +124,7 @@ def test_floors_and_lots_are_told_in_the_reason(fitted: Fit) -> None:
 def test_arms_not_seen_lately_are_told_so() -> None:
     rows = [(f"n{k}", week, "xy"[int(week * k % 3 == 0)], int((week + k) % 4 == 0)) for k in range(20) for week in range(20)]
     rows = [row for row in rows if row[0] != "n3" or row[1] < 17]
-    fitted = rmab.data.fit(read(table(*rows)), reward={"y": 1})
+    fitted = rmab.data.fit(read(table(*rows)), reward={"y": 1}, gone_after=8)
     found = decide(fitted, 5, must=["n3"])
     row = next(one for one in found.rows() if one.id == "n3")
     assert "when last seen 4 weeks ago" in row.reason

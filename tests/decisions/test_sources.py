@@ -16,7 +16,7 @@ from logs import mothers
 from rmab.data import Candidates, Decision, Fit, Words, decide
 from rmab.learning.base import EpisodePlan
 
-RULES = {"floor": 15, "caps": {"age=20-29": 11}, "seed": 3}
+RULES = {"floor": 21, "caps": {"age=20-29": 11}, "seed": 3}
 
 
 @pytest.fixture(scope="module")

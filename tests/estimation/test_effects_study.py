@@ -13,9 +13,9 @@ PROGRAM = Path(__file__).parents[2] / "studies" / "effects.py"
 
 @pytest.fixture(scope="module")
 def study() -> ModuleType:
-    from rmab.estimation import evaluation, one_step
+    from rmab.estimation import evaluation, one_step, optimism
 
-    before = evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES
+    before = evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES, optimism.LOGS
     spec = importlib.util.spec_from_file_location("effects_study", PROGRAM)
     assert spec is not None
     assert spec.loader is not None
@@ -23,7 +23,7 @@ def study() -> ModuleType:
     sys.modules["effects_study"] = module
     spec.loader.exec_module(module)
     yield module
-    evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES = before
+    evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES, optimism.LOGS = before
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ def study() -> ModuleType:
 def test_kinds_in_small(study: ModuleType, name: str, standing: str) -> None:
     kind = replace(study.KINDS[name], arms=200, weeks=25, budget=10)
     found = study.repetition(name, 0, replicates=40, kind=kind)
-    promised = any(found[rival]["promise"] for rival in study.AGAINST)
+    promised = any(found[rival]["states"] for rival in study.AGAINST)
     assert promised == (standing == "promise")
     assert ("problem" in found["verdicts"].values()) == (standing == "problem")
     if standing != "problem":

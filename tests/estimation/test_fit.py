@@ -307,15 +307,21 @@ def test_a_missing_state_is_a_belief_carried_by_the_kernels() -> None:
     assert np.allclose(now.belief[n], kernel[log.state[row], log.action[row]] @ drift)
 
 
-def test_arms_that_have_left_are_left_out_if_asked() -> None:
+def test_arms_that_have_left_are_left_out() -> None:
     rows = [(f"n{k}", week, "xy"[week % 2], week % 3 == 0) for k in range(5) for week in range(30) if k or week < 10]
     log = read(table(*rows))
     assert any(
-        "1 arm of 5 has no record in the last 8 weeks" in str(one) for one in rmab.data.fit(log, reward={"y": 1}).notes
+        "1 arm without a record in the last 2 weeks are taken to have left" in str(one)
+        for one in rmab.data.fit(log, reward={"y": 1}).notes
     )
-    fitted = rmab.data.fit(log, reward={"y": 1}, gone_after=5)
-    assert fitted.ids == ("n1", "n2", "n3", "n4")
-    assert fitted.problem(2, 4).arms.count == 4
+    for limit in (None, 5):
+        fitted = rmab.data.fit(log, reward={"y": 1}, gone_after=limit)
+        assert fitted.ids == ("n1", "n2", "n3", "n4")
+        problem = fitted.problem(2, 4)
+        assert problem.arms.count == 4
+        assert problem.arms.state_names == ("x", "y", "(left)")
+        assert fitted.reward.shape == (4, 3, 2)
+    assert rmab.data.fit(log, reward={"y": 1}, gone_after=40).present.size == 5
     with pytest.raises(rmab.errors.ModelError, match="gone_after must be at least 1"):
         rmab.data.fit(log, reward={"y": 1}, gone_after=0)
 

@@ -141,13 +141,22 @@ def test_states_are_ranked_by_what_they_lead_to() -> None:
         ("who was acted on", {"trait": 0.12}),
         ("effect over time", {"fade": True, "rate": 0.3}),
         ("effect after recent calls", {"wear": True, "rate": 0.3}),
-        ("missing records", {"lost": 0.4}),
     ],
 )
 def test_what_makes_an_effect_useless_is_a_problem(name: str, options: dict[str, float]) -> None:
     found = verdict(play(0.25, **options), name)  # type: ignore[arg-type]
     assert found.verdict == "problem", found
     assert found.advice
+
+
+def test_records_that_are_missing_by_action_are_watched_as_rows_stay_right() -> None:
+    fitted = play(0.25, lost=0.4)
+    found = verdict(fitted, "missing records")
+    assert found.verdict == "watch"
+    assert "depending on whether there was a call" in found.words
+    assert fitted.missing is None
+    low, high = Records.of(fitted).average().ends
+    assert low < 0.25 < high
 
 
 def test_arms_that_were_assigned_are_recognised_and_compared() -> None:
@@ -295,7 +304,7 @@ def test_effects_are_per_decision_and_per_contact_where_the_log_says_who_was_rea
     naive = replace(log, action=np.where(log.reached == 1, 1, np.minimum(log.action, 0)), reached=None)
     wrong = estimate_effects(rmab.data.fit(naive, reward={"s1": 1}), replicates=40)[0]
     assert wrong.value > 0.37  # recorded as if reached calls were the calls: too high
-    assert np.isnan(wrong.reach)
+    assert wrong.reach is None
 
 
 def test_every_verdict_that_is_not_fine_says_what_to_do() -> None:

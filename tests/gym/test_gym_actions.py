@@ -253,3 +253,12 @@ def test_many_rounds_that_have_not_begun_say_so() -> None:
 def test_wrong_words_of_an_environment_are_refused(option: str, value: Any) -> None:
     with pytest.raises(rmab.errors.ModelError, match=f"{option} must be"):
         rmab.gym.RmabEnv("cpap", **SMALL, **{option: value})
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", True])
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_wrong_seeds_are_refused(seed: Any, rounds: int) -> None:
+    env = rmab.gym.RmabEnv("cpap", **SMALL) if rounds == 1 else rmab.gym.RmabVectorEnv(rounds, "cpap", **SMALL)
+    with pytest.raises(rmab.errors.ModelError, match="seed must be"):
+        env.reset(seed=seed)
+    env.reset(seed=np.int64(3))

@@ -23,6 +23,11 @@ OPERATIONS: dict[str, Callable[[Any, str], Any]] = {  # each with a key, so that
     "ask": lambda store, p: store.programme(p).ask(WEEK[1]),
     "tell": lambda store, p: store.programme(p).tell(WEEK[0], REPORTS, key="kill"),
     "override": lambda store, p: store.programme(p).override(WEEK[1], add=["a"], reason="r", key="kill"),
+    "ahead": lambda store, p: store.programme(p).ask_ahead(1),
+    "correct": lambda store, p: store.programme(p).correct(WEEK[0], REPORTS, reason="r", key="kill"),
+    "missing": lambda store, p: store.programme(p).missing(WEEK[0], IDS, key="kill"),
+    "leave": lambda store, p: store.programme(p).leave(["a"], period=WEEK[1], key="kill"),
+    "budget": lambda store, p: store.programme(p).set_budget(3, key="kill"),
     "undo": lambda store, p: store.programme(p).undo(2, reason="r", key="kill"),
     "snapshot": lambda store, p: store.programme(p).snapshot(),
 }

@@ -41,4 +41,4 @@ def mothers(
 ) -> Fit:
     made = rmab.data.example_log("mothers", arms=arms, weeks=weeks, seed=seed, spread=more.pop("spread", 0.0))
     log = read(made, groups=groups, states=["lapsed", "wavering", "engaged"])
-    return rmab.data.fit(log, **{"reward": {"engaged": 1}, **more})
+    return rmab.data.fit(log, **{"reward": {"engaged": 1}, "gone_after": weeks, **more})  # nobody counts as gone

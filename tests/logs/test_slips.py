@@ -197,6 +197,14 @@ def test_summer_time_is_shown_as_at_the_end_of_the_log() -> None:
     assert log.periods.label(0) == "2024-03-30T21:00+02:00"  # the same time, on the clocks of now
 
 
+def test_times_of_a_clock_that_changes_are_refused_with_what_to_do() -> None:
+    days = [f"2024-03-{day}T{hour}:00+0{1 + (day == 31)}:00" for day in (29, 30, 31) for hour in ("08", "20")]
+    told = problems(read, table(*(("a", one, "xy"[k % 2], 0) for k, one in enumerate(days))))
+    assert "where clocks change between summer and winter, write times without a zone" in told[0]
+    bare = [one[:16] for one in days]
+    assert read(table(*(("a", one, "xy"[k % 2], 0) for k, one in enumerate(bare)))).periods.every == "every 12 hours"
+
+
 def test_times_with_seconds_have_different_names() -> None:
     rows = [("a", f"2024-01-01T08:00:{second:02d}", "xy"[second == 0], 0) for second in (0, 20, 40)]
     log = read(table(*rows))

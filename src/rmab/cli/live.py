@@ -101,7 +101,8 @@ def join(store: str, file: str, name: str | None, period: str | None) -> None:
 def leave(store: str, period: str, name: str | None, ids: list[str], reason: str) -> None:
     """Let arms leave: PERIOD is the first without them."""
     with opened(store, name) as p:
-        say(f"{len(ids):,} arms leave (event {p.leave(ids, period=period, reason=reason)}).")
+        event = p.leave(ids, period=period, reason=reason)
+    say(f"Left from {period} on: {len(ids):,} (event {event}).")
 
 
 @command()

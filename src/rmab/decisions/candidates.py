@@ -26,7 +26,7 @@ from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
 
 DIGITS = 9  # of the largest index: what is equal so far is equal
-FAMILIAR = 5  # the largest degree of familiarity
+FAMILIAR = 7  # the largest degree of familiarity
 LONGEST = 2**31  # periods that can be counted
 
 
@@ -65,8 +65,8 @@ class Candidates(ReadOnly):
     dialect : Dialect, optional
         How the log's CSV file is written.
     seen : (N,) int array, optional
-        Actions that were seen in arms like this one: of the same group and state. Random places go rather to arms of which
-        little is known.
+        Actions that were seen in arms like this one: of the same group. Random places go rather to arms of which little is
+        known.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class Candidates(ReadOnly):
 
     @property
     def familiarity(self) -> IntArray:
-        """(N,) 0 where no action was seen in like arms, 1 up to 2, 2 up to 6, ..., 5 from 31 on."""
+        """(N,) 0 where no action was seen in like arms, 1 up to 2, 2 up to 6, ..., 7 from 127 on."""
         assert self.seen is not None
         return np.asarray(np.minimum(np.log2(self.seen + 1.0), FAMILIAR).astype(np.int64))
 

@@ -160,14 +160,14 @@ class Stage(ReadOnly):
 
         Returns probabilities, and (cells,) how many of those chosen leave and how many of the others enter, of every cell
         of arms under the same caps: those who leave are drawn alike. Of those who enter, arms are the likelier the fewer
-        actions were seen in like arms, so that no group starves: with weights 1, 1/2, 1/4, ... by their familiarity.
+        actions were seen in like arms, so that no group starves: with weights 1, 1/4, 1/16, ... by their familiarity.
         """
         cell, number, total = self.kinds.cell, self.rules.random, int(by_index.sum())
         chosen, others = (np.bincount(cell, weights=one).astype(np.int64) for one in (by_index, self.free))
         if not number:
             return [(CERTAIN, np.zeros_like(chosen), np.zeros_like(others))]
         first = np.unique(cell, return_index=True)[1]
-        member, weights = self.kinds.member[:, first], [Fraction(1, 2 ** int(k)) for k in self.kinds.familiarity[first]]
+        member, weights = self.kinds.member[:, first], [Fraction(1, 4 ** int(k)) for k in self.kinds.familiarity[first]]
         leaving = min(number, total // 2, int(others.sum()))
         entering = min(number, self.places + number + leaving)
         found = []

@@ -88,7 +88,7 @@ def candidates_of_fit(fit: Fit, budget: int, horizon: int = DEFAULT_HORIZON) -> 
         done=tuple(fit.roster.ids[n] for n in present[(now.acted_before[present] == 0) & (fit.log is not None)]),
         why=_explain_period(fit),
         dialect=None if fit.log is None else fit.log.dialect,
-        seen=fit.counts.sum(axis=3)[fit.group_of[present], now.belief[present].argmax(axis=1), 1],
+        seen=fit.counts[:, :, 1].sum(axis=(1, 2))[fit.group_of[present]],
     )
 
 
@@ -121,7 +121,7 @@ def _explain_period(fit: Fit) -> str:
 def index_now(fit: Fit, plan: Fluid) -> FloatArray:
     """(N,) what acting now is worth: Q(s, 1) - Q(s, 0) at the plan's prices, on average over where an arm may be."""
     advantage = plan.advantage[:, 0]  # (C, S)
-    index = np.einsum("ns,ns->n", fit.situation.belief[fit.present], advantage[plan.blocks.block_of])
+    index = np.einsum("ns,ns->n", fit.belief, advantage[plan.blocks.block_of])
     scale = max(float(np.abs(index).max(initial=0.0)), 1e-300)
     return np.asarray(np.round(index / scale, 9) * scale)
 

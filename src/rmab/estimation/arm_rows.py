@@ -118,8 +118,11 @@ def expected(counts: FloatArray, level: FloatArray) -> FloatArray:
     return np.asarray((visits * level).sum(axis=1) / visits.sum(axis=1))
 
 
-def find_arm_rows(log: Log, group_of: IntArray, groups: FloatArray) -> ArmRows | None:
-    """Return what is known of single arms, given kernels of groups (G, S, 2, S); None where arms of a group are alike."""
+def find_arm_rows(log: Log, group_of: IntArray, groups: FloatArray, weights: FloatArray | float = 1.0) -> ArmRows | None:
+    """Return what is known of single arms, given kernels of groups (G, S, 2, S); None where arms of a group are alike.
+
+    weights (S,): of transitions, by where they lead.
+    """
     moves, count, states = log.transitions, len(log.arms), groups.shape[1]
     visits = np.zeros((states, 2))
     np.add.at(visits, (moves.state, moves.action), 1)
@@ -130,6 +133,7 @@ def find_arm_rows(log: Log, group_of: IntArray, groups: FloatArray) -> ArmRows |
         one = moves.where(rare == k)
         turn = np.arange(one.arm.size) - np.searchsorted(one.arm, one.arm)  # records are in the order of arms
         np.add.at(folds[k], (turn % FOLDS, one.arm, one.state, one.after), 1.0)
+    folds *= weights
     counts, fitted = folds.sum(axis=1), groups[:, every, action]
     rows, level = _climb(folds[0], fitted, group_of, settle=True)
     ratio = _ratio(rows, fitted)

@@ -26,6 +26,7 @@ HELD_OUT = 0.2  # of the periods, for calibration
 REDRAWN = 60  # models as likely as the one that forecasts
 OFF, FAR_OFF = 0.03, 0.05  # calibration errors that matter
 LOST, OFTEN_LOST = 0.02, 0.1  # differences in the share of missing records that matter
+GAPS, FAR_MISSING = 50, 0.7  # gaps that tell who is missing; a chance beyond which no weight makes up for it
 LATER = "ask again when there are more records"
 ACTIONS_OFF = 0.05  # error of forecasts after an action, beyond which effects are not to be believed
 
@@ -58,7 +59,7 @@ def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]
     """
     expect(fit, Fit, "fit")
     log, key = fit.require_log(), as_seed(seed)
-    found = [_visits(fit, log), _missing(log), _order(fit, log), _change(fit, log), *_predictions(fit, log, key)]
+    found = [_visits(fit, log), _missing(fit, log), _order(fit, log), _change(fit, log), *_predictions(fit, log, key)]
     effects = estimate_effects(fit, replicates=as_integer(replicates, "replicates"), seed=seed)
     return [*found, *check_effects(fit, effects)]
 
@@ -119,13 +120,18 @@ def _change(fit: Fit, log: Log) -> Check:
     return Check(name, test.effect, test.verdict, f"arms behave differently: {text}", "fit recent records only")
 
 
-def _missing(log: Log) -> Check:
-    """Ask whether the next record is missing more often after some states or actions: then those seen are not like all."""
+def _missing(fit: Fit, log: Log) -> Check:
+    """Ask whether the next record is missing more often after some states or actions: then those seen may not be like all.
+
+    Those who have left are not missing. That records are missing by the state and action before leaves rows as they are;
+    that they are missing by the state in which arms are is seen after gaps, and corrected. A problem is what cannot be told.
+    """
     name, unit = "missing records", log.words.period
     known = (log.state >= 0) & (log.action >= 0)
     follows = np.zeros(log.arm_of.size, dtype=bool)
     follows[:-1] = (np.diff(log.arm_of) == 0) & (np.diff(log.period) == 1) & (log.state[1:] >= 0)
-    rows = np.flatnonzero(known & (log.period < log.periods.count - 1))
+    left = np.concatenate([np.diff(log.arm_of) != 0, [True]]) & np.isin(log.arm_of, fit.present, invert=True)
+    rows = np.flatnonzero(known & (log.period < log.periods.count - 1) & ~left)
     if rows.size == 0:
         return Check(name, np.nan, UNKNOWN, f"no record has a state and an action before the last {unit}", LATER)
     lost, state, action = ~follows[rows], log.state[rows], log.action[rows]
@@ -140,9 +146,21 @@ def _missing(log: Log) -> Check:
     text = f"after {share:.1%} of the records the next {unit} was not seen"
     worst = max(gaps, key=lambda why: gaps[why], default="")
     if gaps and gaps[worst] > LOST:
-        text += f": {min(rates[worst]):.0%} to {max(rates[worst]):.0%}, depending on {worst}; those who are seen again may "
+        text += f": {min(rates[worst]):.0%} to {max(rates[worst]):.0%}, depending on {worst}"
+        returns = int(((np.diff(log.arm_of) == 0) & (np.diff(log.period) == 2)).sum())
         advice = "find out why records are missing, and fill them in; compare those who are missing with the others"
-        return Check(name, share, PROBLEM if gaps[worst] > OFTEN_LOST else WATCH, f"{text}not be like all", advice)
+        if returns < GAPS and gaps[worst] > OFTEN_LOST:
+            return Check(name, share, PROBLEM, f"{text}; those who are seen again may not be like all", advice)
+        if fit.missing is None:
+            return Check(name, share, WATCH, f"{text}; those who return after {returns:,} gaps are like the others", advice)
+    if fit.missing is not None:
+        worst = log.state_names[int(np.argmax(fit.missing))]
+        text += (
+            f"; by those who return, {fit.missing.max():.0%} are missing in '{worst}', and {fit.missing.min():.0%} elsewhere"
+        )
+        severe = fit.missing.max() > FAR_MISSING
+        advice = f"find out why records are missing in '{worst}', and fill them in"
+        return Check(name, share, PROBLEM if severe else WATCH, f"{text} at least: rows are weighted for it", advice)
     often = share > 0.3
     return Check(
         name,
@@ -165,7 +183,9 @@ def _predictions(fit: Fit, log: Log, seed: int) -> list[Check]:
     if early.sum() < FEW or late.sum() < FEW:
         return [Check(name, np.nan, UNKNOWN, "the log is too short to hold periods out", LATER) for name in names]
     statistics = Statistics.from_log(log.until(cut), fit.group_of, len(fit.groups))
-    before = replace(fit, log=log.until(cut), statistics=statistics, rows=shrink(statistics.counts, fit.levels))
+    before = replace(
+        fit, log=log.until(cut), statistics=statistics, rows=shrink(statistics.counts * fit.state_weights, fit.levels)
+    )
     held, rng, resampler = moves.where(late), np.random.default_rng((seed, 7)), Resampler(before)
     place = (fit.group_of[held.arm], held.state, held.action, fit.pay.goal)
     said, came = np.asarray(before.kernels[place]), (held.after == fit.pay.goal).astype(np.float64)

@@ -67,6 +67,17 @@ def cluster_arms(log: Log, clusters: int | str, seed: int) -> tuple[IntArray, tu
     return np.asarray(rank[choice]), tuple(f"cluster {k + 1}" for k in range(len(order))), text
 
 
+def redraw_clusters(counts: FloatArray, group_of: IntArray, rng: np.random.Generator) -> IntArray:
+    """(N,) the clusters of arms with counts (N, S, 2, S) as they may be: fitted to arms weighted at random, then drawn."""
+    levels = _levels(counts)
+    flat, centre = levels.reshape(len(counts), -1), _pool(levels.sum(axis=0))
+    weight, share = rng.exponential(size=(len(counts), 1)), np.eye(int(group_of.max()) + 1)[group_of]
+    for _ in range(SHORT):
+        part, kernels = _estimate(weight * flat, share, centre)
+        share = _expect(flat, part, kernels)[0]
+    return np.asarray((share.cumsum(axis=1)[:, :-1] < rng.random((len(counts), 1))).sum(axis=1))
+
+
 def _levels(counts: FloatArray) -> FloatArray:
     """(N, S, 2, S) the counts of the more common action of every state: clusters of effects would invent some."""
     rare = np.argmin(counts.sum(axis=(0, 3)), axis=1)

@@ -33,7 +33,7 @@ class Effect:
     in_points : bool
         Whether it is a chance.
     reach : float
-        The part of the decided actions that reached somebody; NaN where the log does not say.
+        The part of the decided actions that reached somebody; None where the log does not say.
     """
 
     group: str
@@ -45,7 +45,7 @@ class Effect:
     model: float
     what: str
     in_points: bool
-    reach: float = float("nan")
+    reach: float | None = None
 
     @property
     def per_contact(self) -> tuple[float, float, float]:
@@ -54,7 +54,7 @@ class Effect:
         It holds for those who can be reached, if a decision that reaches nobody changes nothing (Bloom 1984; Angrist, Imbens
         & Rubin 1996). The error of the part itself, which is small beside that of the effect, is left out.
         """
-        if not self.reach > 0:
+        if not self.reach:
             return (float("nan"),) * 3
         return self.value / self.reach, self.low / self.reach, self.high / self.reach
 
@@ -102,7 +102,7 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
     low, high = np.minimum(low, value), np.maximum(high, value)
     numbers = zip(fit.groups, sizes.tolist(), seen[:, 1].astype(np.int64).tolist(), strict=True)
     values = zip(value.tolist(), low.tolist(), high.tolist(), model.tolist(), strict=True)
-    reach = find_reach(fit).tolist()
+    reach = [None if np.isnan(one) else one for one in find_reach(fit).tolist()]
     return [Effect(*one, *four, what, points, part) for one, four, part in zip(numbers, values, reach, strict=True)]
 
 

@@ -153,7 +153,7 @@ def _ranges(
     world: World, policy: IndexPolicy, kernels: FloatArray, benefits: dict[str, Estimate], excess: FloatArray, key: int
 ) -> dict[str, tuple[Range, ...]]:
     """Return what the plan may bring more than rotation and nothing, less its excess, under selection of every strength."""
-    mass = np.bincount(world.group, minlength=len(kernels)) / world.group.size
+    mass = np.bincount(world.group, minlength=len(kernels)) / world.group.size  # of groups, or of arms
     rank = rank_states(np.tensordot(mass, kernels[:, :, 0], 1), mass @ world.reward[..., 0], world.horizon)
     found: dict[str, list[Range]] = {"rotation": [], "nothing": []}
     for strength in STRENGTHS:
@@ -196,7 +196,8 @@ def _replicates(
 
     def one(r: int) -> tuple[int, list[float], float]:
         rng = np.random.default_rng((key, 1, r))
-        drawn = world.kernels(fit, resampler.draw(rng), rng)
+        group_of = resampler.draw_groups(rng)
+        drawn = world.kernels(fit, resampler.draw(rng, group_of), rng, group_of)
         here = world.paying(fit, resampler.draw_pay(rng)) if resampler.learned else world
         earned = here.earned(policy, drawn, (key, 2, r), WORK)[0]
         knowing = here.earned(here.policy(drawn), drawn, (key, 2, r), WORK)[0] if REPLAN else earned

@@ -20,6 +20,7 @@ from rmab.common import (
     as_indices,
     as_integer,
     as_seed,
+    as_table,
     cached_property,
     expect,
     many,
@@ -29,6 +30,8 @@ from rmab.common import (
 from rmab.errors import ModelError
 from rmab.estimation.arm_rows import ArmRows, find_arm_rows
 from rmab.estimation.clusters import cluster_arms
+from rmab.estimation.gaps import find_missing, weigh_states
+from rmab.estimation.leaving import LEFT, Leaving, add_leaving, find_leaving, find_silence
 from rmab.estimation.rewards import Pay, make_pay
 from rmab.estimation.shrinkage import Levels, Shrinkage, shrink
 from rmab.estimation.situation import Situation, find_situation
@@ -41,7 +44,6 @@ from rmab.model import Arms, Problem
 from rmab.model.arm_checks import checked_names
 
 DEFAULT_HORIZON = 26
-SILENT = 8  # periods without a record after which an arm may have left
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,12 @@ class Fit(ReadOnly, Stored):
         The single records, which checks, effects and evaluations need; None for a model of statistics alone.
     randomised : bool or None
         Whether actions were declared to be drawn at random, within groups, states and periods at least.
+    clustered : bool or None
+        Whether groups are clusters, which every replicate draws again.
+    leaving : Leaving or None
+        How arms leave; None where none has.
+    missing : (S,) float array or None
+        The chance that a record is missing, by the state in which the arm is; None where it does not depend on it.
 
     Examples
     --------
@@ -86,9 +94,9 @@ class Fit(ReadOnly, Stored):
     >>> log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called", groups=["age"])
     >>> fitted = rmab.data.fit(log, reward={"engaged": 1})
     >>> fitted
-    Fit(200 arms in 3 groups, 3 states, for 2024-W20)
+    Fit(186 arms in 3 groups, 3 states, for 2024-W20)
     >>> fitted.problem(budget=10, horizon=12)
-    Problem(Arms(200 arms, 3 states, 3 groups), budget 10, horizon 12)
+    Problem(Arms(186 arms, 4 states, 3 groups), budget 10, horizon 12)
     """
 
     FORMAT = Format("rmab fit", 3, {"roster.ids", "groups", "group_of"}, prefix="", remedy="fit the log again")
@@ -107,6 +115,9 @@ class Fit(ReadOnly, Stored):
     notes: tuple[Note, ...]
     log: Log | None = None
     randomised: bool | None = None
+    clustered: bool | None = None
+    leaving: Leaving | None = None
+    missing: FloatArray | None = None
 
     def __post_init__(self) -> None:
         arms, groups, states = len(self.roster.ids), len(self.groups), len(self.state_names)
@@ -125,6 +136,10 @@ class Fit(ReadOnly, Stored):
                 raise ModelError(
                     f"{name} must have shape {wanted} in a model of {arms} arms and {groups} groups, got {found}"
                 )
+        if self.missing is not None:
+            object.__setattr__(self, "missing", as_table(self.missing, "missing", (states,), 0.0, 1.0 - 1e-9))
+        if self.leaving is not None and len(self.leaving.rates) != states:
+            raise ModelError(f"leaving: rates of {len(self.leaving.rates)} states, of {states}", field="leaving")
         if (np.diff(self.present) <= 0).any():
             raise ModelError("present must name arms in their order, each once", field="present")
         log = self.log
@@ -150,11 +165,32 @@ class Fit(ReadOnly, Stored):
     @cached_property
     def arm_rows(self) -> ArmRows | None:
         """What is known of single arms beyond their groups; None where arms of a group are alike, or there is no log."""
-        return None if self.log is None else find_arm_rows(self.log, self.group_of, self.kernels)
+        return None if self.log is None else find_arm_rows(self.log, self.group_of, self.kernels, self.state_weights)
 
-    def arm_kernels(self, groups: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
+    @property
+    def is_by_arm(self) -> bool:
+        """Whether arms have kernels of their own in an evaluation: they differ within groups, or clusters are drawn."""
+        return self.arm_rows is not None or bool(self.clustered)
+
+    def arm_kernels(
+        self, groups: FloatArray, rng: np.random.Generator | None = None, group_of: IntArray | None = None
+    ) -> FloatArray:
         """(N, S, 2, S) the kernel of every arm, by those of groups (G, S, 2, S): their means, or drawn where arms differ."""
-        return np.asarray(groups[self.group_of] if self.arm_rows is None else self.arm_rows.kernels(groups, rng))
+        own = self.group_of if group_of is None else group_of
+        return (
+            np.asarray(groups[own]) if self.arm_rows is None else replace(self.arm_rows, group_of=own).kernels(groups, rng)
+        )
+
+    def with_leaving(self, kernels: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
+        """Return kernels (..., S, 2, S) with a state for those who leave, where some do; rates are drawn if asked."""
+        if self.leaving is None:
+            return kernels
+        return add_leaving(kernels, np.asarray(self.leaving.rates) if rng is None else self.leaving.draw(rng))
+
+    @cached_property
+    def state_weights(self) -> FloatArray:
+        """(S,) how much transitions into each state count, 1 on average: more where records are often missing."""
+        return weigh_states(self.missing, self.counts)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -164,13 +200,25 @@ class Fit(ReadOnly, Stored):
     @property
     def start(self) -> IntArray | FloatArray:
         """(N',) the state of every arm now; (N', S) probabilities, where some were not seen."""
-        belief = self.situation.belief[self.present]
+        belief = self.belief
         return np.asarray(belief.argmax(axis=1)) if (belief.max(axis=1) == 1.0).all() else belief
 
     @property
+    def belief(self) -> FloatArray:
+        """(N', S) where every arm may be; with one more state, in which nobody is, where arms leave."""
+        found = self.situation.belief[self.present]
+        return found if self.leaving is None else np.pad(found, ((0, 0), (0, 1)))
+
+    @property
     def reward(self) -> FloatArray:
-        """(N', S, 2) the reward of every arm."""
-        return np.asarray(self.pay.table[self.group_of[self.present]])
+        """(N', S, 2) the reward of every arm; with one more state, worth nothing, where arms leave."""
+        found = np.asarray(self.pay.table[self.group_of[self.present]])
+        return found if self.leaving is None else np.pad(found, ((0, 0), (0, 1), (0, 0)))
+
+    @property
+    def names_ahead(self) -> tuple[str, ...]:
+        """The states of the problem: those of the log, and one for those who leave, where some do."""
+        return self.state_names if self.leaving is None else (*self.state_names, LEFT)
 
     @cached_property
     def usual_budget(self) -> int:
@@ -184,7 +232,8 @@ class Fit(ReadOnly, Stored):
     def problem(self, budget: int, horizon: int = DEFAULT_HORIZON) -> Problem:
         """Return the problem from here on: arms still there, in the order of `ids`, and where they are.
 
-        Where arms of a group differ (`arm_rows`), each has a kernel of its own.
+        Where arms of a group differ (`arm_rows`), each has a kernel of its own. Where arms leave (`leaving`), there is one
+        more state, from which nobody returns.
 
         Parameters
         ----------
@@ -200,14 +249,16 @@ class Fit(ReadOnly, Stored):
         """
         if self.arm_rows is None:
             groups, group_of = np.unique(self.group_of[self.present], return_inverse=True)
-            arms = Arms.of_groups(self.kernels[groups], group_of.reshape(-1), state_names=self.state_names)
+            kernels = self.with_leaving(self.kernels[groups])
+            arms = Arms.of_groups(kernels, group_of.reshape(-1), state_names=self.names_ahead)
         else:
-            arms = Arms(self.arm_rows.kernels(self.kernels)[self.present], state_names=self.state_names)
+            arms = Arms(self.with_leaving(self.arm_rows.kernels(self.kernels))[self.present], state_names=self.names_ahead)
         return Problem(arms, self.start, as_integer(budget, "budget"), as_integer(horizon, "horizon"))
 
     def at(self, period: str) -> Fit:
         """Return the model with everybody where they are in a period, as the log writes it: the last one or a later one."""
-        there = find_situation(self.require_log(), self.kernels, self.group_of, self.require_log().periods.find(period))
+        planned = self.require_log().periods.find(period)
+        there = find_situation(self.require_log(), self.kernels, self.group_of, planned, missing=self.missing)
         return replace(self, situation=there)
 
     def require_log(self) -> Log:
@@ -258,7 +309,8 @@ def fit(
     clusters : int or 'auto', optional
         Group the arms by how they behave, into so many clusters, or as many as BIC says, instead of by their columns.
     gone_after : int, optional
-        Arms without a record in the last so many periods have left, and are not planned for. By default nobody has.
+        Arms without a record in the last so many periods have left, and are not planned for; how fast others leave is part
+        of the model. By default it is longer than gaps in the log usually are.
     randomised : bool
         Whether actions were drawn at random within groups, states and periods. Then benefits are stated without the
         condition that nothing unrecorded chose. Recorded chances and assigned arms are recognised without it.
@@ -303,14 +355,17 @@ def fit(
     statistics = Statistics.from_log(log, group_of, len(groups))
     if reward is None and log.reward is not None and not len(statistics.numbers):
         raise ModelError("reward: no record has a reward, a state and an action")
-    rows = shrink(statistics.counts, levels)
+    missing = find_missing(log)
+    rows = shrink(statistics.counts * weigh_states(missing, statistics.counts), levels)
     pay = make_pay(statistics, log.state_names, log.words, reward, ordered=log.ordered)
-    situation = find_situation(log, rows.kernels, group_of)
-    present = _present(log, situation, gone_after, notes)
+    situation = find_situation(log, rows.kernels, group_of, missing=missing)
+    silence = find_silence(log, gone_after)
+    present = _present(log, situation, silence, gone_after is None, notes)
     notes += [Note(one) for one in (*pay.notes, *_unseen(log.state_names, log.words, rows.unseen))]
     words = replace(log.words, unit=pay.unit)
     model = (groups, group_of, levels, statistics, rows, pay, situation, present, (*log.notes, *notes))
-    return Fit(log.roster, log.state_names, words, *model, log, bool(randomised))
+    leaving = find_leaving(log, silence)
+    return Fit(log.roster, log.state_names, words, *model, log, bool(randomised), clusters is not None, leaving, missing)
 
 
 def fit_statistics(
@@ -407,25 +462,17 @@ def _labels(log: Log, levels: IntArray) -> tuple[str, ...]:
     return tuple(", ".join(values[f][k] for f, k in enumerate(row)) for row in levels)
 
 
-def _present(log: Log, situation: Situation, gone_after: int | None, notes: list[Note]) -> IntArray:
-    """Return the arms that are still there, and note who may not be."""
+def _present(log: Log, situation: Situation, silence: int, found: bool, notes: list[Note]) -> IntArray:
+    """Return the arms that are still there, and note who is not; found: whether the silence is that of the log."""
     everyone = np.arange(len(log.arms))
-    unit = log.periods.unit
-    if gone_after is None:
-        silent = int((situation.unseen_for > SILENT).sum())
-        if silent:
-            who = f"{many(silent, 'arm')} of {len(log.arms):,} {'has' if silent == 1 else 'have'} no record in the last"
-            notes.append(Note(f"{who} {SILENT} {unit}s; if they have left, gone_after={SILENT} leaves them out"))
-        return everyone
-    limit = as_integer(gone_after, "gone_after")
-    if limit < 1:
-        raise ModelError(f"gone_after must be at least 1, got {limit}")
-    there = everyone[situation.unseen_for <= limit]
+    there = everyone[situation.unseen_for <= silence]
+    last = many(silence, log.periods.unit)
     if there.size == 0:
-        raise ModelError(f"gone_after={limit}: no arm has a record in the last {many(limit, unit)}")
+        raise ModelError(f"gone_after={silence}: no arm has a record in the last {last}")
     if there.size < everyone.size:
+        why = "; gaps in this log are shorter: gone_after (--gone-after) sets another limit" if found else ""
         gone = everyone.size - there.size
-        notes.append(Note(f"{many(gone, 'arm')} without a record in the last {many(limit, unit)} are taken to have left"))
+        notes.append(Note(f"{many(gone, 'arm')} without a record in the last {last} are taken to have left{why}"))
     return there
 
 

@@ -201,7 +201,7 @@ def split_halves(group_of: IntArray, seed: int) -> IntArray:
 def rule_of(fit: Fit, budget: int, horizon: int) -> FloatArray:
     """(G, S) the part of a group in a state that the plan acts on now; where the plan has no arms, by its prices."""
     groups, place = np.unique(fit.group_of[fit.present], return_inverse=True)
-    arms = Arms.of_groups(fit.kernels[groups], place.reshape(-1), state_names=fit.state_names)
+    arms = Arms.of_groups(fit.with_leaving(fit.kernels[groups]), place.reshape(-1), state_names=fit.names_ahead)
     plan = solve_fluid(Problem(arms, fit.start, budget, horizon), fit.reward)
     found = np.zeros((len(fit.groups), len(fit.state_names)))
     block = np.zeros(groups.size, dtype=np.int64)
@@ -209,7 +209,7 @@ def rule_of(fit: Fit, budget: int, horizon: int) -> FloatArray:
     advantage, price = plan.advantage[:, 0], float(plan.prices[0])
     scale = max(float(np.abs(advantage).max()), 1e-12)
     share = np.where(plan.blocks.start > 0, plan.share[:, 0], (advantage > price + 1e-6 * scale).astype(np.float64))
-    found[groups] = share[block]
+    found[groups] = share[block][:, : len(fit.state_names)]
     return found
 
 

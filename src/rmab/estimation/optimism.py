@@ -34,8 +34,8 @@ def estimate_optimism(fit: Fit, world: World, key: int) -> FloatArray:
         np.add.at(counts, fit.group_of, drawn)
         rows, arms = np.asarray(shrink(counts, fit.levels).kernels), fit.arm_rows
         again = None if arms is None else arms.recount(drawn)
-        mean, spread = (_here(fit, rows if again is None else again.kernels(rows, how)) for how in (None, rng))
-        real = _here(fit, np.asarray(fit.kernels) if arms is None else truth)
+        arm_rows = [rows[fit.group_of] if again is None else again.kernels(rows, how) for how in (None, rng)]
+        mean, spread, real = (_here(fit, one) for one in (*arm_rows, truth))
         policy, seed = world.policy(mean), (key, 9, k)
         claimed, earned = (
             np.array([world.earned(policy, one, seed, WORK)[0], *world.baselines(one).values()]) for one in (spread, real)
@@ -47,5 +47,6 @@ def estimate_optimism(fit: Fit, world: World, key: int) -> FloatArray:
 
 
 def _here(fit: Fit, kernels: FloatArray) -> FloatArray:
-    """Return the kernels of those who are still there: of arms where they differ, and else of groups."""
-    return np.asarray(kernels[np.unique(fit.group_of[fit.present]) if fit.arm_rows is None else fit.present])
+    """Return kernels, of arms (N, S, 2, S), of those who are still there: by arm, or of one in each group; with leaving."""
+    first = fit.present[np.unique(fit.group_of[fit.present], return_index=True)[1]]
+    return fit.with_leaving(np.asarray(kernels[fit.present if fit.is_by_arm else first]))

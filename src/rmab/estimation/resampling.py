@@ -6,15 +6,17 @@ shrinkage is drawn, too, as records of its own (gamma numbers whose mean is its 
 that borrow most of what is known of them would look far too sure. Its strength m is drawn from the marginal likelihood of
 the counts as they are (random weights would add noise, which looks like differences between groups), with a prior that is
 uniform in the standard deviation between groups, 1 / sqrt(m) (Gelman 2006): where groups are few, the most likely strength
-is often infinite, and tells nothing of those that are nearly as likely. Of fewer than ten arms nobody can tell how they
-differ: transitions are then weighted one by one, as if arms were alike.
+is often infinite, and tells nothing of those that are nearly as likely. Clusters are
+fitted to weighted arms, and every arm's drawn from its shares. Of fewer than ten arms nobody can tell how they differ:
+transitions are then weighted one by one, as if arms were alike.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rmab.common import FloatArray
+from rmab.common import FloatArray, IntArray
+from rmab.estimation.clusters import count_by_arm, redraw_clusters
 from rmab.estimation.fit import Fit
 from rmab.estimation.rewards import average_rewards
 from rmab.estimation.shrinkage import draw_rows, posterior
@@ -41,21 +43,24 @@ class Resampler:
     def __init__(self, fitted: Fit) -> None:
         moves, states = fitted.require_log().transitions, len(fitted.state_names)
         self.levels, self.arms, self.shape = fitted.levels, len(fitted.roster.ids), fitted.counts.shape
-        self.rows, self.fitted, self.seen = fitted.rows, fitted.kernels, fitted.counts.astype(np.float64)
+        self.rows, self.fitted, self.seen = fitted.rows, fitted.kernels, fitted.counts * fitted.state_weights
         kind = (moves.state * 2 + moves.action) * states + moves.after
         size = 2 * states * states
-        both, self.times = np.unique(moves.arm * size + kind, return_counts=True)
-        self.known = int(np.unique(both // size).size)
+        both, times = np.unique(moves.arm * size + kind, return_counts=True)
+        self.known, self.kind = int(np.unique(both // size).size), both % size
+        self.times = times * fitted.state_weights[both % states]
         self.arm, self.place = both // size, fitted.group_of[both // size] * size + both % size
+        self.clusters = (count_by_arm(fitted.require_log()), fitted.group_of) if fitted.clustered else None
         self.learned, log = fitted.pay.kind == "learned", fitted.require_log()
         if self.learned and log.reward is not None:
             known = (log.state >= 0) & (log.action >= 0) & ~np.isnan(log.reward)
             self.payee, self.paid = log.arm_of[known], log.reward[known]
             self.pay_place = (fitted.group_of[self.payee] * states + log.state[known]) * 2 + log.action[known]
 
-    def counts(self, weights: FloatArray) -> FloatArray:
-        """(G, S, 2, S) the transitions, every arm (N,) weighted."""
-        found = np.bincount(self.place, weights=self.times * weights[self.arm], minlength=int(np.prod(self.shape)))
+    def counts(self, weights: FloatArray, group_of: IntArray | None = None) -> FloatArray:
+        """(G, S, 2, S) the transitions, every arm (N,) weighted; in other groups (N,), where they are given."""
+        place = self.place if group_of is None else group_of[self.arm] * int(np.prod(self.shape[1:])) + self.kind
+        found = np.bincount(place, weights=self.times * weights[self.arm], minlength=int(np.prod(self.shape)))
         return np.asarray(found.reshape(self.shape), dtype=np.float64)
 
     def draw_pay(self, rng: np.random.Generator) -> FloatArray:
@@ -88,6 +93,13 @@ class Resampler:
         counts = self.reweight(rng)
         return posterior(counts, rng.gamma(ALONE * self.fitted), self.fitted)
 
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """(G, S, 2, S) what the kernels may be."""
-        return draw_rows(self.reweight(rng), self.rows, self.levels, rng, self.seen)
+    def draw(self, rng: np.random.Generator, group_of: IntArray | None = None) -> FloatArray:
+        """(G, S, 2, S) what the kernels may be, in other groups (N,) where they are given."""
+        if group_of is None:
+            return draw_rows(self.reweight(rng), self.rows, self.levels, rng, self.seen)
+        counts, seen = (self.counts(one, group_of) for one in (rng.exponential(size=self.arms), np.ones(self.arms)))
+        return draw_rows(counts, self.rows, self.levels, rng, seen)
+
+    def draw_groups(self, rng: np.random.Generator) -> IntArray | None:
+        """(N,) the clusters of arms, as they may be; None where groups are given."""
+        return None if self.clusters is None or self.few else redraw_clusters(*self.clusters, rng)

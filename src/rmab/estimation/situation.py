@@ -83,8 +83,14 @@ class Situation(ReadOnly):
         return cls(0, label, given, state, zeros, zeros, zeros, acted, zeros, zeros)
 
 
-def find_situation(log: Log, kernels: FloatArray, group_of: IntArray, period: int | None = None) -> Situation:
-    """Return where everybody is, by kernels (G, S, 2, S), in a period that is not before the last; by default as above."""
+def find_situation(
+    log: Log, kernels: FloatArray, group_of: IntArray, period: int | None = None, *, missing: FloatArray | None = None
+) -> Situation:
+    """Return where everybody is, by kernels (G, S, 2, S), in a period that is not before the last; by default as above.
+
+    missing (S,): the chance that a record is missing, by state. Arms without one are filtered: who is not seen is likely to
+    be where records are often missing.
+    """
     last = log.periods.count - 1
     planned = last + (log.action[log.period == last] >= 0).any() if period is None else period
     count = len(log.arms)
@@ -100,7 +106,7 @@ def find_situation(log: Log, kernels: FloatArray, group_of: IntArray, period: in
     return Situation(
         period=int(planned),
         label=log.periods.label(int(planned)),
-        belief=_beliefs(log, kernels, group_of, place, np.minimum(before, planned + 1)),
+        belief=_beliefs(log, kernels, group_of, place, np.minimum(before, planned + 1), last - log.period[place], missing),
         state=state,
         seen_before=before,
         streak=_streaks(log, linked, place),
@@ -126,8 +132,16 @@ def _streaks(log: Log, linked: BoolArray, place: IntArray) -> IntArray:
     return np.where(place >= 0, place - begins[place] + 1, 0)
 
 
-def _beliefs(log: Log, kernels: FloatArray, group_of: IntArray, place: IntArray, steps: IntArray) -> FloatArray:
-    """(N, S) what was last seen, carried over so many steps."""
+def _beliefs(
+    log: Log,
+    kernels: FloatArray,
+    group_of: IntArray,
+    place: IntArray,
+    steps: IntArray,
+    unseen: IntArray,
+    missing: FloatArray | None,
+) -> FloatArray:
+    """(N, S) what was last seen, carried over so many steps (N,); the first unseen (N,) of them have no record."""
     states, count = len(log.state_names), len(log.arms)
     known = (log.state >= 0) & (log.action >= 0)
     acts = np.bincount(log.state[known], weights=log.action[known], minlength=states)
@@ -141,8 +155,13 @@ def _beliefs(log: Log, kernels: FloatArray, group_of: IntArray, place: IntArray,
     action, group = log.action[place[moved]], group_of[moved]
     own = np.where((action >= 0)[:, np.newaxis], kernels[group, log.state[place[moved]], np.maximum(action, 0)], 0.0)
     belief[moved] = np.where((action >= 0)[:, np.newaxis], own, drift[group, log.state[place[moved]]])
-    left = np.where(seen, np.minimum(steps - 1, SETTLED), 0)
+    left, done = np.where(seen, np.minimum(steps - 1, SETTLED), 0), 1
+    silent = np.ones(states) if missing is None else np.asarray(missing)
+    belief[moved] *= np.where((unseen[moved] >= done)[:, np.newaxis], silent, 1.0)
     while (going := np.flatnonzero(left > 0)).size:
+        done += 1
+        belief[going] /= belief[going].sum(axis=1, keepdims=True)
         belief[going] = sum_by_group("ns,nsy->ny", belief[going], drift, group_of[going])
+        belief[going] *= np.where((unseen[going] >= done)[:, np.newaxis], silent, 1.0)
         left[going] -= 1
     return np.asarray(belief / belief.sum(axis=1, keepdims=True))

@@ -48,23 +48,31 @@ class World(ReadOnly):
         everywhere = fitted.counts.sum(axis=(0, 3)).astype(np.float64)
         usual = everywhere[:, 1] / np.maximum(everywhere.sum(axis=1), 1.0)
         rate = (visits[..., 1] + usual) / (visits.sum(axis=2) + 1.0)
-        belief = np.asarray(fitted.situation.belief[present])
-        reward = np.asarray(fitted.pay.table[groups])
-        if fitted.arm_rows is not None:
+        belief, reward = fitted.belief, np.asarray(fitted.pay.table[groups])
+        if fitted.is_by_arm:
             rate, reward, group = rate[group.reshape(-1)], reward[group.reshape(-1)], np.arange(count)
+        if fitted.leaving is not None:
+            rate, reward = np.pad(rate, ((0, 0), (0, 1))), np.pad(reward, ((0, 0), (0, 1), (0, 0)))
         fields = (frozen(belief), frozen(group.reshape(-1)), frozen(reward), budget, horizon, frozen(turn), frozen(rate))
-        return cls(fitted.state_names, *fields)
+        return cls(fitted.names_ahead, *fields)
 
-    def kernels(self, fitted: Fit, groups: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
-        """Return the kernels of the groups here, or of the arms where they differ, by those of all groups (G, S, 2, S)."""
-        if fitted.arm_rows is None:
-            return np.asarray(groups[np.unique(fitted.group_of[fitted.present])])
-        return fitted.arm_rows.kernels(groups, rng)[fitted.present]
+    def kernels(
+        self, fitted: Fit, groups: FloatArray, rng: np.random.Generator | None = None, group_of: IntArray | None = None
+    ) -> FloatArray:
+        """Return the kernels of the groups here, or of the arms where they differ, by those of all groups (G, S, 2, S).
+
+        Where arms leave, there is a state for it. With a generator, arms and rates of leaving are drawn; group_of (N,):
+        clusters that were drawn.
+        """
+        here = np.unique(fitted.group_of[fitted.present])
+        rows = fitted.arm_kernels(groups, rng, group_of)[fitted.present] if fitted.is_by_arm else groups[here]
+        return fitted.with_leaving(np.asarray(rows), rng)
 
     def paying(self, fitted: Fit, table: FloatArray) -> World:
         """Return the same world with the rewards of all groups (G, S, 2)."""
         groups = fitted.group_of[fitted.present]
-        return replace(self, reward=frozen(table[groups if fitted.arm_rows is not None else np.unique(groups)]))
+        reward = table[groups if fitted.is_by_arm else np.unique(groups)]
+        return replace(self, reward=frozen(reward if fitted.leaving is None else np.pad(reward, ((0, 0), (0, 1), (0, 0)))))
 
     @property
     def pays(self) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import BoolArray
+from rmab.common import BoolArray, as_seed
 from rmab.errors import ModelError
 from rmab.gym.rounds import OverBudget, TaskRounds
 from rmab.model import View
@@ -137,7 +137,7 @@ class RmabEnv(_Played, gymnasium.Env[Observation, Action]):
             `episode_number`: the number of the episode. `policy`: what will be played, which an adversary that foresees it
             must see.
         """
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else as_seed(seed))
         fresh = seed is not None or self._rounds.game is None
         info = self._rounds.reset([self._seed()] if fresh else None, options)
         self._earned = 0.0

@@ -43,7 +43,7 @@ def render_report(ledger: Ledger, observer: Observer, name: str) -> str:
         name=name,
         standing=f"{many(status.arms, 'arm')}; {due}.",
         status=status,
-        sentence=str(found),
+        sentence=f"{str(found)[:1].upper()}{str(found)[1:]}",
         unit=found.unit,
         word=config.action,
         period_word=config.rhythm.unit,
@@ -76,6 +76,8 @@ def _curve(found: Benefit) -> dict[str, Any] | None:
     ends = (found.periods[0], EDGE, False), (found.periods[-1], WIDTH - EDGE, True)
     texts = [(x, float(HEIGHT - 6), text, end) for text, x, end in ends]
     texts += [(4, float(EDGE - 8), f"{high:,.0f}", False), (4, float(down(np.zeros(1))[0]) - 5, "0", False)]
+    texts.append((WIDTH - EDGE, float(down(found.promised[-1:])[0]) - 6, "promised", True))
+    texts.append((WIDTH - EDGE, float(down(found.shown[-1:])[0]) - 6, "shown", True))
     labels = [dict(zip(("x", "y", "text", "end"), one, strict=True)) for one in texts]
     sizes = {"width": WIDTH, "height": HEIGHT, "zero": f"{float(down(np.zeros(1))[0]):.1f}"}
     lines = {"shown": points(across, found.shown), "promised": points(across, found.promised)}

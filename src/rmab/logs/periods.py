@@ -127,6 +127,7 @@ def parse_periods(
     off = np.flatnonzero((at - at.min() - usual) % step)
     length = f"{step} {_plural(kind)}".strip()
     hint = "; where the day does not matter, write the week (2024-W11) or the month" if kind in ("date", "time") else ""
+    hint = hint if offset is None else "; where clocks change between summer and winter, write times without a zone"
     what = f"does not fit the step of {length} between periods"
     several = [(int(k), f"{quote(values[k])} {what}{hint if k == off[0] else ''}") for k in off]
     findings.add_each(codes, several)

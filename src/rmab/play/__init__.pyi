@@ -1,7 +1,6 @@
 """The public names: read by type checkers, and by `__init__.py`, which loads each on first use."""
 
-from .feedback import Feedback as Feedback
-from .outcomes import Batch as Batch, Trajectory as Trajectory, pairs_of as pairs_of
+from .feedback import Batch as Batch, Feedback as Feedback, Trajectory as Trajectory, pairs_of as pairs_of
 from .policy import (
     LARGE as LARGE,
     IndexPolicy as IndexPolicy,

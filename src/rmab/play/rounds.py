@@ -13,7 +13,7 @@ from rmab.common import BoolArray, FloatArray, IntArray, check_unmasked, sealed
 from rmab.errors import PolicyError, raised_as
 from rmab.model import Problem
 from rmab.play.compiled.rounds import begin_rounds, step_rounds
-from rmab.play.outcomes import Trajectory
+from rmab.play.feedback import Trajectory
 from rmab.play.policy import Policy, decisions_of
 from rmab.play.simulation import budget_error, budget_of, phases_first, start_of
 

@@ -12,7 +12,7 @@ from rmab.common import BoolArray, FloatArray, IntArray, as_integer, check_memor
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.model import Problem, checked_reward, shape_of
 from rmab.play.compiled.episodes import index_episodes
-from rmab.play.outcomes import Batch, Trajectory, pairs_of
+from rmab.play.feedback import Batch, Trajectory, pairs_of
 from rmab.play.policy import IndexPolicy, Policy
 
 NO_ODDS, NOWHERE, NO_COST = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64)), frozen(np.empty(0))

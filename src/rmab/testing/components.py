@@ -1,6 +1,5 @@
 """The contracts of parts: yours is put into `Ucmd`, watched at every call, and the learner must keep its contract, too."""
 
-import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,7 +29,7 @@ from rmab.model import Arms, FeedbackMode, Problem
 from rmab.play import Policy, begin_episode
 from rmab.solvers import TransitionSets
 from rmab.tasks.definition import Task
-from rmab.testing.games import require
+from rmab.testing.games import copy_of, require
 from rmab.testing.learner import check_learner
 
 EPISODES = 3
@@ -116,10 +115,7 @@ def check_refresh(part: Refresh) -> None:
 
 def _check(part: Component, kind: type[Component], name: str, watched: Component) -> None:
     require(isinstance(part, kind), f"kind: {type(part).__name__} does not derive from {kind.__name__}")
-    try:
-        copy = pickle.loads(pickle.dumps(part))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise AssertionError(f"pickling: the part cannot be pickled ({error})") from error
+    copy = copy_of(part, "the part")
     require(described(copy) == described(part), f"pickling: a copy is {described(copy)}, not {described(part)}")
     # Probes draw arm by arm, and would hide a part that does; directions step by step need a step that takes them.
     parts: dict[str, Any] = {

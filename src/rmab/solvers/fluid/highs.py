@@ -112,10 +112,7 @@ class FluidLp:
         The answer depends on h and the masses alone: every solve starts from the basis of the plan itself at step h, which
         is dual feasible whatever the masses, so few pivots are needed.
         """
-        basis = self._basis(h)
-        self._begin(h, masses)
-        self.highs.clearSolver()
-        _checked(self.highs.setBasis(basis), "the basis was refused")
+        self._begin(h, masses, self._basis(h))
         return self.solve()
 
     def _basis(self, h: int) -> highspy.HighsBasis:
@@ -128,15 +125,13 @@ class FluidLp:
         while len(self._bases) <= h:
             step = len(self._bases)
             worth = self.discounts[step] if self.blocks.exact else 1.0  # all arms are needed, where a budget must be used up
-            self._begin(step, self._planned[:, step] / worth)
-            self.highs.clearSolver()
-            _checked(self.highs.setBasis(self._bases[-1]), "the basis was refused")
+            self._begin(step, self._planned[:, step] / worth, self._bases[-1])
             self.solve()
             self._bases.append(self.highs.getBasis())
         return self._bases[h]
 
-    def _begin(self, h: int, masses: FloatArray) -> None:
-        """Close the columns before step h, and put the masses (C, S) there."""
+    def _begin(self, h: int, masses: FloatArray, basis: highspy.HighsBasis) -> None:
+        """Close the columns before step h, put the masses (C, S) there, and start from a basis."""
         nodes = self.nodes
         opened = np.repeat(np.where(nodes.step < h, 0.0, highspy.kHighsInf), 2)
         columns, rows = np.arange(opened.size, dtype=np.int32), np.arange(nodes.step.size, dtype=np.int32)
@@ -149,6 +144,8 @@ class FluidLp:
             limits[:h] = 0.0 if self.blocks.exact else limits[:h]  # nothing is there any more
             changed = self.highs.changeRowsBounds(steps.size, nodes.step.size + steps, self._least(limits), limits)
             _checked(changed, "budgets were refused")
+        self.highs.clearSolver()
+        _checked(self.highs.setBasis(basis), "the basis was refused")
 
     def solve(self) -> tuple[FloatArray, FloatArray]:
         """Return occupancy (C, H, S, 2) and prices (H,) as HiGHS found them, or raise SolverError.
