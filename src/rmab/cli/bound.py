@@ -65,8 +65,8 @@ def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> Non
 
 def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int, ...]) -> dict[str, Any]:
     model = solved.problem
-    sizes = {"arms": model.arms.count, "states": model.arms.states, "budget": model.budget, "horizon": model.horizon}
-    sizes |= {"phases": model.phases, "exact": model.exact, "cost": model.cost}
+    sizes: dict[str, Any] = {"arms": model.arms.count, "states": model.arms.states, "horizon": model.horizon}
+    sizes |= {"phases": model.phases, "budget": model.budget, "exact": model.exact, "cost": model.cost}
     blocks = [{"arms": members, "index": policy.table[members[0]]} for members in _alike(solved, arms)]
     return {
         **sizes,
