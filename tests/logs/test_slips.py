@@ -94,7 +94,7 @@ def test_a_state_that_ends_where_another_begins_is_noted() -> None:
 @pytest.mark.parametrize("more", [[], [("n0", 15, "lapsed", None)]])
 def test_a_list_says_where_the_last_period_is_only_partly_entered(more: list[tuple[object, ...]]) -> None:
     rows = [row for row in records(20, 12) if row[1] != 11 or row[0] in ("n0", "n1")]
-    model = rmab.data.fit(read(table(*rows, *more)), reward={"engaged": 1})
+    model = rmab.data.fit(read(table(*rows, *more)), reward={"engaged": 1}, gone_after=9)
     assert "states of " in rmab.data.decide(model, 3).notes[0]
     whole = rmab.data.fit(read(table(*records(20, 12))), reward={"engaged": 1})
     assert "states of " not in rmab.data.decide(whole, 3).notes[0]
