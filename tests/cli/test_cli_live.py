@@ -45,9 +45,7 @@ def test_a_list_comes_back_as_a_report(store: str, tmp_path: Path) -> None:
     assert call("live", "tell", store, "2026-W47", out, "--dry-run").stdout == "16 reports of 2026-W47 are fine.\n"
     for _ in range(2):
         assert call("live", "tell", store, "2026-W47", out).stdout == "16 reports of 2026-W47 are stored (event 4).\n"
-    assert "this file was reported before, for another period or reason (event 4)" in refused(
-        "live", "tell", store, "2026-W48", out
-    )
+    assert "column 'period' has '2026-W47', not '2026-W48'" in refused("live", "tell", store, "2026-W48", out)
     with rmab.live.open(store) as found:
         p = found.programme("p")
         assert p.statistics.counts.sum() == 16
@@ -246,3 +244,15 @@ def test_a_changed_event_is_named_also_where_it_no_longer_fits(store: str) -> No
         raw.execute("UPDATE rmab_event SET body = replace(body, 'm03', 'm02') WHERE sequence = 2")
     for command in ("verify", "status"):
         assert "event 2 was changed after it was written" in call("live", command, store).stderr
+
+
+def test_arms_that_are_wrong_are_named_with_all_their_lines(store: str, tmp_path: Path) -> None:
+    arms = tmp_path / "more.csv"
+    arms.write_text("arm,group,state\nn1,a,low\n,a,low\nn2,a,middle\nn3,a,middle\nn4,a,none\n")
+    shown = call("live", "join", store, arms)
+    assert shown.exit_code == 2
+    assert "line 3: an id is missing" in shown.stderr
+    assert "lines 4, 5: 'middle' is no state; the states are low, high" in shown.stderr
+    assert "line 6: 'none' is no state" in shown.stderr
+    arms.write_text("arm,group,state\nn1,a,Low\n")
+    assert call("live", "join", store, arms).exit_code == 0

@@ -97,7 +97,9 @@ class Twin:
         for (g, a), own in self.weights().items():
             for t, weight in own.items():
                 rows = self.counted(self.base[g, a] if t is None else t, now)[g, :, a]
-                found[g, :, a] += weight * (rows + strength[a] * mean[:, a]) / (rows.sum(axis=1, keepdims=True) + strength[a])
+                found[g, :, a] += (
+                    weight * (rows + strength[a] * mean[:, a]) / (rows.sum(axis=1, keepdims=True) + strength[a])
+                )
         return found
 
 

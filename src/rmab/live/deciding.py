@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import FloatArray, IntArray, many
+from rmab.common import FloatArray, IntArray
 from rmab.decisions.decision import Decision
 from rmab.errors import FeedbackError, ModelError, SolverError
 from rmab.learning import Learner
 from rmab.live.choosing import Choice, choose, waiting_times
 from rmab.live.cohorts import new_lesson, propose_in_episode
 from rmab.live.engines import Engine, Proposal, engine_of, propose
-from rmab.live.events import Budget, Decide, pack_numbers, unpack_numbers
+from rmab.live.events import Decide, pack_numbers, unpack_numbers
 from rmab.live.ledger import Ledger
 from rmab.live.listing import Record
 from rmab.live.observing import Observer, believe
@@ -159,17 +159,6 @@ def check_report(ledger: Ledger, period: int) -> None:
         raise ModelError(f"{what}: is the period right?", code="far", period=ledger.label(period))
 
 
-def check_budget(ledger: Ledger, body: Budget) -> None:
-    """Raise ModelError where a budget is too small for the arms that people have put on the list of a coming period."""
-    single = dict(body.periods)
-    for period in ledger.pending:
-        usual = ledger.budgets.get(period, ledger.usual_budget if body.usual is None else body.usual)
-        places, forced = single.get(period, usual), len(ledger.forced(period)[0])
-        if forced > places and period > (ledger.last_period if ledger.last_period is not None else period - 1):
-            where = f"{many(forced, 'arm')} are on the list of {ledger.label(period)} by name"
-            raise ModelError(f"budget: {where}, and there would be {many(places, 'place')}", code="budget")
-
-
 def check_past(ledger: Ledger, period: int) -> None:
     """Raise ModelError where a period that was never decided is past, so that it has no list."""
     last = ledger.last_period
@@ -179,7 +168,9 @@ def check_past(ledger: Ledger, period: int) -> None:
 
 
 def check_period(ledger: Ledger, period: int, *, skip: bool) -> None:
-    """Raise ModelError where a period is asked for by mistake: in the past, or far ahead."""
+    """Raise ModelError where a period is asked for by mistake: before anybody joined, in the past, or far ahead."""
+    if not ledger.ids:
+        raise ModelError("nobody has joined the programme yet: join arms, then ask", code="empty")
     check_past(ledger, period)
     joined = ledger.stays.last_first
     known = max([*ledger.decisions, *ledger.cells, *([] if joined is None else [joined])], default=None)

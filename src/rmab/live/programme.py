@@ -16,13 +16,14 @@ from rmab.estimation.fit import Fit
 from rmab.estimation.statistics import Statistics
 from rmab.live.ahead import MOST_AHEAD, Issue, make_ahead, make_list, newest_ahead
 from rmab.live.changes import Change
-from rmab.live.deciding import check_budget, check_past, check_period, check_report, is_same, to_decision
-from rmab.live.events import Body, Budget, Correct, Event, Join, Leave, Missing, Override, Tell, Undo, WarmStart
+from rmab.live.deciding import check_past, check_period, check_report, is_same, to_decision
+from rmab.live.events import Body, Budget, Correct, Event, Join, Leave, Missing, Override, Tell, Undo
 from rmab.live.journal import HeadMovedError, Stamp, writing
 from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer
+from rmab.live.planning import as_warm_start
 from rmab.live.reader import Reader
-from rmab.live.rows import as_ids, per_arm, report_columns
+from rmab.live.rows import as_ids, per_arm, report_columns, state_codes
 from rmab.live.snapshots import write_snapshot
 
 TRIES = 5  # plans beside other writers; then one is made while they wait
@@ -104,16 +105,17 @@ class Programme(Reader):
         """
         config = self.config
         ids = as_ids(arms)
-        states = {name: k for k, name in enumerate(config.states)}
+        states = state_codes(config.states)
         given = per_arm(state, len(ids), "state")
-        unknown = [one for one in given if one is not None and one not in states]
+        codes = [-1 if one is None else states.get(one, states.get(str(one).casefold())) for one in given]
+        unknown = [one for one, code in zip(given, codes, strict=True) if code is None]
         if unknown:
             raise ModelError(f"state: there is no state {unknown[0]!r:.60}; the states are {', '.join(config.states)}")
         body = Join.checked(
             period=None if period is None else config.rhythm.number(period),
             arms=ids,
             group=["" if one is None else str(one) for one in per_arm(group, len(ids), "group")],
-            state=[-1 if one is None else states[one] for one in given],
+            state=codes,
         )
         return self.write(body, self._stamp(key)).sequence
 
@@ -128,8 +130,6 @@ class Programme(Reader):
             body = Budget.checked(periods=[(self._number(one), as_integer(many, "budget")) for one, many in budget.items()])
         else:
             body = Budget.checked(usual=as_integer(budget, "budget"))
-        with self.ledger() as ledger:
-            check_budget(ledger, body)
         return self.write(body, self._stamp(key)).sequence
 
     def warm_start(
@@ -139,17 +139,7 @@ class Programme(Reader):
 
         Each group, state and action counts as at most `trust` visits.
         """
-        with self.ledger() as ledger:
-            names = tuple(ledger.declared.states)
-        if isinstance(source, Fit):
-            if set(source.state_names) != set(names):
-                raise ModelError(f"warm_start: the model has states {', '.join(source.state_names)}, not {', '.join(names)}")
-            order = [source.state_names.index(one) for one in names]
-            counts = source.statistics.counts[:, order][..., order]
-            labels: Sequence[str] = source.groups if source.groups != ("everybody",) else ("",)
-        else:
-            counts, labels = source.counts, groups or ("",)
-        body = WarmStart.checked(groups=list(labels), counts=counts.astype(np.float64).tolist(), trust=float(trust))
+        body = as_warm_start(source, groups, trust, self.config.states)
         return self.write(body, self._stamp(key)).sequence
 
     def ask(self, period: object, *, skip: bool = False, issued: int | None = None) -> Decision:

@@ -19,9 +19,9 @@ from rmab.common.files import read_file
 from rmab.common.tables import plain_text
 from rmab.errors import FileError, LogError, ModelError
 from rmab.live.programme import Programme
-from rmab.live.rows import COLUMNS, LineOf, as_text, relocated
+from rmab.live.rows import COLUMNS, LineOf, as_text, relocated, state_codes
 from rmab.logs.delimited import CsvText
-from rmab.logs.findings import Note, quote
+from rmab.logs.findings import Findings, Note, quote
 from rmab.logs.workbook import read_workbook
 
 LIST = ("was", "action", "rank", "index", "probability", "by", "reason")  # columns of a list, which reports may bring back
@@ -102,7 +102,7 @@ def tell_sheet(
     except ModelError as error:
         if error.code != "key-reused":
             raise
-        what = f"this file was reported before, for another period or reason (event {error.location['event']})"
+        what = f"this file was used before, with another reason (event {error.location['event']})"
         raise ModelError(f"{sheet.path}: {what}", code=error.code, event=error.location["event"]) from error
     return len(kept), event
 
@@ -120,14 +120,15 @@ def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | 
         raise LogError(sheet.path, [Note(f"{what}; columns are arm, group, state")])
     ids = [as_text(one) for one in sheet.columns["arm"]]
     texts = {name: [as_text(one) for one in sheet.columns.get(name, [""] * len(ids))] for name in ("group", "state")}
-    known = set(p.config.states)
-    wrong = [k for k, one in enumerate(texts["state"]) if one and one not in known]
-    places = pa.array(wrong, pa.int64()).to_numpy()
-    if wrong:
-        raise LogError(
-            sheet.path,
-            [Note(f"no state of the programme: {quote(texts['state'][wrong[0]])}", tuple(sheet.line_of(places).tolist()))],
-        )
+    findings = Findings(sheet.path, "line", sheet.line_of)
+    blank = [k for k, one in enumerate(ids) if not one]
+    if blank:
+        findings.add("an id is missing", blank)
+    known, codes = p.config.states, state_codes(p.config.states)
+    for name in dict.fromkeys(one for one in texts["state"] if one and not {one, one.casefold()} & codes.keys()):
+        lines = [k for k, one in enumerate(texts["state"]) if one == name]
+        findings.add(f"{quote(name)} is no state; the states are {', '.join(known)}", lines)
+    findings.stop()
     states = [one or None for one in texts["state"]]
     try:
         key = key or _file_key(p, "join", period, sheet)
@@ -138,12 +139,8 @@ def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | 
 
 
 def _file_key(p: Programme, kind: str, period: object, sheet: Sheet) -> str:
-    """Return the key of a file: that of its event, or a new one where that is undone, or corrected once more since.
-
-    A list is of one period, so that it is refused for another. Other files may say the same of several periods.
-    """
-    is_list = bool(sheet.columns.keys() & set(LIST))
-    label = "" if period is None or is_list else p.config.rhythm.label(p.config.rhythm.number(period))
+    """Return the key of a file: that of its event, or a new one where that is undone, or corrected once more since."""
+    label = "" if period is None else p.config.rhythm.label(p.config.rhythm.number(period))
     plain = " ".join(filter(None, (kind, label, sheet.digest)))
     keys = (plain if copy == 1 else f"{plain} {copy}" for copy in count(1))
     return next(key for key in keys if not p.is_superseded(key))
