@@ -43,7 +43,7 @@ def test_a_list_comes_back_as_a_report(store: str, tmp_path: Path) -> None:
     assert call("live", "tell", store, "2026-W47", out, "--dry-run").stdout == "16 reports of 2026-W47 are fine.\n"
     for _ in range(2):
         assert call("live", "tell", store, "2026-W47", out).stdout == "16 reports of 2026-W47 are stored (event 4).\n"
-    assert "says something else" in refused("live", "tell", store, "2026-W48", out)
+    assert "column 'period' has '2026-W47', not '2026-W48'" in refused("live", "tell", store, "2026-W48", out)
     with rmab.live.open(store) as found:
         p = found.programme("p")
         assert p.statistics.counts.sum() == 16

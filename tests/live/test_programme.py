@@ -247,11 +247,25 @@ def test_wrong_periods_are_refused(store: Any) -> None:
 
 def test_an_empty_first_period(store: Any) -> None:
     p = store.create("p", states=STATES, budget=3, reward={"high": 1})
+    with pytest.raises(ModelError, match="nobody has joined the programme yet"):
+        p.ask(WEEK)
+    assert len(p.events) == 1
+    p.join(IDS, period="2026-W48", state="low")
     assert p.ask(WEEK).ids == ()
     with pytest.raises(ModelError, match="say from which period"):
-        p.join(IDS)
-    p.join(IDS, period="2026-W48", state="low")
+        p.join(["more"])
     assert len(p.ask("2026-W48").ids) == 3
+    with pytest.raises(ModelError, match="there is a programme 'p' already, with other settings"):
+        store.create("p", states=STATES, budget=4, reward={"high": 1})
+
+
+def test_a_budget_that_is_lowered_below_the_named_arms(store: Any) -> None:
+    p = begin(store)
+    p.override(WEEK, add=IDS[:4], reason="known")
+    p.set_budget({WEEK: 2})
+    found = p.ask(WEEK)
+    assert set(found.ids) == set(IDS[:2])
+    assert "2 of 4 arms that people named find no place in 2" in found.notes
 
 
 def test_a_warm_start_counts_at_most_its_trust(store: Any) -> None:

@@ -148,7 +148,9 @@ def is_same(one: Decide, other: Decide) -> bool:
 
 
 def check_period(ledger: Ledger, period: int, *, skip: bool) -> None:
-    """Raise ModelError where a period is asked for by mistake: in the past, or far ahead."""
+    """Raise ModelError where a period is asked for by mistake: before anybody joined, in the past, or far ahead."""
+    if not ledger.ids:
+        raise ModelError("nobody has joined the programme yet: join arms, then ask", code="empty")
     last = ledger.last_period
     if last is not None and period < last:
         where = f"{ledger.label(period)} was never decided, and {ledger.label(last)} was"

@@ -17,10 +17,11 @@ from rmab.estimation.statistics import Statistics
 from rmab.live.ahead import MOST_AHEAD, Issue, make_ahead, make_list, newest_ahead
 from rmab.live.changes import Change
 from rmab.live.deciding import check_period, is_same, to_decision
-from rmab.live.events import Body, Budget, Correct, Event, Join, Leave, Missing, Override, Tell, Undo, WarmStart
+from rmab.live.events import Body, Budget, Correct, Event, Join, Leave, Missing, Override, Tell, Undo
 from rmab.live.journal import HeadMovedError, Stamp, writing
 from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer
+from rmab.live.planning import as_warm_start
 from rmab.live.reader import Reader
 from rmab.live.rows import per_arm, report_columns
 from rmab.live.snapshots import write_snapshot
@@ -137,17 +138,7 @@ class Programme(Reader):
 
         Each group, state and action counts as at most `trust` visits.
         """
-        with self.ledger() as ledger:
-            names = tuple(ledger.declared.states)
-        if isinstance(source, Fit):
-            if set(source.state_names) != set(names):
-                raise ModelError(f"warm_start: the model has states {', '.join(source.state_names)}, not {', '.join(names)}")
-            order = [source.state_names.index(one) for one in names]
-            counts = source.statistics.counts[:, order][..., order]
-            labels: Sequence[str] = source.groups if source.groups != ("everybody",) else ("",)
-        else:
-            counts, labels = source.counts, groups or ("",)
-        body = WarmStart.checked(groups=list(labels), counts=counts.astype(np.float64).tolist(), trust=float(trust))
+        body = as_warm_start(source, groups, trust, self.config.states)
         return self.write(body, self._stamp(key)).sequence
 
     def ask(self, period: object, *, skip: bool = False, issued: int | None = None) -> Decision:
