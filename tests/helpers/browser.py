@@ -32,6 +32,7 @@ class Tab:
     def __init__(self, browser: Browser) -> None:
         self.complaints: list[str] = []
         self.requests: list[str] = []
+        self.browser = browser
         self.pages = [browser.new_page(is_mobile=phone) for phone in (False, True)]
         for page in self.pages:
             page.on("pageerror", lambda error: self.complaints.append(str(error)))

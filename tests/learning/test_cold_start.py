@@ -12,6 +12,10 @@ import pytest
 from rmab.common.machine_code import Dispatcher, InnerFunction
 
 FIRST = [
+    "learning.compiled.changes.fit_priors",
+    "learning.compiled.changes.mix",
+    "learning.compiled.changes.take_in",
+    "learning.compiled.changes.weigh_changes",
     "learning.compiled.forecasting.look_ahead",
     "learning.compiled.forecasting.take_in",
     "learning.compiled.patterns.add_patterns",

@@ -1,4 +1,4 @@
-"""Seasons, common shocks and pooled phases against twins in plain Python, and kernels that change."""
+"""Seasons, common shocks and pooled phases against twins in plain Python, and rest."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 import rmab
 from episodes import ended, view_of
 from rmab.errors import ModelError
-from rmab.learning import Estimated, Forecast, Observations, Pools, Priced, Ucmd
+from rmab.learning import Forecast, Observations, Pools, Priced, Ucmd
 
 LAGS = (2, 3)
 PLAIN = {"doubt": 0, "seasons": (), "shocks": False}
@@ -165,51 +165,6 @@ def test_phases_are_pooled_where_they_are_alike(alike: bool) -> None:
     assert estimate.likely[1, 0, 1] == pytest.approx(0.6 if alike else 0.2, abs=0.06)
     assert "pool_means" in memory
     assert "pool_means" not in Forecast(phases=False).begin(pools)
-
-
-def scores_by_hand(part: Estimated, episodes: list[np.ndarray]) -> np.ndarray:
-    """(3,) the scores of one group of one row (S,) of counts per episode: log-likelihoods, fading."""
-    counts, score = np.zeros((3, episodes[0].size)), np.zeros(3)
-    for seen in episodes:
-        score *= 0.9
-        for k, rate in enumerate(part.rates):
-            number = counts[k].sum()
-            common = counts[k] + (1 / seen.size if number < 10 else 0)
-            common = common / common.sum()
-            kernel = (counts[k] + common) / (number + 1)
-            score[k] += float(seen @ np.log(np.maximum(kernel, 1e-6)))
-            counts[k] = (counts[k] if rate == 1 else rate * counts[k]) + seen
-        score -= score.max()
-    return score
-
-
-def test_kernels_are_weighed_by_their_likelihood() -> None:
-    pools, part = Pools.of(view_of(1, 2, 4)), Estimated()
-    rng, memory, episodes = np.random.default_rng(1), part.begin(pools), []
-    for t in range(12):
-        counts = np.zeros(pools.support.shape, dtype=np.int64)
-        counts[0, 0, 1] = rng.multinomial(20, [0.9, 0.1] if t < 6 else [0.1, 0.9])
-        episodes.append(counts[0, 0, 1])
-        memory = part.learn(memory, Observations(counts, np.zeros((1, 2, 2)), np.zeros((1, 2, 2))))
-    np.testing.assert_allclose(memory["score"][:, 0], scores_by_hand(part, episodes), rtol=1e-9)
-    found = part.after(pools, memory, memory["counts"], 12).low[0, 0, 1]
-    plain = part.around(pools, memory["counts"], 12).low[0, 0, 1]
-    assert found[1] > 0.8
-    assert plain[1] < 0.7
-    np.testing.assert_allclose(part.after(pools, memory, memory["counts"], 12).low.sum(axis=3), 1.0)
-    with pytest.raises(ModelError, match="rates must be 1, and then"):
-        Estimated(rates=(0.9,))
-
-
-def test_a_steady_world_is_not_forgotten() -> None:
-    pools, part = Pools.of(view_of(4, 2, 4)), Estimated()
-    rng, memory = np.random.default_rng(2), part.begin(pools)
-    for _ in range(40):
-        counts = rng.multinomial(10, [0.7, 0.3], size=pools.support.shape[:3])
-        memory = part.learn(memory, Observations(counts, np.zeros((4, 2, 2)), np.zeros((4, 2, 2))))
-    np.testing.assert_allclose(
-        part.after(pools, memory, memory["counts"], 40).low, part.around(pools, memory["counts"], 40).low, atol=0.02
-    )
 
 
 @pytest.mark.parametrize("passive", ["zero", "as-active", "unknown"])

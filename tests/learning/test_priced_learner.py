@@ -32,7 +32,7 @@ def test_visits_are_sums_of_masses(seed: int) -> None:
 def test_kernels_are_frequencies_with_a_share_of_everybody() -> None:
     """Arms 0 and 1 are one group. From state 0, passive: arm 1 once to 0 and nobody else; see `episodes`."""
     _, pools, observed = tiny()
-    sets = Estimated(prior=2.0).around(pools, observed.counts, 1)
+    sets = Estimated(priors=(2.0,)).around(pools, observed.counts, 1)
     np.testing.assert_array_equal(sets.low, sets.high)
     everybody = observed.counts.sum(axis=0)
     common = (everybody + 0.5) / (everybody.sum(axis=2, keepdims=True) + 1)
@@ -45,10 +45,10 @@ def test_kernels_are_frequencies_with_a_share_of_everybody() -> None:
 
 
 def test_a_prior_so_small_that_rows_are_no_distributions_is_refused() -> None:
-    with pytest.raises(rmab.errors.ModelError, match="prior: Input should be greater than or equal to"):
-        Estimated(prior=5e-324)
+    with pytest.raises(rmab.errors.ModelError, match="priors must be one or more numbers from 1e-12"):
+        Estimated(priors=(5e-324,))
     pools = Pools.of(view_of(2, 3, 4))
-    rows = Estimated(prior=1e-12).around(pools, np.zeros(pools.support.shape, dtype=np.int64), 0).low.sum(axis=3)
+    rows = Estimated(priors=(1e-12,)).around(pools, np.zeros(pools.support.shape, dtype=np.int64), 0).low.sum(axis=3)
     np.testing.assert_allclose(rows, 1.0, rtol=1e-12)
 
 
@@ -145,16 +145,23 @@ def visits_of(learner: Ucmd, state: rmab.State) -> Any:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", ["cpap@alternating", "cpap@plan-aware"])
-def test_the_guaranteed_play_is_no_worse_than_chance(name: str) -> None:
-    """Against rewards that are made for those who follow the leader, it loses no more than blind decisions would."""
-    game = rmab.make_task(name, seed=4, episodes=40)
+def test_the_guaranteed_play_is_no_worse_than_chance() -> None:
+    """Against an adversary that sees the plan it loses no more than random decisions would, and less than without trust."""
+    game = rmab.make_task("cpap@plan-aware", seed=4, episodes=40)
     own, chance, trusting = (
         rmab.run(game, learner).relative_regret() for learner in ("ucmd", "random", rmab.make_learner("ucmd", trust=0.0))
     )
     assert own < chance + 0.02
-    assert own <= trusting or own < 0  # a season that is found needs no guarantee
-    assert own < trusting or name == "cpap@alternating"  # whose turns forecasts see through, so that they are trusted
+    assert own < trusting
+
+
+@pytest.mark.compiled
+def test_turns_that_are_found_need_no_guarantee() -> None:
+    """Halves that alternate, made for those who follow the leader: with seasons it beats every fixed policy, else chance."""
+    game = rmab.make_task("cpap@alternating", seed=4, episodes=40)
+    own, without = (rmab.run(game, rmab.make_learner("ucmd", **one)) for one in ({}, {"seasons": ()}))
+    assert own.share_of_chance() < -1
+    assert without.share_of_chance() < 1
 
 
 @pytest.mark.compiled
@@ -263,7 +270,7 @@ def test_what_chains_pay_at_their_far_ends_is_found(seed: int) -> None:
     moves, rewards = chains(8, rng.uniform(0.5, 0.7, 8), 0.4), np.zeros((120, 8, 8, 2))
     rewards[:, :, -1, 1] = rng.uniform(0.2, 1.0, 8)
     game = rmab.Task.from_rewards(rmab.Problem(rmab.Arms(moves), 0, 2, 40), rewards, low=0, high=1)
-    assert lost(game, seed, begin=80) < 0.15
+    assert lost(game, seed, begin=80) < 0.05
 
 
 @pytest.mark.compiled

@@ -50,13 +50,16 @@ def lp_value(problem: rmab.Problem, reward: FloatArray) -> float:
         rows.append(row)
         right.append(0.0 if h else problem.start_masses[n, s])
     costs = np.ones(arms) if problem.cost is None else problem.cost
-    budget = np.zeros((horizon, place.size))
+    budget, most = np.zeros((horizon, place.size)), np.full(place.size, np.inf)
     for n, h in itertools.product(range(arms), range(horizon)):
         budget[h, place[n, h, :, 1]] = costs[n]
+        if costs[n] > problem.budgets[h]:  # never active there
+            most[place[n, h, :, 1]] = 0.0
+    bounds = np.column_stack([np.zeros(place.size), most])
     if problem.exact:
         found = linprog(worth, A_eq=np.vstack([rows, budget]), b_eq=[*right, *problem.budgets])
     else:
-        found = linprog(worth, A_ub=budget, b_ub=problem.budgets, A_eq=np.array(rows), b_eq=right)
+        found = linprog(worth, A_ub=budget, b_ub=problem.budgets, A_eq=np.array(rows), b_eq=right, bounds=bounds)
     assert found.status == 0
     return float(-found.fun)
 
@@ -233,3 +236,32 @@ def test_problems_views_and_policies_keep_their_budget_in_files(
     assert np.array_equal(policy.cost, problem.cost)  # type: ignore[arg-type]
     assert rmab.IndexPolicy.of(problem, np.ones((3, 2)), rule="auto").rule == ("fill" if problem.exact else "auto")
     assert problem.window(1, 3).exact == problem.exact
+
+
+@pytest.mark.parametrize("unit", [1e-5, 1e6])
+def test_the_unit_of_the_costs_has_no_effect(unit: float) -> None:
+    rng = np.random.default_rng(4)
+    arms, reward = rmab.Arms(rng.dirichlet(np.ones(2), size=(3, 2, 2))), 1e3 * rng.normal(size=(3, 2, 2))
+    cost = np.array([0.8, 2.4, 1.7])
+    one, other = (rmab.Problem(arms, 0, 2.2 * each, 2, cost=each * cost) for each in (1.0, unit))
+    for solve in (
+        lambda problem: rmab.solvers.solve_fluid(problem, reward, method="newton"),
+        lambda problem: rmab.solvers.soften(problem, reward, 0.01),
+        lambda problem: rmab.solvers.solve_average_fluid(problem, reward),
+    ):
+        assert solve(other).bound == pytest.approx(solve(one).bound, rel=1e-5)
+
+
+def test_an_arm_that_costs_more_than_the_budget_of_a_step_is_planned_as_passive() -> None:
+    """The dear arm earns 9 when active, which only the second step pays for; a fraction of it would earn 9 x 3 / 5 more."""
+    arms = rmab.Arms([[[[1.0], [1.0]]]] * 2)
+    reward = np.array([[[0.0, 9.0]], [[0.0, 1.0]]])
+    problem = rmab.Problem(arms, 0, [3.0, 6.0], 2, cost=[5.0, 1.0])
+    for method in ("highs", "newton"):
+        plan = rmab.solvers.solve_fluid(problem, reward, method=method)  # type: ignore[arg-type]
+        assert plan.bound == pytest.approx(1.0 + 10.0)
+        np.testing.assert_allclose(plan.share[0, :, 0], [0.0, 1.0], atol=1e-6)
+    endless = rmab.solvers.solve_average_fluid(rmab.Problem(arms, 0, 3.0, 2, cost=[5.0, 1.0]), reward)
+    assert endless.bound == pytest.approx(1.0)
+    np.testing.assert_allclose(endless.mass[:, 0], [[1.0, 0.0], [0.0, 1.0]], atol=1e-6)
+    assert rmab.solvers.solve_exact(problem, reward).value == pytest.approx(11.0)

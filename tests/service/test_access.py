@@ -197,6 +197,17 @@ def test_paths_that_lead_elsewhere(tmp_path: Path) -> None:
         assert call("GET", f"{P}/arms/..%2f..%2fetc").status == 404
 
 
+def test_engines_are_names_and_import_nothing(tmp_path: Path) -> None:
+    with service(tmp_path) as running:
+        call = running.caller()
+        for engine in ("os:system", {"name": "os:system"}, "a.b:c", "../x"):
+            body = {"name": "x", "states": ["a", "b"], "budget": 1, "engine": engine}
+            assert call("POST", "programmes", body).status == 422
+        fill(running.store)
+        assert call("GET", f"{P}/shadow?engine=os:system").status == 422
+        assert call("GET", f"{P}/shadow?engine=mean").status == 200
+
+
 def test_what_people_write_stays_text(tmp_path: Path) -> None:
     with service(tmp_path) as running:
         p = fill(running.store)

@@ -76,6 +76,10 @@ def test_tags_refuse_what_was_seen_before_a_change(call: Caller) -> None:
     assert (late.status, late.json["code"]) == (412, "changed")
     assert late.headers["etag"] == call("GET", f"{P}/decisions/2026-W47").headers["etag"]
     whole = call("GET", P).headers["etag"]
+    first = call("POST", f"{P}/budgets", {"budget": 2}, if_match=whole, idempotency_key="b")
+    again = call("POST", f"{P}/budgets", {"budget": 2}, if_match=whole, idempotency_key="b")
+    assert (again.status, again.json) == (200, first.json), "the answer was lost, and the request is sent again"
+    whole = call("GET", P).headers["etag"]
     assert call("POST", f"{P}/budgets", {"budget": 2}, if_match=whole).status == 200
     assert call("POST", f"{P}/budgets", {"budget": 3}, if_match=whole).status == 412
     assert call("GET", f"{P}/status", if_none_match=whole).status == 200

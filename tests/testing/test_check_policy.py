@@ -240,3 +240,16 @@ def test_the_states_of_a_custom_policy_are_checked() -> None:
         check_states(TIMELESS, 9, [0, 1, 2], rng)
     with pytest.raises(ModelError, match="rng must be"):
         check_states(TIMELESS, 0, [0, 1, 2], 3)  # type: ignore[arg-type]
+
+
+def test_exact_budgets_and_costs_are_checked() -> None:
+    exact = rmab.Problem(PROBLEM.arms, 0, 1, 2, exact=True)
+    lazy = rmab.IndexPolicy(np.zeros((PROBLEM.arms.count, PROBLEM.arms.states)), 1, rule="at-most")
+    with pytest.raises(AssertionError, match="0 arms are active, the budget is exactly 1"):
+        check_policy(lazy, exact)
+    priced = rmab.Problem(PROBLEM.arms, 0, 2.5, 2, cost=np.linspace(2.0, 3.0, PROBLEM.arms.count))
+    with pytest.raises(AssertionError, match=r"1 arms are active, at a cost of 3, the budget is 2\.5"):
+        check_policy(
+            rmab.IndexPolicy(np.arange(6.0).reshape(-1, 1)[: PROBLEM.arms.count] + np.zeros(PROBLEM.arms.states), 1), priced
+        )
+    check_policy(rmab.planners.myopic_index(priced, np.ones((PROBLEM.arms.count, PROBLEM.arms.states, 2))), priced)

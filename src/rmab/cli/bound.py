@@ -65,8 +65,8 @@ def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> Non
 
 def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int, ...]) -> dict[str, Any]:
     model = solved.problem
-    sizes = {"arms": model.arms.count, "states": model.arms.states, "budget": model.budget, "horizon": model.horizon}
-    sizes |= {"phases": model.phases}
+    sizes: dict[str, Any] = {"arms": model.arms.count, "states": model.arms.states, "horizon": model.horizon}
+    sizes |= {"phases": model.phases, "budget": model.budget, "exact": model.exact, "cost": model.cost}
     blocks = [{"arms": members, "index": policy.table[members[0]]} for members in _alike(solved, arms)]
     return {
         **sizes,
@@ -84,10 +84,11 @@ def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int,
 
 
 def _print_plan(name: str, solved: "Fluid") -> None:
-    from rmab.model import said
+    from rmab.model import describe_budget
 
     model = solved.problem
-    size = f"{model.arms.count} arms of {model.arms.states} states, budget {said(model.budget)}, {model.horizon} steps"
+    budget = describe_budget(model.budget, exact=model.exact, cost=model.cost)
+    size = f"{model.arms.count} arms of {model.arms.states} states, {budget}, {model.horizon} steps"
     size += f" of {model.phases} phases" if model.phases > 1 else ""
     size += f", discount {model.discount:g}" if model.discount < 1 else ""
     active = solved.occupancy[..., 1].sum(axis=(0, 2))
@@ -96,9 +97,9 @@ def _print_plan(name: str, solved: "Fluid") -> None:
     bound = number(solved.bound, ",.4f")
     gap = f"{max(solved.gap, 1e-15):.0e}"
     say(f"No policy earns more than {bound} an episode; certified gap: {gap}.")
-    form = _form(solved.prices)
+    form, unit = _form(solved.prices), "activation" if model.weights is None else "unit"
     rows = [
-        ("price of one more activation", *(number(solved.prices[h], form) for h in steps)),
+        (f"price of one more {unit}", *(number(solved.prices[h], form) for h in steps)),
         ("arms that the plan activates", *(number(active[h], ".2f") for h in steps)),
     ]
     print_table("The budget", ("step", *map(str, steps)), rows)
@@ -118,7 +119,8 @@ def _print_indices(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tup
     notes = ["* worth more than the price of this step"] if index == "lagrangian" else []
     if len(rows) > SHOWN_ROWS:
         notes.append(f"{len(rows) - SHOWN_ROWS} more rows: choose arms with --arm, or print all with --json.")
-    what = "what activating is worth" if index == "lagrangian" else "how often the plan activates an arm in this state"
+    worth_of = "what activating is worth" + ("" if model.weights is None else ", per unit of cost")
+    what = worth_of if index == "lagrangian" else "how often the plan activates an arm in this state"
     title = f"The {index} index, step by step: {what}"
     print_table(title, ("arms", "state", *(f"{h} " for h in steps)), rows[:SHOWN_ROWS], left=2, notes=notes)
 

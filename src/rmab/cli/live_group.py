@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.program import examples
-from rmab.cli.serve import serve, token
+from rmab.cli.serve import demo, serve, token
 
 if TYPE_CHECKING:
     from rmab.live import Programme
@@ -115,3 +115,4 @@ def live(ctx: click.Context, actor: str) -> None:
 
 live.add_command(serve)
 live.add_command(token)
+live.add_command(demo)

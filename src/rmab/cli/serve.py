@@ -124,3 +124,29 @@ def revoke(store: str, number: str) -> None:
     with open_store(store) as found:
         account = revoke_token(found.engine, number)
     say(f"The token {account.id} of {account.owner} is revoked.")
+
+
+@command(("rmab live demo", "a year of a simulated programme, then a week at each press of a button"))
+@click.option("--port", type=click.IntRange(1, 65535), default=8321, show_default=True, help="Port to listen on.")
+@click.option("--arms", type=click.IntRange(20, 5000), default=300, show_default=True, help="Number of simulated people.")
+@click.option("--weeks", type=click.IntRange(2, 520), default=52, show_default=True, help="Weeks that have passed.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
+def demo(port: int, arms: int, weeks: int, no_browser: bool) -> None:
+    """Look at the page of a simulated programme; nothing is kept when it ends."""
+    import tempfile
+    import threading
+    import webbrowser
+
+    from rmab.live import open as open_store
+    from rmab.service import serve as run
+    from rmab.service.demo import Demo
+
+    with tempfile.TemporaryDirectory(prefix="rmab-demo-") as folder, open_store(f"{folder}/demo.db") as store:
+        say(f"Playing {weeks} weeks of a simulated programme ...")
+        played = Demo(store, arms=arms, budget=max(arms // 12, 2))
+        played.play(weeks)
+        address = f"http://127.0.0.1:{port}"
+        say(f"{address} shows it. Ctrl-C ends it, and nothing is kept.")
+        if not no_browser:
+            threading.Timer(1.0, webbrowser.open, [address]).start()
+        run(store, port=port, demo=played)

@@ -133,7 +133,7 @@ class IndexLearner(Learner):
 
     def decide(self, state: State) -> EpisodePlan:
         """Activate the highest indices."""
-        policy, mass = IndexPolicy(self.table(state), state.view.budget), state.arrays.get("mass")
+        policy, mass = IndexPolicy.of(state.view, self.table(state)), state.arrays.get("mass")
         return EpisodePlan(policy) if mass is None else EpisodePlan(policy, mass, Pools.of(state.view).block_of)
 
     def update(self, state: State, feedback: Feedback) -> Arrays:

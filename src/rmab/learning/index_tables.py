@@ -1,5 +1,7 @@
 """Tables of indices from estimated kernels (G,S,2,S) and rewards (R,S,2): what index learners execute."""
 
+from typing import Any
+
 import numpy as np
 
 from rmab.common import FloatArray
@@ -13,13 +15,13 @@ TOLERANCE = 1e-4  # of the fluid LP: kernels are estimates
 
 
 def lagrangian_table(pools: Pools, kernels: FloatArray, reward: FloatArray) -> FloatArray:
-    """(N, H, S) Lagrangian index under the fluid LP's prices; kernels (C*K,S,2,S) and reward (C*K,S,2) of every block."""
+    """(N, H, S) Lagrangian index under the fluid LP's prices; kernels (C*K,S,2,S) and pay of mass (C*K,S,2)."""
     view = pools.view
-    start = pools.begins * pools.weights[:, np.newaxis]
-    size = (pools.start, view.budget, view.horizon, pools.weights)
+    size = (pools.start, pools.budget, view.horizon, pools.weights * pools.cost)
     known, pays = parted(kernels, view.phases), parted(reward, view.phases)
-    prices = solve_optimistic_fluid(known, known, pays, *size, phase_of=view.phase_of, tolerance=TOLERANCE).prices
-    blocks = Blocks(kernels, reward, start, pools.block_of, view.steps, view.budgets.astype(np.float64))
+    kind: dict[str, Any] = {"phase_of": view.phase_of, "exact": view.exact, "tolerance": TOLERANCE}
+    prices = solve_optimistic_fluid(known, known, pays, *size, **kind).prices
+    blocks = Blocks(kernels, reward, pools.masses, pools.block_of, view.steps, pools.budget)
     return np.asarray(blocks.advantage(prices)[pools.block_of])
 
 

@@ -54,6 +54,8 @@ class Pools:
         Of every block: where it starts, or the probability of every state.
     weights : (C,) float array
         The number of arms of every block.
+    cost : (C,) float array
+        What activating an arm of each block costs, in units of the mean over all arms; 1 where all cost the same.
     real : (G, S) bool array
         The states that a group has.
     support : (G, S, 2, S) bool array
@@ -72,6 +74,7 @@ class Pools:
     payoff: IntArray
     start: IntArray | FloatArray
     weights: FloatArray
+    cost: FloatArray
     real: BoolArray
     support: BoolArray
     zero: BoolArray
@@ -84,7 +87,8 @@ class Pools:
         alone = np.arange(view.arms)
         groups = alone if view.groups is None else view.groups
         payoffs = groups if view.pooled_rewards else alone
-        keys = np.column_stack([groups, payoffs, view.start])
+        cost = np.ones(view.arms) if view.weights is None else view.weights / view.weights.mean()
+        keys = np.column_stack([groups, payoffs, view.start, cost])
         _, first, block_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         block_of = block_of.reshape(-1)
         member = np.unique(groups, return_index=True)[1]
@@ -99,7 +103,7 @@ class Pools:
         weights = np.bincount(block_of).astype(np.float64)
         phase = np.arange(view.phases)
         group, payoff = ((of[first, np.newaxis] * view.phases + phase).reshape(-1) for of in (groups, payoffs))
-        blocks = (group, payoff, view.start[first], weights)
+        blocks = (group, payoff, view.start[first], weights, cost[first])
         made = cls(view, groups, payoffs, block_of, *blocks, real, support, zero, floor)
         for one in fields(made):
             if isinstance(value := getattr(made, one.name), np.ndarray):
@@ -110,6 +114,31 @@ class Pools:
     def begins(self) -> FloatArray:
         """(C, S) the probability of every start state."""
         return frozen(masses_of(self.start, self.view.states))
+
+    @cached_property
+    def masses(self) -> FloatArray:
+        """(C, S) the mass of every block in its start states: arms that cost c are c arms that are paid 1/c each."""
+        return frozen(self.begins * (self.weights * self.cost)[:, np.newaxis])
+
+    @cached_property
+    def budget(self) -> FloatArray:
+        """(H,) the mass that may be active at every step, or must be where the budget is exact."""
+        view = self.view
+        limits = view.slots if view.weights is None else view.budgets / view.weights.mean()
+        return frozen(limits.astype(np.float64))
+
+    def pays(self, values: FloatArray) -> FloatArray:
+        """(C * K, S, 2) what a unit of mass is paid in every phase, from values (R, S, 2)."""
+        paid: FloatArray = values[self.payoff]
+        return paid if self.view.weights is None else paid / self._by_cell
+
+    def visits(self, masses: FloatArray) -> FloatArray:
+        """(C * K, S, 2) visits of arms, from those of mass."""
+        return masses if self.view.weights is None else masses / self._by_cell
+
+    @property
+    def _by_cell(self) -> FloatArray:
+        return np.repeat(self.cost, self.view.phases)[:, np.newaxis, np.newaxis]
 
     @property
     def group_of_payoff(self) -> IntArray:
@@ -159,6 +188,12 @@ class Pools:
         values[self.zero] = self.floor
         arms = self.arms_paid_alike[:, np.newaxis, np.newaxis]
         return Observations(frozen(counts), frozen(np.clip(values, 0.0, 1.0)), frozen(visits / arms))
+
+
+def refuse_forced(view: View) -> str:
+    """Return why plans of pools cannot be made for a view, or nothing: an exact budget of all arms is no budget."""
+    forced = view.exact and bool((view.slots == view.arms).any())
+    return "plans for exact budgets below the number of arms: here all arms must be active at some step" if forced else ""
 
 
 def share_of(mass: FloatArray) -> FloatArray:

@@ -25,7 +25,8 @@ def executed_occupancy(pools: Pools, policy: Policy, counts: IntArray, seed: tup
     """
     view = pools.view
     kernels = parted(empirical(counts, pools.support), view.phases)
-    problem = Problem(Arms.of_groups(kernels, pools.group_of), view.start, view.budget, view.horizon, view.phase_of)
+    arms, sizes = Arms.of_groups(kernels, pools.group_of), (view.start, view.budget, view.horizon, view.phase_of)
+    problem = Problem(arms, *sizes, exact=view.exact, cost=view.cost)
     return visit_rates(problem, policy, np.random.default_rng((KEY, *seed)), ROUNDS)
 
 

@@ -15,7 +15,7 @@ from rmab.errors import ModelError
 from rmab.model import Problem, cells, parted
 from rmab.play.compiled.selection import add_drawn
 from rmab.solvers.checks import checked_table
-from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.fluid.blocks import Blocks, too_dear
 
 ROUNDING = 1e-6  # by which numbers of a plan may miss their range
 
@@ -70,7 +70,8 @@ class QuestionPolicy(ReadOnly, Stored):
         block_of, problem = self.blocks.block_of, self.problem
         own = share[block_of, states]
         if problem.weights is not None:
-            return draw_within(own, problem.weights, float(problem.budgets[h]), rng)
+            fits = ~too_dear(problem.weights, problem.budgets[h])
+            return draw_within(own * fits, problem.weights, float(problem.budgets[h]), rng)
         place = block_of * problem.arms.states + states
         return systematic(own, place, int(problem.slots[h]), rng, exact=problem.exact)
 

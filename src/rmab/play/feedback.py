@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_integer, expect, frozen, many
 from rmab.errors import FeedbackError, raised_as, wrong_shape
-from rmab.model import View, bare, checked_limits, limits_of, location, place, said, shape_of, words_of
+from rmab.model import Limit, View, bare, checked_limits, limits_of, location, place, said, shape_of, slots_of, words_of
+from rmab.model.time import ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ class Feedback(ReadOnly):
     rewards : array_like of float, shape (N, S, 2) or (N, K, S, 2)
         What each arm paid per step in this episode, by state and action, and by phase; NaN where it was not revealed.
     budget : int or array_like of int, shape (H,), optional
-        The budget that was in force, where it was another than the view's.
+        The budget that was in force, where it was another than the view's; with costs, any amount.
 
     Raises
     ------
@@ -127,7 +128,7 @@ class Feedback(ReadOnly):
     states: IntArray
     actions: BoolArray
     rewards: FloatArray
-    budget: int | IntArray | None = None
+    budget: Limit | None = None
 
     def __init__(
         self, episode: int, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike, budget: ArrayLike | None = None
@@ -136,7 +137,7 @@ class Feedback(ReadOnly):
             number, where, active = as_integer(episode, "episode"), _whole(states, "states"), _binary(actions)
             steps, arms = active.shape
             paid = as_floats(rewards, "rewards")
-            limit = None if budget is None else checked_limits(budget, arms, steps)
+            limit = None if budget is None else _limit(budget, arms, steps)
         self._fill(number, where, active, paid, limit)
 
     def _fill(self, *values: Any) -> None:
@@ -282,6 +283,13 @@ def _binary(values: ArrayLike) -> BoolArray:
     return np.asarray(given != 0)
 
 
+def _limit(budget: ArrayLike, arms: int, steps: int) -> Limit:
+    """Return a budget: a number of arms, or any amount, which only a view with costs takes (`Feedback.check`)."""
+    given = as_floats(budget, "budget")
+    whole = bool((given == np.floor(given)).all() and (given <= arms).all())
+    return checked_limits(budget, arms, steps, None if whole else np.ones(arms))
+
+
 def _check_places(view: View, feedback: Feedback) -> None:
     """Raise FeedbackError unless states and actions have the right shape, and all arms have these states."""
     states, actions = feedback.states, feedback.actions
@@ -297,14 +305,30 @@ def _check_places(view: View, feedback: Feedback) -> None:
         raise FeedbackError(wrong, step=h, arm=n)
 
 
+def _check_budget(view: View, feedback: Feedback) -> None:
+    """Raise FeedbackError unless the active arms kept the budget at every step: that of the view, or the feedback's."""
+    actions, steps = feedback.actions, len(feedback.actions)
+    budgets: FloatArray | IntArray = view.budgets[:steps]
+    if feedback.budget is not None:
+        with raised_as(FeedbackError):
+            budgets = limits_of(checked_limits(feedback.budget, view.arms, steps, view.cost), steps)
+    if view.weights is not None:
+        spent = actions @ view.weights
+        for h in np.flatnonzero(spent > budgets * (1.0 + ROUNDING))[:1]:
+            wrong = f"step {h}: arms that cost {spent[h]:g} are active, the budget is {budgets[h]:g}"
+            raise FeedbackError(wrong, code="budget-exceeded", step=h)
+        return
+    count, slots = actions.sum(axis=1), slots_of(budgets, view.cost)
+    for h in np.flatnonzero(count != slots if view.exact else count > slots)[:1]:
+        wrong = f"step {h}: {count[h]} arms are active, the budget is {'exactly ' if view.exact else ''}{slots[h]}"
+        raise FeedbackError(wrong, code="budget-exceeded" if count[h] > slots[h] else "budget-unused", step=h)
+
+
 def _check_trajectory(view: View, feedback: Feedback) -> None:
     _check_places(view, feedback)
     states, actions = feedback.states, feedback.actions
     steps = len(actions)
-    budgets = view.budgets[:steps] if feedback.budget is None else limits_of(feedback.budget, steps)
-    for h in np.flatnonzero(actions.sum(axis=1) > budgets)[:1]:
-        wrong = f"step {h}: {actions[h].sum()} arms are active, the budget is {budgets[h]}"
-        raise FeedbackError(wrong, code="budget-exceeded", step=h)
+    _check_budget(view, feedback)
     if view.support is not None:
         phase = view.steps[:steps, np.newaxis]
         row = (view.support_of * view.phases + phase) * view.states + states[:-1]

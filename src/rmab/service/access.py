@@ -40,9 +40,8 @@ class Access:
 
     def write(self, action: Callable[[Programme], T], tag: Callable[[], str] | None = None) -> T:
         """Do something that writes, as the caller; where If-Match was sent, only while the tag (of the programme) holds."""
-        return write_if(
-            self.p, self.account.owner, lambda: action(self.p), self.match, tag or (lambda: programme_tag(self.p))
-        )
+        mine = tag or (lambda: programme_tag(self.p))
+        return write_if(self.p, self.account.owner, lambda: action(self.p), self.match, mine, self.key)
 
 
 def find_programme(request: Request, account: Account, name: str, role: str, as_of: int | None = None) -> Programme:

@@ -13,12 +13,14 @@ from starlette.responses import PlainTextResponse
 
 import rmab
 from rmab.live.store import Store
-from rmab.service import machine, problems, reading, schemas, writing
+from rmab.service import machine, pages, problems, reading, schemas, writing
 from rmab.service.accounts import Account
 from rmab.service.auth import Authenticator, find_caller
+from rmab.service.demo import Demo, router as demo_router
 from rmab.service.guards import Limits, Surroundings
 from rmab.service.machine import Machines
 from rmab.service.metrics import Metrics
+from rmab.service.pages.starting import Drafts
 from rmab.service.problems import Problem
 from rmab.service.settings import Settings
 from rmab.service.shared import Shared
@@ -45,7 +47,7 @@ FAILURES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
+def create_app(store: Store, settings: Settings | None = None, demo: Demo | None = None) -> FastAPI:
     """Return the service of a store, as an ASGI application.
 
     Parameters
@@ -54,6 +56,8 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
         From `rmab.live.open`; the caller closes it.
     settings : Settings, optional
         Limits and times.
+    demo : Demo, optional
+        A simulated programme in the store; the page then has a button that plays its next week.
 
     Examples
     --------
@@ -82,10 +86,15 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings, app.state.metrics = settings, metrics
     app.state.shared, app.state.machines = Shared(store), Machines(settings.lifetime)
+    app.state.drafts = Drafts()
     app.state.auth = Authenticator(store.engine, settings)
     problems.install(app)
     for module in (reading, writing, machine):
         app.include_router(module.router, prefix=PREFIX, responses=FAILURES)
+    pages.install(app)
+    if demo is not None:
+        app.state.demo = demo
+        app.include_router(demo_router)
     _add_probes(app)
     return app
 

@@ -16,6 +16,7 @@ from rmab.errors import ModelError
 from rmab.live.store import Store
 from rmab.service.accounts import list_tokens
 from rmab.service.app import create_app
+from rmab.service.demo import Demo
 from rmab.service.guards import log_to_stderr
 from rmab.service.settings import Settings
 
@@ -43,7 +44,9 @@ def check_address(store: Store, host: str) -> None:
         )
 
 
-def serve(store: Store, *, host: str = HOST, port: int = PORT, settings: Settings | None = None) -> None:
+def serve(
+    store: Store, *, host: str = HOST, port: int = PORT, settings: Settings | None = None, demo: Demo | None = None
+) -> None:
     """Serve a store until the process is told to stop (SIGTERM, Ctrl-C); requests that were begun are finished.
 
     Parameters
@@ -54,18 +57,20 @@ def serve(store: Store, *, host: str = HOST, port: int = PORT, settings: Setting
         Where to listen. Any other address than the loopback is refused until the store has a token.
     settings : Settings, optional
         Limits and times.
+    demo : Demo, optional
+        A simulated programme in the store.
     """
     check_address(store, host)
     log_to_stderr()
-    _server(store, host, port, settings).run()
+    _server(store, host, port, settings, demo).run()
 
 
-def _server(store: Store, host: str, port: int, settings: Settings | None) -> uvicorn.Server:
+def _server(store: Store, host: str, port: int, settings: Settings | None, demo: Demo | None = None) -> uvicorn.Server:
     found = replace(settings or Settings(), loopback=is_loopback(host))
     if os.environ.get(SECRET):
         found = replace(found, secret=os.environ[SECRET].encode())
     config = uvicorn.Config(
-        create_app(store, found),
+        create_app(store, found, demo),
         host=host,
         port=port,
         log_config=None,
@@ -80,11 +85,11 @@ def _server(store: Store, host: str, port: int, settings: Settings | None) -> uv
 
 
 @contextmanager
-def serving(store: Store, settings: Settings | None = None) -> Iterator[str]:
+def serving(store: Store, settings: Settings | None = None, demo: Demo | None = None) -> Iterator[str]:
     """Serve a store on a free port of this machine, in a thread; yield its address. For tests and notebooks."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.bind((HOST, 0))
-        server = _server(store, HOST, listener.getsockname()[1], settings)
+        server = _server(store, HOST, listener.getsockname()[1], settings, demo)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="rmab service", daemon=True)
         thread.start()
         try:

@@ -28,8 +28,6 @@ class Settings:
         Seconds after which a command of `decide` expires.
     secret : bytes
         Signs sessions. Random by default, so that sessions end with the process.
-    demo : bool
-        Whether the page shows the button that plays the next period.
     """
 
     loopback: bool = True
@@ -42,4 +40,3 @@ class Settings:
     token_seconds: float = 2.0
     lifetime: float = 30.0
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
-    demo: bool = False

@@ -15,11 +15,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+import sqlalchemy as sa
+
 from rmab.decisions.decision import Decision
 from rmab.errors import StoreError
 from rmab.live.events import Body, Event
-from rmab.live.journal import HeadMovedError, Stamp
+from rmab.live.journal import HeadMovedError, Stamp, reading
 from rmab.live.programme import Programme
+from rmab.live.schema import EVENT
 from rmab.live.store import Store
 from rmab.service.problems import Problem
 
@@ -110,13 +113,16 @@ def acting(actor: str, expected: int | None = None) -> Iterator[None]:
         EXPECTED.reset(other)
 
 
-def write_if(p: Programme, actor: str, action: Callable[[], T], match: str | None, tag: Callable[[], str]) -> T:
+def write_if(
+    p: Programme, actor: str, action: Callable[[], T], match: str | None, tag: Callable[[], str], key: str | None = None
+) -> T:
     """Do something that writes, as an actor; where `match` is given, only while `tag()` is one of its tags.
 
     The tag is that of what the caller has seen. It is compared and the event is written without anything in between, also
-    by another process: where something else was written meanwhile it is compared again.
+    by another process: where something else was written meanwhile it is compared again. What was written before with the
+    same key is not compared: the tag changed because of it.
     """
-    if match is None:
+    if match is None or (key is not None and has_key(p, key)):
         with acting(actor):
             return action()
     for _ in range(TRIES):
@@ -130,6 +136,13 @@ def write_if(p: Programme, actor: str, action: Callable[[], T], match: str | Non
             except HeadMovedError:
                 continue
     raise StoreError("others write so fast that nothing could be written", code="busy")
+
+
+def has_key(p: Programme, key: str) -> bool:
+    """Return whether an event has this key."""
+    with reading(p.store.engine) as connection:
+        found = sa.select(EVENT.c.sequence).where(EVENT.c.programme == p.name, EVENT.c.key == key)
+        return connection.scalar(found) is not None
 
 
 def is_match(given: str, tag: str) -> bool:

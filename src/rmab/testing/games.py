@@ -63,8 +63,9 @@ class Game:
         known = {name: value[order] for name, value in declared.items() if value is not None}
         arms = Arms(old.kernels[order], state_names=old.state_names, **known)
         own, start = self.problem, frozen(np.asarray(self.problem.start[order]))
-        problem = Problem(arms, start, own.budget, own.horizon, own.phase_of)
-        view = replace(self.view, start=problem.start, groups=arms.groups, support=arms.support, sizes=arms.sizes)
+        cost = None if own.cost is None else own.cost[order]
+        problem = Problem(arms, start, own.budget, own.horizon, own.phase_of, exact=own.exact, cost=cost)
+        view = replace(self.view, start=problem.start, cost=cost, groups=arms.groups, support=arms.support, sizes=arms.sizes)
         return Game(problem, view, self.rewards[:, order])
 
 

@@ -174,9 +174,9 @@ def _wrong(view: View, good: Feedback) -> Iterator[tuple[str, Feedback]]:
     unknown = states.copy()
     unknown[-1, 0] = view.states
     yield "an unknown state", Feedback(episode, unknown, actions, rewards)
-    if view.budgets[-1] < view.arms:
+    if view.weights is None and view.slots[-1] < view.arms:
         crowded = actions.copy()
-        crowded[-1] = np.arange(view.arms) <= view.budgets[-1]
+        crowded[-1] = np.arange(view.arms) <= view.slots[-1]
         paid = np.zeros(rewards.shape) if view.passive_zero else np.full(rewards.shape, view.low)
         trajectory = Trajectory(states.astype(np.int32), crowded, 0.0)
         yield "more active arms than the budget", Feedback.reveal(view, episode, trajectory, paid)
@@ -208,7 +208,8 @@ def _check_situation(learner: Learner, game: Game, state: State) -> None:
     own, before = game.problem, of_state(state)
     steps = max(own.horizon - 1, 1)
     start = np.random.default_rng(LUCK).integers(0, own.arms.real_states)
-    budget = np.minimum(own.budgets[:steps] + 1, own.arms.count)
+    budget = own.budgets[:steps] + 1
+    budget = np.minimum(budget, own.arms.count) if own.cost is None else budget
     if learner.refuses(game.view.situated(start, budget, steps)):
         return
     try:
@@ -218,7 +219,7 @@ def _check_situation(learner: Learner, game: Game, state: State) -> None:
         return
     view = game.view.situated(start, budget, steps)
     require(of_plan(plans[0], view) == of_plan(plans[1], view), "situations: two plans for the same one differ")
-    problem = Problem(own.arms, start, budget, steps, own.phase_of[:steps])
+    problem = Problem(own.arms, start, budget, steps, own.phase_of[:steps], exact=own.exact, cost=own.cost)
     now = replace(game, problem=problem)
     seen = now.episode(state.episode, plans[0])
     after = learner.learn(state, Feedback(seen.episode, seen.states, seen.actions, seen.rewards, budget))

@@ -29,7 +29,7 @@ def check_policy(policy: Policy, problem: Problem) -> None:
 
     kind         it has a method `act(h, states, rng)`; what its `begin(states, rng)` returns, if it has one, has it too.
     decision     a decision is an array of N bools.
-    budget       no more arms are active than the budget of the step allows.
+    budget       no more arms are active than the budget of the step allows; as many as it says where it is exact.
     determinism  the same episode with the same generators leads to the same decisions: all randomness is the generator's.
     episodes     two episodes in turns do not change each other; without `begin`, the order of the questions has no effect.
     read-only    states and problem stay as they were.
@@ -105,8 +105,11 @@ def _decide(player: Policy, problem: Problem, h: int, states: IntArray, episode:
     fine = isinstance(active, np.ndarray) and active.dtype == bool and active.shape == states.shape
     kind = f"{active.dtype} {active.shape}" if isinstance(active, np.ndarray) else type(active).__name__
     require(fine, f"decision: {where}: it must be an array of {states.size} bools, got {kind}")
-    most = int(problem.budgets[h])
-    require(int(active.sum()) <= most, f"budget: {where}: {int(active.sum())} arms are active, the budget is {most}")
+    spent = f"{int(active.sum())} arms are active"
+    spent += "" if problem.weights is None else f", at a cost of {active @ problem.weights:g}"
+    limit = problem.slots[h] if problem.weights is None else problem.budgets[h]
+    words = f"the budget is {'exactly ' if problem.exact else ''}{limit:g}"
+    require(problem.keeps_budget(active, h), f"budget: {where}: {spent}, {words}")
     return exactly(active)
 
 
@@ -170,7 +173,7 @@ def check_planner(planner: Planner | str) -> None:
     And all clauses of `check_policy`, for every policy that it returns.
 
     The problems: a plain one of 4 arms, one arm, one step, budgets of 0, of all arms and by step, phases, a discount, start
-    states that are drawn, groups of like arms with different numbers of states.
+    states that are drawn, groups of like arms with different numbers of states, an exact budget, costs.
 
     Parameters
     ----------
@@ -239,3 +242,5 @@ def _problems() -> Iterator[tuple[str, Problem, FloatArray]]:
     pair, groups = [rng.dirichlet(np.ones(size), size=(size, 2)) for size in (3, 2)], [0, 1, 0, 1]
     like = Arms.of_sizes([pair[g] for g in groups], groups=groups)
     yield "groups of different sizes", Problem(like, 0, 2, 4), reward[groups]
+    yield "an exact budget", Problem(arms, start, [2, 0, 4, 1], 4, exact=True), reward - [0.0, 1.0]
+    yield "costs", Problem(arms, start, [3.5, 0.0, 9.0, 1.0], 4, cost=[2.0, 1.5, 1.0, 4.0]), reward

@@ -11,7 +11,7 @@ from rmab.learning.components import EPSILON, OBSERVING, Counting, Hoeffding, Sa
 from rmab.learning.index_learner import IndexLearner, Knowledge
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import NO_MASS, Pools, share_of
-from rmab.model import Problem, parted
+from rmab.model import Problem, by_step, parted
 from rmab.solvers.compiled.dynamics import backward
 from rmab.solvers.fluid.optimistic import OptimisticFluid, solve_optimistic_fluid
 from rmab.solvers.transitions import TransitionSets
@@ -85,10 +85,11 @@ def finite_plan(pools: Pools, sets: TransitionSets, estimate: FloatArray) -> tup
     1 if activating is worth its price under the plan's own prices and kernels, otherwise 0; like shares by that worth.
     """
     view, blocks = pools.view, sets.take(pools.group)
-    low, high, pays = (parted(one, view.phases) for one in (blocks.low, blocks.high, estimate[pools.payoff]))
-    size = (pools.start, view.budget, view.horizon, pools.weights)
-    plan = solve_optimistic_fluid(low, high, pays, *size, phase_of=view.phase_of, tolerance=1e-4)
-    worth = _worth(plan, np.broadcast_to(pools.by_block(estimate), plan.mass.shape))
+    low, high, pays = (parted(one, view.phases) for one in (blocks.low, blocks.high, pools.pays(estimate)))
+    size = (pools.start, pools.budget, view.horizon, pools.weights * pools.cost)
+    plan = solve_optimistic_fluid(low, high, pays, *size, phase_of=view.phase_of, exact=view.exact, tolerance=1e-4)
+    paid = by_step(pools.pays(estimate), pools.weights.size, view.steps)
+    worth = _worth(plan, np.broadcast_to(paid, plan.mass.shape))
     share = np.where(plan.mass.sum(axis=3) > NO_MASS, share_of(plan.mass), worth > 0)
     return plan.mass, ranked(share, worth)
 

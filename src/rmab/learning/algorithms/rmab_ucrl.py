@@ -35,7 +35,7 @@ from rmab.common import FloatArray, IntArray
 from rmab.learning.algorithms.extended_lp import MEANS, ExtendedLearner, Means, finite_plan, ranked
 from rmab.learning.index_learner import Knowledge
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Pools, refuse_forced
 from rmab.learning.state import Arrays, ArraySpecs, State, masses
 from rmab.model import View
 from rmab.solvers.checks import check_one_budget
@@ -47,6 +47,7 @@ class RmabUcrl(ExtendedLearner):
     """Optimism about kernels; the reward of a pair is taken for its mean, or for min(mean + delta, 1)."""
 
     name = "rmab-ucrl"
+    any_budget = True
     version: Literal["stationary", "finite", "window", "generator"] = option(
         default="stationary", help="as published, for a finite horizon, with a window of sqrt(T), or from a generator"
     )
@@ -59,8 +60,9 @@ class RmabUcrl(ExtendedLearner):
             mass, share = finite_plan(pools, sets, estimate)
             return {"estimate": estimate, "mass": mass, "share": share}
         blocks, view = sets.take(pools.group), pools.view
-        rest = (check_one_budget(self.name, view.budget), pools.weights, pools.real[pools.group])
-        endless = stationary_fluid(blocks.low, blocks.high, estimate[pools.payoff], *rest)
+        check_one_budget(self.name, view.budget)
+        rest = (float(pools.budget[0]), pools.weights * pools.cost, pools.real[pools.group])
+        endless = stationary_fluid(blocks.low, blocks.high, pools.pays(estimate), *rest, exact=view.exact)
         index = ranked(endless.share, endless.advantage)
         mass, share = (np.repeat(one[:, np.newaxis], view.horizon, axis=1) for one in (endless.mass, index))
         return {"estimate": estimate, "mass": mass, "share": share}
@@ -71,9 +73,9 @@ class RmabUcrl(ExtendedLearner):
 
     def refuses(self, view: View) -> str:
         """Return that an endless horizon knows neither phases nor budgets by step."""
-        endless = self.version in ("stationary", "generator") and (view.phases > 1 or not isinstance(view.budget, int))
+        endless = self.version in ("stationary", "generator") and (view.phases > 1 or isinstance(view.budget, np.ndarray))
         why = f"version {self.version!r} plans for ever, with one phase and one budget: take version 'finite' or 'window'"
-        return why if endless else ""
+        return why if endless else refuse_forced(view)
 
     def table(self, state: State) -> FloatArray:
         """(N, H, S) the share of every arm's block."""

@@ -17,7 +17,9 @@ from rmab.learning.base import stream
 from rmab.learning.index_learner import IndexLearner, Knowledge
 from rmab.learning.index_tables import lagrangian_table
 from rmab.learning.options import PRESET, Preset, configured, option
+from rmab.learning.pools import refuse_forced
 from rmab.learning.state import Arrays
+from rmab.model import View
 
 KEY = 101  # of the stream that draws come from
 
@@ -28,15 +30,20 @@ class Thompson(IndexLearner):
 
     name = "thompson"
     draws = True
+    any_budget = True
     TUNED = {"prior": 2.0}
     preset: Preset = option(default="theory", help=PRESET)
     prior: float | None = option(default=None, ge=1e-12, le=1e6, help="the weight of every transition before it was seen")
+
+    def refuses(self, view: View) -> str:
+        """Return that somebody must have a choice."""
+        return refuse_forced(view)
 
     def prepare(self, known: Knowledge) -> Arrays:
         """Return the Lagrangian index of the draw."""
         pools, rng = known.pools, stream(known.seed, KEY, known.episode)
         kernels = posterior_draw(known.counts, pools.support, self.parameter("prior"), rng)
-        table = lagrangian_table(pools, kernels[pools.group], known.means[pools.payoff])
+        table = lagrangian_table(pools, kernels[pools.group], pools.pays(known.means))
         return {"table": table, "estimate": known.means}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rmab.learning.components.estimated import Estimated
-from rmab.learning.components.execution import Execution, Probes, TopB
+from rmab.learning.components.execution import DependentRounding, Execution, Probes, TopB
 from rmab.learning.components.forecasts import Forecast
 from rmab.learning.components.priced import Priced
 from rmab.learning.components.registry import CONFIDENCE, ESTIMATORS, PROBES, REFRESHES, ROUNDINGS, STEPS
@@ -12,6 +12,8 @@ from rmab.learning.components.sets import ConfidenceSets, EveryEpisode, Refresh
 from rmab.learning.components.steps import Step
 from rmab.learning.mirror_descent import ComponentSet, MirrorDescent
 from rmab.learning.options import configured, option
+from rmab.learning.pools import refuse_forced
+from rmab.model import View
 
 
 @configured
@@ -44,3 +46,12 @@ class Ucmd(MirrorDescent):
     def components(self) -> ComponentSet:
         """The components as they were given."""
         return ComponentSet(self.confidence, self.estimator, self.step, self.rounding, self.refresh, self.probes)
+
+    @property
+    def any_budget(self) -> bool:
+        """Whether its components know exact budgets and costs: the priced step, and the library's roundings."""
+        return type(self.step) is Priced and type(self.rounding) in (TopB, DependentRounding)
+
+    def refuses(self, view: View) -> str:
+        """Return that somebody must have a choice."""
+        return refuse_forced(view)

@@ -159,8 +159,8 @@ def add_patterns(
     """Write the forecast of episode + 1 with its patterns into likely (R,S,2) and ahead, and its error into spread (R,).
 
     pooled (2,R,S,2), pooled_ahead and pooled_times (R,S,2): pooled forecasts, the first with optimism, and how often pairs
-    were seen; or none. The other forecasts are those of single rows; `plain` keeps them. What is hoped for beyond the forecast
-    shrinks with its error.
+    were seen; or none. The other forecasts are those of single rows; `plain` keeps them. What is hoped for beyond the
+    forecast shrinks with its error.
     """
     rows, states = zero.shape[:2]
     experts, shock, pool = kept.errors.shape[0], 1 + lags.size, 2 + lags.size

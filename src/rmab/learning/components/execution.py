@@ -14,7 +14,7 @@ from rmab.learning.components.rewards import RewardEstimate
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
-from rmab.play import LARGE, IndexPolicy, Policy, Rule
+from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule
 
 KEY = 8  # of the stream that they draw from
 FIRST = 2.0  # an index above all shares
@@ -94,7 +94,8 @@ class Probes(Component):
         table = np.array(policy.by_step(budgets.size), order="C")
         for more in range(length):
             table[np.maximum(steps - more, 0), arms] = 1.0 if drawn else FIRST
-        return IndexPolicy.of_steps(table, policy.budget, rule=policy.rule, rounding=policy.rounding)
+        kind = (policy.rule, policy.rounding, policy.cost)
+        return IndexPolicy.of_steps(table, policy.budget, rule=kind[0], rounding=kind[1], cost=kind[2])
 
 
 def _led_to(pools: Pools, counts: IntArray) -> tuple[FloatArray, int]:
@@ -151,7 +152,7 @@ class TopB(Execution):
 
     def policy(self, pools: Pools, share: FloatArray) -> Policy:
         """Return the index policy of the shares."""
-        return IndexPolicy.of_steps(_of_arms(pools, share), pools.view.budget, rule=self.rule)
+        return _of_shares(pools, share, self.rule, "top")
 
     def drawing(self) -> Execution:
         """Return dependent rounding, with the same rule."""
@@ -166,7 +167,7 @@ class DependentRounding(Execution):
 
     def policy(self, pools: Pools, share: FloatArray) -> Policy:
         """Return the policy that draws."""
-        return IndexPolicy.of_steps(_of_arms(pools, share), pools.view.budget, rule=self.rule, rounding="dependent")
+        return _of_shares(pools, share, self.rule, "dependent")
 
     def drawing(self) -> Execution:
         """Return itself."""
@@ -179,13 +180,13 @@ def rested_first(policy: Policy, pools: Pools, luck: tuple[int, int]) -> Policy:
     Otherwise nobody would see what passivity is like. Who rests is drawn at every step.
     """
     view = pools.view
-    if 2 * int(view.budgets.max()) <= view.arms or not _may_rest(policy):
+    if 2 * pools.budget.max() <= view.arms or not _may_rest(policy):
         return policy
     rng = np.random.default_rng((KEY, *luck))
     table = np.array(policy.by_step(view.horizon), order="C")
-    for h in np.flatnonzero(2 * view.budgets > view.arms):
+    for h in np.flatnonzero(2 * pools.budget > view.arms):
         table[h, rng.permutation(view.arms)[: view.arms // RESTING]] = -1.0
-    return IndexPolicy.of_steps(table, policy.budget, rule="auto")
+    return IndexPolicy.of_steps(table, policy.budget, rule="auto", cost=policy.cost)
 
 
 def rested(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
@@ -202,7 +203,7 @@ def rested(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
         if rests.any():
             table = np.array(policy.by_step(worthless.size), order="C") if table is None else table
             table[h][rests] = -1.0
-    return policy if table is None else IndexPolicy.of_steps(table, policy.budget, rule="auto")
+    return policy if table is None else IndexPolicy.of_steps(table, policy.budget, rule="auto", cost=policy.cost)
 
 
 def _may_rest(policy: Policy) -> TypeGuard[IndexPolicy]:
@@ -210,6 +211,13 @@ def _may_rest(policy: Policy) -> TypeGuard[IndexPolicy]:
     if not isinstance(policy, IndexPolicy):
         return False
     return policy.table.ndim == 3 and (policy.rule, policy.rounding) == ("fill", "top")
+
+
+def _of_shares(pools: Pools, share: FloatArray, rule: Rule, rounding: Rounding) -> IndexPolicy:
+    """Return the policy of shares (C, H, S) under the budget of the view: an exact one is always spent."""
+    view = pools.view
+    given: Rule = "fill" if view.exact else rule
+    return IndexPolicy.of_steps(_of_arms(pools, share), view.budget, rule=given, rounding=rounding, cost=view.cost)
 
 
 def _of_arms(pools: Pools, share: FloatArray) -> FloatArray:

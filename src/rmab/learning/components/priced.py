@@ -10,7 +10,7 @@ of episodes, its shares drawn as they are.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,11 +79,12 @@ class Priced(Step):
         """Declare both plans in prices, and what was believed."""
         horizon, pairs = pools.view.horizon, pools.zero.shape
         several: dict[str, ArraySpec] = {}
+        least = -HUGE if pools.view.exact else 0  # what must be spent may do harm
         for name in (FORECAST, PAST):
             several[f"{name}.reward"] = ArraySpec(pairs, "f", -1e9, 1e9, optional=name == PAST)
             several[f"{name}.beta"] = ArraySpec((), "f", 0, GREATEST, optional=name == PAST)
             several[f"{name}.fitting"] = ArraySpec((), "f", 0, GREATEST, optional=name == PAST)
-            several[f"{name}.prices"] = ArraySpec((horizon,), "f", 0, HUGE, optional=name == PAST)
+            several[f"{name}.prices"] = ArraySpec((horizon,), "f", least, HUGE, optional=name == PAST)
             several[f"{name}.curvature"] = ArraySpec((horizon, horizon), optional=True)
         sums = {name: ArraySpec((), "f", -HUGE, HUGE) for name in ("believed", "realised", "drawing")}
         tables = {name: ArraySpec(pairs, "f", -HUGE, HUGE) for name in ("lead", "likely", "mean")}
@@ -134,7 +135,7 @@ class Priced(Step):
         """Return what the last plan would have gained if its shares had been drawn; 0 where that is not asked."""
         if not self.replay or "share" not in memory or not memory["trusted"] or not sets.single or episode.number == 0:
             return 0.0
-        worthless = self._worthless(memory, episode.pools) if self.rest else None
+        worthless = self._worthless(memory, episode.pools) if self.rest and not episode.pools.view.exact else None
         return gain_of_drawing(episode.pools, memory["share"], worthless, sets.low, estimate.gain, episode.luck)
 
     def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:
@@ -154,13 +155,13 @@ class Priced(Step):
 
     def worthless(self, memory: Memory, pools: Pools) -> FloatArray | None:
         """(H,) the share of whoever gains nothing by activation, before its price: blind odds times exp(-beta price)."""
-        if not self.rest or _drawn(memory):  # shares that are drawn are drawn as they are
+        if not self.rest or pools.view.exact or _drawn(memory):  # shares that are drawn are drawn as they are
             return None
         return self._worthless(memory, pools)
 
     def _worthless(self, memory: Memory, pools: Pools) -> FloatArray:
         view, prices = pools.view, memory[f"{FORECAST}.prices"]
-        blind = blind_rates(view.budgets.astype(np.float64), float(view.arms))
+        blind = blind_rates(pools.budget, float(view.arms))
         odds = blind / (1.0 - blind) * np.exp(-float(memory[f"{FORECAST}.beta"]) * prices[-view.horizon :])
         return np.asarray((1.0 - SLACK) * odds / (1.0 + odds))
 
@@ -221,22 +222,23 @@ def _solved(pools: Pools, sets: TransitionSets, reward: FloatArray, beta: float,
     view, blocks = pools.view, pools.weights.size
     sizes = f"the priced step of {blocks} blocks, {view.states} states and {view.horizon} steps"
     check_memory(sizes, 16.0 * blocks * view.horizon * view.states)
-    start = pools.begins * pools.weights[:, np.newaxis]
-    pays, phase_of, budget = reward[pools.payoff], view.steps, view.budgets.astype(np.float64)
+    start, exact = pools.masses, view.exact
+    pays, phase_of, budget = pools.pays(reward), view.steps, pools.budget
     pays[np.abs(pays) < NOTHING] = 0.0
     kernels = sets.low
     if not sets.single:
-        path = SoftPath(sets, pays, start, budget, phase_of)
+        path = SoftPath(sets, pays, start, budget, phase_of, exact=exact)
         path.solve(TOLERANCE)
         kernels = path.kernels
         pays = pays.reshape(blocks, view.phases, *pays.shape[1:])[:, phase_of].reshape(-1, *pays.shape[1:])
         phase_of = np.arange(view.horizon)
+    given: dict[str, Any] = {"phase_of": phase_of, "exact": exact, "tolerance": TOLERANCE}
     for _ in range(TRIALS):
         try:
-            return soften_blocks(kernels, pays, start, budget, beta, phase_of=phase_of, warm=warm, tolerance=TOLERANCE)
+            return soften_blocks(kernels, pays, start, budget, beta, warm=warm, **given)
         except SolverError:
             beta /= GROWTH
-    return soften_blocks(kernels, pays, start, budget, beta, phase_of=phase_of, tolerance=TOLERANCE)
+    return soften_blocks(kernels, pays, start, budget, beta, **given)
 
 
 def _gained(pools: Pools, plan: Solved, reward: FloatArray, part: float) -> tuple[FloatArray, float]:
@@ -255,6 +257,6 @@ def _gained(pools: Pools, plan: Solved, reward: FloatArray, part: float) -> tupl
 def _visits(pools: Pools, plan: Solved, *, blind: bool = False) -> FloatArray:
     """(C * K, S, 2) the visits of a plan by block and phase; optimistic kernels are those of every step."""
     visits, phases, count = plan.visits(blind=blind), pools.view.phases, len(pools.weights)
-    if len(visits) == count * phases:
-        return visits
-    return cells(by_phase(visits.reshape(count, -1, *visits.shape[1:]), pools.view.steps, phases), phases)
+    if len(visits) != count * phases:
+        visits = cells(by_phase(visits.reshape(count, -1, *visits.shape[1:]), pools.view.steps, phases), phases)
+    return pools.visits(visits)

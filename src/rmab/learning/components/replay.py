@@ -30,9 +30,8 @@ def gain_of_drawing(
     view, highest = pools.view, share
     if worthless is not None:
         highest = np.where(share < worthless[:, np.newaxis], -1.0, share)
-    problem = Problem(
-        Arms(parted(kernels, view.phases)[pools.block_of]), view.start, view.budget, view.horizon, view.phase_of
-    )
+    arms = Arms(parted(kernels, view.phases)[pools.block_of])
+    problem = Problem(arms, view.start, view.budget, view.horizon, view.phase_of, exact=view.exact, cost=view.cost)
     policies = TopB(rule="auto").policy(pools, highest), DependentRounding().policy(pools, share)
     reward, earned = pools.of_arms(paid, pools.payoff_of), []
     for policy in policies:

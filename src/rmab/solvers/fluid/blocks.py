@@ -6,7 +6,8 @@ Costs are masses, too: an arm that costs c is c units of mass that are paid 1/c 
 active is what the active arms cost, and values, advantages and prices are per unit of cost.
 
 At steps at which an exact budget leaves no choice, because all arms must be active, the passive action does what the active
-one does, in a phase of its own, and nobody is activated.
+one does, in a phase of its own, and nobody is activated. At steps at which an arm costs more than the budget, its active
+action does what the passive one does, in the same way.
 
 A discount is mass that is lost: with kernels times the discount, the masses of step h, what they earn and the budget that
 they may use all count discount ** h of themselves, and values and prices are those of the step itself.
@@ -18,6 +19,7 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, frozen, sealed
 from rmab.model import Problem, cells
+from rmab.model.time import ROUNDING
 from rmab.solvers.checks import Units, reachable, steps_reached
 from rmab.solvers.compiled.dynamics import backward
 
@@ -67,6 +69,8 @@ class Blocks(ReadOnly):
         if problem.exact and (forced := budget == arms.count).any():
             tables, phase_of = _with_forced(*tables, phases, phase_of, forced)
             budget[forced] = 0.0
+        elif weights is not None and (barred := too_dear(weights[first, np.newaxis], budget)).any():
+            tables, phase_of = _with_barred(*tables, phase_of, barred)
         plain = (frozen(start), frozen(block_of.reshape(-1)), phase_of, frozen(budget), problem.exact, weights)
         return cls(frozen(tables[0]), frozen(tables[1]), *plain)
 
@@ -74,6 +78,19 @@ class Blocks(ReadOnly):
     def count(self) -> int:
         """C, the number of blocks."""
         return len(self.start)
+
+    @property
+    def barred(self) -> BoolArray | None:
+        """(C, H) which blocks cost too much for a step, so that they are passive; None without costs."""
+        if self.weights is None:
+            return None
+        first = np.unique(self.block_of, return_index=True)[1]
+        return too_dear(self.weights[first, np.newaxis], self.budget)
+
+    @property
+    def unit(self) -> float:
+        """The mass of an arm, on average: what gaps and temperatures are relative to, whatever costs are counted in."""
+        return 1.0 if self.weights is None else float(self.weights.mean())
 
     @property
     def phases(self) -> int:
@@ -140,3 +157,22 @@ def _with_forced(
         active = np.repeat(own[:, :, :, 1:], 2, axis=3)
         every.append(np.ascontiguousarray(np.concatenate([own, active], axis=1).reshape(-1, *table.shape[1:])))
     return (every[0], every[1]), frozen(phase_of + phases * forced)
+
+
+def too_dear(cost: FloatArray, budget: FloatArray) -> BoolArray:
+    """Return where a cost is more than a budget that is not 0, which leaves nothing to plan."""
+    return np.asarray((cost > budget * (1.0 + ROUNDING)) & (budget > 0))
+
+
+def _with_barred(
+    kernels: FloatArray, reward: FloatArray, phase_of: IntArray, barred: BoolArray
+) -> tuple[tuple[FloatArray, FloatArray], IntArray]:
+    """Return tables by cell, and phases (H,), in which blocks are passive at the steps at which they are barred (C, H)."""
+    keys = np.column_stack([phase_of, barred.sum(axis=0)])  # those that cost the most are barred first
+    _, first, phase = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    every = []
+    for table in (kernels, reward):
+        own = table.reshape(len(barred), -1, *table.shape[1:])[:, phase_of[first]]
+        passive = barred[:, first].reshape(len(barred), -1, *[1] * (own.ndim - 2))
+        every.append(np.ascontiguousarray(np.where(passive, own[:, :, :, :1], own).reshape(-1, *table.shape[1:])))
+    return (every[0], every[1]), frozen(phase.reshape(-1))

@@ -176,7 +176,7 @@ def _solved(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> 
         path = SoftPath(
             sets, blocks.reward, blocks.start, blocks.budget, blocks.phase_of, problem.discounts, exact=blocks.exact
         )
-        path.solve(tolerance)
+        path.solve(tolerance * min(blocks.unit, 1.0))
         return certified(problem, blocks, path.occupancy, path.prices, tolerance, method)
     from rmab.solvers.fluid.highs import FluidLp  # noqa: PLC0415  (small problems, and where 'newton' fails)
 
@@ -201,14 +201,17 @@ def certified(
     if not blocks.exact:
         forward(own.kernels, own.phase_of, own.start, budget, plan, feasible)
         value = float((feasible * by_step(own.reward, own.count, own.phase_of)).sum())
-    if not units.gap(bound, value) <= tolerance:
+    if not units.gap(bound, value, blocks.unit) <= tolerance:
         plan, least = share, -np.inf if blocks.exact else 0.0
         steer(own.kernels, own.phase_of, own.reward, own.phase_of, own.start, budget, least, values, plan, feasible)
         value = float((feasible * by_step(own.reward, own.count, own.phase_of)).sum())
-    gap = units.gap(bound, value)
+    gap = units.gap(bound, value, blocks.unit)
     if not gap <= tolerance:
         raise SolverError(f"fluid LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
-    plan[:, blocks.phase_of != problem.phase_of] = 1.0  # where all arms must be active
+    if blocks.exact:
+        plan[:, blocks.phase_of != problem.phase_of] = 1.0  # where all arms must be active
+    elif (barred := blocks.barred) is not None:
+        plan[barred] = 0.0
     masses = blocks.start.sum(axis=1)
     earned, most = (units.whole(one, masses, blocks.phase_of, problem.discounts) for one in (value, bound))
     return Fluid(earned, most, frozen(prices), gap, frozen(plan), problem, blocks, method)

@@ -77,6 +77,7 @@ def solve_optimistic_fluid(
     weights: ArrayLike | None = None,
     *,
     phase_of: ArrayLike | None = None,
+    exact: bool = False,
     tolerance: float = 1e-6,
 ) -> OptimisticFluid:
     """Solve the fluid LP over plans and kernels together, the kernels within boxes.
@@ -95,6 +96,8 @@ def solve_optimistic_fluid(
         H, the steps of an episode.
     weights : (N,) array, optional
         How many like arms each one stands for; 1 by default.
+    exact : bool, default False
+        Whether as many arms are active as the budget says, not at most as many.
     phase_of : (H,) array, optional
         The phase of every step. By default there is one, or one for each step where the boxes have H phases.
     tolerance : float
@@ -131,7 +134,7 @@ def solve_optimistic_fluid(
     wanted = as_tolerance(tolerance, "tolerance")
     begins = checked_start(start, np.full(arms, states), states, one_for_all=False)
     masses = masses_of(begins, states) * many[:, np.newaxis]
-    path = SoftPath(sets, table, masses, limit, phases.of_step)
+    path = SoftPath(sets, table, masses, limit, phases.of_step, exact=exact)
     path.solve(wanted)
     mass = path.occupancy / many[:, np.newaxis, np.newaxis, np.newaxis]
     kernel = np.broadcast_to(by_step(path.kernels, arms, path.kernel_of), (*mass.shape, states))

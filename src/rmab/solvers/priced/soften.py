@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import FloatArray, frozen
+from rmab.common import FloatArray, as_tolerance, frozen
 from rmab.model import Problem
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks
@@ -126,6 +126,9 @@ def soften(
 
     Notes
     -----
+    With costs, the entropy of an arm counts in proportion to its cost, that of the mean cost once, and the plan's `beta` is
+    per unit of reward and cost: the unit of the costs has no effect.
+
     Where the budget of a step is 0, nobody is active, and its price is 0. Where it is enough for everybody the price is 0,
     too, and the blind policy is taken to activate at the rate 0.99, lest nobody could be passive; so it is where B / N is
     above that.
@@ -144,6 +147,9 @@ def soften(
     blocks = Blocks.of(problem, checked_table(problem, reward, "solvers.soften"))
     tables = (blocks.kernels, blocks.reward, blocks.start, blocks.budget)
     given: dict[str, Any] = {"phase_of": blocks.phase_of, "discounts": problem.discounts, "exact": problem.exact}
+    if blocks.weights is not None:  # masses are costs, in any unit
+        beta = as_tolerance(beta, "beta") * blocks.unit
+        tolerance = as_tolerance(tolerance, "tolerance") * min(blocks.unit, 1.0)
     answer = soften_blocks(*tables, beta, **given, everywhere=True, warm=warm, tolerance=tolerance)
     own = {one.name: getattr(answer, one.name) for one in fields(answer)}
     return SoftPlan(**own, problem=problem, blocks=blocks)

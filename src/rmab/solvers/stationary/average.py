@@ -135,8 +135,12 @@ def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float
     given = (float(blocks.budget[0]), weights.round() if problem.weights is None else weights, real)
     solved = stationary_fluid(kernels, kernels, blocks.reward[cell], *given, exact=problem.exact, tolerance=wanted)
     share, mass = solved.share, solved.mass
-    if blocks.phases > 1:  # all arms must be active, and the plan calls that passive
+    if problem.exact and blocks.phases > 1:  # all arms must be active, and the plan calls that passive
         share, mass = np.ones_like(share), frozen(np.flip(mass, axis=2).copy())
+    elif (barred := blocks.barred) is not None:  # both actions are the passive one
+        share, mass = np.where(barred[:, :1], 0.0, share), mass.copy()
+        mass[barred[:, 0]] = mass[barred[:, 0]].sum(axis=2, keepdims=True) * [1.0, 0.0]
+        frozen(mass)
     share, advantage = (frozen(np.where(real, one, 0.0)) for one in (share, solved.advantage))
     numbers = (solved.value, solved.bound, solved.price, solved.gap)
     return AverageFluid(*numbers, mass, share, advantage, problem, blocks)
