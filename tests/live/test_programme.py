@@ -251,7 +251,55 @@ def test_wrong_periods_are_refused(store: Any) -> None:
         p.ask("2062-W47")
     with pytest.raises(ModelError, match="must be an ISO week such as 2026-W47"):
         p.ask("2026-12-01")
+    report, events = [{"arm": IDS[0], "state": "low"}], len(p.events)
+    with pytest.raises(ModelError, match=r"2062-W47 is \d+ periods after 2026-W49, the last that is known"):
+        p.tell("2062-W47", report)
+    with pytest.raises(ModelError, match="2025-W47 is 52 periods before 2026-W47, the first that is known"):
+        p.correct("2025-W47", report, reason="late")
+    with pytest.raises(ModelError, match="2062-W47 is"):
+        p.missing("2062-W47")
+    with pytest.raises(ModelError, match="2026-W48 was never decided, and 2026-W49 was"):
+        p.override("2026-W48", add=IDS[:1], reason="late")
+    assert len(p.events) == events
     assert p.ask("2027-W20", skip=True).period == "2027-W20"
+
+
+def test_labels_are_text_that_a_database_gives_back(store: Any) -> None:
+    p = begin(store)
+    p.ask(WEEK)
+    report, events = [{"arm": IDS[0], "state": "low"}], len(p.events)
+    for key in (5, "", "\ud800", "k" * 501):
+        with pytest.raises(ModelError, match="key must be text of 1 to 500 printable characters"):
+            p.tell(WEEK, report, key=key)
+    with pytest.raises(ModelError, match="client_at must be text"):
+        p.tell(WEEK, report, client_at=12)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="half a character"):
+        p.join(["new"], group="\udcff", period="2026-W48")
+    assert p.verify() == len(p.events) == events
+
+
+def test_one_id_is_not_taken_letter_by_letter(store: Any) -> None:
+    p = begin(store)
+    calls = (
+        lambda: p.join("abc", period=WEEK),
+        lambda: p.leave("abc", period=WEEK),
+        lambda: p.override(WEEK, add="abc", reason="ill"),
+        lambda: p.missing(WEEK, "abc"),
+    )
+    for call in calls:
+        with pytest.raises(ModelError, match="must be a list of ids, got 'abc'"):
+            call()
+
+
+def test_a_budget_below_the_arms_by_name_is_refused(store: Any) -> None:
+    p = begin(store)
+    p.override(WEEK, add=IDS[:2], reason="ill")
+    for budget in (1, {WEEK: 1}):
+        with pytest.raises(ModelError, match=f"2 arms are on the list of {WEEK} by name, and there would be 1 place"):
+            p.set_budget(budget)
+    p.set_budget({WEEK: 2})
+    assert set(p.ask(WEEK).ids) == set(IDS[:2])
+    p.set_budget(1)
 
 
 def test_an_empty_first_period(store: Any) -> None:

@@ -85,6 +85,13 @@ def _coded(code: Mapping[str, int], value: Any) -> int:
     return code.get(text, code.get(text.casefold(), -1 if _is_empty(value) else -2))
 
 
+def as_ids(arms: Sequence[str], name: str = "arms") -> list[str]:
+    """Return ids as text; ModelError where one text is given, which would be taken letter by letter."""
+    if isinstance(arms, str):
+        raise ModelError(f"{name} must be a list of ids, got {arms!r:.60}: write [{arms!r:.60}]")
+    return [str(one) for one in arms]
+
+
 def per_arm(value: Any, count: int, name: str) -> list[Any]:
     """Return one value for each arm: the same for all, or a sequence (N,)."""
     if value is None or isinstance(value, str):
