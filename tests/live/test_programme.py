@@ -291,17 +291,6 @@ def test_one_id_is_not_taken_letter_by_letter(store: Any) -> None:
             call()
 
 
-def test_a_budget_below_the_arms_by_name_is_refused(store: Any) -> None:
-    p = begin(store)
-    p.override(WEEK, add=IDS[:2], reason="ill")
-    for budget in (1, {WEEK: 1}):
-        with pytest.raises(ModelError, match=f"2 arms are on the list of {WEEK} by name, and there would be 1 place"):
-            p.set_budget(budget)
-    p.set_budget({WEEK: 2})
-    assert set(p.ask(WEEK).ids) == set(IDS[:2])
-    p.set_budget(1)
-
-
 def test_an_empty_first_period(store: Any) -> None:
     p = store.create("p", states=STATES, budget=3, reward={"high": 1})
     with pytest.raises(ModelError, match="nobody has joined the programme yet"):

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import FloatArray, IntArray, many
+from rmab.common import FloatArray, IntArray
 from rmab.decisions.decision import Decision
 from rmab.errors import FeedbackError, ModelError, SolverError
 from rmab.learning import Learner
 from rmab.live.choosing import Choice, choose, waiting_times
 from rmab.live.cohorts import new_lesson, propose_in_episode
 from rmab.live.engines import Engine, Proposal, engine_of, propose
-from rmab.live.events import Budget, Decide, pack_numbers, unpack_numbers
+from rmab.live.events import Decide, pack_numbers, unpack_numbers
 from rmab.live.ledger import Ledger
 from rmab.live.listing import Record
 from rmab.live.observing import Observer, believe
@@ -157,17 +157,6 @@ def check_report(ledger: Ledger, period: int) -> None:
         count = period - last if period > last else first - period
         what = f"{ledger.label(period)} is {count} periods {near} that is known"
         raise ModelError(f"{what}: is the period right?", code="far", period=ledger.label(period))
-
-
-def check_budget(ledger: Ledger, body: Budget) -> None:
-    """Raise ModelError where a budget is too small for the arms that people have put on the list of a coming period."""
-    single = dict(body.periods)
-    for period in ledger.pending:
-        usual = ledger.budgets.get(period, ledger.usual_budget if body.usual is None else body.usual)
-        places, forced = single.get(period, usual), len(ledger.forced(period)[0])
-        if forced > places and period > (ledger.last_period if ledger.last_period is not None else period - 1):
-            where = f"{many(forced, 'arm')} are on the list of {ledger.label(period)} by name"
-            raise ModelError(f"budget: {where}, and there would be {many(places, 'place')}", code="budget")
 
 
 def check_past(ledger: Ledger, period: int) -> None:

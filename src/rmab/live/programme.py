@@ -16,7 +16,7 @@ from rmab.estimation.fit import Fit
 from rmab.estimation.statistics import Statistics
 from rmab.live.ahead import MOST_AHEAD, Issue, make_ahead, make_list, newest_ahead
 from rmab.live.changes import Change
-from rmab.live.deciding import check_budget, check_past, check_period, check_report, is_same, to_decision
+from rmab.live.deciding import check_past, check_period, check_report, is_same, to_decision
 from rmab.live.events import Body, Budget, Correct, Event, Join, Leave, Missing, Override, Tell, Undo
 from rmab.live.journal import HeadMovedError, Stamp, writing
 from rmab.live.ledger import Ledger
@@ -129,8 +129,6 @@ class Programme(Reader):
             body = Budget.checked(periods=[(self._number(one), as_integer(many, "budget")) for one, many in budget.items()])
         else:
             body = Budget.checked(usual=as_integer(budget, "budget"))
-        with self.ledger() as ledger:
-            check_budget(ledger, body)
         return self.write(body, self._stamp(key)).sequence
 
     def warm_start(
