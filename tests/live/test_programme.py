@@ -62,6 +62,15 @@ def test_what_is_counted(store: Any) -> None:
     assert p.statistics.counts.sum() == 3
 
 
+def test_an_override_changes_what_is_counted(store: Any) -> None:
+    p = begin(store)
+    listed = p.ask(WEEK).ids
+    p.tell(WEEK, [{"arm": listed[0], "state": "high"}])
+    assert p.statistics.counts.sum() == 0  # it is on the list, and nobody says whether it was called
+    p.override(WEEK, remove=listed[:1], reason="away")
+    assert p.statistics.counts[:, :, 0].sum() == 1  # it is not on the list, so it was not called
+
+
 def test_rewards_are_reported_or_missing_never_zero(store: Any) -> None:
     p = begin(store, reward=None)
     p.ask(WEEK)

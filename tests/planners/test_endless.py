@@ -15,7 +15,7 @@ from strategies import problems, random_problem, rewards
 
 pytestmark = pytest.mark.compiled
 
-MAKERS = (rmab.planners.stationary_index, rmab.planners.IdPolicy, rmab.planners.Ftva)
+MAKERS = (rmab.planners.stationary_index, rmab.planners.IdPolicy, rmab.planners.Ftva, rmab.planners.SetExpansion)
 
 
 def rng(seed=0):

@@ -51,7 +51,7 @@ def test_every_planner_s_policy_can_be_saved_and_loaded(name: str, suffix: str, 
 
 def test_a_loaded_policy_solves_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan may come out with other bits elsewhere, so its numbers are stored."""
-    built = {name: rmab.make_planner(name)(PROBLEM, REWARD) for name in ("rolling", "id", "ftva")}
+    built = {name: rmab.make_planner(name)(PROBLEM, REWARD) for name in ("rolling", "id", "ftva", "set-expansion")}
     wanted = {name: decisions(policy) for name, policy in built.items()}
     for name, policy in built.items():
         policy.save(tmp_path / f"{name}.npz")  # type: ignore[attr-defined]

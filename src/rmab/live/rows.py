@@ -74,13 +74,6 @@ def report_columns(
     return found
 
 
-def as_ids(arms: Sequence[str], name: str = "arms") -> list[str]:
-    """Return ids as text; ModelError where one text is given, which would be taken letter by letter."""
-    if isinstance(arms, str):
-        raise ModelError(f"{name} must be a list of ids, got {arms!r:.60}: write [{arms!r:.60}]")
-    return [str(one) for one in arms]
-
-
 def state_codes(states: Sequence[str]) -> dict[str, int]:
     """Return the numbers of states by name; in other cases, too ('Engaged'), where no two differ in that alone."""
     other = {one.casefold(): k for k, one in enumerate(states)}
@@ -90,6 +83,13 @@ def state_codes(states: Sequence[str]) -> dict[str, int]:
 def _coded(code: Mapping[str, int], value: Any) -> int:
     text = as_text(value)
     return code.get(text, code.get(text.casefold(), -1 if _is_empty(value) else -2))
+
+
+def as_ids(arms: Sequence[str], name: str = "arms") -> list[str]:
+    """Return ids as text; ModelError where one text is given, which would be taken letter by letter."""
+    if isinstance(arms, str):
+        raise ModelError(f"{name} must be a list of ids, got {arms!r:.60}: write [{arms!r:.60}]")
+    return [str(one) for one in arms]
 
 
 def per_arm(value: Any, count: int, name: str) -> list[Any]:

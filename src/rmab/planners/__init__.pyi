@@ -2,6 +2,7 @@
 
 from .contract import Planner as Planner, check_states as check_states
 from .endless import Ftva as Ftva, IdPolicy as IdPolicy, stationary_index as stationary_index
+from .expansion import SetExpansion as SetExpansion
 from .indices import (
     lagrangian_index as lagrangian_index,
     myopic_index as myopic_index,

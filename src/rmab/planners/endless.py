@@ -6,6 +6,8 @@ it is here where the budget is exact. Where B is the most, an arm is active only
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -18,7 +20,16 @@ from rmab.planners.question import ROUNDING, QuestionPolicy, checked_answer, que
 from rmab.play import IndexPolicy
 from rmab.play.compiled.episodes import step
 from rmab.solvers.checks import check_one_budget, check_one_cost, check_timeless, checked_table
+from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.stationary.average import AverageFluid, solve_average_fluid
+
+
+class Planned(Protocol):
+    """A policy of a plan: shares (C, S), and the blocks that they are for."""
+
+    problem: Problem
+    blocks: Blocks
+    share: FloatArray
 
 
 def stationary_index(
@@ -57,7 +68,7 @@ def stationary_index(
     >>> rmab.planners.stationary_index(game.problem, game.base_reward).table[0].round(3)
     array([0.655, 0.308, 0.237])
     """
-    plan = _solve(problem, reward, average, "stationary_index")[1]
+    plan = solve_endless(problem, reward, average, "stationary_index")[1]
     return IndexPolicy.of(problem, plan.advantage[plan.blocks.block_of], rule=rule)
 
 
@@ -100,16 +111,16 @@ class IdPolicy(QuestionPolicy):
     FORMAT = question_format("rmab policy id", *ANSWER)
 
     def __init__(self, problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None) -> None:
-        table, plan = _solve(problem, reward, average, "IdPolicy")
+        table, plan = solve_endless(problem, reward, average, "IdPolicy")
         self._hold(problem, table, share=plan.share)
 
     def _prepare(self) -> None:
-        self._set(share=_checked_shares(self), order=frozen(_in_turn(self.blocks.block_of)))
+        self._set(share=checked_shares(self), order=frozen(_in_turn(self.blocks.block_of)))
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Return which arms to activate, (N,) bools, in states (N,); the step h does not matter."""
         now = check_states(self.problem, h, states, rng, any_step=True)
-        wanted, budget = _draw(self, now, rng)[self.order], int(self.problem.slots[0])
+        wanted, budget = draw_wanted(self, now, rng)[self.order], int(self.problem.slots[0])
         chosen = wanted & (np.cumsum(wanted) <= budget)
         if self.problem.exact:  # the last in the order give way
             chosen[np.flatnonzero(~chosen)[::-1][: budget - int(chosen.sum())]] = True
@@ -162,14 +173,11 @@ class Ftva(QuestionPolicy):
     FORMAT = question_format("rmab policy ftva", *ANSWER)
 
     def __init__(self, problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None) -> None:
-        table, plan = _solve(problem, reward, average, "Ftva")
+        table, plan = solve_endless(problem, reward, average, "Ftva")
         self._hold(problem, table, share=plan.share, mass=plan.mass)
 
     def _prepare(self) -> None:
-        mass = checked_answer(self.mass, "mass", (*self.blocks.start.shape, 2), 1.0)
-        for c in np.flatnonzero(np.abs(mass.sum(axis=(1, 2)) - 1.0) > ROUNDING)[:1]:
-            raise ModelError(f"mass: block {c} sums to {mass[c].sum():g}, not to 1")
-        self._set(share=_checked_shares(self), mass=mass)
+        self._set(share=checked_shares(self), mass=checked_mass(self, self.mass))
 
     def begin(self, states: IntArray, rng: np.random.Generator) -> FtvaEpisode:
         """Return the policy of one episode from these states (N,), with a memory of its own."""
@@ -204,7 +212,7 @@ class FtvaEpisode:
         now = check_states(self.policy.problem, h, states, rng, any_step=True)
         if self._begun:
             self._move(now, rng)
-        wanted, good = _draw(self.policy, self.virtual, rng), now == self.virtual
+        wanted, good = draw_wanted(self.policy, self.virtual, rng), now == self.virtual
         turn = np.argsort(rng.random(now.size) - good - 2.0 * wanted)  # wanted and good, wanted, and then the others
         active = np.zeros(now.size, dtype=bool)
         active[turn[: int(self.policy.problem.slots[0])]] = True
@@ -221,7 +229,9 @@ class FtvaEpisode:
         self.virtual = np.where(self._together, now, moved)
 
 
-def _solve(problem: Problem, reward: ArrayLike, average: AverageFluid | None, name: str) -> tuple[FloatArray, AverageFluid]:
+def solve_endless(
+    problem: Problem, reward: ArrayLike, average: AverageFluid | None, name: str
+) -> tuple[FloatArray, AverageFluid]:
     """Return the reward by cell, and the plan of the endless horizon: the one that is given, if it is that."""
     table = checked_table(problem, reward, f"planners.{name}")
     _check_endless(name, problem)
@@ -239,12 +249,21 @@ def _check_endless(name: str, problem: Problem) -> None:
         check_one_cost(name, problem)
 
 
-def _checked_shares(policy: IdPolicy | Ftva) -> FloatArray:
+def checked_shares(policy: Planned) -> FloatArray:
+    """(C, S) the shares of a policy; ModelError where they are none, or the problem has no plan for ever."""
     _check_endless(type(policy).__name__, policy.problem)
     return checked_answer(policy.share, "share", policy.blocks.start.shape, 1.0)
 
 
-def _draw(policy: IdPolicy | Ftva, states: IntArray, rng: np.random.Generator) -> BoolArray:
+def checked_mass(policy: QuestionPolicy, given: FloatArray) -> FloatArray:
+    """(C, S, 2) the masses of a plan; ModelError unless those of each block sum to 1."""
+    mass = checked_answer(given, "mass", (*policy.blocks.start.shape, 2), 1.0)
+    for c in np.flatnonzero(np.abs(mass.sum(axis=(1, 2)) - 1.0) > ROUNDING)[:1]:
+        raise ModelError(f"mass: block {c} sums to {mass[c].sum():g}, not to 1")
+    return mass
+
+
+def draw_wanted(policy: Planned, states: IntArray, rng: np.random.Generator) -> BoolArray:
     """(N,) which arms the plan activates in these states (N,), each by a draw of its own."""
     return np.asarray(rng.random(states.size) < policy.share[policy.blocks.block_of, states])
 

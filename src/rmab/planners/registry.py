@@ -38,6 +38,12 @@ PLANNERS = Registry(
             "id", "rmab.planners.endless:IdPolicy", "the actions that plans want, in a fixed order of arms", f"{HONG}, 2024"
         ),
         Entry("ftva", "rmab.planners.endless:Ftva", "arms follow virtual twins that have no budget", f"{HONG}, 2023"),
+        Entry(
+            "set-expansion",
+            "rmab.planners.expansion:SetExpansion",
+            "a growing set of arms follows the plan, the others give way",
+            f"{HONG}, 2024",
+        ),
         Entry("myopic", "rmab.planners.indices:myopic_index", "what activating pays now and changes in the next reward"),
         Entry("round-robin", "rmab.planners.indices:round_robin", "all arms in turn"),
         Entry("random", "rmab.planners.indices:random_policy", "a random set of arms at every step"),

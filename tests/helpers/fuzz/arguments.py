@@ -104,6 +104,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "stationary_index": (planners.stationary_index, {**endless, "rule": "fill"}),
         "IdPolicy": (planners.IdPolicy, endless),
         "Ftva": (planners.Ftva, endless),
+        "SetExpansion": (planners.SetExpansion, endless),
         "Ftva.begin": (planners.Ftva(**endless).begin, {"states": np.array([0, 1, 0]), "rng": rng}),
         "IdPolicy.act": (planners.IdPolicy(**endless).act, {"h": 0, "states": np.array([0, 1, 0]), "rng": rng}),
         "whittle": (planners.whittle_index, {"problem": problem, "reward": reward, "discount": 0.9}),

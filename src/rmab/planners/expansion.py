@@ -1,0 +1,156 @@
+"""Set expansion: a growing set of arms follows the plan of an endless horizon; the others give way to them.
+
+A set of arms can go on following its plan, whatever the others do, as long as the budget has room for what it may ask for.
+With m the part of all arms that the set has, x the parts of all arms that it has in each state, and mu the masses of the
+plan, it asks for no more than
+
+    alpha m + sum of (x - m mu)^+,   now and at all later steps, on average,
+
+where alpha is the budget per arm: the distance from the plan's masses never grows. So the set is focused as long as
+
+    sum of (x - m mu)^+ <= beta (1 - m),   beta = alpha, or min(alpha, 1 - alpha) where the budget is exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmab.common import BoolArray, FloatArray, IntArray, frozen
+from rmab.errors import PolicyError
+from rmab.model import Problem
+from rmab.planners.contract import check_states
+from rmab.planners.endless import checked_mass, checked_shares, draw_wanted, solve_endless
+from rmab.planners.question import QuestionPolicy, question_format
+from rmab.solvers.stationary.average import AverageFluid
+
+WHOLE = 1e-9  # what a number of arms may be below a whole one by rounding
+TURNS = 100  # Newton steps, each to another piece of a function that has fewer
+
+
+class SetExpansion(QuestionPolicy):
+    """A set of arms does what its plan wants. It grows while the budget has room for it, and shrinks where it has not.
+
+    The set-expansion policy of Hong, Xie, Chen & Wang (2024, "Unichain and aperiodicity are sufficient for asymptotic
+    optimality of average-reward restless bandits"). Where the plan has one recurrent class and is not periodic, the loss per
+    arm vanishes as the number of like arms grows. Arms of several blocks join in proportion.
+
+    It has a memory, the set: `begin` returns the policy of one episode. `rmab.simulate` and `rmab.simulate_many` call it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Arms and budget; start and horizon are of no consequence.
+    reward : (N, S, 2) array
+        Reward of each arm, state and action.
+    average : AverageFluid, optional
+        The plan of these arms, this budget and this reward, to save the solve.
+
+    Raises
+    ------
+    ModelError
+        Where the arguments do not fit, depend on the time, or the plan is another's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rmab
+    >>> game, rng = rmab.make_task("dirichlet-355", arms=100, horizon=1000), np.random.default_rng(0)
+    >>> policy = rmab.planners.SetExpansion(game.problem, game.base_reward)
+    >>> bound = rmab.solvers.solve_average_fluid(game.problem, game.base_reward).bound
+    >>> bool(0.9 < rmab.simulate(game.problem, policy, game.base_reward, rng).reward / (1000 * bound) < 1)
+    True
+    """
+
+    share: FloatArray  # (C, S) how often the plan activates an arm of a block in a state
+    mass: FloatArray  # (C, S, 2) the part of the steps in a state, passive and active
+    aim: FloatArray  # (C * S,) the part of all arms that the plan has in each state of each block
+    slack: float  # what the budget leaves per arm that is not in the set
+
+    ANSWER = ("share", "mass")
+    FORMAT = question_format("rmab policy set-expansion", *ANSWER)
+
+    def __init__(self, problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None) -> None:
+        table, plan = solve_endless(problem, reward, average, "SetExpansion")
+        self._hold(problem, table, share=plan.share, mass=plan.mass)
+
+    def _prepare(self) -> None:
+        mass, sizes = checked_mass(self, self.mass), np.bincount(self.blocks.block_of)
+        aim = (mass.sum(axis=2) * (sizes / sizes.sum())[:, np.newaxis]).reshape(-1)
+        alpha = float(self.problem.slots[0]) / self.problem.arms.count
+        slack = min(alpha, 1.0 - alpha) if self.problem.exact else alpha
+        self._set(share=checked_shares(self), mass=mass, aim=frozen(aim / aim.sum()), slack=slack)
+
+    def begin(self, states: IntArray, rng: np.random.Generator) -> ExpansionEpisode:
+        """Return the policy of one episode from these states (N,), with a memory of its own."""
+        check_states(self.problem, 0, states, rng)
+        return ExpansionEpisode(self)
+
+    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:  # noqa: ARG002
+        """Raise PolicyError: there is no memory before `begin`."""
+        raise PolicyError("SetExpansion needs a memory for every episode: ask policy.begin(states, rng).act(h, states, rng)")
+
+
+class ExpansionEpisode:
+    """One episode of `SetExpansion`: what `begin` returns. Ask it once at every step; threads must not share it.
+
+    focus  (N,) bools, the arms that follow their plans, as of the last step.
+    """
+
+    def __init__(self, policy: SetExpansion) -> None:
+        self.policy, self.focus = policy, np.zeros(policy.problem.arms.count, dtype=bool)
+
+    def __repr__(self) -> str:
+        return f"ExpansionEpisode({self.policy.problem!r})"
+
+    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
+        """Return which arms to activate, (N,) bools, in states (N,); the step h does not matter, but each is asked once."""
+        policy = self.policy
+        now = check_states(policy.problem, h, states, rng, any_step=True)
+        self.focus = self._expanded(now)
+        wanted = draw_wanted(policy, now, rng)
+        level = np.where(wanted, np.where(self.focus, 0, 1), np.where(self.focus, 3, 2))  # those outside give way
+        turn = np.argsort(level + rng.random(now.size))
+        active = np.zeros(now.size, dtype=bool)
+        active[turn[: int(policy.problem.slots[0])]] = True
+        return active if policy.problem.exact else active & wanted
+
+    def _expanded(self, states: IntArray) -> BoolArray:
+        """(N,) the new set: the largest that has all of the last one, or the largest part of it, where that is too much."""
+        policy, count = self.policy, states.size
+        place = policy.blocks.block_of * policy.problem.arms.states + states
+        every, inside = (np.bincount(place[one], minlength=policy.aim.size) for one in (slice(None), self.focus))
+        part = inside.sum() / count
+        keeps = np.maximum(inside / count - part * policy.aim, 0.0).sum() <= policy.slack * (1.0 - part)
+        least, most = (inside, every) if keeps else (np.zeros_like(inside), inside)
+        size = largest_set(least / count, most / count, policy.aim, policy.slack)
+        wanted = np.floor(size * count + WHOLE).astype(np.int64)
+        order = np.lexsort((~self.focus, place))  # by place, those of the last set first
+        rank = np.arange(count) - (np.cumsum(every) - every)[place[order]]
+        focus = np.zeros(count, dtype=bool)
+        focus[order] = rank < wanted[place[order]]
+        return focus
+
+
+def largest_set(least: FloatArray, most: FloatArray, aim: FloatArray, slack: float) -> FloatArray:
+    """Return z between least and most with the largest sum m for which sum of (z - m aim)^+ is at most slack (1 - m).
+
+    For a given m the least such sum is the larger of sum of (m aim - most)^+ and sum of (least - m aim)^+. Less what is
+    allowed that is convex in m, and piecewise linear: Newton's method from the right reaches the largest m in as many steps
+    as there are pieces. The set of all `least` must be allowed.
+    """
+    part = float(most.sum())
+    for _ in range(TURNS):
+        over, under = part * aim > most, part * aim < least
+        lacking, beyond = float((part * aim - most)[over].sum()), float((least - part * aim)[under].sum())
+        excess = max(lacking, beyond) - slack * (1.0 - part)
+        if excess <= WHOLE * (1.0 + slack):
+            break
+        slope = slack + (float(aim[over].sum()) if lacking >= beyond else -float(aim[under].sum()))
+        if slope <= 0.0:
+            break
+        part = max(part - excess / slope, float(least.sum()))
+    found = np.clip(part * aim, least, most)
+    room = part - found.sum()  # what clipping has taken or added, spread over those that have room
+    free = most - found if room > 0 else found - least
+    return np.asarray(found + room * free / max(float(free.sum()), 1e-300))
