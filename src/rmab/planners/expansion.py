@@ -153,4 +153,4 @@ def largest_set(least: FloatArray, most: FloatArray, aim: FloatArray, slack: flo
     found = np.clip(part * aim, least, most)
     room = part - found.sum()  # what clipping has taken or added, spread over those that have room
     free = most - found if room > 0 else found - least
-    return found + room * free / max(float(free.sum()), 1e-300)
+    return np.asarray(found + room * free / max(float(free.sum()), 1e-300))
