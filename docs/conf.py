@@ -12,6 +12,7 @@ from pygments.lexers.special import TextLexer
 from sphinx.highlighting import lexers
 
 import rmab
+import rmab.service  # before autodoc sets TYPE_CHECKING, under which FastAPI's own models cannot be built
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))

@@ -21,7 +21,8 @@ from rmab.estimation.checks import run_checks
 from rmab.estimation.effect_checks import Check
 from rmab.estimation.effects import Effect, estimate_effects
 from rmab.estimation.evaluation import evaluate
-from rmab.estimation.fit import Fit, fit, fit_statistics
+from rmab.estimation.fit import Fit
+from rmab.estimation.fitting import fit, fit_statistics
 from rmab.estimation.measure import measure
 from rmab.estimation.measurement import Measurement
 from rmab.estimation.power import Design, estimate_power

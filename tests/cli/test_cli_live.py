@@ -1,7 +1,9 @@
 """`rmab live`: files that are refused with their lines, files that come twice, spreadsheets, and what status says."""
 
+import contextlib
 import csv
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -43,13 +45,35 @@ def test_a_list_comes_back_as_a_report(store: str, tmp_path: Path) -> None:
     assert call("live", "tell", store, "2026-W47", out, "--dry-run").stdout == "16 reports of 2026-W47 are fine.\n"
     for _ in range(2):
         assert call("live", "tell", store, "2026-W47", out).stdout == "16 reports of 2026-W47 are stored (event 4).\n"
-    assert "says something else" in refused("live", "tell", store, "2026-W48", out)
+    assert "column 'period' has '2026-W47', not '2026-W48'" in refused("live", "tell", store, "2026-W48", out)
     with rmab.live.open(store) as found:
         p = found.programme("p")
         assert p.statistics.counts.sum() == 16
         assert p.events[0].actor == "ann"
     answer = json.loads(call("live", "status", store, "--json").stdout)
     assert (answer["due"], answer["missing"]) == ("2026-W48", {})
+
+
+def test_a_file_that_no_longer_counts_is_taken_again(store: str, tmp_path: Path) -> None:
+    def state_of(week: str) -> int:
+        with rmab.live.open(store) as found, found.programme("p").ledger() as ledger:
+            return int(ledger.cell(ledger.declared.rhythm.number(week)).states(16)[0])
+
+    low, high = tmp_path / "low.csv", tmp_path / "high.csv"
+    low.write_text("arm,state\nm00,low\n")
+    high.write_text("arm,state\nm00,high\n")
+    for week in ("2026-W47", "2026-W48"):  # two weeks may have equal reports
+        call("live", "ask", store, week)
+        assert call("live", "tell", store, week, low).exit_code == 0
+        assert state_of(week) == 0
+    assert call("live", "undo", store, "4", "--reason", "too early").exit_code == 0
+    assert state_of("2026-W47") == -1
+    for _ in range(2):
+        assert "stored (event 8)" in call("live", "tell", store, "2026-W47", low).stdout
+    assert state_of("2026-W47") == 0
+    for file, event in ((high, 9), (high, 9), (low, 10), (high, 11), (high, 11)):
+        assert f"(event {event})" in call("live", "correct", store, "2026-W47", file, "--reason", "misread").stdout
+    assert state_of("2026-W47") == 1
 
 
 def test_a_file_is_refused_with_all_its_lines(store: str, tmp_path: Path) -> None:
@@ -213,3 +237,10 @@ def test_an_export_is_safe_to_open(tmp_path: Path) -> None:
     assert '"\'=1+1"' in Path(table).read_text(encoding="utf-8")
     assert call("live", "export", store, table, "--raw").exit_code == 0
     assert '"=1+1"' in Path(table).read_text(encoding="utf-8")
+
+
+def test_a_changed_event_is_named_also_where_it_no_longer_fits(store: str) -> None:
+    with contextlib.closing(sqlite3.connect(store)) as raw, raw:
+        raw.execute("UPDATE rmab_event SET body = replace(body, 'm03', 'm02') WHERE sequence = 2")
+    for command in ("verify", "status"):
+        assert "event 2 was changed after it was written" in call("live", command, store).stderr

@@ -38,7 +38,7 @@ def test_a_list_is_printed_and_written(model: Path) -> None:
     out = model.with_name("next.csv")
     outcome = call("list", str(model), "--budget", "12", "--csv", str(out), "--next", "4")
     assert outcome.exit_code == 0, outcome.stderr
-    assert "2024-W20: 12 of 200" in outcome.stdout
+    assert "2024-W20: 12 of 186" in outcome.stdout
     table = pyarrow.csv.read_csv(out)
     assert table["action"].to_pylist() == ["yes"] * 12 + ["no"] * 4
 
@@ -68,7 +68,7 @@ def test_wishes_reach_the_list(model: Path, tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("--must", "nobody"), "there is no arm 'nobody'"),
-        (("--floor", "3"), "floor: 200 arms cannot each have a turn"),
+        (("--floor", "3"), "floor: 186 arms cannot each have a turn"),
         (("--cap", "east=3"), "there is no group 'east'"),
         (("--cap", "east"), "expected name=number"),
         (("--cap", "district=centre=1.5"), "expected a whole number"),

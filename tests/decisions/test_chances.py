@@ -68,6 +68,20 @@ def test_twenty_thousand_redraws_agree_with_the_stated_chances(crossing: bool) -
     assert min(worst) > 0.001 / (2 * 12 * number)  # one in a thousand, shared by all arms
 
 
+def test_lists_themselves_are_drawn_with_the_stated_chances() -> None:
+    tails, several = list[float](), 0
+    for seed in range(300, 400):
+        candidates, rules, first = settings(seed, 8, crossing=False)
+        stage = Stage.of(Kinds.of(candidates, rules.caps), rules, rules.must)
+        if several == 4 or len(list_ways(stage, stage.by_floor())) == 1:  # which way places go must be drawn, too
+            continue
+        times = sum(fill_places(candidates, rules, Randomness(draw, "again")).listed.astype(int) for draw in range(200))
+        tails += np.minimum(binom.cdf(times, 200, first.probability), binom.sf(times - 1, 200, first.probability)).tolist()
+        several += 1
+    assert several == 4
+    assert min(tails) > 0.001 / (2 * len(tails))
+
+
 @pytest.mark.parametrize("crossing", [False, True])
 def test_chances_sum_to_the_places_and_alike_arms_have_the_same(crossing: bool) -> None:
     for seed in range(60):
@@ -202,3 +216,9 @@ def test_outcomes_of_a_lottery_give_equals_equal_chances_as_far_as_caps_allow() 
             assert np.ptp(chance[free]) < 1e-12 if free.any() else True
             if free.any() and (binding & (sizes > 0)).any():
                 assert chance[binding & (sizes > 0)].max() <= chance[free].min() + 1e-12
+
+
+def test_two_who_are_due_go_before_one_who_takes_the_place_of_both() -> None:
+    groups = {"side": ["north", "north", "south"], "age": ["old", "young", "old"]}
+    given = {"groups": groups, "caps": {"north": 1, "old": 1}, "waited": [9, 8, 8], "floor": 8}
+    assert decide([1.0, 1.0, 1.0], 3, ids=["both", "north", "old"], **given).rule == ("", "floor", "floor")  # type: ignore[arg-type]

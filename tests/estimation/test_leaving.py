@@ -57,6 +57,13 @@ def test_long_gaps_are_not_taken_for_leaving() -> None:
     assert find_silence(log, 3) == 3
 
 
+def test_periods_that_are_not_entered_yet_make_nobody_leave() -> None:
+    rows = [(f"n{n}", week, "xy"[(n + week) % 2], week % 2) for n in range(20) for week in range(12)]
+    fitted = rmab.data.fit(read(table(*rows, ("n0", 15, "x", 0))), reward={"y": 1})
+    assert fitted.present.size == 20
+    assert fitted.leaving is None
+
+
 def test_kernels_with_leaving_are_those_of_who_stays() -> None:
     kernels = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 3, 2))
     rates = np.full((3, 2), 0.1)

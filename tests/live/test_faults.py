@@ -155,6 +155,17 @@ def test_no_memory_in_the_middle_of_an_update(tmp_path: Path, monkeypatch: pytes
         assert p.tell("2026-W47", reports(), key="k") == 4
         assert p.replay().events == 4
 
+        def half(self: Ledger, event: Any, change: Any) -> None:
+            change()
+            raise MemoryError
+
+        monkeypatch.setattr(Ledger, "advance", half)
+        with pytest.raises(MemoryError):
+            p.join(["late"], period="2026-W48", key="j")
+        monkeypatch.setattr(Ledger, "advance", usual)
+        assert p.head.startswith("5:")  # what was half folded is forgotten, and read again
+        assert "late" in p.ask("2026-W48").arms
+
 
 @pytest.mark.parametrize("column", ["content", "hash", "sequence"])
 def test_a_snapshot_that_is_damaged_or_of_another_journal_is_not_used(tmp_path: Path, column: str) -> None:

@@ -62,6 +62,15 @@ def test_what_is_counted(store: Any) -> None:
     assert p.statistics.counts.sum() == 3
 
 
+def test_an_override_changes_what_is_counted(store: Any) -> None:
+    p = begin(store)
+    listed = p.ask(WEEK).ids
+    p.tell(WEEK, [{"arm": listed[0], "state": "high"}])
+    assert p.statistics.counts.sum() == 0  # it is on the list, and nobody says whether it was called
+    p.override(WEEK, remove=listed[:1], reason="away")
+    assert p.statistics.counts[:, :, 0].sum() == 1  # it is not on the list, so it was not called
+
+
 def test_rewards_are_reported_or_missing_never_zero(store: Any) -> None:
     p = begin(store, reward=None)
     p.ask(WEEK)
@@ -242,16 +251,67 @@ def test_wrong_periods_are_refused(store: Any) -> None:
         p.ask("2062-W47")
     with pytest.raises(ModelError, match="must be an ISO week such as 2026-W47"):
         p.ask("2026-12-01")
+    report, events = [{"arm": IDS[0], "state": "low"}], len(p.events)
+    with pytest.raises(ModelError, match=r"2062-W47 is \d+ periods after 2026-W49, the last that is known"):
+        p.tell("2062-W47", report)
+    with pytest.raises(ModelError, match="2025-W47 is 52 periods before 2026-W47, the first that is known"):
+        p.correct("2025-W47", report, reason="late")
+    with pytest.raises(ModelError, match="2062-W47 is"):
+        p.missing("2062-W47")
+    with pytest.raises(ModelError, match="2026-W48 was never decided, and 2026-W49 was"):
+        p.override("2026-W48", add=IDS[:1], reason="late")
+    assert len(p.events) == events
     assert p.ask("2027-W20", skip=True).period == "2027-W20"
+
+
+def test_labels_are_text_that_a_database_gives_back(store: Any) -> None:
+    p = begin(store)
+    p.ask(WEEK)
+    report, events = [{"arm": IDS[0], "state": "low"}], len(p.events)
+    for key in (5, "", "\ud800", "k" * 501):
+        with pytest.raises(ModelError, match="key must be text of 1 to 500 printable characters"):
+            p.tell(WEEK, report, key=key)
+    with pytest.raises(ModelError, match="client_at must be text"):
+        p.tell(WEEK, report, client_at=12)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="half a character"):
+        p.join(["new"], group="\udcff", period="2026-W48")
+    assert p.verify() == len(p.events) == events
+
+
+def test_one_id_is_not_taken_letter_by_letter(store: Any) -> None:
+    p = begin(store)
+    calls = (
+        lambda: p.join("abc", period=WEEK),
+        lambda: p.leave("abc", period=WEEK),
+        lambda: p.override(WEEK, add="abc", reason="ill"),
+        lambda: p.missing(WEEK, "abc"),
+    )
+    for call in calls:
+        with pytest.raises(ModelError, match="must be a list of ids, got 'abc'"):
+            call()
 
 
 def test_an_empty_first_period(store: Any) -> None:
     p = store.create("p", states=STATES, budget=3, reward={"high": 1})
+    with pytest.raises(ModelError, match="nobody has joined the programme yet"):
+        p.ask(WEEK)
+    assert len(p.events) == 1
+    p.join(IDS, period="2026-W48", state="low")
     assert p.ask(WEEK).ids == ()
     with pytest.raises(ModelError, match="say from which period"):
-        p.join(IDS)
-    p.join(IDS, period="2026-W48", state="low")
+        p.join(["more"])
     assert len(p.ask("2026-W48").ids) == 3
+    with pytest.raises(ModelError, match="there is a programme 'p' already, with other settings"):
+        store.create("p", states=STATES, budget=4, reward={"high": 1})
+
+
+def test_a_budget_that_is_lowered_below_the_named_arms(store: Any) -> None:
+    p = begin(store)
+    p.override(WEEK, add=IDS[:4], reason="known")
+    p.set_budget({WEEK: 2})
+    found = p.ask(WEEK)
+    assert set(found.ids) == set(IDS[:2])
+    assert "2 of 4 arms that people named find no place in 2" in found.notes
 
 
 def test_a_warm_start_counts_at_most_its_trust(store: Any) -> None:

@@ -94,7 +94,7 @@ def test_a_state_that_ends_where_another_begins_is_noted() -> None:
 @pytest.mark.parametrize("more", [[], [("n0", 15, "lapsed", None)]])
 def test_a_list_says_where_the_last_period_is_only_partly_entered(more: list[tuple[object, ...]]) -> None:
     rows = [row for row in records(20, 12) if row[1] != 11 or row[0] in ("n0", "n1")]
-    model = rmab.data.fit(read(table(*rows, *more)), reward={"engaged": 1})
+    model = rmab.data.fit(read(table(*rows, *more)), reward={"engaged": 1}, gone_after=9)
     assert "states of " in rmab.data.decide(model, 3).notes[0]
     whole = rmab.data.fit(read(table(*records(20, 12))), reward={"engaged": 1})
     assert "states of " not in rmab.data.decide(whole, 3).notes[0]
@@ -164,6 +164,15 @@ def test_a_list_says_for_which_period_it_is_and_another_can_be_set() -> None:
     for wrong in ("8", "week 9", "9999999"):
         with pytest.raises(rmab.errors.ModelError, match="period: a list can be for 9, the last of the log, 10, or"):
             rmab.data.decide(fitted, 6, period=wrong)
+
+
+def test_whoever_was_acted_on_in_the_period_of_a_list_takes_no_place() -> None:
+    rows = [(*row[:3], 1 if row[0] == "n3" else None) if row[1] == 11 else row for row in records(8, 12)]
+    model = rmab.data.fit(read(table(*rows)), reward={"engaged": 1})
+    found = rmab.data.decide(model, 8, period="11", random_share=1.0)
+    assert dict(zip(found.arms, found.probability > 0, strict=True)) == {f"n{n}": n != 3 for n in range(8)}
+    assert "'n3' had a call in 11 already: not on the list, and take no place" in found.notes
+    assert "n3" in rmab.data.decide(model, 8, period="11", must=["n3"]).ids
 
 
 def test_somebody_who_has_left_may_be_named_in_must_not() -> None:

@@ -1,6 +1,7 @@
 """Who may do what: tokens, roles, programmes, sessions, and what an attacker tries."""
 
 import socket
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ import rmab
 from rmab.errors import ModelError
 from rmab.live.schema import TOKEN
 from rmab.service import Settings, create_token, list_tokens, revoke_token
+from rmab.service.reading import XLSX
 from rmab.service.running import check_address
 from rmab.service.sessions import Sessions
 from services import IDS, Caller, fill, rows, service
@@ -195,6 +197,43 @@ def test_paths_that_lead_elsewhere(tmp_path: Path) -> None:
             assert found.status in (400, 404, 422), path
             assert b"root:" not in found.content
         assert call("GET", f"{P}/arms/..%2f..%2fetc").status == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "kind"),
+    [
+        ("observations", b"[" * 100_000 + b"]" * 100_000, "application/json"),
+        ("overrides", b'{"period":' + b"[" * 50_000 + b"]" * 50_000 + b"}", "application/json"),
+        ("overrides", b'{"period":"2026-W47","add":["m\\u0000"],"reason":"x"}', "application/json"),
+        ("overrides", b'{"period":"2026-W47","add":["m01"],"reason":"\\ud800"}', "application/json"),
+        ("undo", b'{"event":1e400,"reason":"x"}', "application/json"),
+        ("undo", b'{"event":99999999999999999999,"reason":"x"}', "application/json"),
+        ("warm-starts", b'{"counts":[[[[NaN]]]]}', "application/json"),
+        ("observations?period=2026-W47", b"\xff\xfe\x00", "text/csv"),
+        ("observations?period=2026-W47", b"", "text/csv"),
+        ("observations?period=2026-W47", b"PK\x03\x04junk", XLSX),
+    ],
+)
+def test_hostile_bodies_are_refused(hostile: Caller, path: str, body: bytes, kind: str) -> None:
+    assert hostile("POST", f"{P}/{path}", body, content_type=kind).status in (400, 422)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    with service(tmp_path_factory.mktemp("hostile")) as running:
+        fill(running.store)
+        yield running.caller()
+
+
+def test_engines_are_names_and_import_nothing(tmp_path: Path) -> None:
+    with service(tmp_path) as running:
+        call = running.caller()
+        for engine in ("os:system", {"name": "os:system"}, "a.b:c", "../x"):
+            body = {"name": "x", "states": ["a", "b"], "budget": 1, "engine": engine}
+            assert call("POST", "programmes", body).status == 422
+        fill(running.store)
+        assert call("GET", f"{P}/shadow?engine=os:system").status == 422
+        assert call("GET", f"{P}/shadow?engine=mean").status == 200
 
 
 def test_what_people_write_stays_text(tmp_path: Path) -> None:

@@ -44,9 +44,14 @@ def test_the_client_returns_what_a_local_programme_returns(tmp_path: Path) -> No
         )
         np.testing.assert_array_equal(one.index, other.index)
         np.testing.assert_array_equal(one.probability, other.probability)
+        assert str(p.shadow("mean")) == str(local.shadow("mean"))
+        issued = p.ask_ahead(2)
+        assert [one.decision.period for one in issued] == ["2026-W49", "2026-W50"]
+        assert [one.event for one in local.ask_ahead(2)] == [one.event for one in issued]
+        assert p.report(tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
         p.snapshot()
         p.warm_start(local.statistics, groups=["north", "coast"], key="w")
-        assert p.missing("2026-W49") == 8
+        assert p.missing("2026-W49") == 10
         assert p.as_of(3).decision("2026-W47").ids == local.decision("2026-W47").ids
 
 

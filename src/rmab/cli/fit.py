@@ -77,7 +77,7 @@ def fit(
     is what acting changes in every group, and whether the log can be trusted to show it. `rmab list` says whom to act on.
     """
     from rmab.estimation.checks import run_checks
-    from rmab.estimation.fit import fit as fitted_to
+    from rmab.estimation.fitting import fit as fitted_to
 
     with alone_on_stdout(machine), waiting(f"reading {log}") as report_step:
         read = read_columns(log, **columns)

@@ -52,8 +52,9 @@ class ArmRows:
         tilt = Tilts.of(self.counts[0], level, self.spread[0]).draw(rng)
         level, other = _tilted(level, tilt), _tilted(other, tilt)
         found = np.empty((len(level), *groups.shape[1:]))
-        effect = Tilts.of(self.counts[1], other, self.spread[1]).draw(rng)
-        found[:, states, self.action], found[:, states, 1 - self.action] = level, _tilted(other, effect)
+        if self.spread[1] is not None:  # else no effect stays exactly none
+            other = _tilted(other, Tilts.of(self.counts[1], other, self.spread[1]).draw(rng))
+        found[:, states, self.action], found[:, states, 1 - self.action] = level, other
         return found
 
     def recount(self, counts: FloatArray) -> ArmRows:

@@ -19,6 +19,7 @@ from rmab.estimation.strength import strengths
 from rmab.logs.log import Log
 
 RARE = 0.005  # of arm-periods: silences that are longer are taken for leaving
+ENTERED = 0.5  # of the usual number of records, below which a period is not entered yet
 SHORTEST = 2  # periods of silence, after which an arm has left at the earliest
 LEFT = "(left)"
 
@@ -66,9 +67,12 @@ def find_silence(log: Log, gone_after: int | None) -> int:
         return limit
     gaps = np.where(np.diff(log.arm_of) == 0, np.diff(log.period) - 1, 0)
     total = float(log.arm_of.size + gaps.sum())
+    records = np.bincount(log.period, minlength=log.periods.count)
+    entered = np.flatnonzero(records >= ENTERED * np.median(records[records > 0]))
+    late = log.periods.count - 1 - int(entered.max())  # the last periods may not be entered yet: nobody is silent in them
     for limit in range(SHORTEST, max(log.periods.count // 2, SHORTEST)):
         if np.maximum(gaps - limit, 0).sum() <= RARE * total:
-            return limit
+            return limit + late
     return log.periods.count
 
 
@@ -83,7 +87,7 @@ def find_leaving(log: Log, silence: int) -> Leaving | None:
     rates = np.empty_like(gone)
     pooled = np.full(len(gone), float(gone[:, 0].sum() / max(visits[:, 0].sum(), 1.0)))
     rates[:, 0] = _shrink(gone[:, 0], visits[:, 0], pooled)
-    rates[:, 1] = _shrink(gone[:, 1], visits[:, 1], rates[:, 0])
+    rates[:, 1] = np.where(visits[:, 1] > 0, _shrink(gone[:, 1], visits[:, 1], rates[:, 0]), rates[:, 0])
     return Leaving(silence, gone, there, rates)
 
 

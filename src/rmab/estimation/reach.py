@@ -1,4 +1,4 @@
-"""Whom a plan reaches over the periods ahead, group by group, and whom it never does: by simulation."""
+"""Who gets an action over the periods ahead, group by group, and who never does: by simulation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Reach:
 
 
 def estimate_reach(fit: Fit, budget: int, horizon: int, listed: BoolArray, *, seed: int = 0) -> list[Reach]:
-    """Return whom the plan of a model reaches, group by group; listed (N',): who is on the list now."""
+    """Return who gets an action by the plan of a model, group by group; listed (N',): who is on the list now."""
     problem = fit.problem(budget, horizon)
     policy = lagrangian_index(problem, fit.reward)
     group, count = fit.group_of[fit.present], len(fit.groups)

@@ -71,6 +71,9 @@ def choose(ledger: Ledger, period: int, arms: IntArray, index: FloatArray, *, fi
         later = np.cumsum([0, *(ledger.budget(period + k) for k in range(1, floor + 1))])
         line = _due(waited, ~must & ~must_not, floor, later, source.numbers(ids, TIES))
         due[line[: max(budget - int(must.sum()), 0)]] = True
+    if int(must.sum()) > budget:  # it was lowered since they were named
+        notes = (*notes, f"{int(must.sum()) - budget} of {int(must.sum())} arms that people named find no place in {budget}")
+        must[np.flatnonzero(must)[budget:]] = False
     forced = must | due
     swap = 0 if blind else min(random_places(config.random_share, budget), max(budget - int(forced.sum()), 0))
     known = (np.zeros(arms.size), np.zeros(arms.size)) if blind else (index, waited)

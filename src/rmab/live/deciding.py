@@ -147,17 +147,36 @@ def is_same(one: Decide, other: Decide) -> bool:
     return same and all(getattr(one, name) == getattr(other, name) for name in names)
 
 
-def check_period(ledger: Ledger, period: int, *, skip: bool) -> None:
-    """Raise ModelError where a period is asked for by mistake: in the past, or far ahead."""
+def check_report(ledger: Ledger, period: int) -> None:
+    """Raise ModelError where a period is reported by mistake: far from all that are known, as with a year mistyped."""
+    if not ledger.decisions:
+        return
+    first, last = min([*ledger.decisions, *ledger.cells]), max(ledger.decisions)
+    if not first - FAR <= period <= last + FAR:
+        near = f"after {ledger.label(last)}, the last" if period > last else f"before {ledger.label(first)}, the first"
+        count = period - last if period > last else first - period
+        what = f"{ledger.label(period)} is {count} periods {near} that is known"
+        raise ModelError(f"{what}: is the period right?", code="far", period=ledger.label(period))
+
+
+def check_past(ledger: Ledger, period: int) -> None:
+    """Raise ModelError where a period that was never decided is past, so that it has no list."""
     last = ledger.last_period
     if last is not None and period < last:
         where = f"{ledger.label(period)} was never decided, and {ledger.label(last)} was"
         raise ModelError(f"{where}: a list for the past cannot be made", code="past", period=ledger.label(period))
+
+
+def check_period(ledger: Ledger, period: int, *, skip: bool) -> None:
+    """Raise ModelError where a period is asked for by mistake: before anybody joined, in the past, or far ahead."""
+    if not ledger.ids:
+        raise ModelError("nobody has joined the programme yet: join arms, then ask", code="empty")
+    check_past(ledger, period)
     joined = ledger.stays.last_first
     known = max([*ledger.decisions, *ledger.cells, *([] if joined is None else [joined])], default=None)
     if known is not None and period > known + FAR and not skip:
         what = f"{ledger.label(period)} is {period - known} periods after {ledger.label(known)}, the last that is known"
-        raise ModelError(f"{what}: pass skip=True if that is right", code="far", period=ledger.label(period))
+        raise ModelError(f"{what}: pass skip=True (--skip) if that is right", code="far", period=ledger.label(period))
 
 
 def to_decision(ledger: Ledger, record: Record) -> Decision:

@@ -16,6 +16,7 @@ from rmab.live.events import START, Body, Create, Event, Undo, body_hash
 from rmab.live.schema import EVENT, PROGRAMME, check_version
 
 Check = Callable[[sa.Connection, int, str], None]  # with number and hash of the last event
+LONGEST = 500  # characters of a key, and of who wrote an event
 BATCH = 500  # events that are read at a time
 FIELDS = [EVENT.c[name] for name in Event.__dataclass_fields__]
 
@@ -26,11 +27,27 @@ class HeadMovedError(Exception):
 
 @dataclass(frozen=True)
 class Stamp:
-    """How an event is labelled: its idempotency key, who wrote it, and when by the clock of the client."""
+    """How an event is labelled: its idempotency key, who wrote it, and when by the clock of the client.
+
+    Each is short text: what a database gives back otherwise than it was sealed would look like a changed event.
+    """
 
     key: str
     actor: str = ""
     client_at: str = ""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if (
+                not isinstance(value, str)
+                or len(value) > LONGEST
+                or not value.isprintable()
+                or (name == "key" and not value)
+            ):
+                least = 1 if name == "key" else 0
+                raise ModelError(
+                    f"{name} must be text of {least} to {LONGEST} printable characters, got {value!r:.60}", field=name
+                )
 
 
 class Journal:
@@ -66,13 +83,16 @@ class Journal:
 
     def _append(self, body: Body, stamp: Stamp, check: Check, expected: int | None) -> tuple[Event, bool]:
         text = body.to_json()
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ModelError("a text has half a character (a surrogate), which cannot be stored") from error
         with writing(self.engine) as connection:
             head, last = self.lock(connection, create=isinstance(body, Create))
             if expected is not None and head != expected:
                 raise HeadMovedError
-            found = connection.execute(self._select().where(EVENT.c.key == stamp.key)).one_or_none()
-            if found is not None:
-                earlier = Event(**found._mapping)
+            earlier = self.find(connection, stamp.key)
+            if earlier is not None:
                 if (earlier.kind, body_hash(earlier.body)) != (body.KIND, body_hash(text)):
                     what = f"the key {stamp.key!r:.60} belongs to event {earlier.sequence}, which says something else"
                     raise ModelError(what, code="key-reused", event=earlier.sequence)
@@ -124,6 +144,11 @@ class Journal:
             if len(rows) < BATCH:
                 return
             after = rows[-1].sequence
+
+    def find(self, connection: sa.Connection, key: str) -> Event | None:
+        """Return the event with a key, if there is one."""
+        row = connection.execute(self._select().where(EVENT.c.key == key)).one_or_none()
+        return None if row is None else Event(**row._mapping)
 
     def undone(self, connection: sa.Connection, after: int = 0, through: int | None = None) -> set[int]:
         """Return the numbers of the events that are undone by events after a number."""

@@ -7,14 +7,18 @@ of the periods ahead. The index of a group and state is what activating now is w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rmab.common import FloatArray, IntArray
-from rmab.errors import SolverError
+from rmab.errors import ModelError, SolverError
+from rmab.estimation.fit import Fit
 from rmab.estimation.rewards import make_pay
 from rmab.estimation.shrinkage import Levels, Shrinkage, draw_rows, shrink
+from rmab.estimation.statistics import Statistics
+from rmab.live.events import WarmStart
 from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer
 from rmab.logs.words import PLAIN_WORDS
@@ -113,6 +117,20 @@ def sample_model(model: Model, rng: np.random.Generator) -> Model:
 def _levels(counts: FloatArray) -> Levels:
     groups = len(counts)
     return Levels(np.arange(groups)[np.newaxis][: groups > 1])
+
+
+def as_warm_start(source: Fit | Statistics, groups: Sequence[str], trust: float, states: Sequence[str]) -> WarmStart:
+    """Return the counts of a fitted model, or of statistics of groups, as the event of a warm start."""
+    labels: Sequence[str] = groups or ("",)
+    if isinstance(source, Fit):
+        if set(source.state_names) != set(states):
+            raise ModelError(f"warm_start: the model has states {', '.join(source.state_names)}, not {', '.join(states)}")
+        order = [source.state_names.index(one) for one in states]
+        counts = source.statistics.counts[:, order][..., order]
+        labels = source.groups if source.groups != ("everybody",) else ("",)
+    else:
+        counts = source.counts
+    return WarmStart.checked(groups=list(labels), counts=counts.astype(np.float64).tolist(), trust=float(trust))
 
 
 def plan_ahead(model: Model, group_of: IntArray, belief: FloatArray, budgets: FloatArray) -> Plan:

@@ -16,13 +16,14 @@ from rmab.estimation.fit import Fit
 from rmab.estimation.statistics import Statistics
 from rmab.live.ahead import MOST_AHEAD, Issue, make_ahead, make_list, newest_ahead
 from rmab.live.changes import Change
-from rmab.live.deciding import check_period, is_same, to_decision
-from rmab.live.events import Body, Budget, Correct, Event, Join, Leave, Missing, Override, Tell, Undo, WarmStart
+from rmab.live.deciding import check_past, check_period, check_report, is_same, to_decision
+from rmab.live.events import Body, Budget, Correct, Event, Join, Leave, Missing, Override, Tell, Undo
 from rmab.live.journal import HeadMovedError, Stamp, writing
 from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer
+from rmab.live.planning import as_warm_start
 from rmab.live.reader import Reader
-from rmab.live.rows import per_arm, report_columns
+from rmab.live.rows import as_ids, per_arm, report_columns
 from rmab.live.snapshots import write_snapshot
 
 TRIES = 5  # plans beside other writers; then one is made while they wait
@@ -103,7 +104,7 @@ class Programme(Reader):
             The number of the event.
         """
         config = self.config
-        ids = [str(one) for one in arms]
+        ids = as_ids(arms)
         states = {name: k for k, name in enumerate(config.states)}
         given = per_arm(state, len(ids), "state")
         unknown = [one for one in given if one is not None and one not in states]
@@ -119,7 +120,7 @@ class Programme(Reader):
 
     def leave(self, arms: Sequence[str], *, period: object, reason: str = "", key: str | None = None) -> int:
         """Let arms leave: `period` is the first one without them. Their last transition is not counted."""
-        body = Leave.checked(period=self._number(period), arms=[str(one) for one in arms], reason=reason)
+        body = Leave.checked(period=self._number(period), arms=as_ids(arms), reason=reason)
         return self.write(body, self._stamp(key)).sequence
 
     def set_budget(self, budget: int | Mapping[Any, int], *, key: str | None = None) -> int:
@@ -137,17 +138,7 @@ class Programme(Reader):
 
         Each group, state and action counts as at most `trust` visits.
         """
-        with self.ledger() as ledger:
-            names = tuple(ledger.declared.states)
-        if isinstance(source, Fit):
-            if set(source.state_names) != set(names):
-                raise ModelError(f"warm_start: the model has states {', '.join(source.state_names)}, not {', '.join(names)}")
-            order = [source.state_names.index(one) for one in names]
-            counts = source.statistics.counts[:, order][..., order]
-            labels: Sequence[str] = source.groups if source.groups != ("everybody",) else ("",)
-        else:
-            counts, labels = source.counts, groups or ("",)
-        body = WarmStart.checked(groups=list(labels), counts=counts.astype(np.float64).tolist(), trust=float(trust))
+        body = as_warm_start(source, groups, trust, self.config.states)
         return self.write(body, self._stamp(key)).sequence
 
     def ask(self, period: object, *, skip: bool = False, issued: int | None = None) -> Decision:
@@ -238,8 +229,11 @@ class Programme(Reader):
         Arms that people add use the budget first. The probabilities that were drawn stay on record.
         """
         label = period.period if isinstance(period, Decision) else period
-        ids = {"add": [str(one) for one in add], "remove": [str(one) for one in remove]}
+        ids = {"add": as_ids(add, "add"), "remove": as_ids(remove, "remove")}
         body = Override.checked(period=self._number(label), **ids, reason=reason)
+        with self.ledger() as ledger:
+            if body.period not in ledger.decisions:
+                check_past(ledger, body.period)
         return self.write(body, self._stamp(key)).sequence
 
     def tell(self, period: object, rows: Any, *, key: str | None = None, client_at: str = "") -> int:
@@ -282,18 +276,20 @@ class Programme(Reader):
         config = self.config
         kind, columns = Tell if reason is None else Correct, report_columns(rows, config.states)
         body = kind.checked(period=config.rhythm.number(period), **columns, reason=reason or "")
-        if dry_run:
-            with self.ledger() as ledger:
+        with self.ledger() as ledger:
+            check_report(ledger, body.period)
+            if dry_run:
                 ledger.check(body)
-            return 0
+                return 0
         return self.write(body, self._stamp(key, client_at)).sequence
 
     def missing(self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None) -> int:
         """Declare that the reports of arms will not come; by default of all that have none. Late ones still count."""
         number = self._number(period)
         with self.ledger() as ledger:
+            check_report(ledger, number)
             silent = ledger.is_present(number) & (ledger.cell(number).states(len(ledger.ids)) < 0)
-            ids = [ledger.ids[n] for n in np.flatnonzero(silent)] if arms is None else [str(one) for one in arms]
+            ids = [ledger.ids[n] for n in np.flatnonzero(silent)] if arms is None else as_ids(arms)
         if not ids:
             raise ModelError(f"no report of {period} is missing")
         return self.write(Missing.checked(period=number, arms=ids), self._stamp(key)).sequence

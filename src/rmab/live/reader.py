@@ -15,14 +15,14 @@ import sqlalchemy as sa
 
 from rmab.common import as_integer
 from rmab.decisions.decision import Decision
-from rmab.errors import ModelError, StoreError
+from rmab.errors import ModelError, RmabError, StoreError
 from rmab.estimation.statistics import Statistics
 from rmab.learning import Learner
 from rmab.live.ahead import make_list
 from rmab.live.benefit import Benefit, measure_benefit
 from rmab.live.deciding import is_same, make_decision, to_decision
 from rmab.live.engines import Engine, check_rolling, engine_of, engine_text
-from rmab.live.events import Ahead, Body, Create, Decide, Event, Undo
+from rmab.live.events import Ahead, Body, Correct, Create, Decide, Event, Undo
 from rmab.live.journal import Journal, reading
 from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer
@@ -93,8 +93,10 @@ class Reader:
             self._check_continues(connection, head)
             for event in self.journal.read(connection, ledger.sequence):
                 ledger.step(event)
-        except BaseException:  # whatever stopped it: a half-folded ledger must not be used again
+        except BaseException as error:  # whatever stopped it: a half-folded ledger must not be used again
             self._ledger, self._observer = Ledger(), Observer()
+            if isinstance(error, RmabError):
+                self.journal.verify()  # an event that was changed is named as such, not by what no longer fits
             raise
 
     def _check_continues(self, connection: sa.Connection, head: int) -> None:
@@ -132,6 +134,22 @@ class Reader:
         with self.ledger() as ledger:
             rates = self._observer.reach(ledger)
             return {name: float(rates[g]) for g, name in enumerate(ledger.groups)}
+
+    def is_superseded(self, key: str) -> bool:
+        """Return whether the event with a key no longer counts: it is undone, or its corrections were corrected since."""
+        with self.ledger() as ledger, reading(self.store.engine) as connection:
+            event = self.journal.find(connection, key)
+            if event is None or event.sequence in ledger.undone:
+                return event is not None
+            body = event.parse()
+            if not isinstance(body, Correct):
+                return False
+            later = [one for one in self.journal.read(connection, event.sequence) if one.kind == Correct.KIND]
+            others = [one.parse() for one in later if one.sequence not in ledger.undone]
+            return any(
+                isinstance(one, Correct) and one.period == body.period and not set(one.arms).isdisjoint(body.arms)
+                for one in others
+            )
 
     @property
     def events(self) -> list[Event]:

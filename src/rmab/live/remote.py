@@ -1,67 +1,43 @@
-"""Programmes of a service, over HTTP: the same methods as those of a local store, with the standard library alone.
-
-Every write carries a key, so that it is safe to send again: a connection that breaks in the middle is tried once more.
-"""
+"""Programmes of a service, over HTTP: the same methods as those of a local store."""
 
 from __future__ import annotations
 
 import io
-import json
 import os
-import threading
 from collections.abc import Mapping, Sequence
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any, Self
-from urllib.parse import quote, urlencode, urlsplit
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
 from rmab.common import as_integer
+from rmab.common.files import write_atomically
 from rmab.decisions.decision import Decision
-from rmab.errors import ModelError, StoreError
+from rmab.errors import ModelError
 from rmab.estimation.fit import Fit
 from rmab.estimation.statistics import Statistics
 from rmab.live import wire
+from rmab.live.ahead import Issue
 from rmab.live.benefit import Benefit
 from rmab.live.events import Create, Event
+from rmab.live.link import Link
 from rmab.live.reader import Replay
 from rmab.live.rows import as_columns
+from rmab.live.shadows import Shadow
 from rmab.live.status import Status
 
 TOKEN = "RMAB_TOKEN"  # variable of the environment
 PART = 1000  # events that are read at a time
 
 
-class RemoteStore:
+class RemoteStore(Link):
     """Programmes of a service, as `rmab.live.connect` returns it; a context manager that closes its connections.
 
     Threads may share it: each has a connection of its own.
     """
-
-    def __init__(self, url: str, token: str = "", *, timeout: float = 60.0) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise StoreError(f"{url!r:.80} is no address of a service: write http://127.0.0.1:8321", code="bad-url")
-        self.url, self.timeout = url.rstrip("/"), timeout
-        self._parts, self._token = parts, token
-        self._mine = threading.local()
-        self._open: list[HTTPConnection] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"RemoteStore({self.url!r})"
-
-    def close(self) -> None:
-        """Close all connections."""
-        while self._open:
-            self._open.pop().close()
 
     @property
     def programmes(self) -> list[str]:
@@ -76,6 +52,8 @@ class RemoteStore:
 
     def create(self, name: str, **options: Any) -> RemoteProgramme:
         """Create a programme, as `Store.create` does. The same call again returns the programme that is there."""
+        if not isinstance(options.get("engine"), str | None):
+            raise ModelError("engine: over HTTP it is named, without options", field="engine")
         body = {one: list(value) if one == "states" else value for one, value in options.items() if value is not None}
         self.call("POST", "programmes", json_body={"name": name, **body})
         return RemoteProgramme(self, name)
@@ -85,63 +63,6 @@ class RemoteStore:
         found = RemoteProgramme(self, name)
         _ = found.head
         return found
-
-    def call(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, Any] | None = None,
-        *,
-        json_body: Any = None,
-        key: str | None = None,
-    ) -> Any:
-        """Send a request, and return its answer; the error that the service describes is raised here."""
-        given = {name: value for name, value in (query or {}).items() if value is not None}
-        target = f"{self._parts.path.rstrip('/')}/api/v1/{path}" + (f"?{urlencode(given)}" if given else "")
-        headers = {"Accept": "application/json"}
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
-        if key is not None:
-            headers["Idempotency-Key"] = key
-        content = None
-        if json_body is not None:
-            content = json.dumps(json_body, allow_nan=False).encode()
-            headers["Content-Type"] = "application/json"
-        status, kind, answer = self._send(method, target, content, headers)
-        if status >= 400:
-            raise self._error(status, kind, answer)
-        return json.loads(answer) if kind == "application/json" else answer
-
-    def _send(self, method: str, target: str, content: bytes | None, headers: dict[str, str]) -> tuple[int, str, bytes]:
-        for is_last in (False, True):
-            connection = self._connection()
-            try:
-                connection.request(method, target, content, headers)
-                found = connection.getresponse()
-                return found.status, found.headers.get_content_type(), found.read()
-            except (OSError, HTTPException) as error:
-                connection.close()
-                if is_last:
-                    raise StoreError(f"{self.url}: cannot be reached ({error})", code="unreachable") from error
-        raise AssertionError  # pragma: no cover
-
-    def _connection(self) -> HTTPConnection:
-        found: HTTPConnection | None = getattr(self._mine, "connection", None)
-        if found is None:
-            kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
-            found = kind(str(self._parts.hostname), self._parts.port, timeout=self.timeout)
-            self._mine.connection = found
-            self._open.append(found)
-        return found
-
-    def _error(self, status: int, kind: str, answer: bytes) -> Exception:
-        try:
-            content = json.loads(answer) if kind.endswith("json") else {}
-        except ValueError:
-            content = {}
-        if "code" not in content:
-            return StoreError(f"{self.url}: answered {status}", code="unreachable")
-        return wire.error_from_json(content)
 
 
 class RemoteProgramme:
@@ -231,6 +152,15 @@ class RemoteProgramme:
         found = self._get("/replay", decisions=verify)
         return Replay(found["events"], found["decisions"], tuple(found["differences"]))
 
+    def shadow(self, learner: str) -> Shadow:
+        """Return what another engine, by name, would have decided, period by period."""
+        return wire.shadow_from_json(self._get("/shadow", engine=learner))
+
+    def report(self, path: str | os.PathLike[str] = "report.html") -> Path:
+        """Write a page for people who answer for the programme, and return its path."""
+        write_atomically(path, self._get("/report"))
+        return Path(path)
+
     def join(
         self,
         arms: Sequence[str],
@@ -271,12 +201,17 @@ class RemoteProgramme:
         body = {"groups": list(groups), "counts": counts.tolist(), "trust": float(trust)}
         return self._post("/warm-starts", body, key)
 
-    def ask(self, period: object, *, skip: bool = False) -> Decision:
-        """Return the decision of a period, and make it if nobody has."""
+    def ask(self, period: object, *, skip: bool = False, issued: int | None = None) -> Decision:
+        """Return the decision of a period, and make it if nobody has; issued: the event of a list that was issued ahead."""
         path = f"{self._path}/decisions/{quote(str(period), safe='')}"
         if self._frozen_at is not None:
             return self.decision(period)
-        return wire.decision_from_json(self.store.call("PUT", path, {"skip": skip, "everybody": True}))
+        return wire.decision_from_json(self.store.call("PUT", path, {"skip": skip, "everybody": True, "issued": issued}))
+
+    def ask_ahead(self, periods: int) -> tuple[Issue, ...]:
+        """Issue the lists of the next periods ahead, as `Programme.ask_ahead` does."""
+        found = self.store.call("POST", f"{self._path}/lists-ahead", json_body={"periods": as_integer(periods, "periods")})
+        return tuple(Issue(one["event"], wire.decision_from_json(one)) for one in found["lists"])
 
     def override(
         self, period: object, *, add: Sequence[str] = (), remove: Sequence[str] = (), reason: str, key: str | None = None
@@ -288,13 +223,13 @@ class RemoteProgramme:
 
     def tell(self, period: object, rows: Any, *, key: str | None = None, client_at: str = "") -> int:
         """Report what happened in a period: late, in parts, repeated, in any order."""
-        return self.report(period, rows, key=key, client_at=client_at)
+        return self.record(period, rows, key=key, client_at=client_at)
 
     def correct(self, period: object, rows: Any, *, reason: str, key: str | None = None) -> int:
         """Replace what was reported of a period; rows as in `tell`."""
-        return self.report(period, rows, reason=reason, key=key)
+        return self.record(period, rows, reason=reason, key=key)
 
-    def report(
+    def record(
         self,
         period: object,
         rows: Any,

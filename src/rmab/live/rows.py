@@ -58,9 +58,9 @@ def report_columns(
     blank = [k for k, one in enumerate(found["arms"]) if not one]
     if blank:
         findings.add("an id is missing", blank)
-    code = {one: k for k, one in enumerate(states)}
+    code = state_codes(states)
     if "state" in given:
-        found["state"] = _each(given["state"], lambda one: code.get(as_text(one), -1 if _is_empty(one) else -2))
+        found["state"] = _each(given["state"], lambda one: _coded(code, one))
         _report(findings, found["state"], given["state"], f"is no state; the states are {', '.join(states)}")
     if "executed" in given:
         found["executed"] = _each(given["executed"], _answer)
@@ -72,6 +72,24 @@ def report_columns(
             findings.add(f"reward {quote(given['reward'][k])} is no number", k)
     findings.stop()
     return found
+
+
+def state_codes(states: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of states by name; in other cases, too ('Engaged'), where no two differ in that alone."""
+    other = {one.casefold(): k for k, one in enumerate(states)}
+    return {**(other if len(other) == len(states) else {}), **{one: k for k, one in enumerate(states)}}
+
+
+def _coded(code: Mapping[str, int], value: Any) -> int:
+    text = as_text(value)
+    return code.get(text, code.get(text.casefold(), -1 if _is_empty(value) else -2))
+
+
+def as_ids(arms: Sequence[str], name: str = "arms") -> list[str]:
+    """Return ids as text; ModelError where one text is given, which would be taken letter by letter."""
+    if isinstance(arms, str):
+        raise ModelError(f"{name} must be a list of ids, got {arms!r:.60}: write [{arms!r:.60}]")
+    return [str(one) for one in arms]
 
 
 def per_arm(value: Any, count: int, name: str) -> list[Any]:

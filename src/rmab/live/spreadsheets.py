@@ -1,7 +1,7 @@
 """Files that people fill in: reports and arms from .csv and .xlsx, lists and exports to them.
 
-A file is taken as a whole or refused with all its line numbers. The hash of its bytes is its key, so that the same file
-twice is one event.
+A file is taken as a whole or refused with all its line numbers. Its key is its period and the hash of its bytes, so that the
+same file twice is one event; a file whose event no longer counts is a new one.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from rmab.common.files import read_file
 from rmab.common.tables import plain_text
-from rmab.errors import FileError, LogError
+from rmab.errors import FileError, LogError, ModelError
 from rmab.live.programme import Programme
 from rmab.live.rows import COLUMNS, LineOf, as_text, relocated
 from rmab.logs.delimited import CsvText
@@ -94,10 +95,15 @@ def tell_sheet(
         return sheet.line_of(places[found])
 
     try:
-        key = key or f"{'tell' if reason is None else 'correct'} {sheet.digest}"
+        key = key or _file_key(p, "tell" if reason is None else "correct", period, sheet)
         event = p.record(period, rows, reason=reason, key=key, dry_run=dry_run)
     except LogError as error:
         raise relocated(error, sheet.path, "line", line_of) from error
+    except ModelError as error:
+        if error.code != "key-reused":
+            raise
+        what = f"this file was reported before, for another period or reason (event {error.location['event']})"
+        raise ModelError(f"{sheet.path}: {what}", code=error.code, event=error.location["event"]) from error
     return len(kept), event
 
 
@@ -114,8 +120,7 @@ def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | 
         raise LogError(sheet.path, [Note(f"{what}; columns are arm, group, state")])
     ids = [as_text(one) for one in sheet.columns["arm"]]
     texts = {name: [as_text(one) for one in sheet.columns.get(name, [""] * len(ids))] for name in ("group", "state")}
-    with p.ledger() as ledger:
-        known = set(ledger.declared.states)
+    known = set(p.config.states)
     wrong = [k for k, one in enumerate(texts["state"]) if one and one not in known]
     places = pa.array(wrong, pa.int64()).to_numpy()
     if wrong:
@@ -125,10 +130,23 @@ def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | 
         )
     states = [one or None for one in texts["state"]]
     try:
-        event = p.join(ids, group=texts["group"], state=states, period=period, key=key or f"join {sheet.digest}")
+        key = key or _file_key(p, "join", period, sheet)
+        event = p.join(ids, group=texts["group"], state=states, period=period, key=key)
     except LogError as error:
         raise relocated(error, sheet.path, "line", sheet.line_of) from error
     return len(ids), event
+
+
+def _file_key(p: Programme, kind: str, period: object, sheet: Sheet) -> str:
+    """Return the key of a file: that of its event, or a new one where that is undone, or corrected once more since.
+
+    A list is of one period, so that it is refused for another. Other files may say the same of several periods.
+    """
+    is_list = bool(sheet.columns.keys() & set(LIST))
+    label = "" if period is None or is_list else p.config.rhythm.label(p.config.rhythm.number(period))
+    plain = " ".join(filter(None, (kind, label, sheet.digest)))
+    keys = (plain if copy == 1 else f"{plain} {copy}" for copy in count(1))
+    return next(key for key in keys if not p.is_superseded(key))
 
 
 def _filled(value: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -88,7 +89,8 @@ def find_status(ledger: Ledger) -> Status:
 def _unreported(ledger: Ledger, period: int) -> int:
     """Return how many arms have no report of their state, and none was declared missing."""
     silent = ledger.is_present(period) & (ledger.cell(period).states(len(ledger.ids)) < 0)
-    return sum(int(n) not in ledger.cell(period).missing for n in np.flatnonzero(silent))
+    declared = ledger.cell(period).missing
+    return sum(n not in declared for n in np.flatnonzero(silent).tolist())
 
 
 def _silent(ledger: Ledger, missing: dict[int, int]) -> list[Finding]:
@@ -138,10 +140,15 @@ def _alike(ledger: Ledger) -> list[Finding]:
     """Find ids that differ in case, spaces, signs or leading zeros only."""
     several: dict[str, list[str]] = defaultdict(list)
     for one in ledger.ids:
-        plain = "".join(letter for letter in one.casefold() if letter.isalnum()).lstrip("0")
-        several[plain].append(one)
+        several[_plain(one)].append(one)
     pairs = [" and ".join(ids[:2]) for ids in several.values() if len(ids) > 1]
     if not pairs:
         return []
     rest = f" and {len(pairs) - SHOWN} more" if len(pairs) > SHOWN else ""
     return [Finding("yellow", f"ids look alike: {', '.join(pairs[:SHOWN])}{rest}")]
+
+
+@lru_cache(maxsize=2**18)  # asked for again with every page that is shown
+def _plain(one: str) -> str:
+    """Return an id without case, spaces, signs and leading zeros."""
+    return "".join(letter for letter in one.casefold() if letter.isalnum()).lstrip("0")

@@ -145,7 +145,13 @@ class Store:
         from rmab.live.programme import Programme  # noqa: PLC0415  (a programme knows its store)
 
         programme = Programme(self, name)
-        programme.write(body, Stamp(key, self.actor))
+        try:
+            programme.write(body, Stamp(key, self.actor))
+        except ModelError as error:
+            if error.code != "key-reused":
+                raise
+            what = f"there is a programme {name!r} already, with other settings: choose another name"
+            raise ModelError(what, code="key-reused") from error
         return programme
 
     def programme(self, name: str) -> Programme:

@@ -14,7 +14,10 @@ from rmab.live.observing import transitions
 
 
 def list_table(decision: Decision, *, everybody: bool = False) -> pa.Table:
-    """Return a list as a form: `executed` and `state` are empty, to be filled in and given back to `tell`."""
+    """Return a list as a form: `executed` and `state` are empty, to be filled in and given back to `tell`.
+
+    `period` makes sure that it is not told for another one.
+    """
     order = np.argsort(decision.rank)
     rows = [n for n in order if everybody or decision.rule[n]]
     empty = [""] * len(rows)
@@ -23,6 +26,7 @@ def list_table(decision: Decision, *, everybody: bool = False) -> pa.Table:
             "arm": [decision.arms[n] for n in rows],
             "executed": empty,
             "state": empty,
+            "period": [decision.period] * len(rows),
             "was": [decision.states[n] for n in rows],
             "action": ["yes" if decision.rule[n] else "no" for n in rows],
             "rank": [int(decision.rank[n]) + 1 for n in rows],

@@ -13,6 +13,7 @@ from rmab.decisions.decision import Decision
 from rmab.errors import FileError, LogError, MissingExtra, ModelError, RmabError, SolverError, StoreError
 from rmab.estimation.statistics import Statistics
 from rmab.live.benefit import Benefit
+from rmab.live.shadows import Shadow
 from rmab.live.status import Finding, Status
 from rmab.logs.findings import Note
 from rmab.logs.words import Words
@@ -113,6 +114,20 @@ def status_to_json(found: Status) -> dict[str, Any]:
 def status_from_json(content: Mapping[str, Any]) -> Status:
     """Return how a programme stands."""
     return Status(**{**content, "findings": tuple(Finding(**one) for one in content["findings"])})
+
+
+def shadow_to_json(found: Shadow) -> dict[str, Any]:
+    """Return what another engine would have decided."""
+    numbers = {name: [finite(one) for one in getattr(found, name)] for name in ("agreement", "promised", "own_promise")}
+    return {"periods": found.periods, "listed": found.listed, "fallbacks": found.fallbacks, **numbers}
+
+
+def shadow_from_json(content: Mapping[str, Any]) -> Shadow:
+    """Return what another engine would have decided."""
+    fields_: dict[str, Any] = {name: tuple(content[name]) for name in ("periods", "fallbacks")}
+    for name in ("agreement", "promised", "own_promise"):
+        fields_[name] = np.array(content[name], dtype=np.float64)
+    return Shadow(**fields_, listed=tuple(tuple(one) for one in content["listed"]))
 
 
 def finite(value: float) -> float | None:

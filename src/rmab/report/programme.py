@@ -1,4 +1,4 @@
-"""The report of a programme, for its manager: what the plan brings, who is reached, what the data cannot tell."""
+"""The report of a programme, for its manager: what the plan brings, who gets an action, what the data cannot tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of a programme's report as PNG: what the plan brings, who is reached, what an action changes."""
+"""The figures of a programme's report as PNG: what the plan brings, who gets an action, what an action changes."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -11,14 +12,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pyarrow as pa
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from rmab.common.tables import table_bytes
 from rmab.live.choosing import waiting_times
 from rmab.live.journal import reading
 from rmab.live.programme import Programme
 from rmab.live.tables import list_table
-from rmab.live.wire import benefit_to_json, decision_to_json, statistics_to_json, status_to_json
+from rmab.live.wire import benefit_to_json, decision_to_json, shadow_to_json, statistics_to_json, status_to_json
 from rmab.service import schemas
 from rmab.service.access import Access, Answers, NoneMatch, Reading, is_unchanged
 from rmab.service.accounts import Account
@@ -219,6 +220,20 @@ def replay(
 ) -> dict[str, Any]:
     """Read the whole journal again, make every decision again, and name those that would now be different."""
     return asdict(access.p.replay(verify=decisions))
+
+
+@router.get("/programmes/{name}/shadow")
+def show_shadow(access: Reading, engine: Annotated[schemas.EngineName, Query()]) -> Response:
+    """Show what another engine would have decided, period by period, as of the time of every decision."""
+    return json_answer(shadow_to_json(access.p.shadow(engine)))
+
+
+@router.get("/programmes/{name}/report", responses={200: {"content": {"text/html": {}}}}, response_class=HTMLResponse)
+def download_report(access: Reading) -> Response:
+    """Return a page for people who answer for the programme, as a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        content = access.p.report(f"{folder}/report.html").read_bytes()
+    return Response(content, headers={"Content-Disposition": 'attachment; filename="report.html"'}, media_type="text/html")
 
 
 @router.get("/me")

@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 Period = Annotated[str, Field(min_length=1, max_length=60, examples=["2026-W47"])]
 ArmId = Annotated[str, Field(min_length=1, max_length=200, examples=["m017"])]
 Reason = Annotated[str, Field(min_length=1, max_length=2000, examples=["asked for a call"])]
+EngineName = Annotated[  # a name alone: nothing that would import code
+    str, Field(pattern=r"^[a-z][a-z0-9-]{0,59}$", description="What makes the index.", examples=["sampled", "mean"])
+]
 Text = str | int | float | bool | None
 
 
@@ -35,6 +38,9 @@ class NewProgramme(Body):
     fallback: Literal["rotation", "random", "last", "nothing"] = "rotation"
     seed: int = Field(0, ge=0, le=2**53)
     action: str = Field("action", min_length=1, max_length=60, examples=["call"])
+    engine: EngineName | None = None
+    horizon: int | None = Field(None, ge=1, le=100_000)
+    episodes: int = Field(100, ge=1, le=10**9)
 
 
 class Report(Body):
@@ -83,6 +89,12 @@ class NewBudget(Body):
     budget: Annotated[int, Field(ge=0, le=2**53)] | dict[str, Annotated[int, Field(ge=0, le=2**53)]] = Field(
         examples=[150, {"2026-W52": 120}]
     )
+
+
+class Ahead(Body):
+    """How many lists to issue ahead."""
+
+    periods: int = Field(ge=1, le=1000, examples=[4])
 
 
 class Missing(Body):

@@ -14,12 +14,13 @@ from rmab.errors import ModelError
 from rmab.estimation.statistics import Statistics
 from rmab.live.programme import Programme
 from rmab.live.spreadsheets import Sheet, join_sheet, parse_sheet, tell_sheet
+from rmab.live.wire import decision_to_json
 from rmab.service import schemas
 from rmab.service.access import Access, Administering, Answers, Key, Operating, check_rows
 from rmab.service.accounts import Account
 from rmab.service.auth import find_caller
 from rmab.service.problems import Problem
-from rmab.service.reading import CSV, FILES, XLSX, Format, decision_answer, json_answer
+from rmab.service.reading import CSV, FILES, XLSX, Format, decision_answer, groups_of, json_answer
 from rmab.service.shared import Shared, acting, check_key, decision_tag, programme_tag
 
 router = APIRouter(tags=["write"])
@@ -78,6 +79,7 @@ def create_programme(
 def ask(
     access: Operating,
     period: str,
+    issued: Annotated[int | None, Query(ge=1, le=2**53, description="Event of a list issued ahead, which was used.")] = None,
     skip: Annotated[bool, Query(description="Ask for a period far ahead on purpose.")] = False,
     format: Format = "json",
     everybody: Annotated[bool, Query(description="Rows of all arms, not only of those on the list.")] = False,
@@ -86,8 +88,17 @@ def ask(
     p = access.p
     with p.ledger() as ledger:
         was_there = ledger.declared.rhythm.number(period) in ledger.decisions
-    access.write(lambda p: p.ask(period, skip=skip), lambda: _tag(p, period))
+    access.write(lambda p: p.ask(period, skip=skip, issued=issued), lambda: _tag(p, period))
     return decision_answer(p, period, None, format, everybody=everybody, status=200 if was_there else 201)
+
+
+@router.post("/programmes/{name}/lists-ahead")
+def ask_ahead(access: Operating, body: schemas.Ahead) -> Response:
+    """Issue the lists of the next periods ahead, for people who may be out of reach; they decide nothing yet."""
+    found = access.write(lambda p: p.ask_ahead(body.periods))
+    groups = groups_of(access.p)
+    lists = [{"event": one.event, **decision_to_json(one.decision, groups, everybody=True)} for one in found]
+    return json_answer({"lists": lists})
 
 
 def _tag(p: Programme, period: str) -> str:

@@ -54,8 +54,8 @@ def _summary(event: Event, label: Any) -> str:
         names = [say("journal.added", arms=", ".join(body["add"]))] if body.get("add") else []
         names += [say("journal.removed", arms=", ".join(body["remove"]))] if body.get("remove") else []
         return say("journal.override", period=period, what="; ".join(names))
-    if event.kind == "decide":
-        return say("journal.decide", period=period, count=len(body["listed"]), budget=body["budget"])
+    if event.kind in ("decide", "ahead"):
+        return say(f"journal.{event.kind}", period=period, count=len(body["listed"]), budget=body["budget"])
     if event.kind == "budget":
         single = ", ".join(f"{label(one)}: {many}" for one, many in body.get("periods", ()))
         return say("journal.budget", what=single or body.get("usual"))

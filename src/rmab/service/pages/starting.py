@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from rmab.errors import ModelError, RmabError
 from rmab.estimation.checks import run_checks
-from rmab.estimation.fit import fit
+from rmab.estimation.fitting import fit
 from rmab.live.importing import create_from_log
 from rmab.live.spreadsheets import parse_sheet
 from rmab.logs.log import Log

@@ -40,7 +40,7 @@ def list_rows(p: Programme, decision: Decision) -> list[Row]:
         record = ledger.decisions[period]
         waited = dict(zip(record.arms.tolist(), waiting_times(ledger, period, record.arms).tolist(), strict=True))
         place = ledger.place
-        group = {one: ledger.groups[int(ledger.group_of[place[one]])] for one in decision.ids}
+        group = {one: ledger.groups[ledger.group_of[place[one]]] for one in decision.ids}
     return [
         Row(one.id, group[one.id], one.state, one.rank, one.index, one.chance, one.by, one.reason, waited[place[one.id]])
         for one in decision.rows()
@@ -67,7 +67,7 @@ def narrow(rows: list[Row], search: str, group: str, sort: str) -> list[Row]:
 
 def override_events(p: Programme, period: str | None = None) -> list[dict[str, Any]]:
     """Return the changes by hand that count, the last one first; of a period, or all."""
-    others = ("create", "join", "leave", "budget", "warm-start", "decide", "tell", "correct", "missing", "undo")
+    others = ("create", "join", "leave", "budget", "warm-start", "decide", "ahead", "tell", "correct", "missing", "undo")
     with p.ledger() as ledger:
         last, undone, label = ledger.sequence, set(ledger.undone), ledger.label
     with reading(p.store.engine) as connection:
@@ -124,7 +124,7 @@ def changes(ledger: Ledger) -> list[dict[str, Any]]:
     counts = []
     for period in decided:
         rules = ledger.decisions[period].rules
-        counts.append(np.bincount(ledger.group_of[list(rules)], minlength=len(ledger.groups)))
+        counts.append(np.bincount([ledger.group_of[n] for n in rules], minlength=len(ledger.groups)))
     now, before = counts[-1], counts[0] if len(counts) > 1 else np.zeros_like(counts[-1])
     here = np.bincount(ledger.group_of[ledger.is_present(decided[-1])], minlength=len(ledger.groups))
     rows = []
@@ -166,7 +166,7 @@ def people(ledger: Ledger) -> list[dict[str, Any]]:
     rows = [
         {
             "arm": ledger.ids[n],
-            "group": ledger.groups[int(ledger.group_of[n])],
+            "group": ledger.groups[ledger.group_of[n]],
             "state": names[int(state[n])],
             "waited": int(waited[k]),
         }
@@ -200,8 +200,7 @@ def person(ledger: Ledger, arm: str) -> dict[str, Any] | None:
                 "index": float(record.index[at[0]]) if record is not None and at.size else None,
             }
         )
-    stays = int((ledger.stays.arm == n).sum())
-    return {"arm": arm, "group": ledger.groups[int(ledger.group_of[n])], "rows": rows, "stays": stays}
+    return {"arm": arm, "group": ledger.groups[ledger.group_of[n]], "rows": rows}
 
 
 def budget_ahead(ledger: Ledger, count: int = 12) -> list[dict[str, Any]]:
