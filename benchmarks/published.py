@@ -97,7 +97,7 @@ def notes(kept: dict[str, dict[str, float]]) -> list[str]:
         "",
         "The widest, `dirichlet-582` by Whittle's index with 400 arms, was played again: 15 further runs earn",
         ".09020 (.00004), 1.7 standard errors above the published mean.",
-        "This limit was chosen after the differences were seen; two standard errors, chosen before, are the bold rows.",
+        "The t limit was chosen after the differences were seen; two standard errors, chosen before, are the bold rows.",
         "",
         "Left out, after a first look: `non-sa`. The results of that name, .8921 (.0004) with 100 arms, differ from .8711",
         "(.0005) of our task, which has ten states; a version with eight states in that repository earns .8910 (.0004).",
