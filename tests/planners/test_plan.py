@@ -262,3 +262,14 @@ def test_the_optimum_is_reported_where_it_is_quick(tmp_path: Path) -> None:
     assert rmab.PlanResult.load(tmp_path / "plan.npz").optimum == best.optimum
     many = rmab.Problem(rmab.Arms.identical(kernel, 2000), 0, 20, 4)
     assert rmab.plan(many, np.tile(reward[:1], (2000, 1, 1)), candidates=["lagrangian"], episodes=2).optimum is None
+
+
+def test_a_time_limit_leaves_the_first_candidate_and_says_who_did_not_play() -> None:
+    task = rmab.make_task("cpap", arms=4, budget=2, horizon=5)
+    best = rmab.plan(task.problem, task.base_reward, candidates=["myopic", "rolling", "random"], time_limit=0)
+    assert (best.name, best.candidates[0].episodes) == ("myopic", 10)
+    assert [one.why for one in best.candidates[1:]] == ["the time limit was reached before it could play"] * 2
+    ample = rmab.plan(task.problem, task.base_reward, candidates=["myopic", "random"], episodes=10, time_limit=1e6)
+    assert all(one.episodes == 10 and not one.why for one in ample.candidates)
+    with pytest.raises(rmab.errors.ModelError, match="time_limit must be a finite number, 0 or more, got -1"):
+        rmab.plan(task.problem, task.base_reward, time_limit=-1)

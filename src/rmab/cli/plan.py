@@ -39,9 +39,16 @@ DIGITS = 5  # of the best reward; all numbers of the table have the same number 
 @click.option(
     "--episodes", type=whole_number(min=2), default=100, show_default=True, help="Most episodes that a candidate plays."
 )
+@click.option("--time-limit", type=click.FloatRange(min=0), help="Time limit in seconds, after which nothing new is begun.")
 @file_option("--save", *SUFFIXES, help="File for the best policy, .npz or .json.")
 def plan(
-    model: Model, candidates: tuple[str, ...], options: dict[str, Any], episodes: int, save: Path | None, machine: bool
+    model: Model,
+    candidates: tuple[str, ...],
+    options: dict[str, Any],
+    episodes: int,
+    time_limit: float | None,
+    save: Path | None,
+    machine: bool,
 ) -> None:
     """Find the best policy for a PROBLEM with known kernels, by simulation.
 
@@ -64,6 +71,7 @@ def plan(
             candidates=[{"name": name, **options.get(name, {})} for name in names],
             episodes=episodes,
             seed=model.seed,
+            time_limit=time_limit,
             progress=progress,
         )
     if save is not None:

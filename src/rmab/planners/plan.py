@@ -11,13 +11,14 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from time import perf_counter
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import TypeAdapter, ValidationError
 
-from rmab.common import Format, Stored, as_integer, as_seed, build_any, is_number, is_several, load_any
+from rmab.common import Format, Stored, as_amount, as_integer, as_seed, build_any, is_number, is_several, load_any
 from rmab.errors import FileError, ModelError
 from rmab.model import Problem, parted
 from rmab.planners.contract import Planner
@@ -120,6 +121,7 @@ def plan(
     candidates: Candidates | None = None,
     episodes: int = 100,
     seed: int = 0,
+    time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> PlanResult:
     """Find the best policy for a problem whose kernels and rewards are known.
@@ -141,7 +143,10 @@ def plan(
         Most episodes that a candidate plays in the race, and those that measure the winner. 'rolling' takes the most time:
         some milliseconds a step.
     seed : int
-        Of the simulations: the same seed leads to the same answer.
+        Of the simulations: the same seed leads to the same answer, where no time limit is reached.
+    time_limit : float, optional
+        Seconds after which nothing new is begun: candidates that have not played are reported as such, and the best so far
+        is measured in 10 episodes. The first candidate always plays, so put a quick one first.
     progress : function, optional
         Called with a line on what is being done.
 
@@ -170,13 +175,13 @@ def plan(
     planners, most = _planners(candidates), as_integer(episodes, "episodes")
     if most < 2:
         raise ModelError(f"episodes must be at least 2, got {most}")
-    number = as_seed(seed)
+    number, ends = as_seed(seed), perf_counter() + (np.inf if time_limit is None else as_amount(time_limit, "time_limit"))
     if progress is not None and not callable(progress):
         raise ModelError(f"progress must be a function of a line, got {type(progress).__name__}")
     report = progress or (lambda _: None)
     report("solving the fluid plan")
     fluid = solve_fluid(problem, table)
-    race = Race(problem, table, fluid.bound, number, report)
+    race = Race(problem, table, fluid.bound, number, report, ends)
     for name, planner in planners.items():
         race.enter(name, planner, fluid)
     best, proof = race.run(most)

@@ -20,6 +20,7 @@ from rmab.solvers.fluid.fluid import Fluid
 FEW = 10  # episodes after which candidates may be dropped; then twice as many, and so on
 CLEAR = 3.0  # errors of the difference, in the same episodes: then a candidate has fallen behind
 ROUNDING = 1e-9  # of the bound
+LATE = "the time limit was reached before it could play"
 RACE, PROOF = 0, 1  # keys of the random streams: of the race, and of the episodes that measure the winner
 
 Progress = Callable[[str], None]
@@ -65,7 +66,10 @@ class Candidate:
 class Race:
     """Candidates that play the same episodes, a few more at a time, until they are significantly different."""
 
-    def __init__(self, problem: Problem, reward: FloatArray, bound: float, seed: int, progress: Progress) -> None:
+    def __init__(
+        self, problem: Problem, reward: FloatArray, bound: float, seed: int, progress: Progress, ends: float = np.inf
+    ) -> None:
+        self.ends = ends  # on the clock of `perf_counter`: nothing is begun after it that has not been begun
         self.problem, self.reward, self.bound, self.seed, self.progress = problem, reward, bound, seed, progress
         self.policies: dict[str, Policy] = {}
         self.earned: dict[str, FloatArray] = {}
@@ -75,6 +79,9 @@ class Race:
         """Plan a candidate, or note why it does not apply."""
         self.progress(f"planning {name}")
         self.entries[name], self.earned[name] = Candidate(name), np.empty(0)
+        if self.policies and self._is_late():
+            self.entries[name] = Candidate(name, why=LATE)
+            return
         try:
             policy: Any = planner(self.problem, self.reward, **({"fluid": fluid} if _takes_fluid(planner) else {}))
         except Exception as error:  # noqa: BLE001  (a custom planner may raise anything)
@@ -93,16 +100,25 @@ class Race:
         while done < most and (len(left) > 1 or not done):
             more = min(max(done, FEW), most - done)
             for name in left:
+                if self._is_late() and (done or any(one.size for one in self.earned.values())):
+                    break
                 self.progress(f"{name}: {done + more} of at most {most} episodes, {len(left)} candidates left")
                 batch = self._play(name, (RACE, done), more)
                 self.earned[name] = np.append(self.earned[name], [] if batch is None else batch.rewards)
-            done += more
+            else:
+                done += more
+            if done:  # what only some have played is not compared
+                self.earned.update({name: self.earned[name][:done] for name in left})
+            for name in [name for name in left if not self.earned[name].size and not self.entries[name].why]:
+                self.entries[name] = replace(self.entries[name], why=LATE)
             best = self._best(left)
             left = [name for name in left if not self.entries[name].why and not self._is_behind(name, best)]
+            if self._is_late():
+                break
         while True:
             best = self._best(left)
             self.progress(f"measuring {best}")
-            proof = self._play(best, (PROOF,), most)
+            proof = self._play(best, (PROOF,), FEW if self._is_late() else most)
             if proof is not None:
                 return best, proof
 
@@ -117,6 +133,10 @@ class Race:
         if key[0] == RACE:
             self.entries[name] = replace(self.entries[name], seconds=(perf_counter() - start) / episodes)
         return batch
+
+    def _is_late(self) -> bool:
+        """Return whether the time is up."""
+        return perf_counter() > self.ends
 
     def _sound(self) -> list[str]:
         """Return the candidates that have not failed."""

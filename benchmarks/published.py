@@ -1,0 +1,144 @@
+"""Published results beside ours, for exact budgets: `python benchmarks/published.py` writes docs/published.md and a figure.
+
+Every row is an instance, a policy and a number of arms: the published mean, and ours over as many runs and steps,
+from states drawn evenly. Results are kept in out/published.json, row by row, so that a second call resumes.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from rich.console import Console
+
+import rmab
+
+ROOT = Path(__file__).parent.parent
+PUBLISHED = json.loads((ROOT / "benchmarks" / "hong_2024.json").read_text())
+NAMES = {"stationary": "LP priorities", "whittle": "Whittle's index"}
+WIDE = 2.0  # standard errors beyond which a row is marked
+LIMIT = 2.31  # of Student's t with 8 degrees of freedom, 5% on both sides
+
+
+def problem_of(task: str, arms: int, steps: int) -> tuple[rmab.Problem, np.ndarray]:
+    """Return an instance under an exact budget, with so many arms in states drawn evenly."""
+    made = rmab.make_task(task, arms=arms, horizon=1)
+    own, states = made.problem, made.problem.arms.states
+    return rmab.Problem(own.arms, np.full((arms, states), 1 / states), own.budget, steps, exact=True), made.base_reward
+
+
+def measured(row: dict[str, Any], arms: int) -> dict[str, float]:
+    """Return what our policy earns per arm and step, with its standard error, and the bound."""
+    steps, runs = PUBLISHED["steps"], PUBLISHED["runs"]
+    problem, reward = problem_of(row["task"], arms, steps)
+    policy = rmab.make_planner(row["planner"])(problem, reward)
+    batch = rmab.simulate_many(problem, policy, reward, np.random.default_rng(arms), runs, threads=1)
+    bound = rmab.solvers.solve_average_fluid(problem, reward).bound / arms
+    return {"mean": batch.mean / (arms * steps), "stderr": batch.stderr / (arms * steps), "bound": bound}
+
+
+def differences(row: dict[str, Any], kept: dict[str, dict[str, float]]) -> list[float]:
+    """Return ours less the published mean for every number of arms, in standard errors."""
+    found = []
+    for arms, mean, sd in zip(row["arms"], row["mean"], row["sd"], strict=True):
+        own, error = kept[key_of(row, arms)], sd / np.sqrt(PUBLISHED["runs"])
+        found.append(float((own["mean"] - mean) / max(float(np.hypot(error, own["stderr"])), 1e-12)))
+    return found
+
+
+def lines_of(row: dict[str, Any], kept: dict[str, dict[str, float]]) -> list[str]:
+    """Return the table of one instance and policy."""
+    lines = ["| arms | published | rmab | difference in standard errors |", "|---|---|---|---|"]
+    for arms, mean, sd, far in zip(row["arms"], row["mean"], row["sd"], differences(row, kept), strict=True):
+        own, error = kept[key_of(row, arms)], sd / np.sqrt(PUBLISHED["runs"])
+        shown = f"{far:+.1f}" if abs(far) <= WIDE else f"**{far:+.1f}**"
+        lines.append(f"| {arms} | {mean:.5f} ({error:.5f}) | {own['mean']:.5f} ({own['stderr']:.5f}) | {shown} |")
+    return lines
+
+
+def key_of(row: dict[str, Any], arms: int) -> str:
+    """Return the name of a row's result."""
+    return f"{row['task']} {row['planner']} {arms}"
+
+
+def page(kept: dict[str, dict[str, float]]) -> str:
+    """Return the page."""
+    text = [
+        "# Published results, reproduced",
+        "",
+        f"Made by `python benchmarks/published.py` with rmab {rmab.__version__}; do not edit by hand.",
+        "",
+        "Reward per arm and step under [exact budgets](budgets.md), over "
+        f"{PUBLISHED['runs']} runs of {PUBLISHED['steps']:,} steps",
+        "from states drawn evenly; in brackets the standard error. Published numbers are those of Hong, Xie, Chen & Wang",
+        "(2024), from the results in their public repository. Differences of more than two standard errors are bold.",
+        "",
+        "![Reward relative to the bound, by the number of arms: published and ours](images/published.png)",
+        "",
+    ]
+    for row in PUBLISHED["rows"]:
+        bounds = f"Bound: published {row['bound']:.5f}, ours {kept[key_of(row, row['arms'][-1])]['bound']:.5f}."
+        text += [f"## {row['task']}, {NAMES[row['planner']]}", "", bounds, "", *lines_of(row, kept), ""]
+    return "\n".join([*text, *notes(kept), ""])
+
+
+def notes(kept: dict[str, dict[str, float]]) -> list[str]:
+    """Return what to make of the differences."""
+    every = [far for row in PUBLISHED["rows"] for far in differences(row, kept)]
+    beyond = sum(abs(far) > LIMIT for far in every)
+    return [
+        "## Differences",
+        "",
+        "With five runs each, standard errors are uncertain themselves (Student's t, 8 degrees of freedom): the 5% limit is",
+        f"{LIMIT} of them. {beyond} of {len(every)} rows are beyond it; by chance, {0.05 * len(every):.1f} would be.",
+        "On `gast-2` Whittle's index and the LP have the same priorities, so their rows are the same simulation.",
+        "",
+        "The widest, `dirichlet-582` by Whittle's index with 400 arms, was played again: 15 further runs earn",
+        ".09020 (.00004), 1.7 standard errors above the published mean.",
+        "The t limit was chosen after the differences were seen; two standard errors, chosen before, are the bold rows.",
+        "",
+        "Left out, after a first look: `non-sa`. The results of that name, .8921 (.0004) with 100 arms, differ from .8711",
+        "(.0005) of our task, which has ten states; a version with eight states in that repository earns .8910 (.0004).",
+        "Their `non-sa-big2`, .8743 (.0003), may be the one with ten states. LP priorities tie there, and what they earn",
+        "depends on the order, which is not unique: .8676 to .8729 over all of them. So that difference is not explained.",
+    ]
+
+
+def draw(kept: dict[str, dict[str, float]], path: Path) -> None:
+    """Draw reward over bound by the number of arms, all rows; crosses are published."""
+    figure, axis = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
+    for number, row in enumerate(PUBLISHED["rows"]):
+        colour, own = f"C{number}", [kept[key_of(row, arms)] for arms in row["arms"]]
+        label = f"{row['task']}, {NAMES[row['planner']]}"
+        axis.plot(row["arms"], [one["mean"] / one["bound"] for one in own], color=colour, label=label)
+        axis.plot(row["arms"], np.array(row["mean"]) / row["bound"], "x", color=colour)
+    axis.set(xlabel="arms", ylabel="reward / bound", ylim=(0, 1.02))
+    axis.legend(fontsize=7, title="lines: rmab; crosses: published", title_fontsize=7)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def main() -> None:
+    """Measure what is missing, and write page and figure."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of the page")
+    parser.add_argument("--kept", type=Path, default=ROOT / "out" / "published.json", help="where results are kept")
+    options = parser.parse_args()
+    kept: dict[str, dict[str, float]] = json.loads(options.kept.read_text()) if options.kept.exists() else {}
+    options.kept.parent.mkdir(parents=True, exist_ok=True)
+    every = [(arms, row) for row in PUBLISHED["rows"] for arms in row["arms"]]
+    for arms, row in sorted(every, key=lambda one: one[0]):
+        if key_of(row, arms) not in kept:
+            kept[key_of(row, arms)] = measured(row, arms)
+            Console().print(key_of(row, arms), kept[key_of(row, arms)])
+            fresh = options.kept.with_suffix(".new")
+            fresh.write_text(json.dumps(kept))
+            fresh.replace(options.kept)
+    draw(kept, options.out / "images" / "published.png")
+    (options.out / "published.md").write_text(page(kept), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
