@@ -242,7 +242,7 @@ class TestRefused:
             with pytest.raises(FeedbackError, match=message):
                 rmab.Feedback(0, rewards=nothing, **changes).check(view, 0)  # type: ignore[arg-type]
         with pytest.raises(FeedbackError, match=r"budget must be in 0\.\.6"):
-            rmab.Feedback(0, states, np.zeros((5, 6)), nothing, budget=7)
+            rmab.Feedback(0, states, np.zeros((5, 6)), nothing, budget=7).check(view, 0)
 
     def test_a_start_without_probability_is_another_situation(self) -> None:
         start = np.zeros((6, 3))

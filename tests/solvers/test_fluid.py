@@ -141,7 +141,7 @@ def test_a_gap_that_cannot_be_certified_is_an_error(monkeypatch: pytest.MonkeyPa
 class Lost:
     """Stands for a solver that fails."""
 
-    def __init__(self, *args: object) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         raise SolverError("fluid LP: lost")
 
 

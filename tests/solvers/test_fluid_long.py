@@ -106,7 +106,7 @@ def test_steering_meets_every_budget_and_keeps_the_flow(seed: int) -> None:
     def steered(share: FloatArray) -> FloatArray:
         blocks, found = plan.blocks, np.empty((*share.shape, 2))
         given = (blocks.kernels, blocks.phase_of, blocks.reward, blocks.phase_of, blocks.start, budget)
-        steer(*given, values, share, found)
+        steer(*given, 0.0, values, share, found)
         np.testing.assert_allclose(share * found.sum(axis=3), found[..., 1], atol=1e-12)
         return found
 

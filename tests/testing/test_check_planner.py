@@ -26,7 +26,7 @@ def test_the_planners_of_the_library_pass(name: str) -> None:
 def sound(problem: rmab.Problem, reward: FloatArray) -> rmab.IndexPolicy:
     """Rank by what a state pays on average over the phases."""
     worth = np.ptp(reward, axis=-1).reshape(problem.arms.count, -1, problem.arms.states)
-    return rmab.IndexPolicy(worth.mean(axis=1), problem.budget)
+    return rmab.IndexPolicy.of(problem, worth.mean(axis=1))
 
 
 def refusing(problem: rmab.Problem, reward: FloatArray) -> rmab.IndexPolicy:

@@ -174,9 +174,10 @@ def as_amount(value: object, name: str) -> float:
     return float(value)
 
 
-def as_seed(seed: object) -> int:
-    """Return a seed; ModelError unless it is a whole number, 0 or more."""
-    if (number := as_integer(seed, "seed")) < 0:
+def as_seed(seed: object, *, any_size: bool = False) -> int:
+    """Return a seed; ModelError unless it is a whole number, 0 or more; below 2^53, unless it may be of any size."""
+    large = any_size and isinstance(seed, int) and not isinstance(seed, bool)
+    if (number := int(seed) if large else as_integer(seed, "seed")) < 0:  # type: ignore[call-overload]
         raise ModelError(f"seed must be 0 or more, got {number}", field="seed")
     return number
 

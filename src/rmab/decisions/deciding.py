@@ -102,7 +102,7 @@ def decide(
     >>> fitted = rmab.data.fit(log, reward={"engaged": 1})
     >>> calls = rmab.data.decide(fitted, budget=10)
     >>> calls
-    Decision(10 of 200 arms, for 2024-W20)
+    Decision(10 of 186 arms, for 2024-W20)
     >>> calls.rows()[0].reason
     'wavering since this week; a call raises the chance of being engaged next week from 21% to 49%; 1st of 200'
     """

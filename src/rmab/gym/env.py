@@ -137,7 +137,7 @@ class RmabEnv(_Played, gymnasium.Env[Observation, Action]):
             `episode_number`: the number of the episode. `policy`: what will be played, which an adversary that foresees it
             must see.
         """
-        super().reset(seed=None if seed is None else as_seed(seed))
+        super().reset(seed=None if seed is None else as_seed(seed, any_size=True))
         fresh = seed is not None or self._rounds.game is None
         info = self._rounds.reset([self._seed()] if fresh else None, options)
         self._earned = 0.0

@@ -109,12 +109,12 @@ class RmabVectorEnv(_Played, VectorEnv[Observation, Action, NDArray[Any]]):
         if seed is None and self._rounds.game is not None:
             return None
         if seed is None or isinstance(seed, int | np.integer):
-            super().reset(seed=None if seed is None else as_seed(seed))
+            super().reset(seed=None if seed is None else as_seed(seed, any_size=True))
             first = int(self.np_random_seed or 0)
             return [first + r for r in range(self.num_envs)]
         if isinstance(seed, Mapping) or not is_several(seed) or len(seeds := list(seed)) != self.num_envs:
             raise ModelError(f"seed must be a number, or one for each of {self.num_envs} rounds, got {seed!r:.40}")
-        return [as_seed(one) for one in seeds]
+        return [as_seed(one, any_size=True) for one in seeds]
 
     def _observe(self) -> Observation:
         return {"states": self._rounds.states.copy(), "step": np.full(self.num_envs, self._rounds.step)}

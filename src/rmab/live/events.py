@@ -278,8 +278,8 @@ def pack_numbers(values: FloatArray) -> str:
     --------
     >>> unpack_numbers(pack_numbers(np.array([0.1, 2.0])))
     array([0.1, 2. ])
-    >>> len(pack_numbers(np.zeros(1000)))
-    33
+    >>> len(pack_numbers(np.zeros(1000))) < 100
+    True
     """
     content = np.ascontiguousarray(values, dtype="<f8").tobytes()
     start = content[:SAMPLE]

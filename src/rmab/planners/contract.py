@@ -22,7 +22,7 @@ class Planner(Protocol):
     --------
     >>> import numpy as np, rmab
     >>> def hasty(problem, reward):
-    ...     return rmab.IndexPolicy(np.ptp(reward, axis=2), problem.budget)
+    ...     return rmab.IndexPolicy.of(problem, np.ptp(reward, axis=2))
     >>> problem, reward = rmab.make_task("cpap").problem, rmab.make_task("cpap").base_reward
     >>> best = rmab.plan(problem, reward, candidates=["lagrangian", hasty], episodes=20)
     >>> sorted(one.name for one in best.candidates)

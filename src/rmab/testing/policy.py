@@ -190,7 +190,7 @@ def check_planner(planner: Planner | str) -> None:
     >>> import numpy as np, rmab
     >>> from rmab.testing import check_planner
     >>> def hasty(problem, reward):
-    ...     return rmab.IndexPolicy(np.ptp(reward, axis=-1), problem.budget)  # not for phases
+    ...     return rmab.IndexPolicy.of(problem, np.ptp(reward, axis=-1))  # not for phases
     >>> check_planner(hasty)
     Traceback (most recent call last):
     AssertionError: raises: step 2, states [1, 1, 0]: PolicyError: step must be in 0..1, got 2 (problem: phases)
