@@ -104,7 +104,7 @@ def decide(
     >>> calls
     Decision(10 of 186 arms, for 2024-W20)
     >>> calls.rows()[0].reason
-    'wavering since this week; a call raises the chance of being engaged next week from 21% to 49%; 1st of 200'
+    'wavering since this week; a call raises the chance of being engaged next week from 21% to 48%; 1st of 186'
     """
     arms = {"ids": ids, "groups": groups, "waited": waited, "period": period, "words": words}
     candidates, limit = candidates_of(source, budget, horizon, states, step, **arms)
