@@ -32,6 +32,7 @@ def test_a_week(running: Service, tab: Tab, tmp_path: Path, size: str) -> None:
     assert "Final" in screen.text()
     out = p.decision("2026-W47").ids[0]
     page.get_by_role("link", name=f"Cross out {out}").click()
+    page.get_by_role("heading", name=f"Cross out {out}").wait_for()
     page.get_by_label("Reason").first.fill("in <b>hospital</b>")
     page.get_by_role("button", name="Cross out").click()
     page.get_by_text("The list is changed.").wait_for()
