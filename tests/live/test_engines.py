@@ -248,3 +248,19 @@ def test_the_report_is_a_page(store: Any, tmp_path: Path) -> None:
     assert page.count("<script>") == 1
     with pytest.raises(rmab.errors.FileError):
         p.report(tmp_path / "no" / "folder" / "r.html")
+
+
+def test_one_draw_leaves_no_place_empty(store: Any) -> None:
+    """With few reports many draws expect harm of a call. Places stay empty only where the estimate does so, too."""
+    counts = np.zeros((2, 2, 2, 2), dtype=int)
+    counts[:, :, 0], counts[:, :, 1] = [6, 4], [5, 5]  # a call helps a little, as far as ten records can say
+    known = rmab.data.Statistics.from_counts(counts)
+    for seed in range(8):
+        p = begin(store, f"p{seed}", seed=seed)
+        p.warm_start(known, groups=["a", "b"])
+        assert len(p.ask(0).ids) == 3, seed
+    harm = begin(store, "harm", seed=0)
+    harm.warm_start(rmab.data.Statistics.from_counts(100 * counts[:, :, ::-1]), trust=900, groups=["a", "b"])
+    found = harm.ask(0)
+    assert len(found.ids) == 0
+    assert "3 of 3 places stay empty: the model expects no benefit from them" in found.notes

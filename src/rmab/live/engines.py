@@ -1,7 +1,8 @@
 """Engines: what turns the reports of a programme into the index of every arm.
 
-`sampled`, the default, plans ahead with a model drawn from the posterior, so that what is not known well is tried. `mean`
-plans with the estimate. Every learner of the library that keeps order-free counts can be an engine, too; and any learner at
+`sampled`, the default, plans ahead with a model drawn from the posterior, so that what is not known well is tried. It leaves
+a place empty only where the estimate, too, expects harm: one draw alone is no reason to call nobody. `mean` plans with the
+estimate. Every learner of the library that keeps order-free counts can be an engine, too; and any learner at
 all where a programme runs in episodes (`rmab.live.cohorts`).
 """
 
@@ -27,6 +28,7 @@ from rmab.live.planning import Model, plan_period, sample_model
 from rmab.model import View
 
 MEAN, SAMPLED = PLANS = ("mean", "sampled")
+FAINT = 1e-9  # of the largest index
 Engine = str | Mapping[str, Any] | Learner  # 'mean', 'sampled', a learner's name, with its options, or a learner
 NO_PLAIN = "a learner is built again from the journal: say {'name': 'ucmd', 'estimator': 'fading'}, with plain options"
 
@@ -85,12 +87,20 @@ def propose(
     """Return the index of arms (M,), believed to be in states (M, S), by an engine of a rolling programme."""
     if isinstance(engine, Learner):
         return _by_learner(ledger, observer, period, arms, belief, engine)
+    table = plan_period(ledger, period, arms, belief, model).index
     if engine == SAMPLED:
-        model = sample_model(model, np.random.default_rng([ledger.declared.seed, period % 2**62]))
-    plan = plan_period(ledger, period, arms, belief, model)
+        drawn = sample_model(model, np.random.default_rng([ledger.declared.seed, period % 2**62]))
+        table = _without_chance_harm(plan_period(ledger, period, arms, belief, drawn).index, table)
     group = ledger.group_of[arms]
-    table = {ledger.groups[g]: [float(one) for one in plan.index[g]] for g in np.unique(group)}
-    return Proposal(np.einsum("ns,ns->n", belief, plan.index[group]), table=table)
+    named = {ledger.groups[g]: [float(one) for one in table[g]] for g in np.unique(group)}
+    return Proposal(np.einsum("ns,ns->n", belief, table[group]), table=named)
+
+
+def _without_chance_harm(drawn: FloatArray, mean: FloatArray) -> FloatArray:
+    """(G, S) the index of a draw; where it expects harm and the mean does not, next to nothing, in the same order."""
+    scale = float(np.abs(drawn).max(initial=0.0)) or 1.0
+    small = FAINT * (2.0 * scale + drawn)  # positive, and below all that the draw expects a benefit of
+    return np.where((drawn <= small) & (mean >= -FAINT * scale), small, drawn)
 
 
 def check_rolling(engine: Engine) -> None:
