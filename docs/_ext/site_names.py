@@ -24,7 +24,7 @@ from sphinx.environment import BuildEnvironment
 import rmab
 
 MODULES = [f"rmab.{name}" for name in rmab.__all__ if inspect.ismodule(getattr(rmab, name))]
-PUBLIC = ("rmab", *MODULES, "rmab.tasks.deadline")
+PUBLIC = ("rmab", *MODULES, "rmab.service", "rmab.tasks.deadline")
 BLOCK = re.compile(r"^```\{names\} (\S+)\n(.*?)^```$", re.M | re.S)
 BAR = re.compile(r"(?<=\s)\|(?=[;,.)\s])")  # a bar by itself, which docutils takes for the begin of a substitution
 CLAUSE = re.compile(r"^([A-Za-z][\w` ,/-]{0,24}?) {2,}(\S.*)$")  # of a docstring that lists words in a column

@@ -70,7 +70,7 @@ SAMPLES: dict[str, Callable[[], Stored]] = {
     "rmab view": lambda: task().view(),
     "rmab learner state": state,
     "rmab policy": policy,
-    **{f"rmab policy {name}": planned(name) for name in ("rolling", "lp-update", "id", "ftva")},
+    **{f"rmab policy {name}": planned(name) for name in ("rolling", "lp-update", "id", "ftva", "set-expansion")},
     "rmab plan": planned("plan"),
     "rmab fit": fit,
     "rmab decision": lambda: rmab.data.decide({"ann": 0.4, "bea": 0.1, "cleo": 0.3}, budget=2),
