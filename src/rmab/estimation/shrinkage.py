@@ -33,6 +33,7 @@ from rmab.estimation.strength import FAINT, draw_strengths, strengths
 NEARLY = 1e-9  # how far the sum of probabilities may be from 1
 LEVEL_PRIOR, EFFECT_PRIOR = 1.0, 2.0  # visits: of evenness, and of no effect
 ROUNDS, SETTLED = 25, 0.05  # of strengths and tilts in turn at most, and when they have settled
+STEEPEST = 1e40  # a tilt, beyond which a chance is 0 or 1 for all purposes
 PASSES, STILL = 20, 1e-3  # of one tilt, and when it has settled
 
 
@@ -285,7 +286,7 @@ def _tilt(
     for _ in range(PASSES):
         expected = _sum(visits * _normal(centre * tilt[node]), node) + size * _normal(mean * tilt)
         factor = np.divide(seen + prior, expected, out=np.ones_like(tilt), where=known & (expected > 0))
-        tilt = tilt * factor
+        tilt = np.clip(tilt * np.clip(factor, 1.0 / STEEPEST, STEEPEST), 1.0 / STEEPEST, STEEPEST)
         if abs(factor - 1).max() < STILL:
             break
     return tilt
