@@ -17,7 +17,7 @@ help: ## list the targets
 $(READY): pyproject.toml
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "installing rmab and its tools into $(VENV) (once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,api-tests]'
 	@touch $@
 
 demo: $(READY) ## the paper's CPAP study with few rounds, its report, and what it shows (a few minutes)
