@@ -51,7 +51,8 @@ def test_it_stops_in_order_and_what_was_answered_is_kept(tmp_path: Path, how: si
     assert process.returncode in (0, -signal.SIGTERM) if how == signal.SIGTERM else process.returncode == -how
     assert "serves" in out
     lines = [json.loads(one) for one in err.splitlines()]
-    assert {"route": "report", "status": 200}.items() <= lines[-1].items()
+    if how == signal.SIGTERM:  # a killed process may not have written the line of its last answer
+        assert {"route": "report", "status": 200}.items() <= lines[-1].items()
     assert not any(word in err for word in ("m00", "mothers", "127.0.0.1"))
     with rmab.live.open(path) as store:
         assert store.programme("mothers").verify() == 3
