@@ -50,7 +50,7 @@ def _plain(text: str, width: int = 34) -> str:
 
 
 def _label(axes: Axes, text: str) -> None:
-    axes.set_xlabel(_plain(text, 56))
+    axes.set_xlabel(_plain(text, 46))
 
 
 def _whiskers(axes: Axes, names: list[str], several: list[Estimate] | list[Effect], factor: float) -> None:
