@@ -124,9 +124,9 @@ class RemoteProgramme:
         """Return the decision of a period as it stands; ModelError where it is not decided."""
         return wire.decision_from_json(self._get(f"/decisions/{quote(str(period), safe='')}", everybody=True))
 
-    def benefit(self, *, alpha: float = 0.05) -> Benefit:
+    def benefit(self, *, alpha: float = 0.05, fallback: bool = False) -> Benefit:
         """Return what the list has brought, shown without a model, beside what the model had promised."""
-        return wire.benefit_from_json(self._get("/benefit", alpha=alpha))
+        return wire.benefit_from_json(self._get("/benefit", alpha=alpha, fallback=fallback))
 
     def status(self) -> Status:
         """Return what is due, what is missing, and what looks wrong."""

@@ -89,9 +89,10 @@ def show_benefit(
     access: Reading,
     seen: NoneMatch = None,
     alpha: Annotated[float, Query(gt=0, lt=1, description="Probability that the interval misses the truth.")] = 0.05,
+    fallback: Annotated[bool, Query(description="Of the lists of the fallback, not of the planned ones.")] = False,
 ) -> Response:
     """Show what the lists have brought, without a model, beside what the model had promised."""
-    return tagged(access, seen, lambda p: benefit_to_json(p.benefit(alpha=alpha)))
+    return tagged(access, seen, lambda p: benefit_to_json(p.benefit(alpha=alpha, fallback=fallback)))
 
 
 @router.get("/programmes/{name}/statistics", responses=UNCHANGED)
