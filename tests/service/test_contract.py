@@ -1,5 +1,6 @@
 """The shipped contract of stores, over HTTP; and the client raises what a local store raises."""
 
+import inspect
 import itertools
 from pathlib import Path
 
@@ -80,3 +81,16 @@ def test_the_client_raises_what_a_local_programme_raises(tmp_path: Path) -> None
         _ = rmab.live.connect("http://127.0.0.1:9").programmes
     with pytest.raises(StoreError, match="is no address of a service"):
         rmab.live.connect("ftp://somewhere")
+
+
+def test_the_client_has_every_method_of_a_local_programme() -> None:
+    """With the same parameters, and the same words; what only a database has is left out."""
+    own = {"journal", "ledger", "refresh", "write", "is_superseded", "make_join"}
+    for name in sorted(one for one in dir(rmab.live.Programme) if not one.startswith("_") and one not in own):
+        local, remote = (getattr(kind, name) for kind in (rmab.live.Programme, rmab.live.RemoteProgramme))
+        assert remote.__doc__ == local.__doc__
+        if not isinstance(local, property):
+            one, other = (list(inspect.signature(method).parameters.values()) for method in (local, remote))
+            assert [(k.name, k.kind, k.default) for k in one] == [(k.name, k.kind, k.default) for k in other], name
+    sketch = "ask_ahead shadow report as_of replay benefit override correct undo warm_start set_budget join leave ask tell"
+    assert all(hasattr(kind, one) for kind in (rmab.live.Programme, rmab.live.RemoteProgramme) for one in sketch.split())
