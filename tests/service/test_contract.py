@@ -1,7 +1,7 @@
 """The shipped contract of stores, over HTTP; and the client raises what a local store raises."""
 
 import inspect
-import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,10 @@ from services import Hub, fill, rows, service
 
 
 @pytest.mark.slow
-def test_a_service_keeps_the_contract_of_a_store(tmp_path: Path) -> None:
-    number, hub = itertools.count(), Hub()
+def test_a_service_keeps_the_contract_of_a_store(fresh_url: Callable[[], str]) -> None:
+    hub = Hub()
     try:
-        rmab.testing.check_store(lambda: f"sqlite:///{tmp_path}/{next(number)}.db", hub.connect)
+        rmab.testing.check_store(fresh_url, hub.connect)
     finally:
         hub.close()
 
