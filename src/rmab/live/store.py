@@ -109,7 +109,7 @@ class Store:
         action : str
             What an activation is called: 'call'.
         engine : str, dict or Learner, optional
-            What makes the index: 'sampled' (the default: plans with a model drawn from the posterior, so that what is not
+            What makes the index: 'sampled' (the default: plans with models drawn from the posterior, so that what is not
             known well is tried), 'mean' (plans with the estimate), or a learner of the library, by name, with options as in
             ``{"name": "ucmd", "estimator": "fading"}``, or as an object.
         horizon : int, optional
