@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import rmab
-from rmab.estimation.scores import check_effect
+from rmab.estimation.gate import check_effect
 from rmab.logs.log import Log
 from rmab.logs.periods import Periods
 

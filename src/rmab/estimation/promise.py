@@ -1,7 +1,7 @@
 """What an evaluation found, and what may be said of it: a benefit is stated only where the records show one.
 
 There are four answers. *Problem*: a check found that the number may be far off, so that comes first, with the range under
-selection of stated strengths instead of the number. *Not shown*: the effect of an action cannot be told from none, so no
+selection of stated strengths instead of the number. *Not shown*: the records do not show that an action helps, so no
 benefit is stated. *Conditional*: the records show a benefit if nothing unrecorded chose who was acted on, which no log can
 show; every number comes after this condition, and with its range. *Promised*: actions are known to have been drawn at random
 (declared, recorded or recognised), so the benefits stand without the condition.
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from rmab.estimation.effect_checks import Check
+from rmab.estimation.gate import Gate
 from rmab.estimation.one_step import OneStep
-from rmab.estimation.scores import Gate
 from rmab.estimation.sensitivity import Range
 from rmab.estimation.significance import PROBLEM
 from rmab.logs.words import Words
@@ -60,7 +60,7 @@ class Evaluation:
     checks : tuple of Check
         What was asked of the records, as `rmab.data.run_checks` returns it.
     gate : Gate
-        Whether the records show that an action changes anything.
+        Whether the records show that an action helps.
     ranges : dict of str to tuple of Range
         What the benefits may be if something unrecorded chose who was acted on, by its strength.
     replicates : int
@@ -138,9 +138,8 @@ class Evaluation:
             return [*found, self._range("nothing")]
         if self.standing == "not shown":
             most = self._three(self.benefits["nothing"])[2]
-            shown = (
-                f"The records do not show that {self._an} changes anything (p = {self.gate.p:.2g}): no benefit is promised."
-            )
+            shown = f"The records do not show that {self._an} helps (p = {self.gate.p:.2g}, however often one looks): "
+            shown += "no benefit is promised."
             return [shown, f"If there is one, it is at most {most} {self.unit} over no {self.word}s, with 95% confidence."]
         found = [self._compare(name) for name in ("rotation", "nothing", "random", "as logged")]
         if self.standing == "conditional":

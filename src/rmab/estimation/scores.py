@@ -15,14 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.stats import norm
 
 from rmab.common import BoolArray, FloatArray, IntArray, cached_property
 from rmab.estimation.fit import Fit
 
 WIDE = 1.959963984540054  # standard errors in half a 95% interval
 RECENT = 4  # periods in which an earlier action may still count
-ENOUGH = 20  # actions in a group, below which its sum is far from normal
 TINY, TURNS = 6.0, 20  # records in a stratum, on average, below which two parts take its place; turns that part them
 
 
@@ -164,91 +163,3 @@ def compare(one: Average, other: Average) -> tuple[float, float]:
     error = float(np.sqrt(((one.parts - other.parts) ** 2).sum()))
     gap = one.value - other.value
     return (gap, float(2 * norm.sf(abs(gap) / error))) if error > 0 and np.isfinite(gap) else (np.nan, 1.0)
-
-
-@dataclass(frozen=True)
-class Gate:
-    """Whether records show that an action changes anything: one test, before any benefit is stated.
-
-    Attributes
-    ----------
-    value, low, high : float
-        The average effect on what the next period brings, per action, with its 95% interval.
-    p : float
-        Of no effect in any group.
-    actions : int
-        How many were seen, with what came after.
-    e_value : float
-        How strongly something unrecorded would have to be linked to both being chosen and to the outcome, as ratios of
-        risks, to explain the average effect away; `e_low` the same for the end of its interval that is nearer to none
-        (VanderWeele & Ding 2017).
-    """
-
-    value: float
-    low: float
-    high: float
-    p: float
-    actions: int
-    e_value: float
-    e_low: float
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a benefit may be stated."""
-        return self.p < 0.05
-
-
-def check_effect(fit: Fit) -> Gate:
-    """Test whether an action changes anything, on average or in some group.
-
-    Where nothing is changed, the sum of (A - e_h)(Y - y_h) over a group has the mean 0, and the variance of draws without
-    replacement within strata, of which rare outcomes cannot make too little as squares of few arms can. It is multiplied by
-    how much more arms vary than single records. The smaller of two p is doubled: that of the sum over all, and that of the
-    squares over groups with enough actions (chi-square).
-    """
-    records = Records.of(fit)
-    found = records.average()
-    if not np.isfinite(found.value) or found.error <= 0:
-        return Gate(np.nan, np.nan, np.nan, 1.0, found.actions, 1.0, 1.0)
-    low, high = found.ends
-    near = min(low, high, key=abs) if low * high > 0 else 0.0
-    ratios = [_ratio(one, found.usual, fit.pay.counts_periods, records.outcome) for one in (found.value, near)]
-    return Gate(found.value, low, high, _chance(records, found, len(fit.groups)), found.actions, *map(e_value, ratios))
-
-
-def _chance(records: Records, found: Average, groups: int) -> float:
-    """Return the p of no effect in any group."""
-    stratum, every = records.blocks[0], np.ones(records.arm.size, dtype=bool)
-    act, out = (records.rest(one, every) for one in (records.action, records.outcome))
-    number, acts, outs = (np.bincount(stratum, weights=one) for one in (None, act**2, out**2))
-    home = np.zeros(number.size, dtype=np.int64)
-    home[stratum] = records.group
-    chance = np.bincount(home, weights=acts * outs / np.maximum(number - 1, 1), minlength=groups).astype(np.float64)
-    sums = np.bincount(records.group, weights=act * out, minlength=groups)
-    alone = float(np.sum((act * (out - found.value * act)) ** 2))
-    spread = chance * max(1.0, (found.error * float((act**2).sum())) ** 2 / max(alone, 1e-300))
-    p = 2 * norm.sf(abs(sums.sum()) / np.sqrt(spread.sum()))
-    large = (np.bincount(records.group, weights=records.action, minlength=groups) >= ENOUGH) & (spread > 0)
-    if large.sum() > 1:
-        p = min(1.0, 2 * min(p, chi2.sf((sums[large] ** 2 / spread[large]).sum(), large.sum())))
-    return float(p)
-
-
-def _ratio(value: float, usual: float, counts: bool, outcome: FloatArray) -> float:
-    """Return an effect as a ratio of risks; of what is no chance, as VanderWeele & Ding (2017, Table 2) do: exp(0.91 d)."""
-    if counts:
-        return float((usual + value) / usual) if usual > 0 and usual + value > 0 else 1.0
-    spread = float(outcome.std())
-    return float(np.exp(0.91 * value / spread)) if spread > 0 else 1.0
-
-
-def e_value(ratio: float) -> float:
-    """Return the E-value of a ratio of risks: R + sqrt(R (R - 1)), R its larger direction (VanderWeele & Ding 2017).
-
-    Examples
-    --------
-    >>> round(e_value(3.9), 2)  # their example
-    7.26
-    """
-    larger = max(ratio, 1.0 / ratio)
-    return float(larger + np.sqrt(larger * (larger - 1.0)))
