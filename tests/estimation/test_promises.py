@@ -12,6 +12,7 @@ from commands import call
 from logs import HEADER, read, table
 from rmab.data import Check, Evaluation, Fit, decide, estimate_effects, evaluate, run_checks
 from rmab.estimation.gate import check_effect, e_value, weigh_evidence
+from rmab.estimation.promise import Estimate
 from rmab.estimation.reach import estimate_reach
 from rmab.estimation.scores import Records
 from rmab.estimation.selection import find_design, find_link, find_trial
@@ -129,18 +130,18 @@ def test_the_gate_holds_at_all_looks_together(arms: int, groups: int, rate: floa
 
 
 def test_evidence_by_hand() -> None:
-    """One stratum of five, two acted on: D = 1.2, v = 1.2 * 1.2 / 4 = 0.36, c = 0.6; the mixture by quadrature."""
-    arm, zero = np.arange(5), np.zeros(5, dtype=int)
-    action, outcome = np.array([1, 1, 0, 0, 0]), np.array([1.0, 1.0, 0.0, 0.0, 0.0])
-    records = Records(arm, zero, zero, zero, action, outcome, zero, np.zeros((1, 1)), 5)
-    records.__dict__["blocks"] = (zero,)  # five records are one stratum
+    """Six weeks of five records, two acted on: D = 1.2, v = 1.2 * 1.2 / 4 = 0.36, c = 0.6; the mixture by quadrature."""
+    arm, zero, week = np.repeat(np.arange(5), 6), np.zeros(30, dtype=int), np.tile(np.arange(6), 5)
+    action = (arm < 2).astype(int)
+    records = Records(arm, zero, zero, week, action, action.astype(float), zero, np.zeros((1, 1)), 5)
+    records.__dict__["blocks"] = (week,)  # five records are enough here
     found = records.average()
     deviation = np.sqrt(1.2 / 4)
     rates = np.linspace(0, 3, 300_001)[1:]
     density = 2 * np.exp(-((rates / 0.3) ** 2) / 2) / (0.3 * np.sqrt(2 * np.pi))
     rate, top = rates / deviation, 0.6
     price = 0.36 * (np.exp(rate * top) - rate * top - 1) / top**2
-    expected = float((density * np.exp(rate * 1.2 - price)).sum() * (rates[1] - rates[0]))
+    expected = float((density * np.exp(6 * (rate * 1.2 - price))).sum() * (rates[1] - rates[0]))
     assert found.value == 1.0
     assert np.exp(weigh_evidence(records, replace(found, parts=np.zeros(5)), 1)) == pytest.approx(expected, rel=0.02)
 
@@ -217,7 +218,7 @@ def test_records_that_are_missing_by_action_are_watched_as_rows_stay_right() -> 
 def test_arms_that_were_assigned_are_recognised_and_compared() -> None:
     fitted = play(0.25, assigned=True)
     found = verdict(fitted, "who was acted on")
-    assert found.verdict == "fine"
+    assert found.verdict == "watch"
     assert "75 of 150 arms never had a call" in found.words
     trial = find_trial(Records.of(fitted))
     assert trial is not None
@@ -253,7 +254,7 @@ def test_a_benefit_is_conditional_unless_actions_were_drawn_at_random() -> None:
         assert one.low < found.benefits["nothing"].low < found.benefits["nothing"].high < one.high
 
 
-def test_designs_are_declared_recorded_or_recognised() -> None:
+def test_designs_are_declared_or_recorded() -> None:
     fitted = play(0.25)
     assert find_design(fitted) == ""
     assert find_design(replace(fitted, randomised=True)) == "declared"
@@ -261,7 +262,83 @@ def test_designs_are_declared_recorded_or_recognised() -> None:
     assert find_design(replace(fitted, log=drawn)) == "recorded"
     sure = replace(drawn, chance=np.where(np.arange(drawn.arm_of.size) % 2, 0.15, 1.0))
     assert find_design(replace(fitted, log=sure)) == ""  # half of the choices were no draws
-    assert find_design(play(0.25, assigned=True)) == "recognised"
+    assert find_design(play(0.25, assigned=True)) == ""  # they may be volunteers
+
+
+def replay(act, *, effect: float = 0.0, push: float = 0.0, arms: int = 120, weeks: int = 12) -> tuple:
+    """Return rows of a log whose chances of a call are act(arm, week, score), and whose unrecorded scores push outcomes."""
+    rng, rows, chances = np.random.default_rng(1), [], []
+    for n in range(arms):
+        state = 0
+        for week in range(weeks):
+            score = rng.random() < 0.5
+            chance = act(n, week, score)
+            called = int(rng.random() < chance)
+            rows.append((f"n{n}", week, f"s{state}", called, f"g{n % 4}"))
+            chances.append(chance)
+            state = int(rng.random() < 0.3 + 0.2 * state + push * score + effect * called)
+    return rows, np.array(chances)
+
+
+def grouped(rows: list, **options: object) -> Fit:
+    return rmab.data.fit(read(table(*rows, names=f"{HEADER},group"), groups=["group"]), reward={"s1": 1}, **options)
+
+
+def test_recorded_chances_that_something_unrecorded_moved_promise_nothing() -> None:
+    """Chances are 0.3 where an unrecorded score is high, and else 0.04; the score lifts outcomes, a call does not."""
+    rows, chances = replay(lambda _n, _week, score: 0.3 if score else 0.04, push=0.3, arms=200, weeks=20)
+    fitted = grouped(rows)
+    assert check_effect(fitted).is_open  # without the chances it looks like an effect
+    drawn = replace(fitted, log=replace(fitted.require_log(), chance=chances))
+    assert find_design(drawn) == ""
+    assert not check_effect(drawn).is_open
+    found = verdict(drawn, "effect in the same week")
+    assert found.verdict == "problem"
+    assert "at like chances" in found.words
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda _n, week, _score: float(week % 4 == 3),
+        lambda n, _week, _score: float(n % 4 == 0),
+        lambda n, week, _score: float(n == 3 and week == 3),
+    ],
+    ids=["whole weeks", "whole groups", "one call"],
+)
+def test_where_nothing_can_be_compared_nothing_is_said(act) -> None:
+    fitted = grouped(replay(act, effect=0.4)[0])
+    gate = check_effect(fitted)
+    assert np.isnan(gate.value)
+    assert not gate.is_open
+    for name in ("effect of a call", "effect in the same week", "effect over time"):
+        found = verdict(fitted, name)
+        assert found.verdict == "cannot be told"
+        assert np.isnan(found.value)
+    found = evaluate(fitted, 5, horizon=4, replicates=40)
+    assert found.standing == "not shown"
+    assert "cannot be told" in found.sentences()[0]
+    assert not any("at most" in one or "p =" in one for one in found.sentences())
+
+
+def test_an_effect_shows_where_every_arm_is_a_group_of_its_own() -> None:
+    rows = [(*one[:4], one[0]) for one in replay(lambda *_: 0.15, effect=0.5)[0]]
+    gate = check_effect(grouped(rows))
+    assert gate.is_open
+    assert gate.low < 0.5 < gate.high
+
+
+def test_a_bound_below_nothing_is_no_bound() -> None:
+    found = evaluated(0.0)
+    worse = replace(found, benefits={**found.benefits, "nothing": Estimate(-20.0, -35.0, -5.0)})
+    assert "at most" not in worse.sentences()[1]
+    assert "no weeks s1 over no calls" in worse.sentences()[1]
+
+
+def test_arms_that_began_alike_do_not_look_assigned() -> None:
+    """Half of the arms volunteer; all are in the same state at first, so nothing can be told from that."""
+    rows = replay(lambda n, *_: 0.3 * (n % 8 < 4))[0]
+    assert find_trial(Records.of(grouped(rows))) is None
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def evaluate(
     Intervals hold the error of estimation: the log is drawn again, arm by arm, and the model is fitted to it again. Where
     the records do not show that an action helps, or a check of the log says 'problem', no benefit is stated: the output
     begins with that, and shows a range under unrecorded selection. Unless it is known that actions were drawn at random
-    (`rmab fit --randomised`, recorded chances, assigned arms), every benefit is conditional on nothing unrecorded having
+    (`rmab fit --randomised`, recorded chances), every benefit is conditional on nothing unrecorded having
     chosen.
     """
     from rmab.estimation.fit import Fit

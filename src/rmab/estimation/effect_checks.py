@@ -90,11 +90,12 @@ def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
     gap, p = compare(pooled, whole)
     if not np.isfinite(gap) or whole.actions < FEW_ACTIONS:
         return Check(name, np.nan, UNKNOWN, f"too few {word}s beside none in the same {unit} and group", _SHARE)
-    text = f"{_points(whole.value, fit)} within the same {unit}, {_points(pooled.value, fit)} over all {unit}s (p = {p:.2g})"
+    same = f"the same {unit}" + (" and at like chances" if records.chance is not None else "")
+    text = f"{_points(whole.value, fit)} within {same}, {_points(pooled.value, fit)} over all (p = {p:.2g})"
     if p >= SURE or abs(gap) <= BIAS * max(abs(whole.value), abs(pooled.value)):
-        return Check(name, gap, FINE, f"{word}s did not fall into good or bad {unit}s: {text}")
+        return Check(name, gap, FINE, f"{word}s did not go where all do better or worse: {text}")
     advice = f"spread {word}s evenly over {unit}s, or draw them at random within each"
-    return Check(name, gap, PROBLEM, f"{word}s fell into {unit}s in which everybody did better, or worse: {text}", advice)
+    return Check(name, gap, PROBLEM, f"{word}s went where all do better, or worse, with and without one: {text}", advice)
 
 
 def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
@@ -136,9 +137,9 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
     trial = find_trial(records)
     if trial is not None and trial.p >= BALANCED:
         text = f"{trial.never:,} of {trial.arms:,} arms never had {log.words.an_action}, and were like the others at first: "
-        text += f"arms look assigned. A {log.words.period} of the others brings {_points(trial.value, fit)} more "
-        text += f"({_number(trial.low, fit)} to {_number(trial.high, fit)}), which needs no model"
-        return Check(name, trial.value, FINE, text)
+        text += f"arms look assigned, or chose themselves. Without a model, a {log.words.period} of the others brings "
+        text += f"{_points(trial.value, fit)} more ({_number(trial.low, fit)} to {_number(trial.high, fit)})"
+        return Check(name, trial.value, WATCH, text, "if arms were drawn at random, declare it (randomised, --randomised)")
     tests = {
         "the half of the log": homogeneity(records.strata(), records.half, action),
         "the state before": homogeneity(records.strata(), log.transitions.before, action),
@@ -156,7 +157,8 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     name, word = f"effect of {fit.words.an_action}", fit.words.action
     known = [one for one in found if np.isfinite(one.value)]
     if not known or not np.isfinite(whole.value):
-        return Check(name, np.nan, UNKNOWN, "cannot be told in any group", "a random share in the lists would show it")
+        text = f"hardly any {word} has a like record without one beside it"
+        return Check(name, np.nan, UNKNOWN, text, "a random share in the lists would show it")
     low, high = whole.ends
     rises = "rises" if whole.value >= 0 else "falls"
     ends = sorted((low, high) if whole.value >= 0 else (-high, -low))

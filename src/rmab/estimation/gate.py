@@ -10,8 +10,8 @@ replacement Hoeffding 1963, Theorem 4, which has the slightly larger variance of
 
 So the product over strata, whatever is chosen in later periods because of earlier ones, is a supermartingale, and so is any
 mixture over l: it ever exceeds 20 with probability 1 / 20 at most (Ville 1939; Freedman 1975; Howard, Ramdas, McAuliffe &
-Sekhon 2020). The mixture is half-normal in l s, the effect in standard deviations s of an outcome. Evidence is the mean of
-two of these: of one effect for everybody, and the average over groups with effects of their own. p is one over it.
+Sekhon 2020). The mixture is half-normal in l s, the effect in standard deviations s of an outcome. Evidence is the weighted
+mean of two of these: of one effect for everybody, and the average over groups with effects of their own. p is one over it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from rmab.estimation.fit import Fit
 from rmab.estimation.scores import Average, Records
 
 ENOUGH = 20  # actions in a group, below which it says nothing on its own
+SHARED = 0.8  # weight of an effect that all groups share
 USUAL = 0.3  # an effect in standard deviations of an outcome: the scale of the mixture
-EDGES = USUAL * np.exp2(np.arange(-20, 6) / 2)
+EDGES = USUAL * np.exp2(np.arange(-40, 11) / 4)
 SIZES, SHARES = np.sqrt(EDGES[1:] * EDGES[:-1]), 2 * np.diff(norm.cdf(EDGES / USUAL))  # effects, and their prior (K,)
 
 
@@ -103,9 +104,10 @@ def weigh_evidence(records: Records, found: Average, groups: int) -> float:
         paths[:, k] = rate * sums - np.bincount(home, weights=price, minlength=groups)
     common = float(logsumexp(paths.sum(axis=0), b=SHARES))
     large = np.bincount(records.group, weights=records.action, minlength=groups) >= ENOUGH
-    if groups == 1 or not large.any():
-        return common if groups == 1 else common - float(np.log(2))
-    return float(np.logaddexp(common, logsumexp(paths[large], b=SHARES / groups)) - np.log(2))
+    if groups == 1:
+        return common
+    each = float(logsumexp(paths[large], b=SHARES / groups)) if large.any() else -np.inf
+    return float(np.logaddexp(np.log(SHARED) + common, np.log(1 - SHARED) + each))
 
 
 def _bend(x: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ There are four answers. *Problem*: a check found that the number may be far off,
 selection of stated strengths instead of the number. *Not shown*: the records do not show that an action helps, so no
 benefit is stated. *Conditional*: the records show a benefit if nothing unrecorded chose who was acted on, which no log can
 show; every number comes after this condition, and with its range. *Promised*: actions are known to have been drawn at random
-(declared, recorded or recognised), so the benefits stand without the condition.
+(declared or recorded), so the benefits stand without the condition.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Evaluation:
     logged : float and int
         Actions in a period of the log: on average, and at most.
     design : str
-        How it is known that actions were drawn at random: 'declared', 'recorded', 'recognised', or '' where it is not.
+        How it is known that actions were drawn at random: 'declared', 'recorded', or '' where it is not.
     """
 
     budget: int
@@ -137,10 +137,16 @@ class Evaluation:
             found.append(f"So these records do not show what the plan brings. {self._range('rotation')}")
             return [*found, self._range("nothing")]
         if self.standing == "not shown":
-            most = self._three(self.benefits["nothing"])[2]
+            if not np.isfinite(self.gate.value):
+                beside = f"of the same group and state in the same {self.period_word}"
+                told = f"What {self._an} changes cannot be told: hardly any has a record without one beside it, {beside}."
+                return [told, "No benefit is promised, and none is ruled out."]
+            most, over = self._three(self.benefits["nothing"])[2], f"over no {self.word}s"
             shown = f"The records do not show that {self._an} helps (p = {self.gate.p:.2g}, however often one looks): "
             shown += "no benefit is promised."
-            return [shown, f"If there is one, it is at most {most} {self.unit} over no {self.word}s, with 95% confidence."]
+            if self.benefits["nothing"].high <= 0:
+                return [shown, f"By the model, {self.word}s bring no {self.unit} {over}, with 95% confidence."]
+            return [shown, f"If there is one, it is at most {most} {self.unit} {over}, with 95% confidence."]
         found = [self._compare(name) for name in ("rotation", "nothing", "random", "as logged")]
         if self.standing == "conditional":
             found = [f"{IF}: {one[0].lower()}{one[1:]}" for one in found]

@@ -5,9 +5,11 @@ effect is that of least squares within strata, which weighs them by how much bot
 
     b = sum of (A - e_h)(Y - y_h)  /  sum of (A - e_h)^2,
 
-so that periods in which all do well, and more are acted on, add nothing. Where strata would be tiny, e and y are sums of two
-parts instead: one of group, state and half of the log, and one of group and period (two-way fixed effects). Either way
-arms are its independent units: the variance is the sum over arms of the squares of their parts (Liang & Zeger 1986).
+so that periods in which all do well, and more are acted on, add nothing. Where the log has the chances with which actions
+were drawn, only records of like chances are in a stratum. Where strata would be tiny, e and y are sums of two parts instead:
+one of group, state and half of the log, and one of group and period, or of the period where groups are tiny (two-way fixed
+effects). Either way arms are its independent units: the variance is the sum over arms of the squares of their parts (Liang &
+Zeger 1986).
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from rmab.estimation.fit import Fit
 WIDE = 1.959963984540054  # standard errors in half a 95% interval
 RECENT = 4  # periods in which an earlier action may still count
 TINY, TURNS = 6.0, 20  # records in a stratum, on average, below which two parts take its place; turns that part them
+LEAST = 5.0  # actions beside like records without one, below which nothing can be compared
+LIKE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)  # ends of like chances
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +53,7 @@ class Average:
 class Records:
     """All transitions of a fit, (M,): arm, group, state, period, action, what comes next, and recent actions.
 
-    worth (G, S): what a state brings without an action.
+    worth (G, S): what a state brings without an action. chance (M,): of being acted on, in classes; -1 is not known.
     """
 
     arm: IntArray
@@ -61,6 +65,7 @@ class Records:
     recent: IntArray
     worth: FloatArray
     arms: int
+    chance: IntArray | None = None
 
     @classmethod
     def of(cls, fit: Fit) -> Records:
@@ -68,10 +73,9 @@ class Records:
         log = fit.require_log()
         moves = log.transitions
         group = fit.group_of[moves.arm]
-        worth = fit.pay.table[group, moves.after, 0]
+        worth, count = fit.pay.table[group, moves.after, 0], log.periods.count
+        row = np.searchsorted(log.arm_of * count + log.period, moves.arm * count + moves.period)
         if fit.pay.kind == "learned" and log.reward is not None:  # an action may change what its own period brings
-            count = log.periods.count
-            row = np.searchsorted(log.arm_of * count + log.period, moves.arm * count + moves.period)
             worth = worth + np.where(np.isnan(log.reward[row]), fit.pay.table[group, moves.state, 0], log.reward[row])
         acted = np.zeros((len(log.arms), log.periods.count + RECENT), dtype=np.int8)
         acted[log.arm_of, log.period + RECENT] = log.action == 1
@@ -79,9 +83,11 @@ class Records:
         recent = before[moves.arm, moves.period + RECENT - 1] - np.where(
             moves.period > 0, before[moves.arm, np.maximum(moves.period - 1, 0)], 0
         )
-        return cls(
-            moves.arm, group, moves.state, moves.period, moves.action, worth, recent, fit.pay.table[:, :, 0], len(log.arms)
-        )
+        own = (moves.arm, group, moves.state, moves.period, moves.action, worth, recent, fit.pay.table[:, :, 0])
+        if log.chance is None:
+            return cls(*own, len(log.arms))
+        drawn = log.chance[row]
+        return cls(*own, len(log.arms), np.where(np.isnan(drawn), -1, np.searchsorted(LIKE, drawn)))
 
     @property
     def half(self) -> IntArray:
@@ -89,19 +95,19 @@ class Records:
         return np.asarray(self.period > (self.period.max(initial=0) + self.period.min(initial=0)) / 2).astype(np.int64)
 
     def strata(self, *more: IntArray) -> IntArray:
-        """(M,) numbers of strata: group, state, and whatever else."""
-        rows = np.column_stack([self.group, self.state, *more])
+        """(M,) numbers of strata: group, state, chances that are alike, and whatever else."""
+        chance = () if self.chance is None else (self.chance,)
+        rows = np.column_stack([self.group, self.state, *chance, *more])
         return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1))
 
     @cached_property
     def blocks(self) -> tuple[IntArray, ...]:
-        """Strata (M,) of group, state and period; where those are tiny, of group, state and half, and group and period."""
+        """Strata (M,) of group, state and period; where those are tiny, of group, state and half, and of periods."""
         fine = self.strata(self.period)
         if fine.size >= TINY * (fine.max(initial=0) + 1):
             return (fine,)
-        return self.strata(self.half), np.unique(np.column_stack([self.group, self.period]), axis=0, return_inverse=True)[
-            1
-        ].reshape(-1)
+        both = np.unique(np.column_stack([self.group, self.period]), axis=0, return_inverse=True)[1].reshape(-1)
+        return self.strata(self.half), both if both.size >= TINY / 2 * (both.max(initial=0) + 1) else self.period
 
     def rest(self, values: FloatArray | IntArray, inside: BoolArray) -> FloatArray:
         """Return what is left of values (M,) of some records after the means of their blocks."""
@@ -114,8 +120,8 @@ class Records:
 
     @property
     def coarse(self) -> Average:
-        """The average effect within group and state alone, as the model has it, whatever the period."""
-        return replace(self, period=np.zeros_like(self.period)).average()
+        """The average effect within group and state alone, as the model has it, whatever the period and the chance."""
+        return replace(self, period=np.zeros_like(self.period), chance=None).average()
 
     def trend(self, whole: Average) -> tuple[float, float]:
         """Return by how much the effect rises over the log, and the p of no change.
@@ -130,7 +136,7 @@ class Records:
         late = act * time
         late = late - act * float((late * act).sum()) / float((act**2).sum())
         size = float((late**2).sum())
-        if size <= 0:
+        if size <= LEAST / 100:
             return np.nan, 1.0
         value = float((late * out).sum()) / size
         parts = np.bincount(self.arm, weights=late * (out - whole.value * act - value * late), minlength=self.arms) / size
@@ -144,7 +150,7 @@ class Records:
             return Average(np.nan, np.zeros(self.arms), 0, np.nan)
         act, out = (self.rest(one, inside) for one in (self.action, self.outcome))
         whole = float((act**2).sum())
-        if whole <= 0:
+        if whole < LEAST:
             return Average(np.nan, np.zeros(self.arms), int(self.action[inside].sum()), np.nan)
         value = float((act * out).sum()) / whole
         parts = np.bincount(self.arm[inside], weights=act * (out - value * act), minlength=self.arms) / whole
