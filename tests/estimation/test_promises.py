@@ -319,6 +319,11 @@ def test_where_nothing_can_be_compared_nothing_is_said(act) -> None:
     assert found.standing == "not shown"
     assert "cannot be told" in found.sentences()[0]
     assert not any("at most" in one or "p =" in one for one in found.sentences())
+    assert found.fields()["ranges"] is None
+    calls = decide(fitted, 5)
+    page = render_programme(fitted, calls, found, estimate_effects(fitted), estimate_reach(fitted, 5, 4, calls.active))
+    assert "cannot be told" in page
+    assert 'id="benefits"' not in page
 
 
 def test_an_effect_shows_where_every_arm_is_a_group_of_its_own() -> None:

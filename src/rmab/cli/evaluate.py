@@ -95,6 +95,8 @@ def _print_evaluation(found: "Evaluation") -> None:
     unit, per = found.unit, found.period_word
     for sentence in found.sentences():
         say(f"- {sentence}")
+    if not found.gate.is_known:
+        return
     if not found.states_benefits:
         heads = ("strength of selection", "over rotation", "over nothing")
         pairs = zip(found.ranges["rotation"], found.ranges["nothing"], strict=True)

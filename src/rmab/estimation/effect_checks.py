@@ -75,7 +75,8 @@ def _compare(
     gap, p = compare(other, one)
     least = min(one.actions, other.actions)
     if least < FEW_ACTIONS or not np.isfinite(gap):
-        return Check(name, np.nan, UNKNOWN, f"too few {fit.words.action}s in one of the two parts ({least})", _LATER)
+        text = f"too few {fit.words.action}s beside like records without one in one of the two parts ({least} in all)"
+        return Check(name, np.nan, UNKNOWN, text, _LATER)
     text = f"{_points(one.value, fit)} in {words[0]}, {_points(other.value, fit)} in {words[1]} (p = {p:.2g})"
     if p >= SURE:
         return Check(name, gap, FINE, f"no difference beyond chance: {text}")
@@ -103,7 +104,7 @@ def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
     name, word = "effect over time", fit.words.action
     change, p = records.trend(whole)
     if whole.actions < 2 * FEW_ACTIONS or not np.isfinite(change):
-        return Check(name, np.nan, UNKNOWN, f"too few {word}s ({whole.actions})", _LATER)
+        return Check(name, np.nan, UNKNOWN, f"too few {word}s beside like records without one", _LATER)
     ends = [_points(whole.value + side * change / 2, fit) for side in (-1, 1)]
     text = f"about {ends[0]} at the beginning of the log, {ends[1]} at its end (p = {p:.2g})"
     if p >= TREND or abs(change) <= PART * abs(whole.value):

@@ -61,6 +61,11 @@ class Gate:
     e_low: float
 
     @property
+    def is_known(self) -> bool:
+        """Whether actions could be compared with anything."""
+        return bool(np.isfinite(self.value))
+
+    @property
     def is_open(self) -> bool:
         """Whether a benefit may be stated."""
         return self.p < 0.05

@@ -134,13 +134,13 @@ class Evaluation:
         if self.standing == "problem":
             found = [_end(f"Problem: {one.name}: {one.words}") for one in self.problems]
             found += [_end(f"What to do: {one.advice}") for one in self.problems if one.advice]
+            if not self.gate.is_known:
+                return [*found, *self._untold]
             found.append(f"So these records do not show what the plan brings. {self._range('rotation')}")
             return [*found, self._range("nothing")]
         if self.standing == "not shown":
-            if not np.isfinite(self.gate.value):
-                beside = f"of the same group and state in the same {self.period_word}"
-                told = f"What {self._an} changes cannot be told: hardly any has a record without one beside it, {beside}."
-                return [told, "No benefit is promised, and none is ruled out."]
+            if not self.gate.is_known:
+                return self._untold
             most, over = self._three(self.benefits["nothing"])[2], f"over no {self.word}s"
             shown = f"The records do not show that {self._an} helps (p = {self.gate.p:.2g}, however often one looks): "
             shown += "no benefit is promised."
@@ -195,16 +195,25 @@ class Evaluation:
         )
 
     @property
+    def _untold(self) -> list[str]:
+        """What is said where nothing could be compared: neither a benefit nor a bound."""
+        beside = f"of the same group and state in the same {self.period_word}"
+        told = f"What {self._an} changes cannot be told: hardly any has a record without one beside it, {beside}."
+        return [told, "No benefit is promised, and none is ruled out."]
+
+    @property
     def _an(self) -> str:
         return Words(self.word, self.period_word).an_action
 
     def fields(self) -> dict[str, Any]:
         """Return everything as plain numbers and text by name.
 
-        `benefits` is None unless they are promised, and `conditional_benefits` unless they are conditional.
+        `benefits` is None unless they are promised, `conditional_benefits` unless they are conditional, and `ranges` where
+        nothing could be compared.
         """
         own = {"budget": self.budget, "horizon": self.horizon, "unit": self.unit, "replicates": self.replicates}
         benefits = {name: vars(one) for name, one in self.benefits.items()}
+        ranges = {name: [vars(one) for one in several] for name, several in self.ranges.items()}
         return {
             **own,
             "standing": self.standing,
@@ -222,8 +231,8 @@ class Evaluation:
             "actions_in_the_log": {"mean": self.logged[0], "most": self.logged[1]},
             "knowledge": self.knowledge,
             "noise": self.noise,
-            "gate": {**vars(self.gate), "is_open": self.gate.is_open},
-            "ranges": {name: [vars(one) for one in several] for name, several in self.ranges.items()},
+            "gate": {**vars(self.gate), "is_open": self.gate.is_open, "is_known": self.gate.is_known},
+            "ranges": ranges if self.gate.is_known else None,
             "checks": [vars(one) for one in self.checks],
             "one_step": vars(self.one_step),
         }
