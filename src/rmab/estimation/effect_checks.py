@@ -126,7 +126,7 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
     link = find_link(records)
     if not link.is_known or (not link.is_real and WIDE * link.error > abs(whole.value)):
         text = (
-            f"{word}s: {by_state}; too few can be compared to tell by what arms were chosen, and the effect may be due to it"
+            f"{word}s: {by_state}; too few can be compared to tell by what arms were chosen; the effect may be due to it"
         )
         return Check(name, np.nan, UNKNOWN, text, share)
     if link.is_real:
