@@ -1,11 +1,13 @@
 """Promises: a benefit is stated where the records show one, and nowhere else; console, JSON and page say the same."""
 
+import itertools
 import json
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import hypergeom
 
 import rmab
 from commands import call
@@ -130,7 +132,7 @@ def test_the_gate_holds_at_all_looks_together(arms: int, groups: int, rate: floa
 
 
 def test_evidence_by_hand() -> None:
-    """Six weeks of five records, two acted on: D = 1.2, v = 1.2 * 1.2 / 4 = 0.36, c = 0.6; the mixture by quadrature."""
+    """Six weeks of five records, two acted on, who do well: D = 1.2, by the formula; the mixture by quadrature."""
     arm, zero, week = np.repeat(np.arange(5), 6), np.zeros(30, dtype=int), np.tile(np.arange(6), 5)
     action = (arm < 2).astype(int)
     records = Records(arm, zero, zero, week, action, action.astype(float), zero, np.zeros((1, 1)), 5)
@@ -139,11 +141,23 @@ def test_evidence_by_hand() -> None:
     deviation = np.sqrt(1.2 / 4)
     rates = np.linspace(0, 3, 300_001)[1:]
     density = 2 * np.exp(-((rates / 0.3) ** 2) / 2) / (0.3 * np.sqrt(2 * np.pi))
-    rate, top = rates / deviation, 0.6
-    price = 0.36 * (np.exp(rate * top) - rate * top - 1) / top**2
+    rate = rates / deviation
+    up, down = (np.log(0.4 * np.exp(side * rate * 0.6) + 0.6 * np.exp(-side * rate * 0.4)) for side in (1, -1))
+    price = 2 * 3 / 4 * (0.6 * up + 0.4 * down)
     expected = float((density * np.exp(6 * (rate * 1.2 - price))).sum() * (rates[1] - rates[0]))
     assert found.value == 1.0
     assert np.exp(weigh_evidence(records, replace(found, parts=np.zeros(5)), 1)) == pytest.approx(expected, rel=0.02)
+
+
+def test_the_price_of_a_stratum_is_nearly_that_of_draws_without_replacement() -> None:
+    for size, good, acted in itertools.product((6, 10, 30), (1, 3, 5), (1, 2, 4)):
+        drawn = hypergeom(size, good, acted)
+        at, level = np.arange(acted + 1), good / size
+        for slope in (0.1, 0.5, 1.0):
+            exact = np.log((drawn.pmf(at) * np.exp(slope * (at - acted * level))).sum())
+            up, down = (np.log(level * np.exp(x * (1 - level)) + (1 - level) * np.exp(-x * level)) for x in (slope, -slope))
+            price = acted * (size - acted) / (size - 1) * ((1 - acted / size) * up + acted / size * down)
+            assert price == pytest.approx(exact, rel=0.1)
 
 
 def test_harm_is_no_evidence_of_help() -> None:

@@ -125,9 +125,7 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
         return Check(name, np.nan, PROBLEM, text, share)
     link = find_link(records)
     if not link.is_known or (not link.is_real and WIDE * link.error > abs(whole.value)):
-        text = (
-            f"{word}s: {by_state}; too few can be compared to tell by what arms were chosen; the effect may be due to it"
-        )
+        text = f"{word}s: {by_state}; too few can be compared to tell by what arms were chosen; the effect may be due to it"
         return Check(name, np.nan, UNKNOWN, text, share)
     if link.is_real:
         side = "worse" if link.value < 0 else "better"
