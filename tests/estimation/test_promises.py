@@ -311,6 +311,32 @@ def test_recorded_chances_that_something_unrecorded_moved_promise_nothing() -> N
     assert "at like chances" in found.words
 
 
+def test_calls_that_go_to_those_who_joined_of_late_are_compared_among_them() -> None:
+    """Arms do well for six weeks after they join, and are called more often then; a call changes nothing."""
+    rng, rows = np.random.default_rng(0), []
+    for n in range(300):
+        state, joined = 1, int(rng.integers(0, 18))
+        for week in range(joined, 25):
+            new = week - joined < 6
+            called = int(rng.random() < (0.3 if new else 0.04))
+            rows.append((f"n{n}", week, f"s{state}", called, f"g{n % 3}"))
+            state = int(rng.random() < 0.25 + 0.2 * state + 0.35 * new)
+    fitted = grouped(rows)
+    assert check_effect(fitted).p > 0.2
+    found = verdict(fitted, "effect in the same week")
+    assert found.verdict == "problem"
+    assert "about as long in the programme" in found.words
+
+
+def test_a_reward_that_the_log_chose_counts_as_several_questions() -> None:
+    rows = replay(lambda *_: 0.15, effect=0.12, arms=200)[0]
+    log = read(table(*[(*one[:2], {"s0": "low", "s1": "fine"}[one[2]], *one[3:]) for one in rows], names=f"{HEADER},group"))
+    chosen, declared = (check_effect(rmab.data.fit(log, reward=reward)) for reward in (None, {"fine": 1}))
+    assert not log.ordered
+    assert 0.0 < declared.p < 0.05
+    assert chosen.p == pytest.approx(2 * declared.p)
+
+
 @pytest.mark.parametrize(
     "act",
     [

@@ -91,7 +91,7 @@ def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
     gap, p = compare(pooled, whole)
     if not np.isfinite(gap) or whole.actions < FEW_ACTIONS:
         return Check(name, np.nan, UNKNOWN, f"too few {word}s beside none in the same {unit} and group", _SHARE)
-    same = f"the same {unit}" + (" and at like chances" if records.chance is not None else "")
+    same = f"the same {unit}, about as long in the programme" + (", at like chances" if records.chance is not None else "")
     text = f"{_points(whole.value, fit)} within {same}, {_points(pooled.value, fit)} over all (p = {p:.2g})"
     if p >= SURE or abs(gap) <= BIAS * max(abs(whole.value), abs(pooled.value)):
         return Check(name, gap, FINE, f"{word}s did not go where all do better or worse: {text}")

@@ -47,7 +47,8 @@ class Gate:
         The average effect on what the next period brings, per action, with its 95% interval (of one look).
     p : float
         Of no benefit, on average or in any group. Where actions do nothing, it is below 0.05 at some look, however many
-        there are, in at most 5% of the programmes.
+        there are, in at most 5% of the programmes. Where the log itself says which state is good, p is multiplied by the
+        number of states (Bonferroni).
     actions : int
         How many were seen, with what came after.
     e_value : float
@@ -84,7 +85,9 @@ def check_effect(fit: Fit) -> Gate:
     low, high = found.ends
     near = min(low, high, key=abs) if low * high > 0 else 0.0
     ratios = [_ratio(one, found.usual, fit.pay.counts_periods, records.outcome) for one in (found.value, near)]
-    p = float(np.exp(-max(weigh_evidence(records, found, len(fit.groups)), 0.0)))
+    chosen = fit.pay.kind == "assumed" and not fit.require_log().ordered  # the state that actions make more likely
+    tried = np.log(len(fit.state_names)) if chosen else 0.0
+    p = float(np.exp(-max(weigh_evidence(records, found, len(fit.groups)) - tried, 0.0)))
     return Gate(found.value, low, high, p, found.actions, *map(e_value, ratios))
 
 

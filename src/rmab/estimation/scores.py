@@ -5,11 +5,11 @@ effect is that of least squares within strata, which weighs them by how much bot
 
     b = sum of (A - e_h)(Y - y_h)  /  sum of (A - e_h)^2,
 
-so that periods in which all do well, and more are acted on, add nothing. Where the log has the chances with which actions
-were drawn, only records of like chances are in a stratum. Where strata would be tiny, e and y are sums of two parts instead:
-one of group, state and half of the log, and one of group and period, or of the period where groups are tiny (two-way fixed
-effects). Either way arms are its independent units: the variance is the sum over arms of the squares of their parts (Liang &
-Zeger 1986).
+so that periods in which all do well, and more are acted on, add nothing. Records of a stratum are also alike in the time
+since the arm's first record, and in the chance with which an action was drawn, where the log has it. Where strata would be
+tiny, e and y are sums of two parts instead: one of group, state and half of the log, and one of group and period, or of the
+period where groups are tiny (two-way fixed effects). Either way arms are its independent units: the variance is the sum
+over arms of the squares of their parts (Liang & Zeger 1986).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ WIDE = 1.959963984540054  # standard errors in half a 95% interval
 RECENT = 4  # periods in which an earlier action may still count
 TINY, TURNS = 6.0, 20  # records in a stratum, on average, below which two parts take its place; turns that part them
 LEAST = 5.0  # actions beside like records without one, below which nothing can be compared
+NEW = (2, 4, 8, 16)  # periods since the first record: classes of arms that are about as new
 LIKE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)  # ends of like chances
 
 
@@ -53,7 +54,8 @@ class Average:
 class Records:
     """All transitions of a fit, (M,): arm, group, state, period, action, what comes next, and recent actions.
 
-    worth (G, S): what a state brings without an action. chance (M,): of being acted on, in classes; -1 is not known.
+    worth (G, S): what a state brings without an action. tenure (M,): time since the first record, in classes. chance (M,):
+    of being acted on, in classes; -1 is not known.
     """
 
     arm: IntArray
@@ -65,6 +67,7 @@ class Records:
     recent: IntArray
     worth: FloatArray
     arms: int
+    tenure: IntArray | None = None
     chance: IntArray | None = None
 
     @classmethod
@@ -84,10 +87,13 @@ class Records:
             moves.period > 0, before[moves.arm, np.maximum(moves.period - 1, 0)], 0
         )
         own = (moves.arm, group, moves.state, moves.period, moves.action, worth, recent, fit.pay.table[:, :, 0])
+        first = np.full(len(log.arms), count)
+        np.minimum.at(first, log.arm_of, log.period)
+        tenure = np.searchsorted(NEW, moves.period - first[moves.arm], side="right")
         if log.chance is None:
-            return cls(*own, len(log.arms))
+            return cls(*own, len(log.arms), tenure)
         drawn = log.chance[row]
-        return cls(*own, len(log.arms), np.where(np.isnan(drawn), -1, np.searchsorted(LIKE, drawn)))
+        return cls(*own, len(log.arms), tenure, np.where(np.isnan(drawn), -1, np.searchsorted(LIKE, drawn)))
 
     @property
     def half(self) -> IntArray:
@@ -95,9 +101,9 @@ class Records:
         return np.asarray(self.period > (self.period.max(initial=0) + self.period.min(initial=0)) / 2).astype(np.int64)
 
     def strata(self, *more: IntArray) -> IntArray:
-        """(M,) numbers of strata: group, state, chances that are alike, and whatever else."""
-        chance = () if self.chance is None else (self.chance,)
-        rows = np.column_stack([self.group, self.state, *chance, *more])
+        """(M,) numbers of strata: group, state, like tenures and chances, and whatever else."""
+        like = [one for one in (self.tenure, self.chance) if one is not None]
+        rows = np.column_stack([self.group, self.state, *like, *more])
         return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1))
 
     @cached_property
@@ -120,8 +126,8 @@ class Records:
 
     @property
     def coarse(self) -> Average:
-        """The average effect within group and state alone, as the model has it, whatever the period and the chance."""
-        return replace(self, period=np.zeros_like(self.period), chance=None).average()
+        """The average effect within group and state alone, as the model has it, whatever the period, tenure and chance."""
+        return replace(self, period=np.zeros_like(self.period), tenure=None, chance=None).average()
 
     def trend(self, whole: Average) -> tuple[float, float]:
         """Return by how much the effect rises over the log, and the p of no change.
