@@ -9,7 +9,7 @@ PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes, which would translate every module again
 SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 
-.PHONY: help demo programme docs planners pictures pages test test-fast test-lowest style lint boundscheck fuzz coverage bench clean
+.PHONY: help demo programme docs planners pictures pages test test-fast test-lowest style lint boundscheck fuzz messages coverage bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -88,6 +88,9 @@ boundscheck: $(READY) ## the tests of the compiled code with array bounds checke
 MINUTES ?= 3
 fuzz: $(READY) ## random models, logs, lists, files and arguments, checked by other code (make fuzz MINUTES=120 for hours)
 	@$(BIN)/python tests/helpers/fuzz --minutes $(MINUTES)
+
+messages: $(READY) ## every error message of the library, by file and line, for review
+	@$(BIN)/python tests/helpers/messages.py
 
 coverage: $(READY) ## which lines no test runs; compiled code is left out
 	$(BIN)/python $(PYTEST) --cov

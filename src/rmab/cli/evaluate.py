@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--budget", type=whole_number(min=1), help="How many can be acted on; default: as many as in the log.")
 @click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to look ahead.")
-@click.option("--replicates", type=whole_number(min=40), default=200, show_default=True, help="Draws behind the intervals.")
+@click.option(
+    "--replicates", type=click.IntRange(40, 20_000), default=200, show_default=True, help="Draws behind the intervals."
+)
 @click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of draws and simulations.")
 @click.option("--report", type=click.Path(path_type=Path), callback=checked_file(".html"), help="Write a report.")
 @since_option

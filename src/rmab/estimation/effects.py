@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common import FloatArray, as_integer, as_seed, expect
-from rmab.errors import ModelError
+from rmab.common import FloatArray, as_seed, expect
 from rmab.estimation.fit import Fit
-from rmab.estimation.resampling import LEAST_DRAWS, Resampler, interval
+from rmab.estimation.resampling import Resampler, as_replicates, interval
 
 
 @dataclass(frozen=True)
@@ -77,9 +76,7 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
         One for each of `fit.groups`.
     """
     expect(fit, Fit, "fit")
-    number = as_integer(replicates, "replicates")
-    if number < LEAST_DRAWS:
-        raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
+    number = as_replicates(replicates)
     visits = fit.counts.sum(axis=3).astype(np.float64)  # (G, S, 2)
     both = ~fit.rows.unseen.any(axis=1)
     weight = visits.sum(axis=2) * both
