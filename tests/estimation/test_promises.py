@@ -476,6 +476,11 @@ def test_effects_are_per_decision_and_per_contact_where_the_log_says_who_was_rea
     value, low, high = found.per_contact
     assert low <= 0.3 <= high
     assert value == pytest.approx(found.value / found.reach)
+    log = fitted.require_log()
+    met = log.reached[(log.action == 1) & (log.reached >= 0)]
+    assert found.reach_error == pytest.approx(met.std() / np.sqrt(met.size), rel=0.2)  # arms differ little here
+    assert low < found.low / found.reach
+    assert high > found.high / found.reach
     assert "reach somebody" in verdict(fitted, "effect of a call").words
     log = fitted.require_log()
     naive = replace(log, action=np.where(log.reached == 1, 1, np.minimum(log.action, 0)), reached=None)

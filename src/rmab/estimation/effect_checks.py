@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 
 from rmab.common import IntArray, many
-from rmab.estimation.effects import Effect
+from rmab.estimation.effects import Effect, divide_by_reach
 from rmab.estimation.fit import Fit
 from rmab.estimation.scores import WIDE, Average, Records, compare
 from rmab.estimation.selection import BALANCED, compare_arms, find_link, find_trial
@@ -195,8 +195,9 @@ def _reached(fit: Fit, whole: Average) -> str:
         return ""
     known = (log.action == 1) & (log.reached >= 0)
     part = float((log.reached[known] == 1).mean())
-    low, high = (_number(one / part, fit) for one in whole.ends)
-    each = f"{_points(whole.value / part, fit)} ({low} to {high}) for one that does"
+    rest = np.bincount(log.arm_of[known], weights=(log.reached[known] == 1) - part)
+    value, *ends = divide_by_reach((whole.value, *whole.ends), part, float(np.sqrt((rest**2).sum())) / int(known.sum()))
+    each = f"{_points(value, fit)} ({_number(ends[0], fit)} to {_number(ends[1], fit)}) for one that does"
     return f" for each {word} that is decided; {part:.0%} reach somebody: {each}, if one that does not changes nothing"
 
 
