@@ -21,6 +21,7 @@ from rmab.model import Problem
 from rmab.planners.contract import check_states
 from rmab.planners.question import QuestionPolicy, checked_answer, question_format, systematic
 from rmab.solvers.checks import checked_table
+from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
 from rmab.solvers.priced.blocks import FAINTEST, soften_blocks
@@ -28,7 +29,8 @@ from rmab.solvers.priced.program import units_of
 
 Window = Annotated[int, Field(ge=1, description="number of steps to plan ahead")]
 WINDOW = 10  # steps
-STEEPNESS = 30.0  # beta times the range of the rewards: twice and half of it earn the same, within noise
+STEEPNESS = 100.0  # beta times what a decision is worth: three times and a third of it earn about the same
+NARROW = 1e-2  # of the range of the rewards, the least that a decision is taken to be worth
 STEEPEST = 1e6  # ... of the rewards at hand
 SOFTEST = 0.1  # part of it down to which a plan is softened where it cannot be certified
 TOLERANCE = 1e-3  # of every softened plan, relative: rounding to whole arms costs more
@@ -143,8 +145,9 @@ class Rolling(QuestionPolicy):
     def _prepare(self) -> None:
         least = -np.inf if self.problem.exact else 0.0
         prices = checked_answer(self.prices, "prices", (self.problem.horizon,), least=least)
-        ahead, beta = frozen(self.blocks.values(prices)[0]), STEEPNESS / self.blocks.units().scale
-        self._set(window=_checked_window(self.window), prices=prices, _ahead=ahead, _beta=beta)
+        values, worth = self.blocks.values(prices)
+        beta = STEEPNESS / max(_stake(self.blocks, worth), NARROW * self.blocks.units().scale)
+        self._set(window=_checked_window(self.window), prices=prices, _ahead=frozen(values), _beta=beta)
         _compile()
 
     def __repr__(self) -> str:
@@ -214,6 +217,18 @@ class RollingEpisode:
         if self.step == h - 1 and h > 0:
             prices[: self.prices.size - 1] = self.prices[1:]
         return prices
+
+
+def _stake(blocks: Blocks, worth: FloatArray) -> float:
+    """Return what a decision is worth, by the root of the mean square over arms and steps, when all take the better action.
+
+    worth (C, H, S): of activating, its price paid. Rewards may range much farther: a penalty that every plan avoids, or that
+    no plan can avoid, decides nothing.
+    """
+    share, mass = (worth > 0).astype(np.float64), np.empty((*worth.shape, 2))
+    forward(blocks.kernels, blocks.phase_of, blocks.start, np.full(blocks.horizon, np.inf), share, mass)
+    total = mass.sum(axis=3)
+    return float(np.sqrt((total * worth**2).sum() / total.sum()))
 
 
 def _with_last(blocks: Blocks, phase: int, ahead: FloatArray) -> tuple[IntArray, FloatArray]:
