@@ -79,7 +79,7 @@ class LpUpdate(QuestionPolicy):
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Solve from these states (N,) at step h and activate what the plan activates now."""
         now = check_states(self.problem, h, states, rng)
-        masses = self.blocks.count_arms(now)
+        masses = self.blocks.count_arms(now, h)
         plan = self._plan(h, masses)[:, h, :, 1]
         return self.round_shares(np.divide(plan, masses, out=np.zeros_like(masses), where=masses > 0), h, now, rng)
 
@@ -174,7 +174,7 @@ class Rolling(QuestionPolicy):
         time: dict[str, Any] = {"phase_of": phase_of, "discounts": problem.discounts[: prices.size]}
         limits, first = blocks.budget[steps].copy(), self._beta
         if first * float(np.ptp(pays)) > STEEPEST:  # far more may be at stake here than from the start
-            here = units_of(blocks.kernels, kernel_of, pays, masses, phase_of).scale
+            here = units_of(blocks.kernels, kernel_of, pays, masses, phase_of, shift=blocks.most is None).scale
             first = min(first, STEEPEST / here)
         beta = first
         while True:
@@ -185,6 +185,7 @@ class Rolling(QuestionPolicy):
                     "warm": prices,
                     "tolerance": TOLERANCE,
                     "exact": blocks.exact,
+                    "most": blocks.most,
                 }
                 found = soften_blocks(blocks.kernels, pays, masses, limits, beta, **given)
             except SolverError:
@@ -205,7 +206,7 @@ class RollingEpisode:
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Plan from these states (N,) at step h and activate what the plan activates now."""
         now = check_states(self.rolling.problem, h, states, rng)
-        share, self.prices = self.rolling.shares(h, self.rolling.blocks.count_arms(now), self._first_prices(h))
+        share, self.prices = self.rolling.shares(h, self.rolling.blocks.count_arms(now, h), self._first_prices(h))
         self.step = h
         return self.rolling.round_shares(share, h, now, rng)
 

@@ -26,10 +26,13 @@ class Units:
     scale: float
 
     @classmethod
-    def of(cls, reward: FloatArray, counts: BoolArray) -> Units:
-        """Measure rewards (C * K, S, 2), by cell, where they count: (C * K, S), or (C * K, S, 2)."""
+    def of(cls, reward: FloatArray, counts: BoolArray, *, shift: bool = True) -> Units:
+        """Measure rewards (C * K, S, 2), by cell, where they count: (C * K, S), or (C * K, S, 2).
+
+        shift: count from the least of each cell; else from 0, where kernels do not keep masses and a constant is none.
+        """
         where = np.broadcast_to(counts if counts.ndim == 3 else counts[..., np.newaxis], reward.shape)
-        least = np.where(where, reward, np.inf).min(axis=(1, 2))
+        least = np.where(where, reward, np.inf).min(axis=(1, 2)) if shift else np.zeros(len(reward))
         least = np.where(np.isfinite(least), least, 0.0)
         above = np.where(where, reward - least[:, np.newaxis, np.newaxis], 0.0)
         scale = float(above.max()) or 1.0
@@ -104,6 +107,12 @@ def check_one_cost(name: str, model: Problem | View) -> None:
     if model.weights is not None:
         costs = f"this has costs from {model.weights.min():g} to {model.weights.max():g}"
         raise ModelError(f"{name} needs arms that all cost the same: {costs}", code="unsupported")
+
+
+def check_costs_by_arm(name: str, model: Problem | View) -> None:
+    """Raise ModelError where costs depend on the state."""
+    if model.weights is not None and model.weights.ndim > 1:
+        raise ModelError(f"{name} needs one cost per arm: this has costs that depend on the state", code="unsupported")
 
 
 def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
