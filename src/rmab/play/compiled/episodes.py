@@ -89,7 +89,8 @@ def index_episodes(
     discounts (H,) of themselves. The policy activates arms that cost up to limit (H,) by its own costs (1 or H,N,1 or S);
     what they cost the problem, by cost (1 or K,N,1 or S), must lie from least to budget (H,). Costs are empty where every
     arm costs 1. Writes rewards (R,) and activations (R,), and every step into states_seen (R,H+1,N) and actions_seen
-    (R,H,N) unless they are empty. Returns -1, or the step at which the arms that are active (N,) in these states (N,) do not keep the budget.
+    (R,H,N) unless they are empty. Returns -1, or the step at which the arms that are active (N,) in these states (N,) do
+    not keep the budget.
     """
     horizon, arms = table.shape[0], table.shape[1]
     record = states_seen.shape[0] > 0
