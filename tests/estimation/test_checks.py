@@ -161,8 +161,10 @@ def test_effects_are_differences_of_frequencies_and_lie_in_their_intervals() -> 
     assert one.low < 0.2 < one.high
     assert one.high - one.low < 0.1
     assert estimate_effects(fitted, replicates=50, seed=3) == estimate_effects(fitted, replicates=50, seed=3)
-    with pytest.raises(rmab.errors.ModelError, match="replicates must be at least 40"):
+    with pytest.raises(rmab.errors.ModelError, match=r"replicates must be in 40\.\.20,000"):
         estimate_effects(fitted, replicates=3)
+    with pytest.raises(rmab.errors.ModelError, match=r"replicates must be in 40\.\.20,000, got 1,000,000"):
+        rmab.data.run_checks(fitted, replicates=1_000_000)
 
 
 def test_an_estimate_lies_well_within_its_interval_in_small_groups_too() -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import norm
 
-from rmab.common import FloatArray, IntArray, as_integer, as_seed, expect, many
+from rmab.common import FloatArray, IntArray, as_seed, expect, many
 from rmab.estimation.effect_checks import Check, check_effects
 from rmab.estimation.effects import estimate_effects
 from rmab.estimation.fit import Fit
@@ -60,7 +60,7 @@ def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]
     expect(fit, Fit, "fit")
     log, key = fit.require_log(), as_seed(seed)
     found = [_visits(fit, log), _missing(fit, log), _order(fit, log), _change(fit, log), *_predictions(fit, log, key)]
-    effects = estimate_effects(fit, replicates=as_integer(replicates, "replicates"), seed=seed)
+    effects = estimate_effects(fit, replicates=replicates, seed=seed)
     return [*found, *check_effects(fit, effects)]
 
 

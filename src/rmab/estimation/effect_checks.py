@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 
 from rmab.common import IntArray, many
-from rmab.estimation.effects import Effect
+from rmab.estimation.effects import Effect, divide_by_reach
 from rmab.estimation.fit import Fit
 from rmab.estimation.scores import WIDE, Average, Records, compare
 from rmab.estimation.selection import BALANCED, compare_arms, find_link, find_trial
@@ -75,7 +75,8 @@ def _compare(
     gap, p = compare(other, one)
     least = min(one.actions, other.actions)
     if least < FEW_ACTIONS or not np.isfinite(gap):
-        return Check(name, np.nan, UNKNOWN, f"too few {fit.words.action}s in one of the two parts ({least})", _LATER)
+        text = f"too few {fit.words.action}s beside like records without one in one of the two parts ({least} in all)"
+        return Check(name, np.nan, UNKNOWN, text, _LATER)
     text = f"{_points(one.value, fit)} in {words[0]}, {_points(other.value, fit)} in {words[1]} (p = {p:.2g})"
     if p >= SURE:
         return Check(name, gap, FINE, f"no difference beyond chance: {text}")
@@ -90,11 +91,12 @@ def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
     gap, p = compare(pooled, whole)
     if not np.isfinite(gap) or whole.actions < FEW_ACTIONS:
         return Check(name, np.nan, UNKNOWN, f"too few {word}s beside none in the same {unit} and group", _SHARE)
-    text = f"{_points(whole.value, fit)} within the same {unit}, {_points(pooled.value, fit)} over all {unit}s (p = {p:.2g})"
+    same = f"the same {unit}, about as long in the programme" + (", at like chances" if records.chance is not None else "")
+    text = f"{_points(whole.value, fit)} within {same}, {_points(pooled.value, fit)} over all (p = {p:.2g})"
     if p >= SURE or abs(gap) <= BIAS * max(abs(whole.value), abs(pooled.value)):
-        return Check(name, gap, FINE, f"{word}s did not fall into good or bad {unit}s: {text}")
+        return Check(name, gap, FINE, f"{word}s did not go where all do better or worse: {text}")
     advice = f"spread {word}s evenly over {unit}s, or draw them at random within each"
-    return Check(name, gap, PROBLEM, f"{word}s fell into {unit}s in which everybody did better, or worse: {text}", advice)
+    return Check(name, gap, PROBLEM, f"{word}s went where all do better, or worse, with and without one: {text}", advice)
 
 
 def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
@@ -102,7 +104,7 @@ def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
     name, word = "effect over time", fit.words.action
     change, p = records.trend(whole)
     if whole.actions < 2 * FEW_ACTIONS or not np.isfinite(change):
-        return Check(name, np.nan, UNKNOWN, f"too few {word}s ({whole.actions})", _LATER)
+        return Check(name, np.nan, UNKNOWN, f"too few {word}s beside like records without one", _LATER)
     ends = [_points(whole.value + side * change / 2, fit) for side in (-1, 1)]
     text = f"about {ends[0]} at the beginning of the log, {ends[1]} at its end (p = {p:.2g})"
     if p >= TREND or abs(change) <= PART * abs(whole.value):
@@ -123,9 +125,7 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
         return Check(name, np.nan, PROBLEM, text, share)
     link = find_link(records)
     if not link.is_known or (not link.is_real and WIDE * link.error > abs(whole.value)):
-        text = (
-            f"{word}s: {by_state}; they are too few to tell by what arms were chosen: all of the effect might be due to it"
-        )
+        text = f"{word}s: {by_state}; too few can be compared to tell by what arms were chosen; the effect may be due to it"
         return Check(name, np.nan, UNKNOWN, text, share)
     if link.is_real:
         side = "worse" if link.value < 0 else "better"
@@ -136,9 +136,9 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
     trial = find_trial(records)
     if trial is not None and trial.p >= BALANCED:
         text = f"{trial.never:,} of {trial.arms:,} arms never had {log.words.an_action}, and were like the others at first: "
-        text += f"arms look assigned. A {log.words.period} of the others brings {_points(trial.value, fit)} more "
-        text += f"({_number(trial.low, fit)} to {_number(trial.high, fit)}), which needs no model"
-        return Check(name, trial.value, FINE, text)
+        text += f"arms look assigned, or chose themselves. Without a model, a {log.words.period} of the others brings "
+        text += f"{_points(trial.value, fit)} more ({_number(trial.low, fit)} to {_number(trial.high, fit)})"
+        return Check(name, trial.value, WATCH, text, "if arms were drawn at random, declare it (randomised, --randomised)")
     tests = {
         "the half of the log": homogeneity(records.strata(), records.half, action),
         "the state before": homogeneity(records.strata(), log.transitions.before, action),
@@ -156,7 +156,8 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     name, word = f"effect of {fit.words.an_action}", fit.words.action
     known = [one for one in found if np.isfinite(one.value)]
     if not known or not np.isfinite(whole.value):
-        return Check(name, np.nan, UNKNOWN, "cannot be told in any group", "a random share in the lists would show it")
+        text = f"hardly any {word} has a like record without one beside it"
+        return Check(name, np.nan, UNKNOWN, text, "a random share in the lists would show it")
     low, high = whole.ends
     rises = "rises" if whole.value >= 0 else "falls"
     ends = sorted((low, high) if whole.value >= 0 else (-high, -low))
@@ -194,8 +195,9 @@ def _reached(fit: Fit, whole: Average) -> str:
         return ""
     known = (log.action == 1) & (log.reached >= 0)
     part = float((log.reached[known] == 1).mean())
-    low, high = (_number(one / part, fit) for one in whole.ends)
-    each = f"{_points(whole.value / part, fit)} ({low} to {high}) for one that does"
+    rest = np.bincount(log.arm_of[known], weights=(log.reached[known] == 1) - part)
+    value, *ends = divide_by_reach((whole.value, *whole.ends), part, float(np.sqrt((rest**2).sum())) / int(known.sum()))
+    each = f"{_points(value, fit)} ({_number(ends[0], fit)} to {_number(ends[1], fit)}) for one that does"
     return f" for each {word} that is decided; {part:.0%} reach somebody: {each}, if one that does not changes nothing"
 
 
