@@ -12,7 +12,9 @@ N, B, H, T = 12, 4, 20, 40
 TOP = np.array([0.0, 0.0, 1.0])
 
 
-def world(kernels: np.ndarray, rewards: np.ndarray, budget: int = B, high: float | None = None, **options: object) -> rmab.Task:
+def world(
+    kernels: np.ndarray, rewards: np.ndarray, budget: int = B, high: float | None = None, **options: object
+) -> rmab.Task:
     """Return a task of 20 steps with these rewards (T, N, 3, 2), declared to be between 0 and `high`, or their most."""
     problem = rmab.Problem(rmab.Arms(kernels), 1, budget, H, **options)
     return rmab.Task.from_rewards(problem, rewards, low=0.0, high=float(rewards.max()) if high is None else high)

@@ -16,6 +16,7 @@ from rmab.solvers.transitions import TransitionSets
 RARE = 10  # transitions of a row, of all groups, from which on it holds nothing that was not seen
 OVER_PHASES = 4.0  # transitions of all groups that count with those of one in all phases
 WINDOW = 3  # episodes in which a change may still be found
+ALIKE = 16.0  # transitions of all groups that count with those of one, where all may change together
 ENOUGH = 4  # times as many transitions before a common change as since then
 WORST = 1e300  # of a log-likelihood
 PRIORS = "numbers of transitions of all groups that may count with those of one; the likeliest is taken"
@@ -93,7 +94,8 @@ class Estimated(ConfidenceSets):
             judge_common(seen, base, since, mean, strength, slot, common)
             take_in(seen, base, since, mean, strength, slot, changed, ratio)
             for a, w in enumerate(common.argmax(axis=0)):
-                if common[w, a] > CERTAIN and base[:, :, a].sum() > ENOUGH * since[w, :, :, a].sum():
+                before, after = base[:, :, a].sum(), since[w, :, :, a].sum()
+                if common[w, a] > CERTAIN and strength[a] >= ALIKE and before > ENOUGH * after:
                     base[:, :, a] = since[w, :, :, a]
                     ratio[:, :, a], common[:, a], fit[:, :, a] = NEVER, NEVER, 0.0
         after = np.array((slot + 1) % window if window else 0)
@@ -131,7 +133,9 @@ def _weights(ratio: FloatArray) -> FloatArray:
 
 def _in_force(memory: Memory) -> IntArray:
     """(G, S, 2, S) the counts that say what groups have in common: all; where every group has changed, those since then."""
-    counts, base, groups = memory["counts"], memory["base"], max(memory["ratio"].shape[1], 1)
+    counts, base, groups = memory["counts"], memory["base"], memory["ratio"].shape[1]
+    if base.sum() == counts.sum():
+        return counts
     total, left = (one.sum(axis=(1, 3)).reshape(groups, -1, 2).sum(axis=1) for one in (counts, base))
     renewed = ((left < total) | (total == 0)).all(axis=0) & (left < total).any(axis=0)
     return np.asarray(np.where(renewed[:, np.newaxis], base, counts)) if renewed.any() else counts
