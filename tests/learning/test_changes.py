@@ -89,9 +89,11 @@ class Twin:
                 fits[p, a] += float((seen[g, :, a] * np.log(np.maximum(chance, 1e-6))).sum())
         for a in range(2):
             self.judge_common(seen, a, mean, strength[a])
+        firsts, oldest = dict(self.base), now - WINDOW
         for g, a in self.base:
-            oldest, own = now - WINDOW, self.candidates[g, a]
-            if weights[g, a].get(oldest, 0.0) > 0.5:
+            own, since = self.candidates[g, a], self.counted(max(oldest, 0), now)[:, :, a].sum()
+            before = sum(self.counted(firsts[i, a], now)[i, :, a].sum() for i in range(self.groups))
+            if weights[g, a].get(oldest, 0.0) > 0.5 and before > 2 * since:
                 self.base[g, a] = oldest
                 own.clear()
             own.pop(oldest, None)
@@ -102,16 +104,21 @@ class Twin:
         self.fit += fits
         self.episodes.append(seen)
         for a in range(2):
-            t = max(self.common[a], key=lambda one: self.common[a][one])
+            lead = {t: ratio - max(self.shown(t, a), 0.0) for t, ratio in self.common[a].items()}
+            t = max(lead, key=lambda one: lead[one])
             since = self.counted(t, now + 1)[:, :, a].sum()
             before = sum(self.counted(self.base[g, a], now + 1)[g, :, a].sum() for g in range(self.groups))
-            if self.common[a][t] > 5 and strength[a] >= 16 and before > 4 * since:
+            if lead[t] > 5 and strength[a] >= 16 and before > 4 * since:
                 self.common[a].clear()
                 self.common[a][now] = -math.inf
-                self.fit[:, a] = 0.0
                 for g in range(self.groups):
                     self.base[g, a] = t
                     self.candidates[g, a].clear()
+
+    def shown(self, t: int, a: int) -> float:
+        """How much speaks for a change of some groups, each to kernels of its own."""
+        ratios = (self.candidates[g, a].get(t, -math.inf) for g in range(self.groups))
+        return sum(math.log(0.5 + 0.5 * math.exp(one)) for one in ratios)
 
     def judge_common(self, seen: np.ndarray, a: int, mean: np.ndarray, strength: float) -> None:
         now, own = len(self.episodes), self.common[a]

@@ -17,7 +17,7 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 
 COMMON, ALONE, SHARE = 3.0, 5.0, 0.5
-CERTAIN = 5.0  # log ratio from which on all groups have changed together
+CERTAIN = 5.0  # log ratio, beyond that of changes one by one, from which on all groups have changed together
 NEVER = -1e9  # the log ratio of a candidate that was dropped
 FEW = 8  # factors that are multiplied one by one
 LOOSE = 4.0  # transitions by which the kernel after a common change is like the one before

@@ -17,7 +17,7 @@ RARE = 10  # transitions of a row, of all groups, from which on it holds nothing
 OVER_PHASES = 4.0  # transitions of all groups that count with those of one in all phases
 WINDOW = 3  # episodes in which a change may still be found
 ALIKE = 16.0  # transitions of all groups that count with those of one, where all may change together
-ENOUGH = 4  # times as many transitions before a common change as since then
+FEW, ENOUGH = 2, 4  # times as many transitions of all groups before a change of one, or of all, as since then
 WORST = 1e300  # of a log-likelihood
 PRIORS = "numbers of transitions of all groups that may count with those of one; the likeliest is taken"
 
@@ -90,14 +90,12 @@ class Estimated(ConfidenceSets):
         if window == 0:
             base += seen
         else:
-            changed = _weights(ratio)[1 + slot] > 0.5
+            known = base.sum(axis=(0, 1, 3)) > FEW * since[slot].sum(axis=(0, 1, 3))  # at first, nothing has changed
+            changed = (_weights(ratio)[1 + slot] > 0.5) & known
             judge_common(seen, base, since, mean, strength, slot, common)
             take_in(seen, base, since, mean, strength, slot, changed, ratio)
-            for a, w in enumerate(common.argmax(axis=0)):
-                before, after = base[:, :, a].sum(), since[w, :, :, a].sum()
-                if common[w, a] > CERTAIN and strength[a] >= ALIKE and before > ENOUGH * after:
-                    base[:, :, a] = since[w, :, :, a]
-                    ratio[:, :, a], common[:, a], fit[:, :, a] = NEVER, NEVER, 0.0
+            alike = strength >= ALIKE if len(fit) == 1 else np.zeros(2, dtype=bool)  # groups, not phases of one
+            _drop_common(base, since, ratio, common, alike)
         after = np.array((slot + 1) % window if window else 0)
         return {"counts": counts, "base": base, "since": since, "ratio": ratio, "fit": fit, "common": common, "slot": after}
 
@@ -129,6 +127,16 @@ def _weights(ratio: FloatArray) -> FloatArray:
     weight = np.empty((len(ratio) + 1, *ratio.shape[1:]))
     weigh_changes(ratio, weight)
     return weight
+
+
+def _drop_common(base: IntArray, since: IntArray, ratio: FloatArray, common: FloatArray, alike: BoolArray) -> None:
+    """Drop what was counted before a change of all groups together, of actions under which they are alike (2,)."""
+    some = np.logaddexp(0.0, ratio).sum(axis=1) - ratio.shape[1] * np.log(2.0)  # have changed, each in its own way
+    lead = common - np.maximum(some, 0.0)
+    for a, w in enumerate(lead.argmax(axis=0)):
+        if alike[a] and lead[w, a] > CERTAIN and base[:, :, a].sum() > ENOUGH * since[w, :, :, a].sum():
+            base[:, :, a] = since[w, :, :, a]
+            ratio[:, :, a] = common[:, a] = NEVER
 
 
 def _in_force(memory: Memory) -> IntArray:
