@@ -156,7 +156,7 @@ def _means(counts: IntArray, phases: int, number: int, support: BoolArray | None
     means = [_common(np.tile(by_group.sum(axis=0), (len(by_group), 1, 1, 1)), possible)]
     if number > 1:
         own = by_group.sum(axis=1)
-        ever = possible.reshape(by_group.shape).any(axis=1)
+        ever = np.asarray(possible.reshape(by_group.shape).any(axis=1))
         common = _common(np.broadcast_to(own.sum(axis=0), own.shape), ever)
         mean = np.repeat((own + OVER_PHASES * common) / (own.sum(axis=3, keepdims=True) + OVER_PHASES), phases, axis=0)
         means.insert(0, _within(mean, possible, means[0]))  # first: it is likelier as long as nothing is known
