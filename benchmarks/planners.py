@@ -192,7 +192,7 @@ def _seconds(row: Row) -> str:
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=200, help="episodes per policy")
+    parser.add_argument("--rounds", type=int, default=100, help="episodes per policy")
     parser.add_argument("--out", type=Path, default=PAGE, help="where the page goes")
     parser.add_argument("--kept", type=Path, default=ROOT / "out" / "planners.json", help="where results are kept")
     options = parser.parse_args()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rmab
-from instances import Instance, alike_instance, faults, possible, random_instance, row_violation
+from instances import Instance, faults, possible, random_instance, row_violation
 from oracle import clarabel
 from rmab.common.arrays import FloatArray
 
@@ -95,14 +95,10 @@ KINDS: dict[str, Callable[[int], Instance]] = {
         seed, (3, 5, 2), radius=0.2, budget=per_step(3, 5), weights=[2.0, 0.5, 1.0], spread=0.5
     ),
 }
-KINDS |= {  # every way to the derivatives by prices: small blocks, many states, a long horizon, sparse, alike, one arm
+KINDS |= {  # test_projection_derivatives.py has the other ways to the derivatives by prices
     "costs": lambda seed: random_instance(seed, (3, 3, 3), weights=[1.0, 7.0, 2.5], budget=5.0, spread=0.5).but(
         cost=[0.3, 2.0, 5.0]
     ),
-    "costs, nine states": lambda seed: random_instance(seed, (2, 3, 9), width=0.1, spread=0.5).but(cost=[0.4, 1.7]),
-    "costs, long": lambda seed: random_instance(seed, (2, 25, 2), spread=0.5).but(cost=[0.4, 1.7]),
-    "costs, zeros": lambda seed: random_instance(seed, (2, 4, 9), support=0.2, spread=0.5).but(cost=[0.4, 1.7]),
-    "costs, alike": lambda seed: alike_instance(seed, (2, 3, 9)).but(cost=[0.4, 1.7]),
     "costs, ball": lambda seed: random_instance(seed, radius=0.3, spread=0.5).but(cost=[0.4, 1.7]),
     "costs, one arm": lambda seed: random_instance(seed, (1, 4, 3), spread=0.5).but(cost=[3.0], budget=0.9),
 }
