@@ -114,7 +114,7 @@ def watch(seed: int, *, arms: int, groups: int, weeks: int, rate: float, level: 
         order = np.lexsort((several[3], several[0]))
         arm, where, was, when, acts, came = (one[order] for one in several)
         none, worth = np.zeros(arm.size, dtype=int), np.zeros((groups, 2))
-        found.append(Records(arm, where, was, when, acts, came.astype(float), none, worth, arms))
+        found.append(Records(arm, where, was, when, acts, came.astype(float), none, none, worth, arms))
     return found
 
 
@@ -135,7 +135,7 @@ def test_evidence_by_hand() -> None:
     """Six weeks of five records, two acted on, who do well: D = 1.2, by the formula; the mixture by quadrature."""
     arm, zero, week = np.repeat(np.arange(5), 6), np.zeros(30, dtype=int), np.tile(np.arange(6), 5)
     action = (arm < 2).astype(int)
-    records = Records(arm, zero, zero, week, action, action.astype(float), zero, np.zeros((1, 1)), 5)
+    records = Records(arm, zero, zero, week, action, action.astype(float), zero, zero, np.zeros((1, 1)), 5)
     records.__dict__["blocks"] = (week,)  # five records are enough here
     found = records.average()
     deviation = np.sqrt(1.2 / 4)
@@ -165,6 +165,62 @@ def test_harm_is_no_evidence_of_help() -> None:
     assert found.high < 0
     assert found.p > 0.5
     assert not found.is_open
+
+
+def lasting(*, stays: float, seed: int = 0) -> Fit:
+    """A call lifts the next state, and part of that lift stays for the weeks after."""
+    rng, rows = np.random.default_rng(seed), []
+    for n in range(200):
+        state, lift = 0, 0.0
+        for week in range(25):
+            called = int(rng.random() < 0.1)
+            rows.append((f"n{n}", week, f"s{state}", called, "ab"[n % 2]))
+            lift = stays * lift + 0.3 * called
+            state = int(rng.random() < 0.25 + 0.2 * state + min(lift, 0.5))
+    return grouped(rows)
+
+
+def test_effects_that_last_for_weeks_are_found() -> None:
+    found = verdict(lasting(stays=0.6), "effect in later weeks")
+    assert found.verdict == "problem"
+    assert found.advice
+    assert verdict(lasting(stays=0.0), "effect in later weeks").verdict == "fine"
+
+
+def answering(*, called: tuple[float, float], others: float, seed: int = 0) -> Fit:
+    """States after a call are recorded by how good they are, (bad, good); after none, with one chance."""
+    rng, rows = np.random.default_rng(seed), []
+    for n in range(300):
+        state, seen = 0, True
+        for week in range(25):
+            act = int(rng.random() < 0.12)
+            if seen:
+                rows.append((f"n{n}", week, f"s{state}", act, "ab"[n % 2]))
+            state = int(rng.random() < 0.25 + 0.35 * state + 0.2 * act)
+            seen = bool(rng.random() < (called[state] if act else others))
+    return grouped(rows)
+
+
+def test_states_that_are_recorded_after_a_call_only_when_they_are_good_are_a_problem() -> None:
+    found = verdict(answering(called=(0.5, 0.98), others=0.9), "missing records")
+    assert found.verdict == "problem"
+    assert "after a call" in found.words
+    assert verdict(answering(called=(0.6, 0.6), others=0.95), "missing records").verdict == "watch"  # not by the state
+
+
+def test_effects_that_tire_for_good_are_found() -> None:
+    """Every call but the first of an arm does nothing, however long ago the first one was."""
+    rng, rows = np.random.default_rng(0), []
+    for n in range(300):
+        state, worn = 0, False
+        for week in range(30):
+            called = int(rng.random() < 0.08)
+            rows.append((f"n{n}", week, f"s{state}", called, "ab"[n % 2]))
+            state = int(rng.random() < 0.25 + 0.2 * state + 0.35 * called * (not worn))
+            worn = worn or bool(called)
+    found = verdict(grouped(rows), "effect after recent calls")
+    assert found.verdict == "problem"
+    assert "before" in found.words
 
 
 def test_e_values() -> None:

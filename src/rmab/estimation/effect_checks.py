@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from rmab.common import IntArray, many
+from rmab.common import many
 from rmab.estimation.effects import Effect, divide_by_reach
 from rmab.estimation.fit import Fit
-from rmab.estimation.scores import WIDE, Average, Records, compare
+from rmab.estimation.scores import RECENT, WIDE, Average, Records, compare
 from rmab.estimation.selection import BALANCED, compare_arms, find_link, find_trial
 from rmab.estimation.significance import FINE, PROBLEM, SURE, UNKNOWN, WATCH, homogeneity
 from rmab.logs.findings import list_some
@@ -49,39 +49,55 @@ class Check:
 
 
 def check_effects(fit: Fit, effects: list[Effect]) -> list[Check]:
-    """Return the checks of the effect: who was acted on, within periods, over time, after recent actions, and by group."""
+    """Return the checks of the effect: who was acted on, within periods, over time, after others, later, and by group."""
     records = Records.of(fit)
     whole = records.average()
-    word, unit = fit.words.action, fit.words.period
-    again = _compare(
-        fit, records, whole, (records.recent > 0).astype(np.int64), f"effect after recent {word}s",
-        (f"those without {fit.words.an_action} in the last 4 {unit}s", "those with one"),
-        f"let some {unit}s pass between {word}s to the same arm, and put recent {word}s into the state",
-    )  # fmt: skip
     return [
         _why(fit, records, whole),
         _same_period(fit, records, whole),
         _over_time(fit, records, whole),
-        again,
+        _again(fit, records, whole),
+        _later(fit, records, whole),
         _effects(fit, effects, whole),
     ]
 
 
-def _compare(
-    fit: Fit, records: Records, whole: Average, part: IntArray, name: str, words: tuple[str, str], advice: str
-) -> Check:
-    """Compare the average effect in two parts of the records."""
-    one, other = (records.average(part, k) for k in (0, 1))
-    gap, p = compare(other, one)
-    least = min(one.actions, other.actions)
-    if least < FEW_ACTIONS or not np.isfinite(gap):
-        text = f"too few {fit.words.action}s beside like records without one in one of the two parts ({least} in all)"
-        return Check(name, np.nan, UNKNOWN, text, _LATER)
-    text = f"{_points(one.value, fit)} in {words[0]}, {_points(other.value, fit)} in {words[1]} (p = {p:.2g})"
+def _again(fit: Fit, records: Records, whole: Average) -> Check:
+    """Ask whether the effect is another after actions of the last periods, or after any earlier one."""
+    word, unit = fit.words.action, fit.words.period
+    name = f"effect after recent {word}s"
+    found = []
+    for before, when in ((records.recent, f"in the last {RECENT} {unit}s"), (records.earlier, "before")):
+        one, other = (records.average((before > 0).astype(np.int64), k) for k in (0, 1))
+        gap, p = compare(other, one)
+        if min(one.actions, other.actions) >= FEW_ACTIONS and np.isfinite(gap):
+            text = f"{_points(one.value, fit)} without {fit.words.an_action} {when}, {_points(other.value, fit)} with one"
+            found.append((2 * p, gap, f"{text} (p = {min(2 * p, 1.0):.2g})"))
+    if not found:
+        return Check(name, np.nan, UNKNOWN, f"too few {word}s to arms that had one before, or to others", _LATER)
+    p, gap, text = min(found)
     if p >= SURE:
         return Check(name, gap, FINE, f"no difference beyond chance: {text}")
     much = abs(gap) > PART * abs(whole.value)
+    advice = f"let some {unit}s pass between {word}s to the same arm, and put earlier {word}s into the state"
     return Check(name, gap, PROBLEM if much else WATCH, f"it differs: {text}", advice)
+
+
+def _later(fit: Fit, records: Records, whole: Average) -> Check:
+    """Ask whether an action still works after the next period: then the state does not hold all that it did.
+
+    What is less than nothing is not its effect: arms that are in a state in spite of an action do worse than others.
+    """
+    word, unit = fit.words.action, fit.words.period
+    name, carried = f"effect in later {unit}s", records.carried
+    if carried.actions < FEW_ACTIONS or not np.isfinite(carried.value) or carried.error <= 0:
+        return Check(name, np.nan, UNKNOWN, f"too few arms that had {fit.words.an_action} of late, beside others", _LATER)
+    p = float(norm.sf(carried.value / carried.error))
+    text = f"{_points(carried.value, fit)} in those who had {fit.words.an_action} in the last {RECENT} {unit}s (p = {p:.2g})"
+    if p >= SURE or carried.value <= BIAS * abs(whole.value):
+        return Check(name, carried.value, FINE, f"the state holds what {word}s did, but for chance: {text}")
+    advice = f"put recent {word}s into the state ('engaged, called of late'): what the plan brings depends on it"
+    return Check(name, carried.value, PROBLEM, f"a {word} still works some {unit}s later: {text}", advice)
 
 
 def _same_period(fit: Fit, records: Records, whole: Average) -> Check:

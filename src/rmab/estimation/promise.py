@@ -146,7 +146,8 @@ class Evaluation:
             shown += "no benefit is promised."
             if self.benefits["nothing"].high <= 0:
                 return [shown, f"By the model, {self.word}s bring no {self.unit} {over}, with 95% confidence."]
-            return [shown, f"If there is one, it is at most {most} {self.unit} {over}, with 95% confidence."]
+            shows = f"with 95% confidence, if {self.word}s show what they do by the next {self.period_word}"
+            return [shown, f"If there is one, it is at most {most} {self.unit} {over}, {shows}."]
         found = [self._compare(name) for name in ("rotation", "nothing", "random", "as logged")]
         if self.standing == "conditional":
             found = [f"{IF}: {one[0].lower()}{one[1:]}" for one in found]

@@ -52,7 +52,7 @@ class Average:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """All transitions of a fit, (M,): arm, group, state, period, action, what comes next, and recent actions.
+    """All transitions of a fit, (M,): arm, group, state, period, action, what comes next, recent and earlier actions.
 
     worth (G, S): what a state brings without an action. tenure (M,): time since the first record, in classes. chance (M,):
     of being acted on, in classes; -1 is not known.
@@ -65,6 +65,7 @@ class Records:
     action: IntArray
     outcome: FloatArray
     recent: IntArray
+    earlier: IntArray
     worth: FloatArray
     arms: int
     tenure: IntArray | None = None
@@ -86,7 +87,8 @@ class Records:
         recent = before[moves.arm, moves.period + RECENT - 1] - np.where(
             moves.period > 0, before[moves.arm, np.maximum(moves.period - 1, 0)], 0
         )
-        own = (moves.arm, group, moves.state, moves.period, moves.action, worth, recent, fit.pay.table[:, :, 0])
+        earlier = before[moves.arm, moves.period + RECENT - 1]
+        own = (moves.arm, group, moves.state, moves.period, moves.action, worth, recent, earlier, fit.pay.table[:, :, 0])
         first = np.full(len(log.arms), count)
         np.minimum.at(first, log.arm_of, log.period)
         tenure = np.searchsorted(NEW, moves.period - first[moves.arm], side="right")
@@ -128,6 +130,20 @@ class Records:
     def coarse(self) -> Average:
         """The average effect within group and state alone, as the model has it, whatever the period, tenure and chance."""
         return replace(self, period=np.zeros_like(self.period), tenure=None, chance=None).average()
+
+    @property
+    def carried(self) -> Average:
+        """What an action in the last periods still adds, in records without one: nothing, if the state says it all."""
+        rows = self.action == 0
+        arm, group, state, period, recent = (
+            one[rows] for one in (self.arm, self.group, self.state, self.period, self.recent)
+        )
+        tenure, chance = (None if one is None else one[rows] for one in (self.tenure, self.chance))
+        alone = Records(
+            arm, group, state, period, (recent > 0).astype(np.int64), self.outcome[rows], recent, self.earlier[rows],
+            self.worth, self.arms, tenure, chance,
+        )  # fmt: skip
+        return alone.average()
 
     def trend(self, whole: Average) -> tuple[float, float]:
         """Return by how much the effect rises over the log, and the p of no change.
