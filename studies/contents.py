@@ -21,22 +21,24 @@ from tables import (
 
 from rmab.report.sentences import page_words
 
-UNIT = f"""Regret is in per cent of the chance gap, which is what blind decisions lose to the comparator in the same round: 0
-is the comparator, 100 is chance, negative is better than any fixed policy. Means and 95% intervals over rounds. {LEVEL}
-marks learners that cannot be told apart from `ucmd` by what they earned in the same rounds (paired t-test, 5%, Holm's
-correction for the whole table, so that a smaller table may tell more); privileged ones are not compared. Intervals of
-differences are of shares of the chance gap, round by round.
+UNIT = f"""Regret is relative to the random policy in the same round: 0 is the comparator, 100 is the random policy,
+and negative values are better than any fixed policy. Values are means and 95% intervals over rounds. {LEVEL} marks
+learners that are not significantly different from `ucmd` (paired t-test on the rewards of the same rounds, 5%, Holm's
+correction for the whole table); privileged learners are not tested. Differences are in percentage points, round by
+round.
 """
-ANSWERS = """Adversaries that answer to play pay every learner by other rules, so that regrets cannot be compared: what was
-earned can, and more is better.
+ANSWERS = """Adaptive adversaries give each learner different rewards, so regrets cannot be compared. These are
+rewards; more is better.
 
 """
-SMALL = """A CPAP instance of 4 arms, budget 2, 10 steps; accumulated regret to O2, the best fixed policy, and the exponent
-of T that fits it, as means and 95% intervals over rounds. The joint states are 81, so that O2 is the optimum, exactly.
+SMALL = """On noisy rewards the regret of the paper's learner grows nearly linearly with T, and the fitted exponent
+of `ucmd` is below one half. The instance is CPAP with 4 arms, budget 2 and 10 steps. The table has accumulated regret
+to O2, the best fixed policy (exact, with 81 joint states), and the fitted exponent of T; means and 95% intervals over
+rounds.
 
 """
-TOLD = """{mark} marks what cannot be told apart from `{base}` by what was earned in the same rounds (paired t-test, 5%,
-Holm's correction for the whole table).
+TOLD = """{mark} marks values that are not significantly different from `{base}` in the same rounds (paired t-test,
+5%, Holm's correction for the whole table).
 
 """
 
@@ -89,9 +91,9 @@ def whole_runs(found: Found, *, changing: bool = False) -> str:
             shares = [per_cent(cell.of_chance(to)) for to in (("O1", "O3") if changing else ("O1",))]
             shares.append(per_cent(cell.relative("O1")))
             lines.append([*known, *shares, by_parts(cell), milliseconds([cell])])
-        third = ["to O3, % of chance's"] if changing else []
-        head = ["learner", "rounds", "reward in all", "regret to O1, % of chance's", *third, "% of O1"]
-        parts.append(rows([*head, "by fifths of the run, % of chance's", "ms / episode"], lines, 1))
+        third = ["to O3, % of random"] if changing else []
+        head = ["learner", "rounds", "reward in all", "regret to O1, % of random", *third, "% of O1"]
+        parts.append(rows([*head, "by fifths of the run, % of random", "ms / episode"], lines, 1))
         parts.append("\n".join(f"- {sentence}" for sentence in page_words(page)) + "\n")
     return "\n".join(parts)
 
@@ -147,9 +149,10 @@ def tuning(found: Found, presets: dict[str, dict[str, float]]) -> str:
         told = told_from({key: cell for key, cell in cells.items() if key[1] in labels}, theory)
         best = min(scores, key=lambda one: scores[one]) if scores else theory
         clear = heads_of(task for task in tasks if (task, best) in told and told[task, best].told)
-        said = f"Told apart from the theory's on {', '.join(clear)}." if clear else "Not told apart from the theory's."
-        said = said if best != theory else "The theory's own is best."
-        have = ", ".join(f"{key} {value:g}" for key, value in preset.items()) or "none, it stays as it is in the paper"
+        where = f"Significantly different from the theory's on {', '.join(clear)}."
+        said = where if clear else "No significant difference to the theory's."
+        said = said if best != theory else "The theory's is best."
+        have = ", ".join(f"{key} {value:g}" for key, value in preset.items()) or "none (as in the paper)"
         options = next(one.options for one in found.summary.study.learners if one.label == best)
         if preset and not (options and all(preset.get(key) == value for key, value in options.items())):
             said += f" **Not the best point, which is {best.partition(': ')[2]}.**"
@@ -161,10 +164,10 @@ def tuning(found: Found, presets: dict[str, dict[str, float]]) -> str:
 
 TUNING = """# Tuned presets
 
-One protocol for all, fixed before it was run: nine points for every learner, the parameters of its theory among them; cpap
-with 4 arms and budget 2 (else as in the paper: 50 episodes of 50 steps), which all of them can play, against four
-adversaries; {rounds} of seeds that no other table uses. The preset is the point with the least regret to O1, in per cent of
-the chance gap, mean over adversaries and rounds; nothing else decides. (`ucmd-armab` has no preset: it stays as the paper
-has it.) All else is as each learner's default: `rmab-ucrl` with sample means, `r2mab-ucb` with means plus width. A preset at
-the edge of a grid might be better beyond it.
+The preset of a learner is the point of its grid with the lowest regret to O1 relative to the random policy, averaged
+over adversaries and rounds. Every learner has nine points, including the parameters of its theory. The task is cpap
+with 4 arms and budget 2 (otherwise as in the paper: 50 episodes of 50 steps), against four adversaries, with {rounds}
+on separate seeds. The protocol was fixed in advance. `ucmd-armab` stays as in the paper and has no preset. Other
+options are the defaults: `rmab-ucrl` with sample means, `r2mab-ucb` with means plus width. If a preset is at the edge
+of its grid, a better point may lie beyond it.
 """

@@ -55,7 +55,7 @@ def weighed(found: Found) -> str:
     tasks, cells = [page.task for page in found.summary.pages], found.cells
     told = told_by(cells, bases)
     lines = [[one, *(apart(told.get((task, one)), task, cells) for task in tasks)] for one in bases]
-    return rows(["points above its own with all weighed", *heads_of(tasks)], lines, 1)
+    return rows(["percentage points above its own with all weighted", *heads_of(tasks)], lines, 1)
 
 
 def name_of(label: str) -> str:
@@ -108,80 +108,80 @@ def ones(inside: Kept) -> str:
 
 PAGE = """# Details
 
-What is behind single sentences of other pages: small studies (`studies/questions.py`), and looks inside runs
-(`studies/inside.py`). All are made by `python studies/pages.py details`. Means and 95% intervals over rounds. Regret is
-to O1, in per cent of the chance gap, where nothing else is said: 0 is O1, 100 is chance.
+Small studies behind single statements of other pages (`studies/questions.py`, `studies/inside.py`). Each section
+begins with its finding. Values are means and 95% intervals over rounds. Unless stated otherwise, regret is to O1 and
+relative to the random policy: 0 is O1, 100 is random.
 
 ## The highest indices where arms pay in turns
 
-Regret to O2, the best fixed policy. On `turns` the plan of mirror descent is back at a tie after every other episode,
-up to rounding, so that differences of 1e-15 decide what the highest indices do, and an exponent says nothing. On `halfway`
-(`rmab.make_task("turns", first=0.5)`) the first episode pays one half, and the plan never ties: it always leans to the arm
-that paid last, by half of what an episode pays.
+On `halfway`, the highest indices lose one half per step even with all rewards revealed. There
+(`rmab.make_task("turns", first=0.5)`) the first episode pays one half, and the plan always favours the arm that paid
+last. On `turns` the plan returns to a tie after every second episode, so that rounding errors of 1e-15 decide and the
+exponent is meaningless. Regret is to O2, the best fixed policy.
 
 {late}
-![Regret on halfway, beside the theorem's bound](images/late.png)
+![Regret on halfway, with the theorem's bound](images/late.png)
 
 ## Versions of `rmab-ucrl`
 
-`stationary` is as published, `finite` plans for the steps of an episode, `window` takes rewards of the last sqrt(T)
-episodes only, `generator` knows kernels by samples. In all of them ties, and states without mass, are decided by the plan's
-own advantage.
+In the stationary and finite versions, sample means have less regret than means plus width on ramp and noisy rewards,
+and more where rewards switch. `stationary` is the published version, `finite` plans for the steps of an episode,
+`window` uses rewards of the last sqrt(T) episodes, `generator` samples the true kernels. The plan's advantage decides
+ties and states without mass.
 {base}{versions}
-## Declared zeros beside importance weights
+## Declared zeros with importance weights
 
-`uob-reps` takes losses too low, so that it explores. Declared zeros at their exact loss look too bad beside them, and it
-weighs all alike, as published; but they also save noise, and neither choice is better everywhere. The weights of
-`shifted-uc-o-reps` have little bias, so that exact zeros are better there. Then the difference in the same rounds (paired
-t-test, 5%, Holm's correction).
+Exact zeros are better for `shifted-uc-o-reps`; for `uob-reps` neither choice is better everywhere. `uob-reps`
+underestimates losses to explore, so that exact zeros look too bad, but they also reduce noise. The second table has
+the difference in the same rounds (paired t-test, 5%, Holm's correction).
 
 {zeros}
 {weighed}
-## What the paper's learner believes in the middle of its CPAP study
+## What the paper's learner estimates in its CPAP study
 
-`ucmd-armab` to the letter, episodes 21 to 30 of 50 ([reproduction.md](reproduction.md)). What activation is believed to
-pay is near the top of the range in every state. Passivity pays nothing, and is believed to pay a good part of the range. So
-who goes first has little to do with what is paid: arms of low adherence are activated more often than those of high
-adherence, for whom activation pays three times as much.
+`ucmd-armab` (episodes 21 to 30 of 50) estimates the reward of activation near the top of the range in every state,
+and that of passivity, which is zero, at a good part of the range. So arms with low adherence are activated more often
+than arms with high adherence, where activation pays three times as much ([appendix](reproduction.md)).
 
 {cpap}
 ## Where mirror descent begins
 
-The instance of the decomposition ([reproduction.md](reproduction.md)), with all rewards revealed: what the plan of an
-episode loses to the optimum, in per cent of what chance loses, if it is played 20,000 times against the mean rewards. A
-plan in wide sets is blind at first, as chance is; the first plan under the true kernels prefers whatever moves most at
-random, which is worse.
+The first plan in wide confidence sets is as good as the random policy; the first plan under the true kernels is
+worse, because it favours the most random transitions. The instance is that of [the decomposition](reproduction.md),
+with all rewards revealed. Each plan is simulated 20,000 times against the mean rewards; the table has its loss to the
+optimum relative to the random policy.
 
 {plans}
-## The rival's means plus width on deadline scheduling
+## Means plus width on deadline scheduling
 
-`rmab-ucrl` with min(mean + delta, 1). Nearly all of the 240 rewards are 1, so that its LP is degenerate; most of the
-120 states have no mass, where its published index is not defined.
+With min(mean + delta, 1) nearly all of the 240 rewards of `rmab-ucrl` are 1, so its LP is degenerate. Most of the 120
+states have no mass, and its published index is undefined there.
 
 {deadline}
-## What a generator is worth
+## The value of a generator
 
-`rmab-ucrl` with samples of every pair from the true kernels, on a chain. It takes no others in, so that its sets stay
-as wide as the samples leave them: 0.4 with 200. It then hopes that arms which are left alone swim by themselves.
+With 200 samples of each pair, `rmab-ucrl` does worse than without a generator; with 20,000 it does better. It uses no
+other observations, so its sets stay as wide as the samples leave them (0.4 with 200), and it expects passive arms to
+advance by themselves. The task is a chain.
 
 {samples}
-## The sets of `uob-reps`
+## The confidence sets of `uob-reps`
 
-With its own Bernstein boxes and with KL sets, 200 episodes of `cpap@noisy`; then the 400 episodes of
-[comparison.md](comparison.md), in finer parts, which show where losses jump.
+KL sets lower the regret of `uob-reps` on `cpap@noisy` (200 episodes). The second table has the 400 episodes of [the
+comparison](comparison.md) in twentieths.
 
 {boxes}
 {jumps}
-## `ucmd` where nothing changes but luck
+## `ucmd` with constant reward distributions
 
-`coins` are 20 arms of one state that pay 0 or 1, each by its own odds; 4 may be active, in 10 steps. Then 10 random
-arms of three states whose pay varies by a fifth, in a range that is declared rightly, and in one that is 1,000 times as
-wide.
+`ucmd` hardly depends on the declared range of rewards: 1,000 times the range changes its regret by less than a point.
+`coins` has 20 arms with one state that pay 0 or 1 with different probabilities, of which 4 may be active, in 10
+steps. The last columns have 10 random arms with three states whose rewards vary by a fifth.
 {told}{steady}
-## `ucmd` where halves are paid in turns
+## `ucmd` with alternating halves
 
-The arms of cpap, whose two halves are paid 1.5 and 0.1 times their reward in turns of so many episodes (60 in all, where
-nothing else is said). In the long run of short turns the highest indices are late, and with full information they lose
-more than chance, while draws of the same plans do not.
+In short turns the highest indices are late: with full information they lose more than the random policy over 200
+episodes, and draws from the same plans do not. The two halves of the arms of cpap get 1.5 and 0.1 times their reward,
+in turns of the given number of episodes (60 in total by default).
 {told}{halves}
 {made}"""

@@ -5,7 +5,7 @@
 `late`      the highest indices on `turns`, at other lengths, and where the first episode pays one half
 `process`   the rivals for Markov decision processes on one, as their papers promise that they learn
 `versions`  every version of `rmab-ucrl`, with sample means and with means plus width
-`zeros`     declared zeros beside importance weights: taken as they are, or weighed like all other losses
+`zeros`     declared zeros beside importance weights: taken as they are, or weighted like all other losses
 `samples`   what a generator's samples are worth to `rmab-ucrl` on a chain
 `boxes`     what the published sets of `uob-reps` cost it
 `steady`    `ucmd` where nothing changes but luck, or where the declared range is far wider than what is paid
@@ -86,13 +86,13 @@ def versions() -> Study:
 
 
 def zeros() -> Study:
-    """Return two rivals with declared zeros weighed, and taken as they are."""
+    """Return two rivals with declared zeros weighted, and taken as they are."""
     small = {"arms": 4, "budget": 2, "horizon": 10, "episodes": 400}
     learners = [
-        {"name": "uob-reps", "label": "uob-reps, all weighed (as published)"},
+        {"name": "uob-reps", "label": "uob-reps, all weighted (as published)"},
         {"name": "details:UobRepsExact", "label": "uob-reps, exact zeros"},
         {"name": "shifted-uc-o-reps", "label": "shifted-uc-o-reps, exact zeros (default)"},
-        {"name": "details:ShiftedAlike", "label": "shifted-uc-o-reps, all weighed"},
+        {"name": "details:ShiftedAlike", "label": "shifted-uc-o-reps, all weighted"},
         {"name": "random"},
     ]
     tasks = [{"name": f"cpap@{one}", "options": small} for one in ("ramp", "noisy", "switching")]

@@ -158,7 +158,7 @@ def regrets(learners: list[str], tasks: list[str], cells: Cells, to: str, base: 
     what = (
         "reward"
         if all(cell.adaptive for (task, _), cell in cells.items() if task in tasks)
-        else f"regret to {to}, % of chance's"
+        else f"regret to {to}, % of random"
     )
     return rows([what, *heads_of(tasks), "rounds", "ms / episode"], lines, 1)
 
@@ -169,7 +169,7 @@ def differences(learners: list[str], tasks: list[str], cells: Cells, base: str =
     lines = []
     for label in (one for one in learners if any((task, one) in told for task in tasks)):
         lines.append([label, *(apart(told.get((task, label)), task, cells) for task in tasks)])
-    return rows([f"points of the chance gap above `{base}`'s", *heads_of(tasks)], lines, 1)
+    return rows([f"percentage points above `{base}`", *heads_of(tasks)], lines, 1)
 
 
 def apart(pair: Paired | None, task: str, cells: Cells, to: str = "O1") -> str:

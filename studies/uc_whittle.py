@@ -58,7 +58,7 @@ def intervals(good: IntArray, visits: IntArray, episode: int) -> tuple[FloatArra
     return np.maximum(middle - wide, 0.0), np.minimum(middle + wide, 1.0)
 
 
-def played(task: rmab.Task, seed: int, chosen: Chosen, *, mended: bool) -> float:
+def played(task: rmab.Task, seed: int, chosen: Chosen, *, corrected: bool) -> float:
     """Return what the program earns in all episodes: an arm that is good pays 1 at every step."""
     rng, kernels = np.random.default_rng([seed, 7]), task.problem.arms.kernels
     arms, budget, everybody = len(kernels), int(task.problem.budgets[0]), np.arange(len(kernels))
@@ -74,7 +74,7 @@ def played(task: rmab.Task, seed: int, chosen: Chosen, *, mended: bool) -> float
             active = np.zeros(arms, dtype=int)
             active[np.lexsort((rng.random(arms), -index))[:budget]] = 1
             following = (rng.random(arms) < kernels[everybody, states, active, 1]).astype(int)
-            if mended:
+            if corrected:
                 np.add.at(visits, (everybody, states, active), 1)
                 np.add.at(good, (everybody, states, active), following)
             else:
@@ -94,9 +94,9 @@ def play(folder: Path, rounds: int = ROUNDS) -> None:
         task = rmab.make_task("good-bad", seed=seed)
         for name in LEARNERS:
             earned.setdefault(name, []).append(float(rmab.run(task, name, seed).reward.sum()))
-        for chosen, mended in product((value, extreme), (True, False)):
-            label = f"authors' program, {chosen.__name__}, {'mended' if mended else 'as published'}"
-            earned.setdefault(label, []).append(played(task, seed, chosen, mended=mended))
+        for chosen, corrected in product((value, extreme), (True, False)):
+            label = f"authors' program, {chosen.__name__}, {'corrected' if corrected else 'as published'}"
+            earned.setdefault(label, []).append(played(task, seed, chosen, corrected=corrected))
         kept.write()
 
 

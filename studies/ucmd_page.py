@@ -12,7 +12,7 @@ def beside(found: Found) -> str:
     cells, learners = found.cells, found.summary.learners
     still, answers = sorted_out((task for task, _ in cells), cells)
     parts = []
-    for tasks, what in ((still, "regret to O1, % of chance's"), (answers, "earned")):
+    for tasks, what in ((still, "regret to O1, % of random"), (answers, "earned")):
         told = told_from({key: cell for key, cell in cells.items() if key[0] in tasks}, FIRST)
         lines = [
             [task, *(standing(cells.get((task, one)), "O1", told.get((task, one))) for one in learners)] for task in tasks

@@ -23,7 +23,7 @@ from commands import call, commands, refused
 from rmab.cli import main
 from rmab.cli.names import key_values
 from rmab.cli.screen import as_json
-from rmab.learning.components.registry import ESTIMATORS
+from rmab.learning.registry import ESTIMATORS
 
 HEAVY = {"numpy", "numba", "pydantic", "pyarrow", "scipy", "highspy", "rich", "matplotlib"}
 

@@ -41,10 +41,10 @@ def test_the_learning_tables(tmp_path: Path, pages: dict[str, Any]) -> None:
     page = (tmp_path / "learning_tables.md").read_text()
     heads = [line for line in page.splitlines() if line.startswith("## ")]
     assert heads == ["## cpap", "## cpap-adherence", "## Parts of `ucmd`, exchanged one by one (cpap)"]
-    assert "| regret to O1, % of chance's | ramp | rounds | ms / episode |" in page
-    assert "| regret to O3, % of chance's | ramp | rounds | ms / episode |" in page
+    assert "| regret to O1, % of random | ramp | rounds | ms / episode |" in page
+    assert "| regret to O3, % of random | ramp | rounds | ms / episode |" in page
     assert "| reward | adaptive | rounds | ms / episode |" in page  # whose regrets cannot be compared
-    differences = page.partition("points of the chance gap above `ucmd`'s")[2].partition("\n\n")[0]
+    differences = page.partition("percentage points above `ucmd`")[2].partition("\n\n")[0]
     assert "| random |" in differences
     assert "oracle" not in differences
     assert page.count("| fading, lazy |") == 2  # regret to O1 and to O3
@@ -72,14 +72,14 @@ def test_the_comparison(tmp_path: Path, pages: dict[str, Any]) -> None:
     page = (tmp_path / "comparison.md").read_text()
     heads = [line for line in page.splitlines() if line.startswith("## ")]
     studies = [
-        "## What this shows",
-        "## Dependent rounding, or the highest indices",
+        "## Dependent rounding or the highest indices",
         "## 400 episodes",
-        "## On the examples of their authors",
-        "## One decision process",
+        "## Examples of other authors",
+        "## A single decision process",
     ]
-    assert heads == ["## cpap", "## swim", *studies]
-    assert page.count("| regret to O1, % of chance's | ramp |") == 2  # of cpap, and of the authors' examples
+    assert heads == ["## Findings", "## Table 1 with measurements", "## cpap", "## swim", *studies]
+    assert page.count("<details>") == page.count("</details>") == 3
+    assert page.count("| regret to O1, % of random | ramp |") == 2  # of cpap, and of the authors' examples
     assert "| as published | 2 ± 4 | -2 ± 1" in page
     first = page.partition("\n\n| learner | paper |")[2].partition("\n\n")[0]
     assert first.count("| `uc-whittle`, theory | Wang et al. 2023 * |") == 1
@@ -169,7 +169,7 @@ def test_points_of_a_privileged_learner_are_told_apart_too(tmp_path: Path, pages
     game = {"name": "cpap@ramp", "options": {"arms": 4, "budget": 2, "horizon": 10, "episodes": 20}}
     run_study(small_study(4, name="tuning", tasks=[game], learners=rates), tmp_path / "tuning", engine=Inline())
     page = pages["contents"].tuning(pages["Found"].of(tmp_path / "tuning"), {"uc-o-reps": {"rate": 64.0}})
-    assert "Preset: rate 64. Told apart from the theory's on ramp." in page
+    assert "Preset: rate 64. Significantly different from the theory's on ramp." in page
 
 
 def test_presets_are_the_points_that_won() -> None:
@@ -224,7 +224,7 @@ def test_tuning_tells_learners_of_one_privilege_apart_and_knows_its_preset(tmp_p
     run_study(small_study(3, name="tuning", tasks=games, learners=points), tmp_path / "tuning", engine=Inline())
     found = tables.Found.of(tmp_path / "tuning")
     page = contents.tuning(found, {"uc-o-reps": {"rate": 64.0, "other": 1.0}})
-    assert "Preset: rate 64, other 1. Told apart from the theory's on greener." in page
+    assert "Preset: rate 64, other 1. Significantly different from the theory's on greener." in page
     assert "Not the best point" not in page
     assert "**Not the best point, which is rate 64.**" in contents.tuning(found, {"uc-o-reps": {"rate": 8.0}})
 
@@ -242,7 +242,7 @@ def test_growth_has_intervals_and_marks(tmp_path: Path, pages: dict[str, Any]) -
     assert again[0].count(" ± ") == 2
     assert again[0].count(tables.LEVEL) == 2
     assert not ucmd[0].rpartition(" ± ")[2].count(tables.LEVEL)
-    assert "cannot be told apart from `random`" in table
+    assert "not significantly different from `random`" in table
     assert tables.LEVEL not in contents.scalings(tables.Found.of(tmp_path / "growth"))
 
 
@@ -272,7 +272,7 @@ def test_ucmd_stands_beside_its_rivals_in_shares_of_the_chance_gap(tmp_path: Pat
     played(tmp_path, "learning-table", 2, ["cpap@ramp", "cpap@adaptive"], learners)
     found = tables.Found.of(tmp_path / "learning-table")
     table = ucmd_page.beside(found)
-    assert "| regret to O1, % of chance's | `ucmd` | `random` |" in table
+    assert "| regret to O1, % of random | `ucmd` | `random` |" in table
     assert "| earned | `ucmd` | `random` |" in table
     mean = 100 * found.cells["cpap@ramp", "random"].of_chance("O1").mean
     assert "| cpap@ramp | " in table

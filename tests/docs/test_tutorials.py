@@ -41,8 +41,8 @@ def test_a_notebook_opens_in_jupyter(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
-def test_a_tutorial_is_in_short_sentences_and_says_where_to_go_on(path: Path) -> None:
+def test_a_tutorial_is_in_short_sentences_and_ends_with_next_steps(path: Path) -> None:
     text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.S | re.M)
-    assert text.rstrip().rpartition("## ")[2].startswith("Where to go on")
+    assert text.rstrip().rpartition("## ")[2].startswith("Next steps")
     prose = [one for one in re.split(r"(?<=[.?!:])\s", text.partition("# ")[2]) if not one.startswith(("|", "-", "#"))]
     assert sum(len(one.split()) for one in prose) / len(prose) < 20

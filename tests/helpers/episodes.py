@@ -7,8 +7,8 @@ import numpy as np
 
 import literal
 from rmab.learning import Episode
-from rmab.learning.components.registry import CONFIDENCE
 from rmab.learning.pools import Observations, Pools
+from rmab.learning.registry import CONFIDENCE
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 from rmab.play.policy import IndexPolicy

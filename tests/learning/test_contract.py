@@ -3,7 +3,7 @@
 import pytest
 
 import rmab
-from rmab.learning.components.registry import CONFIDENCE, ESTIMATORS, STEPS
+from rmab.learning.registry import CONFIDENCE, ESTIMATORS, STEPS
 from rmab.testing import check_learner
 from small_tasks import small_task
 

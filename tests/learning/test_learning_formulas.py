@@ -12,11 +12,11 @@ from scipy.stats import binom
 import literal
 import rmab
 from episodes import ACTIONS, GROUPS, REWARD, STATES, ended, sets_of, tiny, view_of
-from rmab.learning.components.registry import CONFIDENCE, ESTIMATORS
 from rmab.learning.components.rewards import PaperEstimator, paper_estimate
 from rmab.learning.components.sets import hoeffding_width, kl_interval
 from rmab.learning.mirror_descent import _with_zeros
 from rmab.learning.pools import Observations, Pools, empirical
+from rmab.learning.registry import CONFIDENCE, ESTIMATORS
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
 

@@ -14,9 +14,9 @@ import oracle
 import rmab
 from episodes import ended, view_of
 from rmab.learning import Active, Hoeffding, Lazy, RewardEstimate
-from rmab.learning.components.registry import ESTIMATORS
 from rmab.learning.components.steps import fitting_beta, paper_rate
 from rmab.learning.pools import Observations, Pools
+from rmab.learning.registry import ESTIMATORS
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.model.view import View

@@ -8,8 +8,8 @@ import pytest
 import rmab
 from episodes import ended, view_of
 from rmab.learning import Forecast, Observations, Pools
+from rmab.learning.components.execution import gain_of_drawing
 from rmab.learning.components.forecasts import _from_others, _in_proportion
-from rmab.learning.components.replay import gain_of_drawing
 
 
 def fit_by_hand(value: np.ndarray, number: np.ndarray, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

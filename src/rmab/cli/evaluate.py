@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--budget", type=whole_number(min=1), help="How many can be acted on; default: as many as in the log.")
 @click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to look ahead.")
-@click.option("--replicates", type=whole_number(min=40), default=200, show_default=True, help="Draws behind the intervals.")
+@click.option(
+    "--replicates", type=click.IntRange(40, 20_000), default=200, show_default=True, help="Draws behind the intervals."
+)
 @click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of draws and simulations.")
 @click.option("--report", type=click.Path(path_type=Path), callback=checked_file(".html"), help="Write a report.")
 @since_option
@@ -42,9 +44,10 @@ def evaluate(
     """Say what the plan of a MODEL would bring, against doing nothing, rotation, chance, and what was done in the log.
 
     Intervals hold the error of estimation: the log is drawn again, arm by arm, and the model is fitted to it again. Where
-    the effect cannot be told from none, or a check of the log says 'problem', no benefit is stated: the output begins with
-    that, and shows a range under unrecorded selection. Unless it is known that actions were drawn at random (`rmab fit
-    --randomised`, recorded chances, assigned arms), every benefit is conditional on nothing unrecorded having chosen.
+    the records do not show that an action helps, or a check of the log says 'problem', no benefit is stated: the output
+    begins with that, and shows a range under unrecorded selection. Unless it is known that actions were drawn at random
+    (`rmab fit --randomised`, recorded chances), every benefit is conditional on nothing unrecorded having
+    chosen.
     """
     from rmab.estimation.fit import Fit
 
@@ -94,6 +97,8 @@ def _print_evaluation(found: "Evaluation") -> None:
     unit, per = found.unit, found.period_word
     for sentence in found.sentences():
         say(f"- {sentence}")
+    if not found.gate.is_known:
+        return
     if not found.states_benefits:
         heads = ("strength of selection", "over rotation", "over nothing")
         pairs = zip(found.ranges["rotation"], found.ranges["nothing"], strict=True)

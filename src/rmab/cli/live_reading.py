@@ -1,5 +1,6 @@
 """`rmab live`: how a programme stands, what it has brought, and copies of it. Commands that read."""
 
+import json
 from pathlib import Path
 
 import click
@@ -34,11 +35,12 @@ def status(store: str, name: str | None, machine: bool) -> None:
 
 
 @command()
+@click.option("--fallback", is_flag=True, help="Of the lists of the fallback, not of the planned ones.")
 @json_option
-def benefit(store: str, name: str | None, machine: bool) -> None:
+def benefit(store: str, name: str | None, fallback: bool, machine: bool) -> None:
     """Show what the list has brought: without a model, with an interval that is valid whenever one looks."""
     with opened(store, name) as p:
-        found = p.benefit()
+        found = p.benefit(fallback=fallback)
     print_json(vars(found)) if machine else say(f"{found}.")
 
 
@@ -71,14 +73,18 @@ def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
 @command()
 @click.option("--head", help="Number and hash of an event that the journal must still contain, as `verify` printed them.")
 @click.option("--replay", is_flag=True, help="Make every decision again, and compare.")
-def verify(store: str, name: str | None, head: str | None, replay: bool) -> None:
+@json_option
+def verify(store: str, name: str | None, head: str | None, replay: bool, machine: bool) -> None:
     """Check that nothing in the journal was changed."""
     with opened(store, name) as p:
-        count = p.verify(head)
-        say(f"{count:,} events, none was changed. Head: {p.head}")
-        if replay:
-            found = p.replay()
-            say(f"{found.decisions} decisions made again; different: {', '.join(found.differences) or 'none'}.")
+        count, last = p.verify(head), p.head
+        found = p.replay() if replay else None
+    if machine:
+        print_json({"events": count, "head": last, **({} if found is None else vars(found))})
+        return
+    say(f"{count:,} events, none was changed. Head: {last}")
+    if found is not None:
+        say(f"{found.decisions} decisions made again; different: {', '.join(found.differences) or 'none'}.")
 
 
 @command()
@@ -104,8 +110,13 @@ def export(store: str, name: str | None, file: Path, raw: bool) -> None:
 
 
 @command()
-def events(store: str, name: str | None) -> None:
-    """List the journal."""
+@json_option
+def events(store: str, name: str | None, machine: bool) -> None:
+    """List the journal; with --json, what every event says as well."""
     with opened(store, name) as p:
-        rows = [(str(one.sequence), one.kind, one.server_at, one.actor, one.key) for one in p.events]
+        found = p.events
+    if machine:
+        print_json([{**vars(one), "body": json.loads(one.body)} for one in found])
+        return
+    rows = [(str(one.sequence), one.kind, one.server_at, one.actor, one.key) for one in found]
     print_table("Journal", ("event", "kind", "at", "actor", "key"), rows, left=5)

@@ -100,10 +100,10 @@ def power(effect: float, shares: list[float], rate: float, deviation: float | No
 
     Intervals hold however often one looks, so one may stop as soon as the effect is shown.
     """
-    from rmab.estimation.power import SHARES, estimate_power
+    from rmab.estimation.power import estimate_power
 
     design |= {"rate": rate} if deviation is None else {"deviation": deviation}
-    found = estimate_power(effect, shares=shares or SHARES, **design)
+    found = estimate_power(effect, shares=shares or None, **design)
     if machine:
         print_json([asdict(one) for one in found])
         return

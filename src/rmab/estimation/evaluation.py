@@ -22,11 +22,11 @@ from rmab.errors import ModelError
 from rmab.estimation.checks import run_checks
 from rmab.estimation.effect_checks import Check
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
+from rmab.estimation.gate import check_effect
 from rmab.estimation.one_step import check_one_step
 from rmab.estimation.optimism import estimate_optimism
 from rmab.estimation.promise import Estimate, Evaluation
-from rmab.estimation.resampling import LEAST_DRAWS, Resampler, interval
-from rmab.estimation.scores import check_effect
+from rmab.estimation.resampling import Resampler, as_replicates, interval
 from rmab.estimation.selection import find_design
 from rmab.estimation.sensitivity import STRENGTHS, Range, bound_rows, rank_states
 from rmab.estimation.values import World
@@ -89,12 +89,9 @@ def evaluate(
     """
     expect(fit, Fit, "fit", "; fit a log with rmab.data.fit")
     places = fit.usual_budget if budget is None else as_integer(budget, "budget")
-    steps, number, key = as_integer(horizon, "horizon"), as_integer(replicates, "replicates"), as_seed(seed)
+    steps, number, key = as_integer(horizon, "horizon"), as_replicates(replicates), as_seed(seed)
     if not 1 <= places <= fit.present.size or steps < 1:
         raise ModelError(f"budget must be in 1..{fit.present.size} and horizon at least 1, got {places} and {steps}")
-    if number < LEAST_DRAWS:
-        raise ModelError(f"replicates must be at least {LEAST_DRAWS}, got {number}")
-    check_memory(f"{number:,} replicates", 1000.0 * number)
     check_memory(f"a horizon of {steps:,} periods", 32.0 * steps * fit.present.size)
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(

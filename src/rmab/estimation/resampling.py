@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rmab.common import FloatArray, IntArray
+from rmab.common import FloatArray, IntArray, as_integer
+from rmab.errors import ModelError
 from rmab.estimation.clusters import count_by_arm, redraw_clusters
 from rmab.estimation.fit import Fit
 from rmab.estimation.rewards import average_rewards
@@ -25,6 +26,15 @@ ALONE = 2.0  # visits that a prior is worth where a group stands on its own reco
 LEVEL = 0.95  # of all intervals
 FEW_ARMS = 10  # arms with records, below which weights of arms would show next to nothing
 LEAST_DRAWS = 40  # below which the smallest and the largest lie too close for 95%
+MOST_DRAWS = 20_000  # the ends of an interval hardly move beyond: more is a typing error, which would take hours
+
+
+def as_replicates(value: object) -> int:
+    """Return the number of draws behind intervals; ModelError unless it is a whole number in LEAST_DRAWS..MOST_DRAWS."""
+    number = as_integer(value, "replicates")
+    if not LEAST_DRAWS <= number <= MOST_DRAWS:
+        raise ModelError(f"replicates must be in {LEAST_DRAWS}..{MOST_DRAWS:,}, got {number:,}", field="replicates")
+    return number
 
 
 def interval(draws: FloatArray) -> tuple[FloatArray, FloatArray]:

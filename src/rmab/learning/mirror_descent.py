@@ -24,12 +24,12 @@ from rmab.learning.base import EpisodePlan, Feedbacks, Learner
 from rmab.learning.components.base import Component, Episode
 from rmab.learning.components.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
 from rmab.learning.components.execution import ROUNDING, RULE, Execution, Probes, rested, rested_first
-from rmab.learning.components.registry import ROUNDINGS
 from rmab.learning.components.rewards import Revealed, RewardEstimate, RewardEstimator
 from rmab.learning.components.sets import EPSILON, L1, ConfidenceSets, Doubling, EveryEpisode, Refresh
 from rmab.learning.components.steps import Step, StepResult
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Observations, Pools
+from rmab.learning.registry import ROUNDINGS
 from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, Changes, Memory, State, masses, whole
 from rmab.model import Problem, View
 from rmab.play import Feedback, Policy, Rounding, Rule

@@ -1,4 +1,4 @@
-"""Learners by name: `rmab.make_learner("ucmd")`, and `rmab.list_learners()` lists them."""
+"""Learners by name (`rmab.make_learner("ucmd")`), and components by the option of `ucmd` that takes them."""
 
 from __future__ import annotations
 
@@ -59,6 +59,61 @@ LEARNERS = Registry(
     ],
     listed_by="rmab learners",
     returns="rmab.learning.base:Learner",
+)
+COMPONENTS = "rmab.learning.components"
+JIN = "Jin, Jin, Luo, Sra & Yu, ICML 2020"
+
+
+def _components(kind: str, base: str, *entries: Entry) -> Registry[Entry]:
+    return Registry(kind, entries, listed_by="rmab learners ucmd", returns=f"{COMPONENTS}.{base}")
+
+
+CONFIDENCE = _components(
+    "confidence",
+    "sets:ConfidenceSets",
+    Entry("estimated", f"{COMPONENTS}.estimated:Estimated", "the kernels as they are estimated: no set at all"),
+    Entry("hoeffding", f"{COMPONENTS}.sets:Hoeffding", "boxes of one width per row", XIONG),
+    Entry("bernstein", f"{COMPONENTS}.sets:Bernstein", "boxes that are tighter for rare transitions", JIN),
+    Entry("wide-bernstein", f"{COMPONENTS}.sets:WideBernstein", "the same, wider", "Luo, Wei & Lee, NeurIPS 2021"),
+    Entry("kl", f"{COMPONENTS}.sets:Kl", "boxes by the divergence of Bernoulli variables"),
+    Entry("l1", f"{COMPONENTS}.sets:L1", "L1 balls", "Rosenberg & Mansour, ICML 2019"),
+    Entry("true", f"{COMPONENTS}.sets:TrueKernels", "the true kernels: privileged"),
+)
+ESTIMATORS = _components(
+    "estimator",
+    "rewards:RewardEstimator",
+    Entry("paper", f"{COMPONENTS}.rewards:PaperEstimator", "the paper's estimator to the letter", XIONG),
+    Entry("direct", f"{COMPONENTS}.rewards:Direct", "the value that was seen; 1 where nothing was"),
+    Entry("fading", f"{COMPONENTS}.remembering:Fading", "the mean of the past, plus optimism that fades"),
+    Entry("last", f"{COMPONENTS}.remembering:LastSeen", "the last value, plus optimism that grows with its age"),
+    Entry("forecast", f"{COMPONENTS}.forecasts:Forecast", "several predictions, weighed by their errors"),
+    Entry("implicit", f"{COMPONENTS}.rewards:ImplicitExploration", "implicit exploration over expected visits", JIN),
+)
+STEPS = _components(
+    "step",
+    "steps:Step",
+    Entry("active", f"{COMPONENTS}.steps:Active", "online mirror descent from the last plan", XIONG),
+    Entry("lazy", f"{COMPONENTS}.steps:Lazy", "dual averaging from the uniform occupancy"),
+    Entry(
+        "priced",
+        f"{COMPONENTS}.priced:Priced",
+        "plans in the prices of the budget, with forecasts as long as they come true",
+    ),
+)
+ROUNDINGS = _components(
+    "rounding",
+    "execution:Execution",
+    Entry("top", f"{COMPONENTS}.execution:TopB", "the arms with the highest shares", XIONG),
+    Entry("dependent", f"{COMPONENTS}.execution:DependentRounding", "each arm with the plan's probability"),
+)
+REFRESHES = _components(
+    "refresh",
+    "sets:Refresh",
+    Entry("every-episode", f"{COMPONENTS}.sets:EveryEpisode", "new sets before every episode"),
+    Entry("doubling", f"{COMPONENTS}.sets:Doubling", "new sets when the count of some pair has doubled"),
+)
+PROBES = _components(
+    "probes", "execution:Probes", Entry("overdue", f"{COMPONENTS}.execution:Probes", "arms whose pay was not seen for long")
 )
 
 

@@ -5,7 +5,7 @@ rewards are the same at all steps of a phase. With one phase, which is the defau
 
     kernels  (N, S, 2, S)  or  (N, K, S, 2, S)        reward  (N, S, 2)  or  (N, K, S, 2)
     budget   B             or  (H,), one per step     start   (N,) states, or (N, S) probabilities
-    cost     (N,), of one activation of each arm; 1 where none is given
+    cost     (N,), (N, S)  or  (N, K, S), of one activation; 1 where none is given
 
 Where every step differs there are K = H phases. Solvers and learners join the two axes of a table into one of **cells**, so
 that one phase costs nothing: cell ``n * K + k`` is arm (or group, or block) n in phase k.
@@ -35,8 +35,6 @@ from rmab.errors import ModelError
 Limit: TypeAlias = (
     "int | float | IntArray | FloatArray"  # a budget: whole numbers of arms, or any amount where arms have costs
 )
-ROUNDING = 1e-9  # relative: what costs may miss a budget by
-
 MOST_PHASES = 1_000_000  # whose number is not given by kernels: tables have all phases up to the last
 KEPT = 1e-9  # probabilities that miss a sum of 1 by no more are kept as they are, to the last bit
 MENDED = 1e-6 * (1 + 1e-6)  # those that miss it by no more are divided by their sum: float32, or eight printed digits
@@ -152,28 +150,6 @@ def checked_limits(budget: ArrayLike, arms: int, horizon: int, cost: FloatArray 
     return frozen(given.astype(np.int64)) if cost is None else frozen(given)
 
 
-def checked_cost(cost: ArrayLike | None, arms: int) -> FloatArray | None:
-    """Return what an activation of each arm costs (N,), None where that is 1 for all; ModelError unless all are positive."""
-    if cost is None:
-        return None
-    given = as_floats(cost, "cost")
-    given = np.full(arms, given) if given.ndim == 0 else given
-    if given.shape != (arms,):
-        wrong = f"cost must be a number or have shape (N,) = ({arms},), one per arm, got {given.shape}"
-        raise ModelError(wrong, code="bad-shape", field="cost")
-    for n in np.flatnonzero(~((given > 0) & np.isfinite(given)))[:1]:
-        raise ModelError(f"cost: arm {n} must cost more than 0, and a finite amount, got {given[n]:g}", field="cost", arm=n)
-    return None if (given == 1.0).all() else frozen(given)
-
-
-def check_exact(exact: object, cost: FloatArray | None) -> None:
-    """Raise ModelError unless `exact` is a truth value, and costs do not keep a budget from being spent exactly."""
-    if not isinstance(exact, bool | np.bool_):
-        raise ModelError(f"exact must be True or False, got {exact!r:.40}", field="exact")
-    if exact and cost is not None:
-        raise ModelError("exact: a budget that is spent exactly takes no costs; give the number of arms", field="exact")
-
-
 def check_phases(phases: int, arms: int, groups: int, states: int) -> None:
     """Raise ModelError where there is no room for the kernels of all groups, and the rewards of all arms, in K phases."""
     if phases > 1:
@@ -194,23 +170,6 @@ def limits_of(budget: Limit, horizon: int) -> IntArray | FloatArray:
     if isinstance(budget, int):
         return frozen(np.full(horizon, budget, dtype=np.int64))
     return frozen(np.full(horizon, budget))
-
-
-def slots_of(limits: IntArray | FloatArray, cost: FloatArray | None) -> IntArray:
-    """(H,) how many arms the budgets (H,) pay for, where all cost the same; a slot that is missing by rounding counts."""
-    if cost is None:
-        return limits  # type: ignore[return-value]
-    return frozen(np.minimum(np.floor(limits / cost.min() * (1.0 + ROUNDING)), cost.size).astype(np.int64))
-
-
-def weights_of(cost: FloatArray | None) -> FloatArray | None:
-    """Return the costs (N,), None where all are alike."""
-    return None if cost is None or (cost == cost[0]).all() else cost
-
-
-def given_budget(model: Any) -> dict[str, Any]:
-    """Return what a problem or a view declares of its budget beyond the amount, as far as it is declared."""
-    return {name: value for name in ("exact", "cost") if (value := getattr(model, name)) is not None and value is not False}
 
 
 def checked_start(start: ArrayLike, sizes: IntArray, states: int, *, one_for_all: bool = True) -> IntArray | FloatArray:
@@ -249,7 +208,8 @@ def said(budget: Limit) -> str:
 
 def describe_budget(budget: Limit, *, exact: bool, cost: FloatArray | None) -> str:
     """Return the words for a budget: 'budget 10', 'budget exactly 10', 'budget 100 at costs 22 to 50'."""
-    costs = (
-        "" if cost is None else f" at costs {cost.min():g} to {cost.max():g}" if np.ptp(cost) else f" at cost {cost[0]:g}"
-    )
+    costs = ""
+    if cost is not None:
+        costs = f" at costs {cost.min():g} to {cost.max():g}" if np.ptp(cost) else f" at cost {cost.flat[0]:g}"
+        costs += " by state" if cost.ndim > 1 else ""
     return f"budget {'exactly ' if exact else ''}{said(budget)}{costs}"

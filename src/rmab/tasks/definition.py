@@ -200,7 +200,7 @@ class Task(Stored):
         own = self.problem
         arms = own.arms.repeated(times)
         start, rest = np.repeat(own.start, times, axis=0), (own.horizon, own.phase_of)
-        cost = None if own.cost is None else np.repeat(own.cost, times)
+        cost = None if own.cost is None else np.repeat(own.cost, times, axis=0)
         grown = Problem(arms, start, times * own.budget, *rest, discount=own.discount, exact=own.exact, cost=cost)
         return replace(self, problem=grown, adversary=self.adversary.repeated(times))
 

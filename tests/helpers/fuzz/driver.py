@@ -16,7 +16,7 @@ from fuzz.worker import Worker
 
 FRESH = 500  # cases after which a worker is replaced: what one leaves behind does not pile up
 ALIKE, MORE = 3, 50  # findings from one line of code that are kept whole, and seeds of further ones
-FIRST = 900.0  # seconds for the first cases of a part in a worker, which may have to compile
+FIRST = 300.0  # seconds for the first cases of a part in a worker, which may have to compile
 
 
 class Fuzzer:

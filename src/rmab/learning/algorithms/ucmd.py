@@ -6,13 +6,13 @@ from rmab.learning.components.estimated import Estimated
 from rmab.learning.components.execution import DependentRounding, Execution, Probes, TopB
 from rmab.learning.components.forecasts import Forecast
 from rmab.learning.components.priced import Priced
-from rmab.learning.components.registry import CONFIDENCE, ESTIMATORS, PROBES, REFRESHES, ROUNDINGS, STEPS
 from rmab.learning.components.rewards import RewardEstimator
 from rmab.learning.components.sets import ConfidenceSets, EveryEpisode, Refresh
 from rmab.learning.components.steps import Step
 from rmab.learning.mirror_descent import ComponentSet, MirrorDescent
 from rmab.learning.options import configured, option
 from rmab.learning.pools import refuse_forced
+from rmab.learning.registry import CONFIDENCE, ESTIMATORS, PROBES, REFRESHES, ROUNDINGS, STEPS
 from rmab.model import View
 
 

@@ -16,10 +16,11 @@ and `turns`, the study `theorem`, and docs/reproduction.md.
 from __future__ import annotations
 
 from rmab.common import cached_property
-from rmab.learning.components import EPSILON, ROUNDING, ROUNDINGS, RULE, Active, Hoeffding, PaperEstimator
+from rmab.learning.components import EPSILON, ROUNDING, RULE, Active, Hoeffding, PaperEstimator
 from rmab.learning.components.rewards import ZEROS, Zeros
 from rmab.learning.mirror_descent import ComponentSet, MirrorDescent
 from rmab.learning.options import configured, option
+from rmab.learning.registry import ROUNDINGS
 from rmab.play import Rounding, Rule
 
 

@@ -24,14 +24,6 @@ from .execution import (
 )
 from .forecasts import DOUBT as DOUBT, Forecast as Forecast
 from .priced import TRUST as TRUST, Priced as Priced
-from .registry import (
-    CONFIDENCE as CONFIDENCE,
-    ESTIMATORS as ESTIMATORS,
-    PROBES as PROBES,
-    REFRESHES as REFRESHES,
-    ROUNDINGS as ROUNDINGS,
-    STEPS as STEPS,
-)
 from .remembering import Fading as Fading, LastSeen as LastSeen
 from .rewards import (
     Direct as Direct,

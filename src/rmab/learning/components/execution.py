@@ -1,4 +1,4 @@
-"""Execution: from a plan to decisions within the budget, and probes, which activate arms to see them."""
+"""Execution: from a plan to decisions within the budget, probes, which activate arms to see them, and replay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from rmab.learning.components.rewards import RewardEstimate
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
-from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule
+from rmab.model import Arms, Problem, parted
+from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule, simulate_many
 
 KEY = 8  # of the stream that they draw from
 FIRST = 2.0  # an index above all shares
@@ -22,6 +23,8 @@ SETTLED = 0.5  # part of the arms that need not be where the others are
 ENOUGH = 0.25  # part of where activation leads that must have been seen of an arm, where it may pay at all
 TRIED = 5  # activations in a state before an arm may rest there
 RESTING = 4  # one in so many arms is passive at every step of the first episode, where there is budget for most
+REPLAY_KEY = 9  # of the stream that replays draw from
+REPLAYS = 2  # by either execution
 CHEAP = 0.1  # part of the steps, the cheapest ones, in which looks are made
 
 
@@ -230,3 +233,29 @@ def _of_arms(pools: Pools, share: FloatArray) -> FloatArray:
     for h, step in enumerate(table):
         np.take(share[:, h], pools.block_of, axis=0, out=step)
     return table
+
+
+def gain_of_drawing(
+    pools: Pools,
+    share: FloatArray,
+    worthless: FloatArray | None,
+    kernels: FloatArray,
+    paid: FloatArray,
+    luck: tuple[int, int],
+) -> float:
+    """Return what drawn shares earn more than the highest ones, in a mean of two replays that see the same arms.
+
+    share (C, H, S) of a plan, worthless (H,) the share below which arms rest, kernels (C * K, S, 2, S) of every block and
+    phase, paid (R, S, 2) by payoff and phase.
+    """
+    view, highest = pools.view, share
+    if worthless is not None:
+        highest = np.where(share < worthless[:, np.newaxis], -1.0, share)
+    arms = Arms(parted(kernels, view.phases)[pools.block_of])
+    problem = Problem(arms, view.start, view.budget, view.horizon, view.phase_of, exact=view.exact, cost=view.cost)
+    policies = TopB(rule="auto").policy(pools, highest), DependentRounding().policy(pools, share)
+    reward, earned = pools.of_arms(paid, pools.payoff_of), []
+    for policy in policies:
+        rng = np.random.default_rng((REPLAY_KEY, *luck))
+        earned.append(simulate_many(problem, policy, reward, rng, REPLAYS, threads=1).rewards.mean())
+    return float(earned[1] - earned[0])

@@ -17,7 +17,7 @@ import numpy as np
 from rmab.common import FloatArray, check_memory
 from rmab.errors import ModelError, SolverError
 from rmab.learning.components.base import Episode
-from rmab.learning.components.replay import gain_of_drawing
+from rmab.learning.components.execution import gain_of_drawing
 from rmab.learning.components.rewards import RewardEstimate
 from rmab.learning.components.steps import MadeSets, Step, StepResult
 from rmab.learning.options import configured, option
