@@ -115,7 +115,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
         (["study", "run", "growth", "--out", "x", "--rounds", "two"], "'--rounds': 'two' is not a valid integer range."),
         (["run", "cpap", "uc-o-reps", "--feedback", "bandit"], "uc-o-reps needs full feedback (got 'bandit')"),
         (["run", "no_such:maker", "ucmd"], "task no_such:maker: there is no module 'no_such'; is its folder on PYTHONPATH?"),
-        (["run", "cpap", "ucmd", "-o", "epsilon"], "expected key=value, for instance arms=40, got 'epsilon'"),
+        (["run", "cpap", "ucmd", "-o", "epsilon"], "expected key=value, for example arms=40, got 'epsilon'"),
         (["run", "cpap", "ucmd", "-o", "epsilon=.1", "-o", "epsilon=.2"], "epsilon is given twice"),
         (["run", "cpap", "ucmd-armab", "-o", "epsilon=2"], "epsilon: Input should be less than 1 (got 2)"),
         (["run", "cpap", "ucmd", "-t", "arms=3"], "arms: Input should be a multiple of 2"),

@@ -120,7 +120,7 @@ def test_an_example_log_replaces_nothing_unasked(tmp_path: Path) -> None:
     arguments = ["example-log", str(path), "--arms", "5", "--weeks", "3"]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 2
-    assert "exists already; --force replaces it" in done.stderr
+    assert "the file exists; --force replaces it" in done.stderr
     assert path.read_text(encoding="utf-8") == "mine"
     assert CliRunner().invoke(main, [*arguments, "--force"]).exit_code == 0
     assert path.read_text(encoding="utf-8") != "mine"
