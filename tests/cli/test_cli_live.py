@@ -159,7 +159,7 @@ def test_everything_else(store: str, tmp_path: Path) -> None:
     assert call("live", "events", tmp_path / "copy.db").stdout.count("\n") > 7
     assert "no such file; create a programme with" in refused("live", "status", tmp_path / "none.db")
     assert call("live", "create", store, "q", "--states", "a,b", "--budget", "1", "--reward", "b=1").exit_code == 0
-    assert "which programme? --name is one of p, q" in refused("live", "status", store)
+    assert "choose a programme with --name: p, q" in refused("live", "status", store)
     assert call("live", "status", store, "--name", "q").exit_code == 0
 
 

@@ -216,7 +216,7 @@ def test_another_library_or_learner_than_that_of_finished_runs_is_warned_of(
     monkeypatch.setattr(rmab, "__version__", "99.0")
     warnings = [line for line in call(*run).stderr.splitlines() if line.startswith("warning: results: ")]
     assert len(warnings) == 2
-    assert re.search(r"finished runs are of rmab \S+ .*here is rmab 99\.0.*: results may differ", warnings[0])
+    assert re.search(r"finished runs used rmab \S+ .*this is rmab 99\.0.*: results may differ", warnings[0])
     kept = "its source has changed; 1 finished run used the old source: kept (--again runs them again)"
     assert warnings[1] == f"warning: results: learner changing:Mine: {kept}"
 

@@ -14,7 +14,7 @@ import rmab
 from rmab.errors import FeedbackError, FileError, ModelError, PolicyError, RmabError, SolverError
 from rmab.learning.state import ArraySpec, check_arrays
 from rmab.study import Failure, Job, Study
-from rmab.study.failures import keep, kept
+from rmab.study.failures import read_failures, store_failure
 from rmab.testing import check_learner
 from strategies import random_problem
 
@@ -44,7 +44,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.planners.whittle_index(PROBLEM, REWARD, discount=RAGGED), r"discount must be in \[0, 1\]"),
     (
         lambda: rmab.tasks.deadline.deadline_whittle(WRONG),
-        "problem must be a Problem, got int; of a task, it is task.problem",
+        "problem must be a Problem, got int; for a task, use task.problem",
     ),
     (lambda: rmab.tasks.deadline.least_laxity_first(WRONG), "problem must be a Problem"),
     (lambda: rmab.solvers.solve_fluid(PROBLEM, REWARD, method=LINES), "method must be one of"),
@@ -76,7 +76,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.Problem.load("\0.npz"), "cannot be read"),
     (lambda: Study.load(WRONG), "a study is a name or the path of a file, got int"),
     (lambda: Study.load("\0"), "cannot be read"),
-    (lambda: Job.from_text(WRONG), "a job that is read must be text, got int"),
+    (lambda: Job.from_text(WRONG), "the text of a job must be text, got int"),
     (lambda: rmab.data.decide([1.0], 1, ids=POINT), "ids must be one for each arm"),
     (lambda: rmab.data.decide([1.0], 1, states=POINT), "states must be one for each arm"),
     (lambda: rmab.data.decide([1.0], 1, must=POINT), "must must be a list of ids"),
@@ -92,7 +92,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
         "states: the least reading of 'low' must be a number",
     ),
     (lambda: rmab.plan(PROBLEM, REWARD, candidates=POINT), "candidates must be a list"),
-    (lambda: Job.from_text("{}"), r"a job that is read must be as to_text wrote it \('task'\)"),
+    (lambda: Job.from_text("{}"), r"the text of a job must be as to_text wrote it \('task'\)"),
 ]
 
 
@@ -137,12 +137,12 @@ def test_arrays_of_other_precision_are_compared_without_overflow(dtype: str, fit
     "changed", [{"message": None}, {"message": "two\nlines"}, {"trace": 1}, {"id": "another"}, {"more": "x"}, [], None]
 )
 def test_a_failure_that_was_changed_is_said_to_be_so(changed: Any, tmp_path: Path) -> None:
-    keep(tmp_path, Failure("run", "why", "where\nit was"))
-    assert kept(tmp_path, ["run"]) == (Failure("run", "why"),)
+    store_failure(tmp_path, Failure("run", "why", "where\nit was"))
+    assert read_failures(tmp_path, ["run"]) == (Failure("run", "why"),)
     path = tmp_path / "failures" / "run.json"
     whole = {**json.loads(path.read_text()), **changed} if isinstance(changed, dict) else changed
     path.write_text(json.dumps(whole))
-    (failure,) = kept(tmp_path, ["run"])
+    (failure,) = read_failures(tmp_path, ["run"])
     assert failure.id == "run"
     assert failure.message.startswith(f"{path}: cannot be read (")
     assert "\n" not in failure.message

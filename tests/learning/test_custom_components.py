@@ -117,7 +117,7 @@ class TestByName:
                 "task own_parts:clinic: beds: no such option. There are patients, episodes, feedback, copies",
             ),
             ("own_parts:clinic", {"patients": "x"}, "task own_parts:clinic: patients: Input should be a number (got 'x')"),
-            ("own_parts:three", {}, "task own_parts:three: its maker must return a Task, or (Problem, RewardModel)"),
+            ("own_parts:three", {}, "task own_parts:three: its function must return a Task, or (Problem, RewardModel)"),
             ("own_parts:ward@nobody", {}, "unknown adversary 'nobody'. `rmab tasks` lists them"),
             ("own_parts:ward", {"episodes": 0}, "task own_parts:ward: episodes: Input should be greater than or equal to 1"),
             ("cpap@no_such:maker", {}, "adversary no_such:maker: there is no module 'no_such'"),

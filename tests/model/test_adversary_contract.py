@@ -51,7 +51,8 @@ def test_a_short_own_adversary_keeps_it() -> None:
     check_adversary(made())
     assert not made().treats_alike(np.zeros(3, dtype=np.int64))
     with pytest.raises(
-        rmab.errors.ModelError, match=r"^Good has no rewards for 2 copies of every arm: write Good.repeated\(times\)$"
+        rmab.errors.ModelError,
+        match=r"^Good does not support copies of arms \(2 copies of each\); implement Good.repeated\(times\)$",
     ):
         made().repeated(2)
 

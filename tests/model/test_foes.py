@@ -221,4 +221,4 @@ class TestLabels:
         assert re.search(r"@plan-aware sees the plan\s+of\s+the\s+episode", listed)
         small = ["-t", "arms=4", "-t", "budget=2", "-t", "horizon=3", "--episodes", "2"]
         shown = CliRunner().invoke(main, ["run", "cpap@plan-aware", "random", *small]).stdout
-        assert "The adversary sees the plan of the episode to come" in " ".join(shown.split())
+        assert "The adversary sees the plan of the next episode" in " ".join(shown.split())

@@ -143,7 +143,7 @@ class TestOneKernelPerGroup:
         fields = {**view.to_fields(), "support": view.support[view.groups]}
         assert np.array_equal(rmab.View(**fields).support, view.support)
         fields["support"][4, 0, 0, 0] = False
-        with pytest.raises(ModelError, match="arms 0 and 4 are of one group, but differ in size or support"):
+        with pytest.raises(ModelError, match="arms 0 and 4 are in one group, but differ in size or support"):
             rmab.View(**fields)
         with pytest.raises(ModelError, match="support: not an array of numbers"):
             rmab.View(**{**fields, "support": [[1], [1, 0]]})

@@ -25,7 +25,10 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"phase_of": None}, "phase_of is needed: which of the 2 phases of the kernels each of the 4 steps belongs to"),
+            (
+                {"phase_of": None},
+                "phase_of is missing: the kernels have 2 phases, and there are 4 steps; give the phase of each step",
+            ),
             ({"phase_of": [0, 1, 0]}, r"phase_of must have shape \(H,\) = \(4,\), one phase per step, got \(3,\)"),
             ({"phase_of": [0, 1, 2, 0]}, r"phase_of: step 2 must be a whole number in 0\.\.1, got 2"),
             ({"phase_of": [0, -1, 1, 0]}, r"phase_of: step 1 must be .*, got -1"),

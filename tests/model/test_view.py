@@ -42,7 +42,7 @@ OTHER[1, 0, 0, 1] = False
         ({"pooled_rewards": 1}, "pooled_rewards must be True or False, got 1"),
         ({"passive_zero": True, "low": 1.0, "high": 2.0}, "passive rewards are declared zero, which is outside [1, 2]"),
         ({"pooled_rewards": True}, "pooled_rewards needs groups"),
-        ({"groups": np.array([0, 2, 2])}, "groups must be labels 0, 1, ... with none left out"),
+        ({"groups": np.array([0, 2, 2])}, "groups must be labels 0, 1, ... without gaps"),
         ({"groups": np.array([0, -1, 0])}, "groups[1] must be in 0..2, got -1"),
         ({"groups": np.array([0, 10**9, 0])}, "groups[1] must be in 0..2, got 1e+09"),
         ({"groups": np.array([0, 1])}, "groups must have shape (3,), got (2,)"),

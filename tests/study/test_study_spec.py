@@ -156,7 +156,7 @@ class TestErrors:
         )
         monkeypatch.syspath_prepend(tmp_path)
         with pytest.raises(
-            rmab.errors.ModelError, match=r"learners\[0\].feedback: random needs full feedback \(got 'bandit'"
+            rmab.errors.ModelError, match=r"learners\[0\].feedback: random needs full feedback, got 'bandit'"
         ):
             small_study(learners=[{"name": "hungry:Hungry", "feedback": "bandit"}]).check()
         study = small_study(1, ("hungry:Hungry",))

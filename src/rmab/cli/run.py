@@ -94,7 +94,7 @@ def run(
 
 def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> None:
     from rmab.common import many
-    from rmab.model import said
+    from rmab.model import format_limit
 
     episodes, problem = summary["episodes"], played.task.problem
     size = abs(summary["reward"])
@@ -108,7 +108,7 @@ def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> N
     spent = f"{100 * summary['budget_use']:.1f} %"
     rows.append(("activations", number(used.sum(), ",.0f"), number(used.mean()), "", spent))
     rows.append(("seconds", number(summary["seconds"], ",.2f"), number(summary["seconds"] / episodes, ",.3f"), "", ""))
-    sizes = f"{many(problem.arms.count, 'arm')}, budget {said(problem.budget)}, {many(problem.horizon, 'step')}"
+    sizes = f"{many(problem.arms.count, 'arm')}, budget {format_limit(problem.budget)}, {many(problem.horizon, 'step')}"
     sizes += f", {many(episodes, 'episode')}"
     title = f"{summary['learner']} on {summary['task']}: {sizes}, {summary['feedback']} feedback, seed {summary['seed']}"
     notes = ["Term0 to Term3 add up to the regret to O1.", OF_RANDOM, OF_REWARD]

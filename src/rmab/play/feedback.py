@@ -10,7 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_integer, expect, frozen, many
 from rmab.errors import FeedbackError, raised_as, wrong_shape
-from rmab.model import Limit, View, bare, checked_limits, limits_of, location, place, said, shape_of, slots_of, words_of
+from rmab.model import (
+    Limit,
+    View,
+    bare,
+    checked_limits,
+    format_limit,
+    limits_of,
+    location,
+    place,
+    shape_of,
+    slots_of,
+    words_of,
+)
 from rmab.model.time import ROUNDING
 
 
@@ -245,7 +257,7 @@ class Feedback(ReadOnly):
         if steps < view.horizon:
             return f"the episode has {steps} steps, not {view.horizon}"
         if self.budget is not None and not np.array_equal(limits_of(self.budget, steps), view.budgets):
-            return f"the budget was {said(self.budget)}, not {said(view.budget)}"
+            return f"the budget was {format_limit(self.budget)}, not {format_limit(view.budget)}"
         first, drawn = self.states[0], view.start.ndim == 2
         wrong = view.start[np.arange(view.arms), first] == 0 if drawn else first != view.start
         for n in np.flatnonzero(wrong)[:1]:

@@ -151,7 +151,7 @@ def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: range) -
 
 def _checked(problem: Problem, reward: ArrayLike, rng: np.random.Generator) -> FloatArray:
     check_rng(rng)
-    expect(problem, Problem, "problem", "; of a task, it is task.problem")
+    expect(problem, Problem, "problem", "; for a task, use task.problem")
     return checked_reward(reward, problem)
 
 

@@ -1,7 +1,7 @@
-"""A study as data: tasks x learners x rounds. Every run of it is a Job with an id that never changes.
+"""A study as data: tasks x learners x rounds. Each run is a Job with an id that never changes.
 
-The same study gives the same jobs, and a job the same result, wherever it is played. All learners of a round share one seed,
-so that they meet the same task and the same luck.
+The same study gives the same jobs, and a job gives the same result on every machine. All learners of a round share one
+random seed, so they meet the same task and the same random numbers.
 """
 
 import json
@@ -25,7 +25,7 @@ from rmab.study.build import learner_problems, task_problems
 from rmab.study.entries import LearnerSpec, TaskSpec, Text, Value
 
 Spec = TypeVar("Spec", bound=BaseModel)
-LONGEST = 40  # characters of a label in a run's id
+LONGEST = 40  # maximum length of a label in a run's id
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Job:
     Attributes
     ----------
     id : str
-        The name of its file; it never changes.
+        Name of its file; it never changes.
     study_hash : str
         Hash of the study.
     task, learner : TaskSpec, LearnerSpec
-        Who plays what.
+        Entries of the study.
     round, seed : int
         Number and seed of the round; all learners of a round share the seed.
     """
@@ -52,20 +52,20 @@ class Job:
     seed: int
 
     def to_text(self) -> str:
-        """Return the job as JSON: plain data, for a worker somewhere else."""
+        """Return the job as JSON, for a worker on another machine."""
         specs = {"task": self.task.model_dump(), "learner": self.learner.model_dump()}
         return json.dumps({"id": self.id, "study_hash": self.study_hash, **specs, "round": self.round, "seed": self.seed})
 
     @classmethod
     def from_text(cls, text: str) -> "Job":
         """Return the job that `to_text` wrote."""
-        expect(text, str, "a job that is read")
+        expect(text, str, "the text of a job")
         try:
             fields = parsed_json(text)
             task, learner = TaskSpec.model_validate(fields.pop("task")), LearnerSpec.model_validate(fields.pop("learner"))
             return cls(task=task, learner=learner, **fields)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(f"a job that is read must be as to_text wrote it ({str(error).splitlines()[0]})") from error
+            raise ModelError(f"the text of a job must be as to_text wrote it ({str(error).splitlines()[0]})") from error
 
 
 class Study(BaseModel):
@@ -74,24 +74,24 @@ class Study(BaseModel):
     Parameters
     ----------
     name : str, optional
-        What it is called.
+        Name of the study.
     title : str, optional
-        One line on what it shows.
+        One line that describes it.
     kind : {'learning', 'asymptotic', 'growth'}, optional
-        Which pages a report has.
+        Kind of the report.
     rounds : int
-        Every learner plays every task so many times, 1 or more.
+        Number of rounds, 1 or more: every learner plays every task once per round.
     seed : int, optional
-        Seed of the whole study.
+        Random seed of the study.
     tasks : list of str, Task, TaskSpec or dict
-        At least one: a name or a file, an object, or an entry with options. An object is the same in every round.
+        At least one: a name, a file, an object, or an entry with options. An object is the same in every round.
     learners : list of str, Learner, LearnerSpec or dict
-        At least one, likewise. An object must be of a class that can be imported, and be given by its options.
+        At least one: a name, an object, or an entry with options. The class of an object must be importable.
 
     Raises
     ------
     ModelError
-        In one line, with everything that is wrong with the entries.
+        In one line, with all problems of the entries.
 
     Examples
     --------
