@@ -91,8 +91,8 @@ def test_nor_what_stands_in_the_name_of_a_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "suffix", "words"),
     [
-        ("bell\x07", ".xlsx", "an .xlsx file cannot hold the control characters of 'bell"),
-        ("\ufffe", ".xlsx", "an .xlsx file cannot hold the control characters of "),
+        ("bell\x07", ".xlsx", "an .xlsx file cannot contain the control characters of 'bell"),
+        ("\ufffe", ".xlsx", "an .xlsx file cannot contain the control characters of "),
         ("\ud800", ".csv", "is half a letter: no table can hold it"),
         ("\ud800", ".xlsx", "is half a letter: no table can hold it"),
     ],

@@ -31,8 +31,11 @@ WRONG: Any = 3
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.Arms(PROBLEM.arms.kernels, groups=np.array(1)), "groups must be a list of labels"),
     (lambda: rmab.Arms(PROBLEM.arms.kernels, state_names=np.array(1)), "state_names must be a list of names"),
-    (lambda: rmab.Arms(PROBLEM.arms.kernels, state_names=["a", "\0"]), "the name of state 1 has a NUL character in it"),
-    (lambda: replace(rmab.make_task("cpap"), name="a\0b"), "name has a NUL character in it"),
+    (
+        lambda: rmab.Arms(PROBLEM.arms.kernels, state_names=["a", "\0"]),
+        "the name of state 1 must not contain a NUL character",
+    ),
+    (lambda: replace(rmab.make_task("cpap"), name="a\0b"), "name must not contain a NUL character"),
     (lambda: rmab.Arms.of_sizes(WRONG), "kernels must be a list of kernels, one per arm, got int"),
     (lambda: rmab.Task("x", WRONG, TASK.adversary), "problem must be a Problem, got int"),
     (lambda: rmab.Task("x", PROBLEM, WRONG), "adversary must be an Adversary, got int"),
@@ -72,7 +75,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.runs.Comparators(PROBLEM, REWARD[np.newaxis]).per_episode(RAGGED), r"unknown comparator \[1, \[2\]\]"),
     (lambda: rmab.runs.theory_curve(WRONG), "view must be a View, got int"),
     (lambda: rmab.runs.theory_curve(TASK.view(), epsilon=0.0), "epsilon must be above 0"),
-    (lambda: rmab.Task.load(WRONG), "3: a path is text or an object of pathlib, not int"),
+    (lambda: rmab.Task.load(WRONG), "3: a path must be text or a pathlib object, got int"),
     (lambda: rmab.Problem.load("\0.npz"), "cannot be read"),
     (lambda: Study.load(WRONG), "a study is a name or the path of a file, got int"),
     (lambda: Study.load("\0"), "cannot be read"),

@@ -134,7 +134,7 @@ class TestKinds:
         SAMPLES["rmab policy"]().save(tmp_path / "x.npz")
         with pytest.raises(FileError) as caught:
             rmab.View.load(tmp_path / "x.npz")
-        line = "the file holds an index policy, not a view; read it with rmab.IndexPolicy.load"
+        line = "the file contains an index policy, not a view; read it with rmab.IndexPolicy.load"
         assert str(caught.value) == f"{tmp_path / 'x.npz'}: {line}"
 
     @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ class TestStructure:
 
     @pytest.mark.parametrize("labels", [[0, 1], [0, 1, 2, 3], []])
     def test_number_of_group_labels(self, labels):
-        with pytest.raises(ModelError, match=f"groups: one label per arm is needed.*; got {len(labels)} labels"):
+        with pytest.raises(ModelError, match=f"groups must have one label per arm.*; got {len(labels)} labels"):
             Arms(table(), groups=labels)
 
     @pytest.mark.parametrize("label", [1.5, None, (1,), [1]])
@@ -238,7 +238,7 @@ class TestBuilders:
         [
             (table(1)[0], 0, "count >= 1, got .* and 0"),
             (table(1)[0], 1.5, "count must be a whole number, got 1.5"),
-            (table(1)[np.newaxis], 2, r"need a kernel \(S, 2, S\)"),
+            (table(1)[np.newaxis], 2, r"needs a kernel \(S, 2, S\)"),
             ([[[1, 1], [1, 0]], [[1, 0], [1, 0]]], 2, "state 0, action 0 has row sum 2"),
         ],
     )

@@ -158,7 +158,7 @@ def test_an_exact_budget_that_is_not_spent_is_refused() -> None:
     task = rmab.make_task("cpap")
     problem = rmab.Problem(task.problem.arms, 0, 10, 50, exact=True)
     lazy = rmab.IndexPolicy(np.zeros((20, 3)), 10, rule="at-most")
-    with pytest.raises(PolicyError, match="activates 0 arms, the budget is exactly 10: rule 'fill' spends it all") as caught:
+    with pytest.raises(PolicyError, match="activates 0 arms, the budget is exactly 10; use rule 'fill'") as caught:
         rmab.simulate(problem, lazy, task.base_reward, np.random.default_rng(0))
     assert caught.value.code == "budget-unused"
 

@@ -100,7 +100,9 @@ def test_the_kernels_of_all_arms_are_built_on_demand(monkeypatch: pytest.MonkeyP
     assert not arms.kernels.flags.writeable
     monkeypatch.setattr(memory, "SMALL", 10**6)
     monkeypatch.setattr(memory, "available", lambda: 1e7)
-    with pytest.raises(ModelError, match=r"a table for each of 1500 arms would need 13\.8 MB of memory; there are 10 MB"):
+    with pytest.raises(
+        ModelError, match=r"a table for each of 1500 arms would need 13\.8 MB of memory; 10 MB are available"
+    ):
         _ = arms.kernels
 
 

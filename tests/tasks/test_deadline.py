@@ -192,7 +192,7 @@ def test_the_range_follows_from_the_options() -> None:
         ),
         ({"pay": [1, 2, 3], "phases": 2}, "pay must be one number or one per phase: there are 2 phases, got 3 numbers"),
         ({"penalty": -1}, "penalty: phase 0 must be 0 or more, got -1"),
-        ({"pay": 0, "penalty": 0}, "pay and penalty: nothing is at stake"),
+        ({"pay": 0, "penalty": 0}, "pay and penalty must not all be 0"),
         ({"dwell": [0.5, 0.4]}, "dwell: the probabilities sum to 0.9, not 1"),
         ({"dwell": [1.5, -0.5]}, "dwell: 1 slots has probability 1.5"),
         ({"dwell": [[1.0], [0.5]], "phases": 2}, "dwell: phase 1: the probabilities sum to 0.5, not 1"),
@@ -228,7 +228,7 @@ def test_the_range_follows_from_the_options() -> None:
         ({"dwell": [5e-5] * 20_000}, "a spot of 20000 slots and 9 units, in 1 phases, would need 640 GB of memory"),
         ({"arms": 10**12, "budget": 1}, "a task of 1000000000000 arms would need"),
         ({"arms": 0, "budget": 0}, f"{WRONG}arms: Input should be greater than or equal to 1 (got 0)"),
-        ({"speed": 1}, f"{WRONG}speed: no such option. There are arms, budget, horizon"),
+        ({"speed": 1}, f"{WRONG}speed: no such option. Available: arms, budget, horizon"),
     ],
 )
 def test_wrong_options_are_refused_with_one_line(options: dict[str, Any], message: str) -> None:
@@ -327,7 +327,7 @@ class TestTheDay:
         task = rmab.make_task("deadline-day", jobs=None, dwell=[0.5, 0.5], load=[1.0], tariff=None, arrival=0.5)
         check(task, 0, 23, {**BASE, "arrival": 0.5, "jobs": [[0.5], [0.5]]})
         assert task.adversary.model.parts.shape[0] == 2
-        with pytest.raises(ModelError, match="jobs: give either jobs, or dwell and load \\(and jobs=None where"):
+        with pytest.raises(ModelError, match="jobs: give either jobs, or dwell and load \\(with jobs=None if"):
             rmab.make_task("deadline-day", dwell=[1.0])
 
 

@@ -185,7 +185,7 @@ class TestCommandsAndStudies:
 
     def test_the_options_of_a_task_are_shown(self) -> None:
         shown = CliRunner().invoke(main, ["tasks", "deadline"]).output
-        assert re.search(r"arrival +0\.7 +a number, or one per phase +probability that a vehicle comes", shown)
+        assert re.search(r"arrival +0\.7 +a number, or one per phase +probability that a vehicle arrives", shown)
         assert re.search(r"budget +24 numbers ", CliRunner().invoke(main, ["tasks", "deadline-day@iid"]).output)
         fields = json.loads(CliRunner().invoke(main, ["tasks", "deadline-day", "--json"]).output)["properties"]
         assert len(fields["jobs"]["default"]) == 12

@@ -310,7 +310,7 @@ class TestOwnTasks:
     [
         ("nothing", {}, "unknown task 'nothing'. `rmab tasks` lists them"),
         ("cpap@nobody", {}, "unknown adversary 'nobody'. `rmab tasks` lists them"),
-        ("cpap", {"seeds": 3}, "seeds: no such option. There are arms, budget, horizon, episodes, copies"),
+        ("cpap", {"seeds": 3}, "seeds: no such option. Available: arms, budget, horizon, episodes, copies"),
         ("cpap", {"seed": 0.5}, "seed must be a whole number"),
         ("cpap", {"seed": -1}, "seed must be 0 or more, got -1"),
         ("cpap", {"seed": True}, "seed must be a whole number, got True"),
