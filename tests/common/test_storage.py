@@ -49,9 +49,9 @@ class TestVersions:
     @pytest.mark.parametrize(
         ("text", "line"),
         [
-            ('"format": 4, "beds": 1', "written by a newer rmab (format 4, this one reads up to 3): update rmab"),
-            ('"format": 1, "beds": 1', "written by an older rmab (format 1, this one reads format 3): count again"),
-            ('"beds": 1', "written by an older rmab (format 1, this one reads format 3): count again"),
+            ('"format": 4, "beds": 1', "written by a newer rmab (format 4, this one reads up to 3); update rmab"),
+            ('"format": 1, "beds": 1', "written by an older rmab (format 1, this one reads format 3); count again"),
+            ('"beds": 1', "written by an older rmab (format 1, this one reads format 3); count again"),
             ('"format": 2, "beds": 1', "missing places"),
             ('"format": 0, "beds": 1', "format must be a whole number, 1 or more, got 0"),
             ('"format": true, "beds": 1', "format must be a whole number, 1 or more, got True"),
@@ -59,7 +59,7 @@ class TestVersions:
             ('"format": null, "beds": 1', "format must be a whole number, 1 or more, got None"),
             (
                 f'"format": {10**60}, "beds": 1',
-                "written by a newer rmab (format 1{}, this one reads up to 3): update rmab".format("0" * 39),
+                "written by a newer rmab (format 1{}, this one reads up to 3); update rmab".format("0" * 39),
             ),
             ('"format": 3', "missing beds"),
             ('"format": 3, "beds": null', "missing beds"),
@@ -151,7 +151,7 @@ def test_files_of_the_past_are_read(path: Path) -> None:
     kind = str(kind_of(path))
     assert path.name.startswith(f"{kind.replace(' ', '-')}.")
     if path.name.startswith(REFUSED):
-        with pytest.raises(FileError, match=f"^{path}: written by an older rmab .*: .+$"):
+        with pytest.raises(FileError, match=f"^{path}: written by an older rmab .*; .+$"):
             load_any(path)
     else:
         loaded = load_any(path)

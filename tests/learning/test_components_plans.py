@@ -113,8 +113,8 @@ class NoPolicy(Execution):
 @pytest.mark.parametrize(
     ("part", "line"),
     [
-        (Spends(), "budget: 3 arms are active, of 2"),
-        (SpendsRarely(), "budget: 3 arms are active, of 2"),
+        (Spends(), "budget: 3 arms are active, the budget is 2"),
+        (SpendsRarely(), "budget: 3 arms are active, the budget is 2"),
         (NoPolicy(), "policy: it must have a method act(h, states, rng)"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
@@ -160,8 +160,8 @@ class Late(EveryEpisode):
         (Flattens(), "returns: Flattens: the basis has shape (72,), not (4, 3, 2, 3)"),
         (Halves(), "returns: Halves: the basis must be whole numbers, from 0 to"),
         (Owes(), "returns: Owes: the basis must be whole numbers, from 0 to"),
-        (Late(), "until: sets made for episode 0 of 3 hold until -1"),
-        (Forever(), "until: sets made for episode 0 of 3 hold until 1000000"),
+        (Late(), "until: sets for episode 0 of 3 are used until -1"),
+        (Forever(), "until: sets for episode 0 of 3 are used until 1000000"),
         (Kl(), "kind: Kl does not derive from Refresh"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",

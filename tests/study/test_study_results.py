@@ -212,7 +212,7 @@ class TestFormats:
         table = table.append_column("unheard_of", pa.nulls(table.num_rows, pa.float64()))
         write_shard(finished, newer["id"], encoded(with_provenance(table, newer)))
         before = path.read_bytes()
-        said = rf"^{re.escape(str(path))}: written by a newer rmab \(format {FORMAT + 1}, .*\): update rmab"
+        said = rf"^{re.escape(str(path))}: written by a newer rmab \(format {FORMAT + 1}, .*\); update rmab"
         results = Results.open(finished)
         for use in (results.status, results.table, results.provenance):
             with pytest.raises(rmab.errors.FileError, match=said):

@@ -99,7 +99,7 @@ class TestErrors:
 
     def test_equal_labels_in_a_file(self, tmp_path: Path) -> None:
         path = written(tmp_path, 'name="x"\nrounds=1\ntasks=[{name="cpap"}, {name="cpap"}]\nlearners=[{name="random"}]')
-        with pytest.raises(rmab.errors.ModelError, match=r"study.toml: tasks: two have the label 'cpap'$"):
+        with pytest.raises(rmab.errors.ModelError, match=r"study.toml: tasks: duplicate label 'cpap'$"):
             Study.load(path)
 
     def test_of_a_learner_as_a_whole_are_said_plainly(self) -> None:
@@ -136,7 +136,7 @@ class TestErrors:
             Study.load(written(tmp_path, text))
 
     def test_labels_must_differ(self) -> None:
-        with pytest.raises(rmab.errors.ModelError, match="learners: two have the label 'random'"):
+        with pytest.raises(rmab.errors.ModelError, match="learners: duplicate label 'random'"):
             small_study(names=("random", "random"))
 
     def test_neither_a_file_nor_a_name(self) -> None:

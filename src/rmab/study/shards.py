@@ -40,7 +40,7 @@ def check_format(path: Path, version: object) -> int:
         raise ValueError(f"its format version is {version!r:.40}")
     if version > FORMAT:
         both = f"(format {version}, this one reads up to {FORMAT})"
-        raise NewerFormatError(f"{path}: written by a newer rmab {both}: update rmab, or use another folder")
+        raise NewerFormatError(f"{path}: written by a newer rmab {both}; update rmab, or use another folder")
     return version
 
 
