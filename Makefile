@@ -1,12 +1,12 @@
-# Everything runs in .venv, which the first call creates; a second call is quick.
+# Everything runs in .venv, which the first call creates.
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# The tests of a file share what they set up: they are played by one process.
+# One process runs all tests of a file, because they share fixtures.
 PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
-unexport PYTHONDONTWRITEBYTECODE # tests start many processes, which would translate every module again
+unexport PYTHONDONTWRITEBYTECODE # tests start many processes, which would compile every module again
 SITE := $(BIN)/sphinx-build -W --keep-going -n -q -b html docs
 
 .PHONY: help demo programme docs planners pictures pages test test-fast test-lowest style lint boundscheck fuzz messages coverage bench clean
@@ -20,36 +20,36 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,api-tests]'
 	@touch $@
 
-demo: $(READY) ## the paper's CPAP study with few rounds, its report, and what it shows (a few minutes)
-	@echo "The first run compiles for a minute or two; then 8 rounds of 6 learners are played. Ctrl-C stops, make demo goes on."
+demo: $(READY) ## a small version of the paper's CPAP study, and its report (a few minutes)
+	@echo "The first run compiles for a minute or two and then plays 8 rounds of 6 learners. Ctrl-C stops it; make demo resumes it."
 	@$(BIN)/rmab study run paper-cpap --rounds 8 --out out/paper-cpap
 	@$(BIN)/rmab study report out/paper-cpap
 
-programme: $(READY) ## from a made-up log to next week's list, with the report for a manager (a minute)
+programme: $(READY) ## from an example log to next week's list, with a report for managers (a minute)
 	@mkdir -p out/programme
 	@$(BIN)/rmab example-log out/programme/log.csv
 	@$(BIN)/rmab fit out/programme/log.csv --arm id --period week --state state --action called --group age,district \
 		--reward engaged=1 --budget 100 --out out/programme/model.npz --report out/programme/fit.html
 	@$(BIN)/rmab list out/programme/model.npz --budget 100 --csv out/programme/next-week.csv
 
-planners: $(READY) ## plan the CPAP case study with every planner: a table and a picture
+planners: $(READY) ## plan the CPAP case study with every planner: a table and a figure
 	@$(BIN)/python examples/planners.py
 
-pictures: $(READY) ## the pictures of the README, as the tutorials draw them
+pictures: $(READY) ## draw the figures of the README by running the tutorials
 	@mkdir -p out/pictures
 	@for name in 2_learning 4_log 5_day; do \
 		(cd out/pictures && ../../$(BIN)/python ../../tests/helpers/notebooks.py ../../docs/tutorials/$$name.md >/dev/null) || exit 1; \
 		cp out/pictures/last.png docs/images/tutorial-$$name.png; \
 	done
 
-pages: $(READY) ## run every study behind the pages of docs/ and write these: resumable, four hours (PAGES="growth --list")
+pages: $(READY) ## run all studies and write their pages in docs/: resumable, four hours (PAGES="growth --list")
 	@$(BIN)/python studies/pages.py $(PAGES)
 
-# What else `make lint` checks are tests, too, so that no processor waits for it: types, import contracts, the site.
-test: $(READY) style ## ruff, then every test, types and site among them: five minutes on two cores
+# Types, import contracts and the site are tests as well, so that they run in parallel.
+test: $(READY) style ## ruff, then all tests, including types and the site: five minutes on two cores
 	$(BIN)/python $(PYTEST)
 
-test-fast: $(READY) ## the tests that are quick, without lint, site and browser: two minutes on two cores
+test-fast: $(READY) ## quick tests, without lint, site and browser: two minutes on two cores
 	$(BIN)/python $(PYTEST) -m "not slow and not docs and not browser"
 
 LOWEST := .venv-lowest
@@ -58,8 +58,8 @@ AT_LOWEST := $(patsubst %,tests/%.py,cli/test_cli docs/test_install estimation/t
   learning/test_options logs/test_reading model/test_arrays model/test_problem play/test_feedback play/test_policy play/test_simulate \
   report/test_programme_report report/test_report runs/test_running solvers/test_fluid solvers/test_kernels study/test_study_engines \
   study/test_study_results study/test_study_spec)
-# Old packages warn of what newer ones will no longer do: that is none of our business here.
-test-lowest: $(LOWEST)/.ready ## what touches other packages, with the lowest versions of these that pyproject.toml admits
+# Old packages warn of deprecations in newer ones, which do not matter here.
+test-lowest: $(LOWEST)/.ready ## tests with the lowest supported versions of all dependencies
 	$(LOWEST)/bin/python $(PYTEST) -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(AT_LOWEST)
 
 $(LOWEST)/.ready: pyproject.toml
@@ -73,29 +73,29 @@ style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-lint: $(READY) style ## ruff, mypy (strict on src), import contracts, and the site without a warning
+lint: $(READY) style ## ruff, mypy (strict on src), import contracts, and the site without warnings
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	RMAB_DOCS_EXECUTION=off $(SITE) out/site-lint
 
-docs: $(READY) ## the site, with every tutorial run: out/site/index.html
+docs: $(READY) ## build the site and run every tutorial: out/site/index.html
 	@$(SITE) out/site
 	@echo "the site is in out/site/index.html"
 
-boundscheck: $(READY) ## the tests of the compiled code with array bounds checked
+boundscheck: $(READY) ## tests of compiled code with array bounds checks
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python $(PYTEST) -m compiled
 
 MINUTES ?= 3
-fuzz: $(READY) ## random models, logs, lists, files and arguments, checked by other code (make fuzz MINUTES=120 for hours)
+fuzz: $(READY) ## random models, logs, lists, files and arguments, checked independently (make fuzz MINUTES=120)
 	@$(BIN)/python tests/helpers/fuzz --minutes $(MINUTES)
 
 messages: $(READY) ## every error message of the library, by file and line, for review
 	@$(BIN)/python tests/helpers/messages.py
 
-coverage: $(READY) ## which lines no test runs; compiled code is left out
+coverage: $(READY) ## lines that no test runs, without compiled code
 	$(BIN)/python $(PYTEST) --cov
 
-bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about twenty minutes)
+bench: $(READY) ## benchmarks: speed compared with other packages, scaling, memory (about twenty minutes)
 	@$(BIN)/python benchmarks/simulator.py
 	@$(BIN)/python benchmarks/projection.py
 	@$(BIN)/python benchmarks/whittle.py
@@ -110,5 +110,5 @@ bench: $(READY) ## the benchmarks: ratios against peers, growth, memory (about t
 	@$(BIN)/python benchmarks/gym.py
 	@$(BIN)/python benchmarks/memory.py
 
-clean: ## remove the environment and what the tools left in this folder
+clean: ## remove the environment and generated files
 	rm -rf $(VENV) $(LOWEST) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -1,8 +1,8 @@
 """Every policy on the published examples of other authors: `python benchmarks/planners.py` writes docs/planners.md.
 
-Arms start in states drawn evenly; all policies have the same luck. A second table has charging spots with a discount.
-Rewards are per arm and step, in brackets the standard error; LP-update, with an LP at every step, plays fewer rounds.
-Results are kept in out/planners.json, policy by policy: a second call goes on where the first one stopped.
+Rewards are per arm and step, in brackets the standard error. Arms start in states drawn evenly, and all policies play with
+the same random numbers. LP-update solves an LP at every step and plays fewer rounds. Results are stored in the folder out,
+policy by policy, so that a second call resumes.
 """
 
 import argparse
@@ -11,8 +11,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import orders
+import published
 from rich.console import Console
 
 import rmab
@@ -23,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "planners.md"
 ARMS = 100
 HORIZONS = {"conveyor": 400, "gast-1": 200, "gast-2": 200, "gast-3": 200, "non-indexable": 200, "non-sa": 400}
-FEW = 4  # rounds of LP-update
+FEW = {"conveyor": 4, "non-sa": 4}  # rounds of LP-update, 20 elsewhere
 PEERS = {  # the best policy of the authors' own code on the same instance, and what it earned (standard error)
     "conveyor": "Whittle .01159 (.00014)",
     "gast-1": "LP-priority .24569",
@@ -32,7 +35,8 @@ PEERS = {  # the best policy of the authors' own code on the same instance, and 
     "non-indexable": "LP .76872",
     "non-sa": "LP .8623 (.003)",
 }
-Rows = dict[str, dict[str, float | str]]
+Row = dict[str, Any]
+Rows = dict[str, Row]
 Make = Callable[[], rmab.Policy]
 
 
@@ -57,6 +61,7 @@ def makers(problem: rmab.Problem, reward: np.ndarray, plan: rmab.solvers.Fluid, 
     for rule in ("fill", "at-most"):
         ruled = partial(rmab.planners.lagrangian_index, fluid=plan, rule=rule)
         made[f"lagrangian, {rule}"] = lambda ruled=ruled: ruled(problem, reward)
+    made["set-expansion"] = lambda: rmab.planners.SetExpansion(problem, reward)
     made["myopic"] = lambda: rmab.planners.myopic_index(problem, reward)
     made["random"] = lambda: rmab.planners.random_policy(problem)
     if spots:
@@ -67,18 +72,18 @@ def makers(problem: rmab.Problem, reward: np.ndarray, plan: rmab.solvers.Fluid, 
     return made
 
 
-def measured(problem: rmab.Problem, reward: np.ndarray, make: Make, rounds: int, unit: float) -> dict[str, float | str]:
+def measured(problem: rmab.Problem, reward: np.ndarray, make: Make, rounds: int, unit: float) -> Row:
     """Return what a policy earns and takes, or why it does not apply."""
     try:
-        begun = time.perf_counter()
+        begun = time.process_time()
         policy = make()
-        planned = time.perf_counter()
+        planned = time.process_time()
         batch = rmab.simulate_many(problem, policy, reward, np.random.default_rng(1), rounds)
-        done = time.perf_counter()
+        done = time.process_time()
     except (rmab.errors.ModelError, rmab.errors.SolverError) as error:
         return {"why": str(error)}
     times = {"planned": planned - begun, "round": (done - planned) / rounds}
-    return {"mean": batch.mean / unit, "stderr": batch.stderr / unit, "rounds": rounds, **times}
+    return {"mean": batch.mean / unit, "stderr": batch.stderr / unit, "each": (batch.rewards / unit).tolist(), **times}
 
 
 def column(name: str, rounds: int, kept: dict[str, Rows], keep: Callable[[], None], console: Console) -> Rows:
@@ -87,13 +92,13 @@ def column(name: str, rounds: int, kept: dict[str, Rows], keep: Callable[[], Non
     problem, reward = charging() if spots else example(name)
     unit = 1.0 if spots else float(ARMS * problem.horizon)
     rows = kept.setdefault(name, {})
-    begun = time.perf_counter()
+    begun = time.process_time()
     plan = rmab.solvers.solve_fluid(problem, reward)
-    rows["bound"] = {"mean": plan.bound / unit, "round": time.perf_counter() - begun}
+    rows["bound"] = {"mean": plan.bound / unit, "round": time.process_time() - begun}
     for label, make in makers(problem, reward, plan, spots).items():
         if label not in rows:
             console.print(f"{name}: {label}")
-            rows[label] = measured(problem, reward, make, FEW if label == "LP-update" else rounds, unit)
+            rows[label] = measured(problem, reward, make, FEW.get(name, 20) if label == "LP-update" else rounds, unit)
             keep()
     if "plan" not in rows:
         console.print(f"{name}: plan")
@@ -103,7 +108,7 @@ def column(name: str, rounds: int, kept: dict[str, Rows], keep: Callable[[], Non
     return rows
 
 
-def cell(row: dict[str, float | str] | None, digits: int) -> str:
+def cell(row: Row | None, digits: int) -> str:
     """Return one entry of a table."""
     if row is None or "why" in row:
         return "–"
@@ -123,8 +128,8 @@ def table(names: list[str], kept: dict[str, Rows], digits: int, order: list[str]
     return lines
 
 
-def page(kept: dict[str, Rows], rounds: int) -> str:
-    """Return the page."""
+def page(kept: dict[str, Rows], rounds: int, reproduced: published.Kept, learned: orders.Kept) -> str:
+    """Return the page: of what was measured here, reproduced of others, and learned."""
     names = list(HORIZONS)
     policies = [one for one in kept[names[0]] if one not in ("bound", "plan")]
     spots = [one for one in kept["deadline"] if one not in ("bound", "plan")]
@@ -151,7 +156,13 @@ def page(kept: dict[str, Rows], rounds: int) -> str:
         "",
         "A dash: the policy does not apply (Whittle's index where an arm is not indexable).",
         "",
-        "Seconds a round, planning left out, on two busy cores:",
+        "Rolling less LP-update in the rounds that both played, with the standard error of the mean difference:",
+        "",
+        f"| | {' | '.join(names)} |",
+        f"|---|{'---|' * len(names)}",
+        f"| difference | {' | '.join(_apart(kept[name]) for name in names)} |",
+        "",
+        "Processor seconds a round, planning left out:",
         "",
         f"| | {' | '.join(names)} |",
         f"|---|{'---|' * len(names)}",
@@ -161,32 +172,38 @@ def page(kept: dict[str, Rows], rounds: int) -> str:
         "",
         *table(["deadline"], kept, 1, ["bound", "plan", *spots]),
         "",
+        *published.section(reproduced),
+        *orders.section(learned),
     ]
     return "\n".join(text)
 
 
-def _seconds(row: dict[str, float | str]) -> str:
-    return f"{float(row['round']):.3f}" if "round" in row else "–"
+def _apart(rows: Rows) -> str:
+    """Return how far the rolling plan is ahead of LP-update, in the same rounds."""
+    few = np.array(rows["LP-update"]["each"])
+    ahead = np.array(rows["rolling"]["each"])[: few.size] - few
+    return f"{ahead.mean():+.5f} ({ahead.std(ddof=1) / np.sqrt(few.size):.5f})"
+
+
+def _seconds(row: Row) -> str:
+    return f"{row['round']:.3f}" if "round" in row else "–"
 
 
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=200, help="episodes per policy")
+    parser.add_argument("--rounds", type=int, default=100, help="episodes per policy")
     parser.add_argument("--out", type=Path, default=PAGE, help="where the page goes")
     parser.add_argument("--kept", type=Path, default=ROOT / "out" / "planners.json", help="where results are kept")
     options = parser.parse_args()
     kept: dict[str, Rows] = json.loads(options.kept.read_text()) if options.kept.exists() else {}
     options.kept.parent.mkdir(parents=True, exist_ok=True)
+    reproduced = published.measure(options.kept.with_name("published.json"), Console())
+    learned = orders.measure(options.kept.with_name("orders.json"), Console())
     for name in [*HORIZONS, "deadline"]:
-        column(name, options.rounds, kept, lambda: _keep(kept, options.kept), Console())
-    options.out.write_text(page(kept, options.rounds), encoding="utf-8")
-
-
-def _keep(kept: dict[str, Rows], path: Path) -> None:
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(kept))
-    fresh.replace(path)
+        column(name, options.rounds, kept, lambda: published.store(kept, options.kept), Console())
+    published.draw(reproduced, options.out.parent / "images" / "published.png")
+    options.out.write_text(page(kept, options.rounds, reproduced, learned), encoding="utf-8")
 
 
 if __name__ == "__main__":

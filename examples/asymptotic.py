@@ -37,7 +37,7 @@ def policies(problem: rmab.Problem, reward: np.ndarray) -> dict[str, rmab.Policy
 
 
 def share(problem: rmab.Problem, policy: rmab.Policy, reward: np.ndarray, rounds: int, seed: int) -> Share:
-    """Play some episodes, on the same luck for all policies; what the second half earns per step, relative to the bound."""
+    """Play some episodes, on the same random numbers for all policies; reward of the second half, relative to the bound."""
     bound, arms = rmab.solvers.solve_average_fluid(problem, reward).bound, np.arange(problem.arms.count)
     each = np.empty(rounds)
     for k in range(rounds):
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--arms", type=int, nargs="+", default=[100, 200, 400, 800, 1600], help="numbers of arms")
     parser.add_argument("--steps", type=int, default=2000, help="steps of an episode, of which the second half counts")
     parser.add_argument("--rounds", type=int, default=5, help="episodes per policy, at least 2")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the luck")
+    parser.add_argument("--seed", type=int, default=0, help="random seed")
     parser.add_argument("--out", type=Path, default=Path("out/asymptotic.png"), help="where the picture goes")
     options = parser.parse_args()
     console = Console()

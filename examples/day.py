@@ -1,9 +1,9 @@
 """Plan a day at a fast charger: the bound, what policies earn, when power is drawn, and planning again every hour.
 
-Prints two tables and saves a picture. The first table holds simple rules against the plan. In the second the arrivals are
-not those of the forecast: the plan of the morning meets one that is made again every hour, on the same luck. With the same
-wrong forecast that need not help: it takes the crowd for one that will pass, serves those who leave first, and more units
-are missing an hour later. It helps once the forecast is corrected by who came so far.
+Prints two tables and saves a figure. The first table compares simple rules with the plan. In the second, arrivals
+differ from the forecast, and the morning's plan is compared with plans that are recomputed every hour, on the same
+random numbers. With the same wrong forecast, recomputing need not help: it treats a crowd as temporary, serves those
+who leave first, and misses more units an hour later. It helps once the forecast is corrected by the arrivals so far.
 """
 
 import argparse
@@ -25,7 +25,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 HOUR = 12  # steps
-AHEAD = 3 * HOUR  # steps that a new plan looks ahead: no vehicle stays for longer than an hour
+AHEAD = 3 * HOUR  # steps that a new plan covers: no vehicle stays for longer than an hour
 SHIFTS, LEVELS = (-2, -1, 0, 1, 2), (0.7, 0.85, 1.0, 1.15, 1.3, 1.45)  # days that a forecaster thinks of
 PRIOR = 3.0  # nats that a day must be likelier by, per hour of shift or step of level
 
@@ -146,11 +146,11 @@ def rules_table(
 
 
 def surprises_table(task: rmab.Task, days: int, seed: int, console: Console) -> None:
-    """Let arrivals differ from the forecast, and print what planning again earns beside the plan of the morning."""
+    """Let arrivals differ from the forecast, and compare hourly plans with the morning's plan."""
     reward = task.base_reward
     morning = with_ties(rmab.planners.lagrangian_index(day(), reward), day())
     truths = {"as forecast": (0, 1.0), "30% more vehicles": (0, 1.3), "all two hours earlier": (-2, 1.0)}
-    rows = Table(title=f"Planning again every hour; {days} days, the same luck for all")
+    rows = Table(title=f"Planning again every hour; {days} days, the same random numbers for all")
     for column in ("arrivals", "plan", "reward", "more than the morning's", "s.e."):
         rows.add_column(column, justify="left" if column in ("arrivals", "plan") else "right")
     for name, truth in track(truths.items(), description="replanning", console=console, transient=True):
@@ -159,7 +159,7 @@ def surprises_table(task: rmab.Task, days: int, seed: int, console: Console) -> 
             "of the morning": morning,
             "again, the same forecast": Replanner(reward, learns=False),
             "again, forecast corrected": Replanner(reward, learns=True),
-            "of the morning, told the truth": with_ties(rmab.planners.lagrangian_index(world, reward), world),
+            "of the morning, with true arrivals": with_ties(rmab.planners.lagrangian_index(world, reward), world),
         }
         first = None
         for label, policy in policies.items():
@@ -216,7 +216,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=200, help="simulated days per rule")
     parser.add_argument("--days", type=int, default=20, help="days with other arrivals than forecast; 2 or more")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the luck")
+    parser.add_argument("--seed", type=int, default=0, help="random seed")
     parser.add_argument("--out", type=Path, default=Path("out/day.png"), help="where the picture goes")
     options = parser.parse_args()
     console = Console()

@@ -1,6 +1,6 @@
-"""Plan the CPAP case study with every planner: what the budget allows at most, and what each policy really earns.
+"""Plan the CPAP case study with every planner, and compare what each policy earns with the bound.
 
-Prints a table and saves a picture of the fluid plans: whom they call, where patients are, what a call is worth.
+Prints a table and saves a figure of the fluid plans: calls, states of the patients, and the price of a call.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def policies(problem: rmab.Problem, reward: np.ndarray, plan: rmab.solvers.Fluid
 
 
 def table(name: str, rounds: int, seed: int, console: Console) -> rmab.solvers.Fluid:
-    """Simulate every policy on the same luck and print what it earns against the bound."""
+    """Simulate every policy on the same random numbers and print its reward and the bound."""
     task = rmab.make_task(name, seed=seed)
     problem, reward = task.problem, task.base_reward
     plan = rmab.solvers.solve_fluid(problem, reward)
@@ -53,7 +53,7 @@ def table(name: str, rounds: int, seed: int, console: Console) -> rmab.solvers.F
 
 
 def picture(plans: dict[str, rmab.solvers.Fluid], path: Path) -> None:
-    """Save the plans: the chance that each patient is called, the states that patients are in, the price of the budget."""
+    """Save the plans: the probability of a call, the states of the patients, and the price of the budget."""
     figure, axes = plt.subplots(
         3, len(plans), figsize=(11, 7.2), sharex=True, squeeze=False, height_ratios=(3, 1.6, 1), layout="constrained"
     )
@@ -86,7 +86,7 @@ def main() -> None:
     """Run the demo."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=1000, help="simulated episodes per policy")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the model and of the luck")
+    parser.add_argument("--seed", type=int, default=0, help="random seed")
     parser.add_argument("--out", type=Path, default=Path("out/planners.png"), help="where the picture goes")
     options = parser.parse_args()
     console = Console()

@@ -1,10 +1,11 @@
-"""An agent of stable-baselines3 on a case study, beside `ucmd` and the planners; docs/gymnasium.md says what came out.
+"""Train an agent of stable-baselines3, and compare it with `ucmd` and the planners; docs/gymnasium.md has the results.
 
-It needs `pip install 'rmab[gym]' stable-baselines3`, one core and some minutes: `python examples/ppo.py --steps 300000`.
+It needs `pip install 'rmab[gym]' stable-baselines3`, one core and some minutes: `python examples/ppo.py --steps
+300000`.
 
-Everybody is scored on the same games: all episodes of the task in order, with the luck of the same seeds. `ucmd` learns
-while it is scored, and starts from nothing; so does PPO "in the same episodes". PPO "after" so many steps has played games
-beforehand, as many as these make, against the same script. Planners know the kernels and the summed rewards.
+All are scored on the same games: all episodes of the task in order, with the same seeds. `ucmd` learns while it is
+scored, without prior knowledge; so does PPO "in the same episodes". PPO "after" a number of steps has trained on
+earlier games against the same rewards. Planners know the kernels and the summed rewards.
 """
 
 import argparse
@@ -62,7 +63,7 @@ def while_learning(seed: int, scale: float) -> float:
 
 def main() -> None:
     """Train, score everybody, and print a table."""
-    parser = argparse.ArgumentParser(description="PPO beside ucmd and the planners.")
+    parser = argparse.ArgumentParser(description="Compare PPO with ucmd and the planners.")
     parser.add_argument("--steps", type=int, default=300_000, help="of training")
     steps = parser.parse_args().steps
     torch.set_num_threads(1)

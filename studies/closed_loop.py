@@ -5,27 +5,27 @@
 
 A repetition draws a world and a few weeks in which calls were made by habit. Then, week by week, the log so far is fitted, a
 list is made with a random share, its calls are played in the true world, and the records are appended. At every look the
-effect of a call is tested; where the test finds one, the plan is evaluated as a user would. One line of JSON for
-each repetition is stored in the folder, so the same command resumes. At the end the table of docs/closed_loop.md is printed.
+effect of a call is tested; where the test finds one that is not there, and at the last look, the plan is evaluated as a user
+would. One line of JSON for each repetition is stored in the folder, so the same command resumes. At the end the tables of
+docs/closed_loop.md are printed.
 
-An arm of group g moves by a multinomial logit: P(y | s) is proportional to exp(L[s, y] + y (b_g + a e_g)).
+An arm n of group g moves by a multinomial logit: P(y | s) is proportional to exp(L[s, y] + y (b_g + b_n + a e_g)).
 """
 
-import argparse
-import json
-import math
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from simulated import hurry, mean, parse, repeat, share, tabulate
 
 import rmab
-from rmab.estimation.scores import check_effect
+from rmab.estimation.gate import check_effect
+from rmab.estimation.scores import Records
 from rmab.logs.log import Log
 from rmab.logs.periods import Periods
 
+hurry()
 STATES = ("lapsed", "wavering", "engaged")
 REPLICATES = 60
 FEW = 3  # calls with which a group counts as starved
@@ -35,53 +35,60 @@ FEW = 3  # calls with which a group counts as starved
 class Kind:
     """A kind of programme; spreads are standard deviations on the scale of logits."""
 
-    arms: int = 200
-    groups: int = 6
-    budget: int = 10
-    share: float = 0.2  # of the places that change hands at random
+    arms: int = 120
+    groups: int = 4
+    budget: int = 8
+    share: float = 0.25  # of the places that change hands at random
     before: int = 8  # weeks of calls by habit, before the first list
     weeks: int = 26  # lists
+    level: float = 0.0
     spread: float = 0.5  # of baselines between groups
+    arm_spread: float = 0.0  # of baselines between arms of a group
     effect: float = 0.0
     effect_spread: float = 0.0  # between groups
     missing: float = 0.05  # records
 
+    @property
+    def null(self) -> bool:
+        """Whether a call changes nothing."""
+        return not (self.effect or self.effect_spread)
+
 
 KINDS: dict[str, Kind] = {
     "null": Kind(),
-    "null-small": Kind(arms=60, groups=3, budget=4, share=0.25),
-    "null-large": Kind(arms=600, groups=20, budget=30),
+    "null-small": Kind(arms=60, groups=3, budget=4),
+    "null-many-groups": Kind(groups=15),
     "null-no-share": Kind(share=0.0),
+    "null-new": Kind(before=2),
+    "null-rare": Kind(level=-1.5),
+    "null-arms-differ": Kind(arm_spread=0.6),
     "effect": Kind(effect=0.7),
+    "effect-small": Kind(arms=60, groups=3, budget=4, effect=0.7),
     "effects-differ": Kind(effect=0.4, effect_spread=0.6),
     "effects-differ-no-share": Kind(effect=0.4, effect_spread=0.6, share=0.0),
-    "effect-small": Kind(arms=60, groups=3, budget=4, share=0.25, effect=0.7),
     "effects-differ-new": Kind(before=2, effect=0.4, effect_spread=0.6),
-    "effects-differ-new-no-share": Kind(before=2, effect=0.4, effect_spread=0.6, share=0.0),
-    "effect-large": Kind(arms=600, groups=20, budget=30, effect=0.5, effect_spread=0.4),
+    "effects-differ-many-groups": Kind(groups=15, effect=0.4, effect_spread=0.6),
+    "effect-arms-differ": Kind(arm_spread=0.6, effect=0.7),
 }
 
 
 class World:
-    """Groups with a baseline and an effect each, and kernels (G, S, 2, S)."""
+    """Groups with a baseline and an effect each, arms with a baseline of their own, and kernels (N, S, 2, S) of arms."""
 
     def __init__(self, kind: Kind, rng: np.random.Generator) -> None:
         self.kind, self.group = kind, rng.permutation(np.arange(kind.arms) % kind.groups)
-        base = rng.normal(0, kind.spread, kind.groups)
-        effect = kind.effect + rng.normal(0, kind.effect_spread, kind.groups)
+        base = (kind.level + rng.normal(0, kind.spread, kind.groups))[self.group] + rng.normal(0, kind.arm_spread, kind.arms)
+        effect = (kind.effect + rng.normal(0, kind.effect_spread, kind.groups))[self.group]
         score, far = np.arange(3), abs(np.subtract.outer(np.arange(3), np.arange(3)))
-        shift = np.stack([base, base + effect], axis=1)  # (G, 2)
+        shift = np.stack([base, base + effect], axis=1)  # (N, 2)
         rows = np.exp((-1.3 * far - 0.25 * score)[np.newaxis, :, np.newaxis] + shift[:, np.newaxis, :, np.newaxis] * score)
         self.kernels = rows / rows.sum(axis=-1, keepdims=True)
+        self.gain = self.kernels[:, :, 1, -1] - self.kernels[:, :, 0, -1]  # (N, S) what a call adds to the best state
 
     def step(self, states: np.ndarray, calls: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the next states (N,)."""
-        rows = self.kernels[self.group, states, calls.astype(np.int64)]
+        rows = self.kernels[np.arange(states.size), states, calls.astype(np.int64)]
         return np.asarray((rng.random(states.size)[:, np.newaxis] >= rows.cumsum(axis=1)[:, :-1]).sum(axis=1))
-
-    def gains(self, states: np.ndarray) -> np.ndarray:
-        """(N,) what a call adds to the chance of the best state."""
-        return np.asarray(self.kernels[self.group, states, 1, -1] - self.kernels[self.group, states, 0, -1])
 
 
 def make_log(kind: Kind, group: np.ndarray, tables: dict[str, np.ndarray], weeks: int) -> Log:
@@ -138,23 +145,23 @@ def repetition(name: str, number: int, kind: Kind | None = None) -> dict[str, An
             calls = _listed(found, kind.arms)
             chance = np.zeros(kind.arms)
             chance[[int(one[1:]) for one in found.arms]] = found.probability
-            brought = chance * (chance < 1) * seen * world.gains(states)  # on average over draws, to whom can be measured
+            brought = (
+                chance * (chance < 1) * seen * world.gain[np.arange(kind.arms), states]
+            )  # on average over draws, to whom can be measured
             tables["chance"][:, t], tables["listed"][:, t] = np.where(seen, chance, np.nan), np.where(seen, calls, -1)
             calls_of += np.bincount(world.group, weights=calls, minlength=kind.groups)
         tables["action"][:, t] = calls
         states = world.step(states, calls, rng)
     log = make_log(kind, world.group, tables, length)
     fitted = rmab.data.fit(log, reward={"engaged": 1})
-    looks.append(look(fitted, kind, number))
+    looks.append(look(fitted, kind, number, last=True))
     return {
         "kind": name,
         "repetition": number,
         "calls": calls_of.tolist(),
         "habit": habit.tolist(),
-        "bias": bias(fitted, world),
-        "chosen_bias": bias(fitted, world, by_calls=True)[0],
-        "p": [one[0] for one in looks],
-        "promised": [one[1] for one in looks],
+        **errors(fitted, world),
+        **{key: [one[key] for one in looks] for key in looks[0]},
         **measured(log, truth, kind),
     }
 
@@ -165,27 +172,44 @@ def _listed(found: Any, arms: int) -> np.ndarray:
     return on
 
 
-def look(fitted: Any, kind: Kind, seed: int) -> tuple[float, bool]:
-    """Return the p of no effect, and whether an evaluation promises a benefit: it is asked only where it may."""
+def look(fitted: Any, kind: Kind, seed: int, *, last: bool = False) -> dict[str, Any]:
+    """Return p, whether a test for one look finds an effect, and what an evaluation says, asked only where it matters."""
     gate = check_effect(fitted)
-    if not gate.is_open or kind.effect or kind.effect_spread:
-        return gate.p, False
+    once = bool(gate.low > 0)
+    if not gate.is_open or not (kind.null or last):
+        return {"p": gate.p, "once": once, "standing": "", "states": False, "promises": False}
     found = rmab.data.evaluate(fitted, kind.budget, replicates=REPLICATES, seed=seed)
-    return gate.p, any(found.promises(rival) for rival in ("nothing", "rotation"))
+    states, promises = (any(ask(rival) for rival in ("nothing", "rotation")) for ask in (found.shows, found.promises))
+    return {"p": gate.p, "once": once, "standing": found.standing, "states": states, "promises": promises}
 
 
-def bias(fitted: Any, world: World, *, by_calls: bool = False) -> list[float]:
-    """Return by how much the model's effect is too large, in points: (G,) over the states in which each group was.
+def errors(fitted: Any, world: World) -> dict[str, float]:
+    """Return by how much effects are too large, in points, against those of the same arms and states.
 
-    by_calls: one number, over all groups and states in which calls were made.
+    average: the average effect that is stated, and whether its interval covers. own: of groups by their records, as the
+    table of effects has them, evenly over groups. model: of groups by the model, over the states in which each was. chosen:
+    by the model, over the calls that were made.
     """
-    order = [fitted.groups.index(f"s{g:02d}") for g in range(world.kind.groups)]
-    visits = fitted.counts.sum(axis=3)[order].astype(np.float64)  # (G, S, 2)
-    found, real = (one[:, :, 1, -1] - one[:, :, 0, -1] for one in (np.asarray(fitted.kernels)[order], world.kernels))
-    if by_calls:
-        return [float(100 * (visits[:, :, 1] * (found - real)).sum() / visits[:, :, 1].sum())]
-    weight = visits.sum(axis=2) / visits.sum(axis=(1, 2))[:, np.newaxis]
-    return [float(one) for one in 100 * (weight * (found - real)).sum(axis=1)]
+    records, gate = Records.of(fitted), check_effect(fitted)
+    real = world.gain[records.arm, records.state]
+    act = records.rest(records.action, np.ones(records.arm.size, dtype=bool))
+    average = gate.value - float((act**2 * real).sum() / (act**2).sum())
+    visits, truth = (
+        np.bincount(records.group * 3 + records.state, weights=one, minlength=3 * len(fitted.groups)).reshape(-1, 3)
+        for one in (None, real)
+    )
+    kernels = np.asarray(fitted.kernels)
+    gap = kernels[:, :, 1, -1] - kernels[:, :, 0, -1] - truth / np.maximum(visits, 1)
+    effects = rmab.data.estimate_effects(fitted, replicates=40)
+    own = np.array([one.value for one in effects]) - truth.sum(axis=1) / visits.sum(axis=1)
+    calls = fitted.counts.sum(axis=3)[:, :, 1]
+    return {
+        "average": 100 * average,
+        "covers": bool(abs(average) <= (gate.high - gate.low) / 2),
+        "own": float(100 * np.nanmean(own)),
+        "model": float(100 * ((visits * gap).sum(axis=1) / visits.sum(axis=1)).mean()),
+        "chosen": float(100 * (calls * gap).sum() / calls.sum()),
+    }
 
 
 def measured(log: Log, truth: np.ndarray, kind: Kind) -> dict[str, Any]:
@@ -202,64 +226,47 @@ def measured(log: Log, truth: np.ndarray, kind: Kind) -> dict[str, Any]:
 
 
 def summary(lines: list[dict[str, Any]]) -> str:
-    """Return the table in Markdown: one row for each kind."""
-    heads = ["kind", "n", "bias where calls are made, points", "in all groups and states"]
-    heads += ["fewest calls of a group by lists", "three or fewer", "fewest in the whole log", "three or fewer"]
-    heads += ["test finds an effect, last look", "at any look", "promises at any look"]
-    heads += ["measure: some look misses", "shows an effect", "error a place, points"]
-    rows = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
-    for name, kind in KINDS.items():
-        found = [one for one in lines if one["kind"] == name]
-        if not found:
-            continue
-        null = not (kind.effect or kind.effect_spread)
-        open_ = [[p < 0.05 for p in one["p"]] for one in found]
+    """Return the tables in Markdown: one row for each kind."""
+    by_kind = {name: [one for one in lines if one["kind"] == name] for name in KINDS}
+    by_kind = {name: found for name, found in by_kind.items() if found}
+    return "\n\n".join([_looks(by_kind), _estimates(by_kind), _measures(by_kind)])
+
+
+def _looks(by_kind: dict[str, list[dict[str, Any]]]) -> str:
+    heads = ["kind", "n", "a test for one look, at any look", "our test, at any look", "at the last look"]
+    heads += ["states a benefit at the last look", "at any look", "promises at any look"]
+    rows = []
+    for name, found in by_kind.items():
+        opened = [[p < 0.05 for p in one["p"]] for one in found]
+        cells = [name, str(len(found)), share([any(one["once"]) for one in found]), share([any(one) for one in opened])]
+        cells += [share([one[-1] for one in opened]), share([one["states"][-1] for one in found])]
+        told = [share([any(one[key]) for one in found]) for key in ("states", "promises")]
+        rows.append([*cells, *(told if KINDS[name].null else ["", ""])])
+    return tabulate(heads, rows)
+
+
+def _estimates(by_kind: dict[str, list[dict[str, Any]]]) -> str:
+    heads = ["kind", "n", "average effect, points", "its interval covers", "groups by their records", "groups by the model"]
+    heads += ["where calls are made", "fewest calls of a group by lists", "in the whole log", f"{FEW} or fewer"]
+    rows = []
+    for name, found in by_kind.items():
+        fewest = [np.add(one["calls"], one["habit"]).min() for one in found]
+        cells = [name, str(len(found)), mean([one["average"] for one in found]), share([one["covers"] for one in found])]
+        cells += [mean([one[key] for one in found]) for key in ("own", "model", "chosen")]
+        cells += [f"{min(min(one['calls']) for one in found):.0f}", f"{min(fewest):.0f}"]
+        rows.append([*cells, share([one <= FEW for one in fewest])])
+    return tabulate(heads, rows)
+
+
+def _measures(by_kind: dict[str, list[dict[str, Any]]]) -> str:
+    heads = ["kind", "n", "some look misses the truth", "some look shows an effect", "error a place at the end, points"]
+    rows = []
+    for name, found in by_kind.items():
         drawn = [one for one in found if one["missed"] is not None]
-        cells = [name, str(len(found)), _mean([one["chosen_bias"] for one in found])]
-        cells.append(_mean([np.mean(one["bias"]) for one in found]))
-        every = [np.add(one["calls"], one["habit"]).min() for one in found]
-        cells += [f"{min(min(one['calls']) for one in found):.0f}", _share([min(one["calls"]) <= FEW for one in found])]
-        cells += [f"{min(every):.0f}", _share([one <= FEW for one in every])]
-        cells += [_share([one[-1] for one in open_]), _share([any(one) for one in open_])]
-        cells.append(_share([any(one["promised"]) for one in found]) if null else "")
-        cells += [_share([one[key] for one in drawn]) if drawn else "" for key in ("missed", "shown")]
-        cells.append(_mean([100 * one["error"] for one in drawn]) if drawn else "")
-        rows.append("| " + " | ".join(cells) + " |")
-    return "\n".join(rows)
-
-
-def _mean(values: list[Any]) -> str:
-    half = 1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{np.mean(values):+.2f} ± {half:.2f}"
-
-
-def _share(hits: list[bool]) -> str:
-    """Return '8 of 200 (2 to 8%)', by the interval of Wilson (1927)."""
-    n, k, z = len(hits), sum(hits), 1.96
-    centre, half = (k + z * z / 2) / (n + z * z), z * math.sqrt(k * (n - k) / n + z * z / 4) / (n + z * z)
-    return f"{k} of {n} ({100 * max(centre - half, 0):.0f} to {100 * min(centre + half, 1):.0f}%)"
-
-
-def main() -> None:
-    """Resume the study, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--first", type=int, default=0, help="number of the first repetition")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="names, with commas")
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    results = options.out / "repetitions.jsonl"
-    lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    done = {(one["kind"], one["repetition"]) for one in lines}
-    for number in range(options.first, options.first + options.repetitions):
-        for name in options.kinds.split(","):
-            if (name, number) not in done:
-                lines.append(repetition(name, number))
-                with results.open("a") as stream:
-                    stream.write(json.dumps(lines[-1]) + "\n")
-    print(summary(lines))  # noqa: T201
+        cells = [name, str(len(drawn)), *(share([one[key] for one in drawn]) for key in ("missed", "shown"))]
+        rows.append([*cells, mean([100 * one["error"] for one in drawn])])
+    return tabulate(heads, rows)
 
 
 if __name__ == "__main__":
-    main()
+    repeat(parse(__doc__, KINDS, 200).parse_args(), repetition, summary)

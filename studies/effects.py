@@ -12,25 +12,19 @@ An arm moves by a multinomial logit: P(y | s) is proportional to exp(L[s, y] + y
 effect e, which groups, arms, weeks, earlier calls and unrecorded signs change, as the kind says.
 """
 
-import argparse
-import json
 import math
 import zlib
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from simulated import hurry, parse, repeat, share, tabulate
 
 import rmab
-from rmab.estimation import evaluation, one_step, optimism
 from rmab.estimation.values import World
 
-evaluation.REPLAN = False  # what a plan would earn that knew the world takes most of the time, and no interval needs it
-evaluation.WORK = 200_000  # arm-periods a replicate: its noise is small beside the width of the intervals
-one_step.REPLICATES = 40  # of a check that says nothing of intervals
-optimism.LOGS = 8  # of 16
+hurry()
 HORIZON, EPISODES, REPLICATES = 26, 40, 60
 NAMES = ("s0", "s1", "s2", "s3", "s4")
 AGAINST = ("rotation", "nothing")
@@ -355,15 +349,15 @@ def summary(lines: list[dict[str, Any]]) -> str:
         "nothing",
         "problems",
     ]
-    rows = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 2) + "---|"]
+    rows = []
     for name in KINDS:
         found = [one for one in lines if one["kind"] == name]
         if not found:
             continue
         cells = [name, str(len(found))]
         for rival in AGAINST:
-            cells.append(_share([one[rival]["low"] <= one[rival]["truth"] <= one[rival]["high"] for one in found]))
-        cells.append(_share([any(one[rival]["states"] for rival in AGAINST) for one in found]))
+            cells.append(share([one[rival]["low"] <= one[rival]["truth"] <= one[rival]["high"] for one in found]))
+        cells.append(share([any(one[rival]["states"] for rival in AGAINST) for one in found]))
         cells.append(str(sum(any(one[rival]["promise"] for rival in AGAINST) for one in found)))
         for rival in AGAINST:
             cells.append(
@@ -371,42 +365,24 @@ def summary(lines: list[dict[str, Any]]) -> str:
             )
         alarms = {key: sum(one["verdicts"].get(key) == "problem" for one in found) for key in found[0]["verdicts"]}
         cells.append(", ".join(f"{key} {count}" for key, count in alarms.items() if count) or "none")
-        rows.append("| " + " | ".join(cells) + " |")
-    return "\n".join(rows)
-
-
-def _share(hits: list[bool]) -> str:
-    """Return '38 of 40 (84 to 99%)', by the interval of Wilson (1927)."""
-    n, k, z = len(hits), sum(hits), 1.96
-    centre, half = (k + z * z / 2) / (n + z * z), z * math.sqrt(k * (n - k) / n + z * z / 4) / (n + z * z)
-    return f"{k} of {n} ({100 * max(centre - half, 0):.0f} to {100 * min(centre + half, 1):.0f}%)"
+        rows.append(cells)
+    return tabulate(heads, rows, last="---")
 
 
 def main() -> None:
     """Resume the study, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--repetitions", type=int, default=40)
-    parser.add_argument("--first", type=int, default=0, help="number of the first repetition")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="names, with commas")
+    parser = parse(__doc__, KINDS, 40)
     parser.add_argument("--small", action="store_true", help="half the arms, and few replicates: a trial of the program")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    results = options.out / "repetitions.jsonl"
-    lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    done = {(one["kind"], one["repetition"]) for one in lines}
-    for number in range(options.first, options.first + options.repetitions):
-        for name in options.kinds.split(","):
-            if (name, number) in done:
-                continue
-            kind = KINDS[name]
-            if options.small:
-                kind = replace(kind, arms=max(kind.arms // 2, 100), budget=max(kind.budget // 2, 5))
-            lines.append(repetition(name, number, replicates=40 if options.small else REPLICATES, kind=kind))
-            with results.open("a") as stream:
-                stream.write(json.dumps(lines[-1]) + "\n")
-        print(f"repetition {number} is done", flush=True)  # noqa: T201
-    print(summary(lines))  # noqa: T201
+
+    def play_one(name: str, number: int) -> dict[str, Any]:
+        kind = KINDS[name]
+        if not options.small:
+            return repetition(name, number)
+        kind = replace(kind, arms=max(kind.arms // 2, 100), budget=max(kind.budget // 2, 5))
+        return repetition(name, number, replicates=40, kind=kind)
+
+    repeat(options, play_one, summary)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """A simulated programme of two years, whose truth is known: what it brings, what it promises, and what it shows.
 
-    python studies/live.py [--arms 5000] [--weeks 104] [--seed 0] [--out results] [--picture docs/images/live.png]
+    python studies/live.py [--arms 5000] [--weeks 104] [--seed 0] [--engine mean] [--out results] [--picture live.png]
 
 Weekly calls to 5,000 people in eight groups. 25 join and 25 leave every week. Of the reports 15% never come, 10% come a
 week late, and 5% are wrong and corrected two weeks later. A call reaches 67% of those on the list. The budget of 200 calls
 is halved in week 60. In week 80 the response to calls changes: groups that gained most gain least. Nurses replace five of
 the list every week by people whom they like, a trait that nobody records and that makes calls less useful.
 
-Beside it the same people, with the same luck, under rotation, under an oracle that knows the kernels, and without calls.
+Beside it the same people, with the same random numbers, under rotation, under an oracle that knows the kernels, and without
+calls.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ GROUPS = 8
 WORTH = np.array([0.0, 0.0, 1.0])
 REACH, MISSING, LATE, WRONG, TURNOVER, FAVOURS = 0.67, 0.15, 0.10, 0.05, 25, 5
 HALVED, CHANGED, FLOOR = 60, 80, 90
+PARTS = ((0, 30), (30, HALVED), (HALVED, CHANGED), (CHANGED, 10**6))  # weeks that are told of one by one
 
 
 class World:
@@ -42,7 +44,7 @@ class World:
         self.group = rng.integers(GROUPS, size=self.whole)
         self.trait = rng.random(self.whole)
         self.start = rng.choice(3, size=self.whole, p=[0.4, 0.3, 0.3])
-        self.luck = rng.random((weeks, self.whole))
+        self.draws = rng.random((weeks, self.whole))
         self.reached = rng.random((weeks, self.whole)) < REACH
         self.first = np.concatenate([np.zeros(arms, dtype=int), np.repeat(np.arange(weeks), TURNOVER)])
         self.last = np.full(self.whole, weeks)
@@ -69,7 +71,7 @@ class World:
         """Return the next states, and who was reached."""
         acted = listed & self.reached[t]
         cumulative = np.cumsum(self.rows(t, state, acted), axis=1)
-        return np.minimum((self.luck[t][:, np.newaxis] > cumulative).sum(axis=1), 2), acted
+        return np.minimum((self.draws[t][:, np.newaxis] > cumulative).sum(axis=1), 2), acted
 
     def here(self, t: int) -> Any:
         """(N,) who takes part in a week."""
@@ -81,9 +83,9 @@ def budget(t: int, arms: int) -> int:
     return arms // 25 if t < HALVED else arms // 50
 
 
-def play(world: World, arms: int, weeks: int, rule: str) -> FloatArray:
-    """(T,) people engaged at the end of every week under a simple rule: 'nothing', 'rotation' or 'oracle'."""
-    state, waited, total = world.start.copy(), np.zeros(world.whole), []
+def play(world: World, arms: int, weeks: int, rule: str) -> tuple[FloatArray, FloatArray]:
+    """Two (T,): people engaged at the end of a week under a rule, 'nothing', 'rotation' or 'oracle', and its swing."""
+    state, waited, total, shares = world.start.copy(), np.zeros(world.whole), [], []
     for t in range(weeks):
         here, listed = np.flatnonzero(world.here(t)), np.zeros(world.whole, dtype=bool)
         if rule == "rotation":
@@ -97,20 +99,32 @@ def play(world: World, arms: int, weeks: int, rule: str) -> FloatArray:
             index = plan.index[world.group[here], state[here]]
             listed[here[np.argsort(-index, kind="stable")[: budget(t, arms)]]] = True
         waited = np.where(listed, 0, waited + 1)
+        shares.append(share_of(world, listed))
         state, _ = world.step(t, state, listed)
         total.append(float(WORTH[state[here]].sum()))
-    return np.array(total)
+    return np.array(total), swing_of(shares)
+
+
+def share_of(world: World, listed: Any) -> FloatArray:
+    """(G,) the share of the places that each group has."""
+    counts = np.bincount(world.group[listed], minlength=GROUPS)
+    return np.asarray(counts / max(counts.sum(), 1))
+
+
+def swing_of(shares: list[FloatArray]) -> FloatArray:
+    """(T - 1,) the part of the places that go to another group than the week before."""
+    return np.asarray(np.abs(np.diff(np.array(shares), axis=0)).sum(axis=1) / 2)
 
 
 class Live:
     """The programme: what it decides, what is reported to it, and what really happens."""
 
-    def __init__(self, store: Any, world: World, arms: int, weeks: int, seed: int) -> None:
+    def __init__(self, store: Any, world: World, arms: int, weeks: int, seed: int, engine: str = "sampled") -> None:
         self.world, self.arms, self.rng = world, arms, np.random.default_rng((seed, 1))
         self.rhythm, self.monday = Rhythm.of("week"), Rhythm.of("week").number("2025-W01")
         self.p = store.create(
             "mothers", states=STATES, budget=budget(0, arms), reward={"engaged": 1}, random_share=0.1, control=0.02,
-            floor=FLOOR, seed=seed, action="call",
+            floor=FLOOR, seed=seed, action="call", engine=engine,
         )  # fmt: skip
         self.ids = [f"m{k:05d}" for k in range(world.whole)]
         self.p.set_budget({self.label(t): budget(t, arms) for t in range(HALVED, max(weeks, HALVED) + 12)})
@@ -150,8 +164,7 @@ class Live:
         self.since[listed] = t
         here = np.flatnonzero(world.here(t))
         self.longest = max(self.longest, int((t - np.maximum(self.since, world.first - 1))[here].max()))
-        counts = np.bincount(world.group[listed], minlength=GROUPS)
-        self.shares.append(counts / max(counts.sum(), 1))
+        self.shares.append(share_of(world, listed))
         self.state, acted = world.step(t, self.state, listed)
         self.total.append(float(WORTH[self.state[here]].sum()))
         self.report(t, here[here != -1], listed, acted)
@@ -187,27 +200,33 @@ class Live:
         self.pending += [(t + 1, late, "late"), (t + 2, fixed, "wrong")]
 
 
-def simulate(arms: int, weeks: int, seed: int) -> dict[str, Any]:
+def simulate(arms: int, weeks: int, seed: int, engine: str = "sampled") -> dict[str, Any]:
     """Play two years, and return what happened as plain numbers."""
     world = World(arms, weeks, seed)
     with tempfile.TemporaryDirectory() as folder, rmab.live.open(f"{folder}/x.db") as store:
-        live = Live(store, world, arms, weeks, seed)
+        live = Live(store, world, arms, weeks, seed, engine)
         for t in range(weeks):
             live.week(t)
         found, events = live.p.benefit(), live.p.verify()
-    shares = np.array(live.shares)
-    quiet = [t for t in range(10, weeks) if not HALVED <= t < HALVED + 4 and not CHANGED <= t < CHANGED + 12]
-    swing = np.abs(np.diff(shares, axis=0)).sum(axis=1) / 2
-    others = {rule: play(world, arms, weeks, rule).tolist() for rule in ("nothing", "rotation", "oracle")}
-    facts = {"arms": arms, "weeks": weeks, "seed": seed, "events": events, "longest wait": live.longest, "floor": FLOOR}
+    others = {rule: play(world, arms, weeks, rule) for rule in ("nothing", "rotation", "oracle")}
+    swings = {"programme": swing_of(live.shares), "rotation": others["rotation"][1], "oracle": others["oracle"][1]}
+    facts = {
+        "arms": arms,
+        "weeks": weeks,
+        "seed": seed,
+        "engine": engine,
+        "events": events,
+        "longest wait": live.longest,
+        "floor": FLOOR,
+    }
     curves = ("shown", "low", "high", "promised", "promised_low", "promised_high")
     return {
         **facts,
-        "engaged": {"programme": live.total, **others},
+        "engaged": {"programme": live.total, **{rule: total.tolist() for rule, (total, _) in others.items()}},
         "truth": np.cumsum([live.truth[live.rhythm.number(one) - live.monday] for one in found.periods]).tolist(),
         "periods": list(found.periods),
         **{name: getattr(found, name).tolist() for name in curves},
-        "swing": float(swing[[t - 1 for t in quiet]].mean()),
+        "swing": {name: one.tolist() for name, one in swings.items()},
     }
 
 
@@ -215,11 +234,22 @@ def show(found: dict[str, Any]) -> str:
     """Return what happened in a few lines."""
     total = {name: float(np.sum(one)) for name, one in found["engaged"].items()}
     gain = {name: total[name] - total["nothing"] for name in total}
-    lines = [f"{found['arms']:,} people, {found['weeks']} weeks, seed {found['seed']}: {found['events']} events verify."]
+    lines = [
+        f"{found['arms']:,} people, {found['weeks']} weeks, seed {found['seed']}, engine {found['engine']}.",
+        f"{found['events']} events verify.",
+    ]
     sums = ", ".join(f"{name} {gain[name]:,.0f}" for name in ("programme", "rotation", "oracle"))
     lines.append(f"Weeks engaged beyond those without calls: {sums}.")
-    swing = f"places that change group from week to week: {found['swing']:.1%}"
-    lines.append(f"Longest wait {found['longest wait']} weeks (floor {found['floor']}); {swing}.")
+    for first, last in [(a, min(b, found["weeks"])) for a, b in PARTS if a < found["weeks"]]:
+        own, rotation, oracle = (
+            float(np.subtract(found["engaged"][name], found["engaged"]["nothing"])[first:last].sum())
+            for name in ("programme", "rotation", "oracle")
+        )
+        swing = {name: np.mean(one[max(first, 10) - 1 : last - 1]) for name, one in found["swing"].items()}
+        moved = ", ".join(f"{name} {value:.0%}" for name, value in swing.items())
+        gained = f"{own / oracle:.0%} of the oracle's, rotation {rotation / oracle:.0%}"
+        lines.append(f"  weeks {first + 1} to {last}: {gained}; places that change group from week to week: {moved}")
+    lines.append(f"Longest wait {found['longest wait']} weeks (floor {found['floor']}).")
     inside = [low <= true <= high for low, true, high in zip(found["low"], found["truth"], found["high"], strict=True)]
     lines.append(f"The interval holds the truth in {sum(inside)} of {len(inside)} weeks.")
     for k in range(12, len(inside), 13):
@@ -258,13 +288,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name, default in (("arms", 5000), ("weeks", 104), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--engine", default="sampled")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--picture", type=Path)
     given = parser.parse_args()
-    found = simulate(given.arms, given.weeks, given.seed)
+    found = simulate(given.arms, given.weeks, given.seed, given.engine)
     if given.out:
         given.out.mkdir(parents=True, exist_ok=True)
-        (given.out / f"live-{given.seed}.json").write_text(json.dumps(found))
+        (given.out / f"live-{given.engine}-{given.seed}.json").write_text(json.dumps(found))
     if given.picture:
         draw(found, given.picture)
     print(show(found))  # noqa: T201

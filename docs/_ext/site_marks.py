@@ -1,4 +1,4 @@
-"""Which version of the code the numbers of a page were made with: said under its title, from what the page itself says."""
+"""The version of the library that produced the numbers of a page, in a line under its title."""
 
 import re
 
@@ -19,11 +19,11 @@ TITLE = re.compile(r"\A(# .*\n)")
 
 
 def mark(text: str, release: str) -> str:
-    """Return one line on the version, of the text of a page with numbers."""
+    """Return the line for the text of a page with numbers."""
     found = {match[1] or f"{match[2]} (revision {match[3]})" for match in MADE.finditer(text)}
-    made = f"Numbers on this page were made with rmab {' and '.join(sorted(found))}"
-    none = "Numbers on this page were made before versions were written beside them, with rmab 0.1.0 or older"
-    return f"{made if found else none}; this site is of rmab {release}."
+    made = f"The results on this page are from rmab {' and '.join(sorted(found))}"
+    none = "The results on this page are from rmab 0.1.0 or older"
+    return f"{made if found else none}; this site documents rmab {release}."
 
 
 def say(app: Sphinx, docname: str, content: list[str]) -> None:

@@ -256,3 +256,39 @@ def test_arms_that_are_wrong_are_named_with_all_their_lines(store: str, tmp_path
     assert "line 6: 'none' is no state" in shown.stderr
     arms.write_text("arm,group,state\nn1,a,Low\n")
     assert call("live", "join", store, arms).exit_code == 0
+
+
+def test_files_are_refused_with_all_lines_at_once(store: str, tmp_path: Path) -> None:
+    call("live", "ask", store, "2026-W47")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("period,arm,state\n2026-W47,m01,lo\n2026-W47,who,low\n2026-W46,m02,low\n")
+    answer = call("live", "tell", store, "2026-W47", bad).stderr
+    for line in ("line 2: 'lo' is no state", "line 3: there is no arm 'who'", "line 4: column 'period' has '2026-W46'"):
+        assert line in answer
+    bad.write_text("period,arm,state\n2026-W46,m02,low\n")
+    assert "line 2: column 'period' has '2026-W46'" in refused("live", "tell", store, "2026-W47", bad)
+    bad.write_text("arm,group,state\nnew,a,lo\nm01,a,low\n,a,low\n")
+    answer = call("live", "join", store, bad, "--period", "2026-W48").stderr
+    for line in ("line 2: 'lo' is no state", "line 3: 'm01' takes part already", "line 4: an id is missing"):
+        assert line in answer
+    assert len(json.loads(call("live", "events", store, "--json").stdout)) == 3
+
+
+def test_journal_and_checks_as_json(store: str) -> None:
+    call("live", "ask", store, "2026-W47")
+    events = json.loads(call("live", "events", store, "--json").stdout)
+    assert [one["kind"] for one in events] == ["create", "join", "decide"]
+    assert events[0]["body"]["budget"] == 4
+    answer = json.loads(call("live", "verify", store, "--replay", "--json").stdout)
+    assert (answer["events"], answer["decisions"], answer["differences"]) == (3, 1, [])
+    assert answer["head"] == f"3:{events[-1]['hash']}"
+    assert json.loads(call("live", "verify", store, "--json").stdout).keys() == {"events", "head"}
+
+
+def test_status_after_init_says_what_is_due(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    assert call("example-log", log, "--arms", "20", "--weeks", "6").exit_code == 0
+    words = ("--arm", "id", "--period", "week", "--state", "state", "--action", "called", "--budget", "3")
+    made = call("live", "init", tmp_path / "p.db", log, *words, "--reward", "engaged=1")
+    due = made.stdout.rpartition("Next is ")[2].strip(".\n")
+    assert f"20 arms; {due} is due, with a budget of 3." in call("live", "status", tmp_path / "p.db").stdout

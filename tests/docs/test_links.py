@@ -49,3 +49,15 @@ def test_the_project_speaks_of_itself_alone() -> None:
     """No path of a machine, and no invented address."""
     for path in FILES:
         assert not re.search(r"/(work|tmp|home|root)/", path.read_text()), path
+
+
+UNCLEAR = re.compile(r"told apart|chance gap|\banew\b|\bby lot\b|\bmend(s|ed)?\b|\bluck\b|\bodds\b|\bwhom to\b", re.I)
+IN_CODE = re.compile(r"^```.*?^```|`[^`]*`", re.S | re.M)
+NOT_REWRITTEN = {"ucmd.md", "learning_tables.md", "planners.md"}
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.name not in NOT_REWRITTEN], ids=lambda path: path.name)
+def test_pages_use_the_words_of_the_field(path: Path) -> None:
+    """For example 'not significantly different', 'regret relative to the random policy', 'random numbers', 'fix'."""
+    found = UNCLEAR.search(IN_CODE.sub("", path.read_text()))
+    assert found is None, found

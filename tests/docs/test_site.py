@@ -151,11 +151,11 @@ def test_pages_with_numbers_say_their_version(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.syspath_prepend(DOCS / "_ext")
     marks = import_module("site_marks")
     assert marks.mark("Made with rmab 0.1.0; more", "9.9.9") == (
-        "Numbers on this page were made with rmab 0.1.0; this site is of rmab 9.9.9."
+        "The results on this page are from rmab 0.1.0; this site documents rmab 9.9.9."
     )
     made = "Made by `make pages` of the studies `growth` (3 of 3 runs), with rmab 0.2.0, revision abcdef1234."
     assert "0.2.0" in marks.mark(made, "0.2.0")
-    assert "before versions were written" in marks.mark("nothing", "0.2.0")
+    assert "rmab 0.1.0 or older" in marks.mark("nothing", "0.2.0")
     assert all((DOCS / f"{page}.md").exists() for page in marks.PAGES)
 
 

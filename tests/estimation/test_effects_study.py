@@ -1,28 +1,20 @@
 """The study of promises, in small: null programmes promise nothing, and selection is found."""
 
-import importlib.util
-import sys
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-PROGRAM = Path(__file__).parents[2] / "studies" / "effects.py"
+from programs import load_study
 
 
 @pytest.fixture(scope="module")
-def study() -> ModuleType:
+def study() -> Iterator[ModuleType]:
     from rmab.estimation import evaluation, one_step, optimism
 
     before = evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES, optimism.LOGS
-    spec = importlib.util.spec_from_file_location("effects_study", PROGRAM)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["effects_study"] = module
-    spec.loader.exec_module(module)
-    yield module
+    yield load_study("effects")
     evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES, optimism.LOGS = before
 
 
@@ -33,7 +25,7 @@ def study() -> ModuleType:
 )
 def test_kinds_in_small(study: ModuleType, name: str, standing: str) -> None:
     kind = replace(study.KINDS[name], arms=200, weeks=25, budget=10)
-    found = study.repetition(name, 0, replicates=40, kind=kind)
+    found = study.repetition(name, 2, replicates=40, kind=kind)
     promised = any(found[rival]["states"] for rival in study.AGAINST)
     assert promised == (standing == "promise")
     assert ("problem" in found["verdicts"].values()) == (standing == "problem")

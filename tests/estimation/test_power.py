@@ -70,6 +70,10 @@ def test_a_design_by_hand() -> None:
     assert [others.noise, others.stated] == pytest.approx([30 * 0.2 * 0.25] * 2)
 
 
+def test_usual_shares_that_leave_nobody_out_are_left_out() -> None:
+    assert [one.share for one in estimate_power(0.3, budget=3, arms=100)] == [0.2, 0.3]
+
+
 def test_more_randomness_or_a_larger_effect_takes_fewer_weeks() -> None:
     designs = estimate_power(0.1, budget=50, arms=1000)
     periods = [one.periods or 1000 for one in designs]
@@ -85,7 +89,9 @@ def test_more_randomness_or_a_larger_effect_takes_fewer_weeks() -> None:
         ({"effect": 0.0}, "effect must be more than 0"),
         ({"effect": float("nan")}, "effect must be more than 0"),
         ({"budget": 100}, "budget must be in 1..99"),
-        ({"budget": 2}, "a share of 0.05 leaves nobody out of 2 places"),
+        ({"effect": 1e300}, "effect must be more than 0, and it and others below 1e"),
+        ({"budget": 2, "shares": [0.05]}, "a share of 0.05 leaves nobody out of 2 places"),
+        ({"budget": 1}, "a share of 0.3 leaves nobody out of 1 places"),
         ({"power": 1.0}, "power and alpha must be above 0 and below 1"),
         ({"rate": 0.95}, "a rate of 0.95 and an effect of 0.1 make 1.05, which is no share"),
         ({"recorded": 0.0}, "power and alpha must be above 0 and below 1, and recorded above 0"),

@@ -6,10 +6,12 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 NUMBER = itertools.count()
 
@@ -75,3 +77,22 @@ def serve_postgres(binaries: Path) -> Iterator[Server]:
             yield server
         finally:
             server.run(*server.control, "-m", "immediate", "stop")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """Return a server that ends with the tests."""
+    binaries, why = find_postgres()
+    if binaries is None:
+        (pytest.fail if os.environ.get("RMAB_REQUIRE_POSTGRES") else pytest.skip)(why)
+    with serve_postgres(binaries) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def fresh_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+    """Return what makes addresses of new, empty databases."""
+    if request.param == "sqlite":
+        return lambda: f"sqlite:///{tmp_path}/{next(NUMBER)}.db"
+    server: Server = request.getfixturevalue("postgres")
+    return server.new_database

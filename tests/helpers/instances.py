@@ -34,6 +34,7 @@ class Instance:
     radius: FloatArray | None = None
     weights: ArrayLike | None = None
     phase_of: ArrayLike | None = None
+    cost: ArrayLike | None = None
 
     @property
     def limit(self) -> FloatArray:
@@ -58,11 +59,11 @@ class Instance:
         """Return the instance as the solver sees it."""
         boxes = self.high is not None
         sets = TransitionSets.boxes(self.low, self.high) if boxes else TransitionSets.balls(self.low, self.radius)
-        return make_program(self.reference, sets, self.start, self.budget, self.weights, self.phase_of)
+        return make_program(self.reference, sets, self.start, self.budget, self.weights, self.phase_of, self.cost)
 
     def solve(self, **options: Any) -> Projection:
         """Project."""
-        options = {"weights": self.weights, "phase_of": self.phase_of, **options}
+        options = {"weights": self.weights, "phase_of": self.phase_of, "cost": self.cost, **options}
         if self.high is None:
             return rmab.solvers.project_ball(self.reference, self.low, self.radius, self.start, self.budget, **options)
         return rmab.solvers.project(self.reference, self.low, self.high, self.start, self.budget, **options)
@@ -212,7 +213,7 @@ def infeasibility(instance: Instance, answer: Projection) -> float:
     expected = np.zeros((arms, horizon, states))
     expected[:, 0] = instance.masses
     expected[:, 1:] = z[:, :-1].sum(axis=(2, 3))
-    used = np.einsum("n,nhsay->ha", program.weights, z)[:, 1]
+    used = np.einsum("n,nhsay->ha", program.weights * program.cost, z)[:, 1]
     return max(
         float(np.abs(z.sum(axis=(3, 4)) - expected).max()),
         float(((used - limit) / np.maximum(limit, 1.0)).max()),

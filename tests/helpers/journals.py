@@ -15,7 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 
 import rmab
-from rmab.live.events import Event
+from rmab.live.events import Event, body_hash
 from rmab.live.schema import EVENT, PROGRAMME
 
 IDS = [f"arm {k:02d}" for k in range(30)]
@@ -65,7 +65,7 @@ def restore(path: Path, store: Any) -> tuple[Any, dict[str, Any]]:
     with store.engine.begin() as connection:
         connection.execute(sa.insert(PROGRAMME).values(name="kept", head=len(events), hash=events[-1].hash))
         for one in kept["events"]:
-            connection.execute(sa.insert(EVENT).values(**one, body_hash=""))
+            connection.execute(sa.insert(EVENT).values(**one, body_hash=body_hash(one["body"])))
     return store.programme("kept"), kept["facts"]
 
 

@@ -53,7 +53,9 @@ def clarabel(program: Program, **options: float) -> Answer:
     )
     begin = np.zeros(out.shape[0])
     begin[node[:, 0][program.reach[:, 0]]] = program.start[program.reach[:, 0]]
-    active = sparse.coo_array((weights[a == 1], (h[a == 1], np.flatnonzero(a == 1))), shape=(horizon, size))
+    active = sparse.coo_array(
+        ((weights * program.cost[n])[a == 1], (h[a == 1], np.flatnonzero(a == 1))), shape=(horizon, size)
+    )
     bounded = active @ z <= budget
     constraints = [(out - into).tocsr() @ z == begin, bounded]
     row = np.unique(np.ravel_multi_index((n, h, s, a), (arms, horizon, states, 2)), return_inverse=True)[1]

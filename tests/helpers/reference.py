@@ -217,7 +217,7 @@ def projection_dual(program: Program, budget: FloatArray, potentials: FloatArray
         low, high = at_steps(program, program.low), at_steps(program, np.where(possible, program.high, 0.0))
         kernel = ball_rows(log_q, low, at_steps(program, program.radius)) if program.ball else box_rows(log_q, low, high)
         phi = np.where(kernel > 0, kernel * (np.log(kernel) - log_q), 0.0).sum(axis=4)
-    exponent = -prices[:, None, None] * np.arange(2) - potentials[..., None] - phi
+    exponent = -prices[:, None, None] * np.arange(2) * program.cost[:, None, None, None] - potentials[..., None] - phi
     mass = np.exp(np.where(program.reach[..., None], exponent, -np.inf))
     mass[:, budget == 0, :, 1] = 0.0
     inflow = np.zeros((arms, horizon, states))
@@ -225,5 +225,5 @@ def projection_dual(program: Program, budget: FloatArray, potentials: FloatArray
     inflow[:, 1:] = np.einsum("nhsa,nhsay->nhy", mass, kernel)[:, :-1]
     begin = (program.start * potentials[:, 0]).sum(axis=1)
     value = program.weights @ (mass.sum(axis=(1, 2, 3)) + begin) + budget @ prices
-    used = np.einsum("n,nhs->h", program.weights, mass[..., 1])
+    used = np.einsum("n,nhs->h", program.weights * program.cost, mass[..., 1])
     return Dual(float(value), inflow - mass.sum(axis=3), used, kernel, mass, phi)

@@ -230,7 +230,7 @@ class Draws(RewardEstimator):
         (Gains(memory={"list": [1, 2]}), "returns: Gains: memory: list must be an array of numbers, got list"),
         (Gains(memory={"words": np.array(["a"])}), "returns: Gains: memory: words must be an array of numbers, got ndarray"),
         (Secret(), "determinism: two runs"),
-        (Unpicklable(), "pickling: the part cannot be pickled (not me)"),
+        (Unpicklable(), "pickling: the component cannot be pickled (not me)"),
         (Draws(), "relabelling: in episode 1"),
         (Overwrites(), "read-only: learning writes to its arguments"),
         (Changes(), "own states: the learner rejects its own state"),

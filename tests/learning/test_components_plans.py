@@ -71,7 +71,7 @@ class NoPlan(Step):
         (Plans(too_light), "returns: Plans: a step of the plan has mass 1 only up to 1.0e-01"),
         (Plans(negative), "returns: Plans: the plan has a mass that is negative, or no number"),
         (Plans(unknown), "returns: Plans: the plan has a mass that is negative, or no number"),
-        (Stays(), "sets: no kernel of the sets brings so much"),
+        (Stays(), "sets: no kernel of the sets gives this mass"),
         (Plans(elsewhere), "returns: Plans: not all mass of the plan begins in the start state"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
@@ -88,7 +88,7 @@ def test_a_plan_that_no_kernel_of_the_sets_can_make():
     mass[0, 0, 0, 0] = mass[0, 1, 1, 0] = 1.0
     watched = _WatchedStep(Lazy())
     assert watched.seen(StepResult(mass), sets).mass is mass
-    with pytest.raises(AssertionError, match="sets: no kernel of the sets brings so much"):
+    with pytest.raises(AssertionError, match="sets: no kernel of the sets gives this mass"):
         watched.seen(StepResult(frozen(mass)), sets)
 
 

@@ -282,8 +282,8 @@ class TestBrokenLearners:
     def test_every_kind_of_bad_feedback_is_tried(self, skipped, monkeypatch):
         """A learner whose check overlooks one kind is caught, whichever kind it is."""
         words = {
-            "episode": "is due",
-            "states": "it has states",
+            "episode": "expected feedback of episode",
+            "states": "is in state",
             "budget": "the budget is",
             "range": "outside",
             "missing": "is missing",

@@ -99,6 +99,9 @@ def test_the_sum_of_a_programme_by_hand(tmp_path: Path) -> None:
             high = {one for one in ids if rng.random() < (0.9 if one in found.ids else 0.2)}
             p.tell(t, [{"arm": one, "state": "high" if one in high else "low", "executed": one in found.ids} for one in ids])
             a, b = len(high & by_index) / 4, len(high & out) / 2
+            if t == 0:  # the fallback, which is a policy of its own
+                first = 4 * (a - b)
+                continue
             total += 4 * (a - b)
             spread += 16 * (4 * a * (1 - a) / 3 / 4 + 2 * b * (1 - b) / 1 / 2)
         found = p.benefit()
@@ -107,6 +110,10 @@ def test_the_sum_of_a_programme_by_hand(tmp_path: Path) -> None:
         assert found.high[-1] - found.shown[-1] == pytest.approx(float(width))
         assert found.promised[-1] > 0
         assert str(found).startswith("promised ")
+        assert str(found).endswith("in 3 periods, and 1 period by the fallback aside")
+        other = p.benefit(fallback=True)
+        assert (other.periods, other.others, other.shown[-1]) == (("0",), 3, pytest.approx(first))
+        assert str(other).endswith("in 1 period; no model had promised anything")
         gone = [one for one, rule in zip(p.decision(3).arms, p.decision(3).rule, strict=True) if rule == "index"][:2]
         p.override(3, remove=gone, reason="away")
         assert p.benefit().shown[-1] == pytest.approx(total)  # as drawn, whatever people made of it

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import rmab
+from rmab.decisions.candidates import Candidates
+from rmab.decisions.filling import Randomness, fill_places
+from rmab.decisions.rules import Rules
 from rmab.errors import ModelError
 from rmab.live.cohorts import _lessons, _view, lesson_of
 from rmab.live.engines import is_order_free
@@ -264,3 +267,55 @@ def test_one_draw_leaves_no_place_empty(store: Any) -> None:
     found = harm.ask(0)
     assert len(found.ids) == 0
     assert "3 of 3 places stay empty: the model expects no benefit from them" in found.notes
+
+
+def vague(store: Any, name: str, **options: Any) -> Any:
+    """Return a programme of 200 arms in four groups, of which hardly anything is known."""
+    p = store.create(name, states=STATES, budget=40, reward={"high": 1}, every="number", lookahead=4, **options)
+    p.join([f"arm {k:03d}" for k in range(200)], group=list("abcd") * 50, state="low")
+    counts = np.broadcast_to([[70, 30], [3, 2]], (4, 2, 2, 2))
+    p.warm_start(rmab.data.Statistics.from_counts(np.array(counts)), groups=list("abcd"), trust=1e6)
+    return p
+
+
+def test_several_draws_share_a_list(store: Any) -> None:
+    """Arms of one group and state have one of eight indices, by a hash of their own; who joins changes nobody's."""
+    p, other = vague(store, "p", seed=1), vague(store, "other", seed=1)
+    other.join(["new"], group="a", state="low")
+    index = {one: found.index[: len(found.arms)] for one, found in (("p", p.ask(0)), ("other", other.ask(0)))}
+    for group in range(4):
+        several, sizes = np.unique(index["p"][group::4], return_counts=True)
+        assert several.size == 8
+        assert sizes.max() <= 17  # of 50
+    same = [np.unique(one[:200:4], return_inverse=True)[1].tolist() for one in index.values()]
+    parts = [{tuple(np.flatnonzero(np.array(one) == k)) for k in range(8)} for one in same]
+    assert parts[0] == parts[1]
+    assert p.replay().differences == ()
+
+
+def test_several_draws_swing_less_than_one(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    swing = {}
+    for draws in (1, 8):
+        monkeypatch.setattr("rmab.live.engines.DRAWS", draws)
+        shares = []
+        for seed in range(12):
+            ids = vague(store, f"{draws} {seed}", seed=seed).ask(0).ids
+            shares.append(np.bincount([int(one[4:]) % 4 for one in ids], minlength=4) / 40)
+        swing[draws] = np.abs(np.diff(shares, axis=0)).sum(axis=1).mean() / 2
+    assert swing[8] < 0.6 * swing[1]
+
+
+def test_the_probabilities_of_a_drawn_list_are_true(store: Any) -> None:
+    """With the indices as they are, places are drawn again and again: as often as the stored probabilities say."""
+    p = vague(store, "p", random_share=0.3, seed=4)
+    p.override(0, add=["arm 007"], remove=["arm 003"], reason="known")
+    found = p.ask(0)
+    forced, aside = (np.isin(found.arms, [one]) for one in ("arm 007", "arm 003"))
+    rules = Rules(40, forced, aside, random=12)
+    candidates = Candidates.of(found.index, ids=found.arms, waited=np.ones(200), least=0.0)
+    listed = np.mean([fill_places(candidates, rules, Randomness(k, "0")).rule != "" for k in range(800)], axis=0)
+    with p.ledger() as ledger:
+        stored = ledger.decisions[0].probability
+    assert stored.sum() == pytest.approx(40)
+    np.testing.assert_allclose(listed, stored, atol=5 * np.sqrt(0.25 / 800))
+    assert np.unique(stored.round(9)).size > 3

@@ -8,8 +8,9 @@ import rmab
 from journals import facts, restore
 from rmab.live.events import KINDS
 
-# Decisions that are made otherwise today. 0.3: places by floor and at random were drawn with other numbers.
-OTHERWISE = {"journal-0.3": ("2026-W51", "2026-W52", "2026-W53", "2027-W01")}
+# Decisions that are made otherwise today. 0.3: places by floor and at random were drawn with other numbers. 0.4: one drawn
+# model made the whole list, and nothing was forgotten.
+OTHERWISE = dict.fromkeys(("journal-0.3", "journal-0.4"), ("2026-W51", "2026-W52", "2026-W53", "2027-W01"))
 KEPT = sorted(Path(__file__).parent.glob("journal-*.json"))
 
 

@@ -396,3 +396,51 @@ def test_replay_names_a_decision_that_would_be_made_otherwise(store: Any, monkey
     usual = deciding.choose
     monkeypatch.setattr(deciding, "choose", lambda *a, **k: usual(*a[:3], -a[3], **k))
     assert p.replay().differences == ("2026-W48",)
+
+
+def test_all_that_is_wrong_with_rows_is_named_at_once(store: Any) -> None:
+    """Values, ids, who takes part and conflicts with earlier reports: one error has them all, also those of one row."""
+    p = begin(store)
+    p.ask(WEEK)
+    p.tell(WEEK, [{"arm": "arm 00", "state": "low", "reward": 1.5}])
+    p.leave(["arm 05"], period=WEEK)
+    before = p.head
+    rows = {
+        "arm": ["arm 00", "who", "", "arm 05", "arm 01", "arm 02", "arm 02"],
+        "state": ["high", "middle", "low", "low", "low", "low", "low"],
+        "reward": [1.5, "x", None, 1, "x", None, None],
+        "sate": [None] * 7,
+    }
+    with pytest.raises(LogError) as caught:
+        p.tell(WEEK, rows)
+    assert [str(one) for one in caught.value.problems] == [
+        "row 0: 'arm 00' was reported with state 'low', now 'high': use correct",
+        "row 1: 'middle' is no state; the states are low, high",
+        "rows 1, 4: reward 'x' is no number",
+        "row 1: there is no arm 'who'",
+        "row 2: an id is missing",
+        f"row 3: no part of the programme in {WEEK}: 'arm 05'",
+        "rows 5, 6: 'arm 02' is there more than once",
+        "there is no column 'sate', did you mean 'state'? Columns are arm, state, executed, reward",
+    ]
+    assert p.head == before
+
+
+def test_the_key_of_an_undone_event_is_refused(store: Any) -> None:
+    p = begin(store)
+    p.ask(WEEK)
+    event = p.tell(WEEK, [{"arm": "arm 00", "state": "low"}], key="form 17")
+    p.undo(event, reason="wrong form")
+    with pytest.raises(ModelError, match=f"'form 17' belongs to event {event}, which was undone: use another key") as caught:
+        p.tell(WEEK, [{"arm": "arm 00", "state": "low"}], key="form 17")
+    assert caught.value.code == "key-undone"
+    assert p.tell(WEEK, [{"arm": "arm 00", "state": "low"}], key="form 17 again") == event + 2
+
+
+def test_status_names_the_first_period_that_is_due(store: Any) -> None:
+    p = begin(store)
+    assert p.status().due == ""  # nothing says where periods begin
+    p.join(["late"], period="2026-W49", state="low")
+    assert p.status().due == "2026-W49"
+    p.tell("2026-W50", [{"arm": "late", "state": "low", "executed": 0}])
+    assert (p.status().due, p.status().arms) == ("2026-W51", 21)

@@ -70,3 +70,21 @@ def test_a_workbook_that_unpacks_to_far_too_much_is_refused(tmp_path: Path) -> N
         packed.writestr("xl/more.xml", b" " * 100_000_000)
     with pytest.raises(rmab.errors.FileError, match=r"unpacks to over 100 MB, more than 200 times its size"):
         rmab.data.read_log(path, **COLUMNS)
+
+
+def test_a_formula_without_a_result_is_refused(tmp_path: Path) -> None:
+    """A program that wrote the file did not calculate: the cell looks empty, and is not."""
+    rows = [["id", "week", "state", "called"], ["a", 1, "ok", "yes"], ["a", "=B2+1", "ok", "yes"], ["a", 3, "ok", "=D2"]]
+    with pytest.raises(rmab.errors.LogError, match="B3, D4: a formula without a stored result: open the file"):
+        rmab.data.read_log(save(tmp_path / "log.xlsx", rows), **COLUMNS)
+    source, target = tmp_path / "log.xlsx", tmp_path / "saved.xlsx"
+    with ZipFile(source) as old, ZipFile(target, "w", ZIP_DEFLATED) as new:
+        for one in old.namelist():
+            text = (
+                old.read(one)
+                .replace(b"<f>B2+1</f><v />", b"<f>B2+1</f><v>2</v>")
+                .replace(b"<f>B2+1</f><v/>", b"<f>B2+1</f><v>2</v>")
+            )
+            text = text.replace(b' r="D4"><f>D2</f><v />', b' r="D4" t="str"><f>D2</f><v>yes</v>')
+            new.writestr(one, text.replace(b' r="D4"><f>D2</f><v/>', b' r="D4" t="str"><f>D2</f><v>yes</v>'))
+    assert rmab.data.read_log(target, **COLUMNS).periods.count == 3

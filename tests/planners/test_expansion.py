@@ -49,7 +49,7 @@ def test_the_set_grows_or_shrinks_and_its_arms_do_what_they_want(exact: bool) ->
     for h in range(80):
         before = player.focus
         active = player.act(h, states, rng)
-        assert problem.keeps_budget(active, h)
+        assert problem.keeps_budget(active, h, states)
         assert (before <= player.focus).all() or (player.focus <= before).all()
         surely = policy.share[policy.blocks.block_of, states]
         follows = player.focus & ((surely == 1.0) | (surely == 0.0))

@@ -172,6 +172,17 @@ def test_many_arms_bring_the_rolling_plan_to_the_bound() -> None:
     assert short[1] < short[0] + 0.003
 
 
+def test_penalties_that_no_plan_pays_do_not_soften_the_rolling_plan() -> None:
+    task = rmab.make_task("deadline", arms=20, budget=5, horizon=60)
+    problem = rmab.Problem(task.problem.arms, task.problem.start, 5, 60, discount=0.99)
+    reward = task.base_reward
+    fluid = rmab.solvers.solve_fluid(problem, reward)
+    index, rolling = rmab.planners.lagrangian_index(problem, reward, fluid=fluid), rmab.planners.Rolling(problem, reward)
+    earned = [rmab.simulate_many(problem, one, reward, np.random.default_rng(1), 12).rewards for one in (index, rolling)]
+    behind = earned[0] - earned[1]
+    assert behind.mean() <= 3 * behind.std(ddof=1) / np.sqrt(12)  # softened by the range of all rewards: 47 of 218
+
+
 def test_threads_and_copies_of_a_rolling_plan_decide_alike() -> None:
     problem, reward = small(2)
     policy = rmab.planners.Rolling(problem, reward)

@@ -1,13 +1,16 @@
 """The API: what each route answers, keys, tags, pages, formats, and errors with code and place."""
 
 import io
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
 
-from services import IDS, Caller, Service, fill, rows, service
+from rmab.live import Programme
+from services import IDS, Answer, Caller, Service, fill, rows, service
 
 P = "programmes/mothers"
 
@@ -107,8 +110,8 @@ def test_files_in_and_out(call: Caller) -> None:
     assert again.json == {"event": 5, "rows": 1}
     bad = b"arm,state\nm00,engaged\nm99,engaged\nm02,asleep\n"
     wrong = call("POST", where, bad, content_type="text/csv")
-    assert (wrong.status, wrong.json["location"]) == (422, {"path": "body.csv", "line": 4})
-    assert [one["at"] for one in wrong.json["problems"]] == [[4]]
+    assert (wrong.status, wrong.json["location"]) == (422, {"path": "body.csv", "line": 3})
+    assert [one["at"] for one in wrong.json["problems"]] == [[3], [4]]
     wrong = call("POST", where, bad.replace(b"asleep", b"lapsed"), content_type="text/csv")
     assert wrong.json["problems"] == [{"what": "there is no arm 'm99'", "at": [3], "unit": "line", "code": "unknown-arm"}]
     joined = call("POST", f"{P}/arms?period=2026-W48", b"arm,group\nn1,north\n", content_type="text/csv")
@@ -173,3 +176,54 @@ def test_probes_and_numbers(call: Caller) -> None:
     text = call("GET", "/metrics").content.decode()
     assert 'rmab_requests_total{method="GET",route="show_programme",status="200"} 1' in text
     assert "mothers" not in text
+
+
+def test_a_machine_follows_who_joins_and_leaves(call: Caller) -> None:
+    """As many as before, but others: the arms are compared, not their number."""
+    states = dict.fromkeys(IDS, "lapsed")
+    call("PUT", f"{P}/decisions/2026-W46")
+    assert call("POST", f"{P}/decide", {"states": states}).status == 200
+    call("POST", f"{P}/departures", {"arms": ["m00"], "period": "2026-W47"})
+    call("POST", f"{P}/arms", {"arms": ["new"], "group": "north", "state": "lapsed", "period": "2026-W47"})
+    others = {**dict.fromkeys(IDS[1:], "lapsed"), "new": "engaged"}
+    found = call("POST", f"{P}/decide", {"states": others})
+    assert found.status == 200, found.content
+    assert set(found.json["active"]) <= others.keys()
+    assert "missing: new" in call("POST", f"{P}/decide", {"states": states}).json["detail"]
+
+
+def test_a_name_that_is_no_part_of_an_address_is_refused(call: Caller) -> None:
+    for name in ("a/b", "..", "/"):
+        body = {"name": name, "states": ["low", "high"], "budget": 1, "reward": {"high": 1}}
+        found = call("POST", "programmes", body)
+        assert (found.status, found.json["location"]) == (422, {"field": "name"})
+        assert "without '/'" in found.json["detail"]
+
+
+def test_costly_requests_are_worked_on_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that finds another one at work is refused, and may come again."""
+    monkeypatch.setattr("rmab.service.shared.PATIENCE", 0.05)
+    with service(tmp_path) as running:
+        p, call = fill(running.store), running.caller("viewer")
+        p.ask("2026-W46")
+        begun, go_on = threading.Event(), threading.Event()
+        usual = Programme.replay
+
+        def slow(self: Programme, **options: Any) -> Any:
+            begun.set()
+            go_on.wait(30)
+            return usual(self, **options)
+
+        monkeypatch.setattr(Programme, "replay", slow)
+        answers: list[Answer] = []
+        thread = threading.Thread(target=lambda: answers.append(call("GET", f"{P}/replay")))
+        thread.start()
+        assert begun.wait(30)
+        for path in ("verify", "shadow?engine=mean", "report", "replay"):
+            refused = call("GET", f"{P}/{path}")
+            assert (refused.status, refused.json["code"], refused.headers["retry-after"]) == (429, "busy", "5")
+        assert call("GET", f"{P}/status").status == 200
+        go_on.set()
+        thread.join()
+        assert answers[0].json["differences"] == []
+        assert call("GET", f"{P}/verify").status == 200

@@ -1,6 +1,7 @@
 """The shipped contract of stores, over HTTP; and the client raises what a local store raises."""
 
-import itertools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,10 @@ from services import Hub, fill, rows, service
 
 
 @pytest.mark.slow
-def test_a_service_keeps_the_contract_of_a_store(tmp_path: Path) -> None:
-    number, hub = itertools.count(), Hub()
+def test_a_service_keeps_the_contract_of_a_store(fresh_url: Callable[[], str]) -> None:
+    hub = Hub()
     try:
-        rmab.testing.check_store(lambda: f"sqlite:///{tmp_path}/{next(number)}.db", hub.connect)
+        rmab.testing.check_store(fresh_url, hub.connect)
     finally:
         hub.close()
 
@@ -80,3 +81,16 @@ def test_the_client_raises_what_a_local_programme_raises(tmp_path: Path) -> None
         _ = rmab.live.connect("http://127.0.0.1:9").programmes
     with pytest.raises(StoreError, match="is no address of a service"):
         rmab.live.connect("ftp://somewhere")
+
+
+def test_the_client_has_every_method_of_a_local_programme() -> None:
+    """With the same parameters, and the same words; what only a database has is left out."""
+    own = {"journal", "ledger", "refresh", "write", "is_superseded", "make_join"}
+    for name in sorted(one for one in dir(rmab.live.Programme) if not one.startswith("_") and one not in own):
+        local, remote = (getattr(kind, name) for kind in (rmab.live.Programme, rmab.live.RemoteProgramme))
+        assert remote.__doc__ == local.__doc__
+        if not isinstance(local, property):
+            one, other = (list(inspect.signature(method).parameters.values()) for method in (local, remote))
+            assert [(k.name, k.kind, k.default) for k in one] == [(k.name, k.kind, k.default) for k in other], name
+    sketch = "ask_ahead shadow report as_of replay benefit override correct undo warm_start set_budget join leave ask tell"
+    assert all(hasattr(kind, one) for kind in (rmab.live.Programme, rmab.live.RemoteProgramme) for one in sketch.split())

@@ -1,6 +1,7 @@
 """Pages without a browser: forms that are forged, texts that are markup, files, roles, and new programmes from a log."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -12,7 +13,7 @@ import rmab
 from rmab.common.tables import table_bytes
 from rmab.service import Settings
 from rmab.service.demo import Demo
-from rmab.service.pages.frame import ASSETS, texts
+from rmab.service.pages.frame import ASSETS, catalogues, preferred
 from services import Answer, Caller, Service, fill, service
 
 
@@ -191,7 +192,7 @@ def test_a_programme_from_a_log_and_from_nothing(running: Service) -> None:
 
 
 def test_every_text_is_in_the_catalogue_and_every_entry_is_used() -> None:
-    known = texts()
+    known = catalogues()["en"]
     sources = [*(ASSETS / "templates").glob("*.html"), *(ASSETS.parent / "pages").glob("*.py")]
     content = "\n".join(one.read_text(encoding="utf-8") for one in sources)
     used = set(re.findall(r"(?:\bt|say)\(\s*f?[\"']([a-z_]+\.[a-z_]*[a-z])[\"']", content))
@@ -232,3 +233,58 @@ def test_a_simulated_programme_plays_on(tmp_path: Path) -> None:
             assert not demo.p.replay().differences
     with service(tmp_path / "..", None) as plain:
         assert plain.caller()("POST", "/demo/next").status in (404, 405)
+
+
+def test_a_list_is_changed_before_it_is_made(running: Service) -> None:
+    page = Page(running.caller(), running.caller("operator").token)
+    text = page.get("/p/mothers").content.decode()
+    assert "Change the list for 2026-W47 before it is made" in text
+    csrf = page.csrf("/p/mothers")
+    fields = {"csrf": csrf, "period": "2026-W47", "tag": '"undecided"', "next": "yes", "reason": "asked", "key": "1"}
+    refused = page.post("/p/mothers/override", add="m99", **fields)
+    assert (refused.status, b"there is no arm" in refused.content, b'value="m99"' in refused.content) == (422, True, True)
+    assert page.post("/p/mothers/override", add="m03", remove="m04", **fields).status == 303
+    assert page.post("/p/mothers/override", add="m03", remove="m04", **fields).status == 303  # sent twice, done once
+    text = page.get("/p/mothers").content.decode()
+    assert "On it for certain: m03." in text
+    assert "Not on it: m04." in text
+    p = running.store.programme("mothers")
+    assert [one.kind for one in p.events][-2:] == ["decide", "override"]
+    ids = p.ask("2026-W47").ids
+    assert "m03" in ids
+    assert "m04" not in ids
+    late = page.post("/p/mothers/override", add="m05", **{**fields, "key": "2"})
+    assert late.status == 409, "the list was made meanwhile"
+
+
+def test_the_first_list_of_a_programme_from_a_log(running: Service) -> None:
+    p = running.store.create("from a log", states=["low", "high"], budget=1, reward={"high": 1})
+    p.join(["a", "b"], state="low", period="2026-W40")
+    p.tell("2026-W40", [{"arm": "a", "state": "low", "executed": 0}])
+    page = Page(running.caller(), running.caller("operator").token)
+    assert 'name="period" value="2026-W41"' in page.get("/p/from%20a%20log").content.decode()
+
+
+def test_a_second_language_is_a_file(running: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has is shown to whoever prefers it; the rest stays in English."""
+    folder = tmp_path / "assets"
+    shutil.copytree(ASSETS, folder)
+    (folder / "texts.de.toml").write_text('[list]\ntitle = "Liste für {period}"\n', encoding="utf-8")
+    monkeypatch.setattr("rmab.service.pages.frame.ASSETS", folder)
+    catalogues.cache_clear()
+    try:
+        page = Page(running.caller(), running.caller("viewer").token)
+        for header, language, title in (
+            ("de-AT,en;q=0.5", "de", "Liste für 2026-W46"),
+            ("fr, de;q=0.3, en;q=0.4", "en", "List for 2026-W46"),
+            ("de;q=0, *", "en", "List for 2026-W46"),
+            ("de;q=x", "en", "List for 2026-W46"),
+            ("", "en", "List for 2026-W46"),
+        ):
+            assert preferred(header) == language
+            found = page.caller("GET", "/p/mothers", cookie=page.cookie, accept_language=header).content.decode()
+            assert f'<html lang="{language}">' in found
+            assert f"<h1>{title}</h1>" in found
+            assert "Final" in found
+    finally:
+        catalogues.cache_clear()

@@ -40,7 +40,7 @@ def test_a_week(running: Service, tab: Tab, tmp_path: Path, size: str) -> None:
     assert out not in p.decision("2026-W47").ids
     new = next(one for one in IDS if one not in p.decision("2026-W47").ids and one != out)
     page.get_by_label("Id", exact=True).fill(new)
-    page.get_by_label("Reason").last.fill("asked")
+    page.locator("form.card.stack").get_by_label("Reason").fill("asked")
     page.get_by_role("button", name="Add to the list").click()
     page.get_by_text(f"added {new}").wait_for()
     assert new in p.decision("2026-W47").ids
@@ -152,6 +152,9 @@ def test_a_session_that_has_ended(running: Service, tab: Tab) -> None:
 
 
 def test_by_keyboard_alone(running: Service, tab: Tab) -> None:
+    p = running.store.programme("mothers")
+    p.ask("2026-W47")  # a planned list, after that of the fallback
+    p.tell("2026-W47", rows())
     screen = Screen(tab, running.url)
     screen.go("/p/mothers")
     screen.page.keyboard.press("Tab")

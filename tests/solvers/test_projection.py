@@ -53,6 +53,11 @@ def some_radii(instance: Instance) -> Instance:
     return instance.but(radius=sizes)
 
 
+def row_of(instance: Instance) -> FloatArray:
+    """(N,) what an active arm takes of the budget."""
+    return np.asarray(instance.program.weights * instance.program.cost)
+
+
 def per_step(arms: int, horizon: int) -> FloatArray:
     """(H,) budgets: zero, tight, slack, in turn."""
     return np.resize([0.4 * arms, 0.0, 0.1, arms + 1.0, 0.05], horizon)
@@ -90,6 +95,13 @@ KINDS: dict[str, Callable[[int], Instance]] = {
         seed, (3, 5, 2), radius=0.2, budget=per_step(3, 5), weights=[2.0, 0.5, 1.0], spread=0.5
     ),
 }
+KINDS |= {  # test_projection_derivatives.py has the other ways to the derivatives by prices
+    "costs": lambda seed: random_instance(seed, (3, 3, 3), weights=[1.0, 7.0, 2.5], budget=5.0, spread=0.5).but(
+        cost=[0.3, 2.0, 5.0]
+    ),
+    "costs, ball": lambda seed: random_instance(seed, radius=0.3, spread=0.5).but(cost=[0.4, 1.7]),
+    "costs, one arm": lambda seed: random_instance(seed, (1, 4, 3), spread=0.5).but(cost=[3.0], budget=0.9),
+}
 CASES = pytest.mark.parametrize(("kind", "seed"), [(kind, seed) for kind in KINDS for seed in SEEDS])
 
 
@@ -108,12 +120,12 @@ def test_answer_is_that_of_an_independent_solver(kind: str, seed: int) -> None:
     assert np.isfinite(other.z).all()  # the independent solver has an answer
     assert abs(answer.value - other.value) <= 1e-6 * scale
     np.testing.assert_allclose(answer.z, other.z, atol=1e-4, rtol=0)
-    limit, used = instance.limit, np.einsum("n,nhs->h", instance.program.weights, answer.mass[..., 1])
+    limit, used = instance.limit, np.einsum("n,nhs->h", row_of(instance), answer.mass[..., 1])
     strict = (limit > 0) & ((answer.prices > 1e-3) | (limit - used > 1e-3))
     np.testing.assert_allclose(answer.prices[strict], other.prices[strict], atol=1e-3, rtol=1e-3)
     # A price must buy something: where the budget binds with a price, the independent solver spends it all as well.
     paid = strict & (answer.prices > 1e-3)
-    spent = np.einsum("n,nhsay->ha", instance.program.weights, other.z)[:, 1]
+    spent = np.einsum("n,nhsay->ha", row_of(instance), other.z)[:, 1]
     np.testing.assert_allclose(spent[paid], limit[paid], atol=1e-5)
 
 

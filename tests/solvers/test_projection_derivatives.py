@@ -56,6 +56,11 @@ KINDS = {
     "phases, many states": timed_instance(24, (1, 3, 14), 2, width=0.2, support=0.5),
     "phases, few successors": timed_instance(25, (1, 4, 20), 2, support=0.01, weights=[2.5]),
     "phases, few successors, two arms": timed_instance(26, (2, 3, 20), 2, support=0.01),
+    "costs": random_instance(31, (2, 4, 3), weights=[1.0, 2.5]).but(cost=[0.4, 1.7]),
+    "costs, long": random_instance(32, (2, 14, 2)).but(cost=[0.4, 1.7]),
+    "costs, alike": alike_instance(33, (2, 3, 14)).but(cost=[0.4, 1.7]),
+    "costs, few successors": few_successors(34, (2, 3, 14), weights=[1.0, 2.5]).but(cost=[0.4, 1.7]),
+    "costs, ball": random_instance(35, (2, 3, 14), radius=0.3).but(cost=[0.4, 1.7]),
     "start by chance": random_instance(27, (2, 4, 3)).but(start=[[0.2, 0.8, 0.0], [0.3, 0.3, 0.4]]),
 }
 

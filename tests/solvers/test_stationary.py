@@ -254,7 +254,7 @@ def test_a_policy_s_law_and_values(seed):
     reward[3:5, 0] += 1.0
     action, law, values = np.zeros(6, dtype=int), np.zeros(6), np.zeros(6)
     spare = np.zeros(6), np.zeros((6, 6)), np.zeros(6), np.zeros(6)
-    gain, ref = gains.evaluate(rows, action, reward, 0.0, 1e3, 0, *spare, law, values)
+    gain, ref = gains.evaluate(rows, action, reward, 0.0, np.ones(6), 1e3, 0, *spare, law, values)
     assert ref in (3, 4)
     assert (action == gains.JUMP).sum() == 1
     assert np.flatnonzero(action == gains.JUMP) < 3

@@ -199,7 +199,7 @@ BROKEN: list[tuple[Any, str]] = [
     (Greedy(), r"budget: step 1, states \[1, 1, 1\]: 3 arms are active, the budget is 1"),
     (Lucky(), "determinism: two episodes with the same states and generators have different decisions"),
     (Forgetful(), "episodes: two interleaved episodes change each other's decisions"),
-    (Restless(), "episodes: two episodes, step by step in turns"),
+    (Restless(), "episodes: two interleaved episodes"),
     (Late(), "episodes: a policy without `begin` must have no memory, but the order of calls has an effect"),
     (Writing(), "read-only: .* the decision changed the states"),
     (Meddling(), "read-only: a decision changed the problem"),

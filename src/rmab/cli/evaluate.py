@@ -57,9 +57,9 @@ def evaluate(
     """Compare the plan of a MODEL with no action, rotation, a random policy, and continuing as in the log.
 
     The intervals include the estimation error: the arms of the log are resampled and the model is fitted again. No
-    benefit is stated if the effect is not significant or a check of the log reports a problem; the output then starts
-    with the reason and shows a range under unrecorded selection. Unless actions were drawn at random (`rmab fit
-    --randomised`, recorded chances, assigned arms), every benefit assumes that there was no unrecorded selection.
+    benefit is stated if the records do not show that an action helps, or a check of the log reports a problem; the output
+    then starts with the reason and shows a range under unrecorded selection. Unless actions were drawn at random (`rmab
+    fit --randomised`, recorded chances), every benefit assumes that there was no unrecorded selection.
     """
     from rmab.estimation.fit import Fit
 
@@ -111,6 +111,8 @@ def _print_evaluation(found: "Evaluation") -> None:
     unit, per = found.unit, found.period_word
     for sentence in found.sentences():
         say(f"- {sentence}")
+    if not found.gate.is_known:
+        return
     if not found.states_benefits:
         heads = ("strength of selection", "over rotation", "over no action")
         pairs = zip(found.ranges["rotation"], found.ranges["nothing"], strict=True)

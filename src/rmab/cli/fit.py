@@ -138,7 +138,7 @@ def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
         "unit": model.pay.unit,
         "kernels": model.kernels,
         "visits": model.counts.sum(axis=3),
-        "reach": None if model.require_log().reached is None else find_reach(model),
+        "reach": None if model.require_log().reached is None else find_reach(model)[0],
         "notes": [str(one) for one in model.notes],
         "checks": [vars(one) for one in checks],
     }

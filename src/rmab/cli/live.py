@@ -108,9 +108,8 @@ def init(store: str, log: Path, name: str, reward: dict[str, float], groups: lis
     records = read_log(log, **columns, groups=groups)
     with created(store) as found:
         p = create_from_log(found, name, records, reward=reward or None, **options)
-        known = p.statistics.counts.sum()
-    following = records.periods.label(records.periods.count)
-    say(f"The programme {name} is in {store}: {len(records.arms):,} arms, {known:,} transitions. Next period: {following}.")
+        known, due = p.statistics.counts.sum(), p.status().due
+    say(f"The programme {name} is in {store}: {len(records.arms):,} arms, {known:,} transitions. Next period: {due}.")
 
 
 @command("file")

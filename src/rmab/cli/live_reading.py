@@ -1,5 +1,6 @@
 """`rmab live`: commands that read a programme: status, benefit, reports and copies."""
 
+import json
 from pathlib import Path
 
 import click
@@ -34,11 +35,12 @@ def status(store: str, name: str | None, machine: bool) -> None:
 
 
 @command()
+@click.option("--fallback", is_flag=True, help="Measure the lists of the fallback instead of the planned ones.")
 @json_option
-def benefit(store: str, name: str | None, machine: bool) -> None:
+def benefit(store: str, name: str | None, fallback: bool, machine: bool) -> None:
     """Show the measured benefit of the lists, without a model; the interval stays valid under repeated looks."""
     with opened(store, name) as p:
-        found = p.benefit()
+        found = p.benefit(fallback=fallback)
     print_json(vars(found)) if machine else say(f"{found}.")
 
 
@@ -74,14 +76,18 @@ def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
 @command()
 @click.option("--head", help="Number and hash of an event that the journal must contain, as printed by `verify`.")
 @click.option("--replay", is_flag=True, help="Recompute every decision and compare.")
-def verify(store: str, name: str | None, head: str | None, replay: bool) -> None:
+@json_option
+def verify(store: str, name: str | None, head: str | None, replay: bool, machine: bool) -> None:
     """Check that the journal has not been changed."""
     with opened(store, name) as p:
-        count = p.verify(head)
-        say(f"{count:,} events, all unchanged. Head: {p.head}")
-        if replay:
-            found = p.replay()
-            say(f"{found.decisions} decisions recomputed; different: {', '.join(found.differences) or 'none'}.")
+        count, last = p.verify(head), p.head
+        found = p.replay() if replay else None
+    if machine:
+        print_json({"events": count, "head": last, **({} if found is None else vars(found))})
+        return
+    say(f"{count:,} events, all unchanged. Head: {last}")
+    if found is not None:
+        say(f"{found.decisions} decisions recomputed; different: {', '.join(found.differences) or 'none'}.")
 
 
 @command()
@@ -107,8 +113,13 @@ def export(store: str, name: str | None, file: Path, raw: bool) -> None:
 
 
 @command()
-def events(store: str, name: str | None) -> None:
-    """List the events of the journal."""
+@json_option
+def events(store: str, name: str | None, machine: bool) -> None:
+    """List the events of the journal; with --json, including their content."""
     with opened(store, name) as p:
-        rows = [(str(one.sequence), one.kind, one.server_at, one.actor, one.key) for one in p.events]
+        found = p.events
+    if machine:
+        print_json([{**vars(one), "body": json.loads(one.body)} for one in found])
+        return
+    rows = [(str(one.sequence), one.kind, one.server_at, one.actor, one.key) for one in found]
     print_table("Journal", ("event", "kind", "at", "actor", "key"), rows, left=5)

@@ -128,10 +128,10 @@ def power(effect: float, shares: list[float], rate: float, deviation: float | No
 
     The intervals stay valid under repeated looks, so you may stop as soon as the effect is shown.
     """
-    from rmab.estimation.power import SHARES, estimate_power
+    from rmab.estimation.power import estimate_power
 
     design |= {"rate": rate} if deviation is None else {"deviation": deviation}
-    found = estimate_power(effect, shares=shares or SHARES, **design)
+    found = estimate_power(effect, shares=shares or None, **design)
     if machine:
         print_json([asdict(one) for one in found])
         return

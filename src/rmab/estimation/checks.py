@@ -47,7 +47,7 @@ def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]
     -------
     list of Check
         What is known, missing records, memory, change over time, predictions, predictions after an action, who was acted on,
-        the effect over time and after recent actions, and the effect itself.
+        the effect over time, after recent actions and in later periods, and the effect itself.
 
     Examples
     --------

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from rmab.common import IntArray, many
-from rmab.estimation.effects import Effect
+from rmab.common import many
+from rmab.estimation.effects import Effect, divide_by_reach
 from rmab.estimation.fit import Fit
-from rmab.estimation.scores import WIDE, Average, Records, compare
+from rmab.estimation.scores import RECENT, WIDE, Average, Records, compare
 from rmab.estimation.selection import BALANCED, compare_arms, find_link, find_trial
 from rmab.estimation.significance import FINE, PROBLEM, SURE, UNKNOWN, WATCH, homogeneity
 from rmab.logs.findings import list_some
@@ -49,38 +49,55 @@ class Check:
 
 
 def check_effects(fit: Fit, effects: list[Effect]) -> list[Check]:
-    """Return the checks of the effect: who was acted on, within periods, over time, after recent actions, and by group."""
+    """Return the checks of the effect: who was acted on, within periods, over time, after others, later, and by group."""
     records = Records.of(fit)
     whole = records.average()
-    word, unit = fit.words.action, fit.words.period
-    again = _compare(
-        fit, records, whole, (records.recent > 0).astype(np.int64), f"effect after recent {word}s",
-        (f"those without {fit.words.an_action} in the last 4 {unit}s", "those with one"),
-        f"let some {unit}s pass between {word}s to the same arm, and put recent {word}s into the state",
-    )  # fmt: skip
     return [
         _why(fit, records, whole),
         _same_period(fit, records, whole),
         _over_time(fit, records, whole),
-        again,
+        _again(fit, records, whole),
+        _later(fit, records, whole),
         _effects(fit, effects, whole),
     ]
 
 
-def _compare(
-    fit: Fit, records: Records, whole: Average, part: IntArray, name: str, words: tuple[str, str], advice: str
-) -> Check:
-    """Compare the average effect in two parts of the records."""
-    one, other = (records.average(part, k) for k in (0, 1))
-    gap, p = compare(other, one)
-    least = min(one.actions, other.actions)
-    if least < FEW_ACTIONS or not np.isfinite(gap):
-        return Check(name, np.nan, UNKNOWN, f"too few {fit.words.action}s in one of the two parts ({least})", _LATER)
-    text = f"{_points(one.value, fit)} in {words[0]}, {_points(other.value, fit)} in {words[1]} (p = {p:.2g})"
+def _again(fit: Fit, records: Records, whole: Average) -> Check:
+    """Ask whether the effect is another after actions of the last periods, or after any earlier one."""
+    word, unit = fit.words.action, fit.words.period
+    name = f"effect after recent {word}s"
+    found = []
+    for before, when in ((records.recent, f"in the last {RECENT} {unit}s"), (records.earlier, "before")):
+        one, other = (records.average((before > 0).astype(np.int64), k) for k in (0, 1))
+        gap, p = compare(other, one)
+        if min(one.actions, other.actions) >= FEW_ACTIONS and np.isfinite(gap):
+            text = f"{_points(one.value, fit)} without {fit.words.an_action} {when}, {_points(other.value, fit)} with one"
+            found.append((2 * p, gap, f"{text} (p = {min(2 * p, 1.0):.2g})"))
+    if not found:
+        return Check(name, np.nan, UNKNOWN, f"too few {word}s to arms that had one before, or to others", _LATER)
+    p, gap, text = min(found)
     if p >= SURE:
         return Check(name, gap, FINE, f"no difference beyond chance: {text}")
     much = abs(gap) > PART * abs(whole.value)
+    advice = f"let some {unit}s pass between {word}s to the same arm, and put earlier {word}s into the state"
     return Check(name, gap, PROBLEM if much else WATCH, f"it differs: {text}", advice)
+
+
+def _later(fit: Fit, records: Records, whole: Average) -> Check:
+    """Ask whether an action still works after the next period: then the state does not hold all that it did.
+
+    What is less than nothing is not its effect: arms that are in a state in spite of an action do worse than others.
+    """
+    word, unit = fit.words.action, fit.words.period
+    name, carried = f"effect in later {unit}s", records.carried
+    if carried.actions < FEW_ACTIONS or not np.isfinite(carried.value) or carried.error <= 0:
+        return Check(name, np.nan, UNKNOWN, f"too few arms that had {fit.words.an_action} of late, beside others", _LATER)
+    p = float(norm.sf(carried.value / carried.error))
+    text = f"{_points(carried.value, fit)} in those who had {fit.words.an_action} in the last {RECENT} {unit}s (p = {p:.2g})"
+    if p >= SURE or carried.value <= BIAS * abs(whole.value):
+        return Check(name, carried.value, FINE, f"the state holds what {word}s did, but for chance: {text}")
+    advice = f"put recent {word}s into the state ('engaged, called of late'): what the plan brings depends on it"
+    return Check(name, carried.value, PROBLEM, f"a {word} still works some {unit}s later: {text}", advice)
 
 
 def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
@@ -90,11 +107,12 @@ def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
     gap, p = compare(pooled, whole)
     if not np.isfinite(gap) or whole.actions < FEW_ACTIONS:
         return Check(name, np.nan, UNKNOWN, f"too few {word}s beside none in the same {unit} and group", _SHARE)
-    text = f"{_points(whole.value, fit)} within the same {unit}, {_points(pooled.value, fit)} over all {unit}s (p = {p:.2g})"
+    same = f"the same {unit}, about as long in the programme" + (", at like chances" if records.chance is not None else "")
+    text = f"{_points(whole.value, fit)} within {same}, {_points(pooled.value, fit)} over all (p = {p:.2g})"
     if p >= SURE or abs(gap) <= BIAS * max(abs(whole.value), abs(pooled.value)):
-        return Check(name, gap, FINE, f"{word}s did not fall into good or bad {unit}s: {text}")
+        return Check(name, gap, FINE, f"{word}s did not go where all do better or worse: {text}")
     advice = f"spread {word}s evenly over {unit}s, or draw them at random within each"
-    return Check(name, gap, PROBLEM, f"{word}s fell into {unit}s in which everybody did better, or worse: {text}", advice)
+    return Check(name, gap, PROBLEM, f"{word}s went where all do better, or worse, with and without one: {text}", advice)
 
 
 def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
@@ -102,7 +120,7 @@ def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
     name, word = "effect over time", fit.words.action
     change, p = records.trend(whole)
     if whole.actions < 2 * FEW_ACTIONS or not np.isfinite(change):
-        return Check(name, np.nan, UNKNOWN, f"too few {word}s ({whole.actions})", _LATER)
+        return Check(name, np.nan, UNKNOWN, f"too few {word}s beside like records without one", _LATER)
     ends = [_points(whole.value + side * change / 2, fit) for side in (-1, 1)]
     text = f"about {ends[0]} at the beginning of the log, {ends[1]} at its end (p = {p:.2g})"
     if p >= TREND or abs(change) <= PART * abs(whole.value):
@@ -123,9 +141,7 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
         return Check(name, np.nan, PROBLEM, text, share)
     link = find_link(records)
     if not link.is_known or (not link.is_real and WIDE * link.error > abs(whole.value)):
-        text = (
-            f"{word}s: {by_state}; they are too few to tell by what arms were chosen: all of the effect might be due to it"
-        )
+        text = f"{word}s: {by_state}; too few can be compared to tell by what arms were chosen; the effect may be due to it"
         return Check(name, np.nan, UNKNOWN, text, share)
     if link.is_real:
         side = "worse" if link.value < 0 else "better"
@@ -136,9 +152,9 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
     trial = find_trial(records)
     if trial is not None and trial.p >= BALANCED:
         text = f"{trial.never:,} of {trial.arms:,} arms never had {log.words.an_action}, and were like the others at first: "
-        text += f"arms look assigned. A {log.words.period} of the others brings {_points(trial.value, fit)} more "
-        text += f"({_number(trial.low, fit)} to {_number(trial.high, fit)}), which needs no model"
-        return Check(name, trial.value, FINE, text)
+        text += f"arms look assigned, or chose themselves. Without a model, a {log.words.period} of the others brings "
+        text += f"{_points(trial.value, fit)} more ({_number(trial.low, fit)} to {_number(trial.high, fit)})"
+        return Check(name, trial.value, WATCH, text, "if arms were drawn at random, declare it (randomised, --randomised)")
     tests = {
         "the half of the log": homogeneity(records.strata(), records.half, action),
         "the state before": homogeneity(records.strata(), log.transitions.before, action),
@@ -156,7 +172,8 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     name, word = f"effect of {fit.words.an_action}", fit.words.action
     known = [one for one in found if np.isfinite(one.value)]
     if not known or not np.isfinite(whole.value):
-        return Check(name, np.nan, UNKNOWN, "cannot be told in any group", "a random share in the lists would show it")
+        text = f"hardly any {word} has a like record without one beside it"
+        return Check(name, np.nan, UNKNOWN, text, "a random share in the lists would show it")
     low, high = whole.ends
     rises = "rises" if whole.value >= 0 else "falls"
     ends = sorted((low, high) if whole.value >= 0 else (-high, -low))
@@ -194,8 +211,9 @@ def _reached(fit: Fit, whole: Average) -> str:
         return ""
     known = (log.action == 1) & (log.reached >= 0)
     part = float((log.reached[known] == 1).mean())
-    low, high = (_number(one / part, fit) for one in whole.ends)
-    each = f"{_points(whole.value / part, fit)} ({low} to {high}) for one that does"
+    rest = np.bincount(log.arm_of[known], weights=(log.reached[known] == 1) - part)
+    value, *ends = divide_by_reach((whole.value, *whole.ends), part, float(np.sqrt((rest**2).sum())) / int(known.sum()))
+    each = f"{_points(value, fit)} ({_number(ends[0], fit)} to {_number(ends[1], fit)}) for one that does"
     return f" for each {word} that is decided; {part:.0%} reach somebody: {each}, if one that does not changes nothing"
 
 

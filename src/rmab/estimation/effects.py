@@ -9,6 +9,7 @@ import numpy as np
 from rmab.common import FloatArray, as_seed, expect
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import Resampler, as_replicates, interval
+from rmab.estimation.scores import WIDE
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class Effect:
         What it is that rises.
     in_points : bool
         Whether it is a chance.
-    reach : float
-        The part of the decided actions that reached somebody; None where the log does not say.
+    reach, reach_error : float
+        The part of the decided actions that reached somebody, and its standard error; None where the log does not say.
     """
 
     group: str
@@ -45,17 +46,33 @@ class Effect:
     what: str
     in_points: bool
     reach: float | None = None
+    reach_error: float | None = None
 
     @property
     def per_contact(self) -> tuple[float, float, float]:
         """The effect of an action that reaches somebody, with its interval: that of a decision over the part that reaches.
 
         It holds for those who can be reached, if a decision that reaches nobody changes nothing (Bloom 1984; Angrist, Imbens
-        & Rubin 1996). The error of the part itself, which is small beside that of the effect, is left out.
+        & Rubin 1996). Errors of both are in the interval (`divide_by_reach`).
         """
         if not self.reach:
             return (float("nan"),) * 3
-        return self.value / self.reach, self.low / self.reach, self.high / self.reach
+        return divide_by_reach((self.value, self.low, self.high), self.reach, self.reach_error or 0.0)
+
+
+def divide_by_reach(effect: tuple[float, float, float], reach: float, error: float) -> tuple[float, float, float]:
+    """Return an effect and the ends of its interval over the part that is reached, of which the standard error is known.
+
+    The error of a ratio v / r adds (v e / r^2)^2 to the square of the width (delta method).
+
+    Examples
+    --------
+    >>> [round(one, 3) for one in divide_by_reach((0.1, 0.02, 0.18), 0.5, 0.05)]
+    [0.2, 0.035, 0.365]
+    """
+    value, low, high = (one / reach for one in effect)
+    more = WIDE * value * error / reach
+    return value, value - float(np.hypot(value - low, more)), value + float(np.hypot(high - value, more))
 
 
 def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Effect]:
@@ -99,19 +116,23 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
     low, high = np.minimum(low, value), np.maximum(high, value)
     numbers = zip(fit.groups, sizes.tolist(), seen[:, 1].astype(np.int64).tolist(), strict=True)
     values = zip(value.tolist(), low.tolist(), high.tolist(), model.tolist(), strict=True)
-    reach = [None if np.isnan(one) else one for one in find_reach(fit).tolist()]
-    return [Effect(*one, *four, what, points, part) for one, four, part in zip(numbers, values, reach, strict=True)]
+    reach = [[None if np.isnan(one) else one for one in several.tolist()] for several in find_reach(fit)]
+    parts = zip(*reach, strict=True)
+    return [Effect(*one, *four, what, points, *part) for one, four, part in zip(numbers, values, parts, strict=True)]
 
 
-def find_reach(fit: Fit) -> FloatArray:
-    """(G,) the part of the decided actions that reached somebody, by group; NaN where the log does not say."""
+def find_reach(fit: Fit) -> tuple[FloatArray, FloatArray]:
+    """Return the part of the decided actions that reached somebody, (G,), and its standard error; NaN where not known."""
     log, count = fit.require_log(), len(fit.groups)
     if log.reached is None:
-        return np.full(count, np.nan)
+        return np.full(count, np.nan), np.full(count, np.nan)
     known = (log.action == 1) & (log.reached >= 0)
-    group = fit.group_of[log.arm_of[known]]
-    decided, met = (np.bincount(group, weights=one, minlength=count) for one in (None, log.reached[known]))
-    return np.asarray(np.divide(met, decided, out=np.full(count, np.nan), where=decided > 0))
+    arm = log.arm_of[known]
+    decided, met = (np.bincount(fit.group_of[arm], weights=one, minlength=count) for one in (None, log.reached[known]))
+    part = np.divide(met, decided, out=np.full(count, np.nan), where=decided > 0)
+    rest = np.bincount(arm, weights=log.reached[known] - part[fit.group_of[arm]], minlength=len(log.arms))
+    squares = np.bincount(fit.group_of, weights=rest**2, minlength=count)
+    return part, np.divide(np.sqrt(squares), decided, out=np.full(count, np.nan), where=decided > 0)
 
 
 def _change(kernels: FloatArray, weight: FloatArray, worth: FloatArray) -> FloatArray:

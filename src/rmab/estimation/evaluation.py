@@ -22,11 +22,11 @@ from rmab.errors import ModelError
 from rmab.estimation.checks import run_checks
 from rmab.estimation.effect_checks import Check
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
+from rmab.estimation.gate import check_effect
 from rmab.estimation.one_step import check_one_step
 from rmab.estimation.optimism import estimate_optimism
 from rmab.estimation.promise import Estimate, Evaluation
 from rmab.estimation.resampling import Resampler, as_replicates, interval
-from rmab.estimation.scores import check_effect
 from rmab.estimation.selection import find_design
 from rmab.estimation.sensitivity import STRENGTHS, Range, bound_rows, rank_states
 from rmab.estimation.values import World

@@ -51,7 +51,8 @@ def fit(
         of the model. By default it is longer than gaps in the log usually are.
     randomised : bool
         Whether actions were drawn at random within groups, states and periods. Then benefits are stated without the
-        condition that nothing unrecorded chose. Recorded chances and assigned arms are recognised without it.
+        condition that nothing unrecorded chose. Recorded chances that groups, states and periods explain
+        are known without it.
     seed : int
         Random seed of the clusters.
 

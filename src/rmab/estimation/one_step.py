@@ -228,7 +228,7 @@ def _describe(fit: Fit, found: OneStep) -> str:
         return f"{100 * number:.1f}%" if unit else f"{number:.3g}"
 
     what = f"were {unit} the {per} after" if unit else f"was the average of the {per} after"
-    verdict = "which agrees" if found.agrees else "which does not agree"
+    verdict = "which agrees" if found.agrees else "a difference beyond its 95% interval, as one in twenty are by chance"
     least = f"{100 * found.least:.2g}%"
     return (
         "One step ahead, in arms that the plan was not made from: where the log happened to do what the plan would have "

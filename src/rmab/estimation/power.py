@@ -27,6 +27,7 @@ from rmab.estimation.sequences import margin, mixture_scale
 
 WALKS, LONGEST = 2000, 520  # random walks, and periods of each
 SHARES = (0.05, 0.1, 0.2, 0.3)
+HUGE = 1e100  # an effect whose square is no number
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def estimate_power(
     *,
     budget: int,
     arms: int,
-    shares: Sequence[float] = SHARES,
+    shares: Sequence[float] | None = None,
     others: float = 0.0,
     rate: float | None = None,
     deviation: float = 0.5,
@@ -75,8 +76,8 @@ def estimate_power(
         What a place adds to the outcome of an arm that the index chooses, on average: 0.1 for ten more in a hundred.
     budget, arms : int
         Places in a period, and arms.
-    shares : sequence of float
-        Values of `random_share` to compare.
+    shares : sequence of float, optional
+        Values of `random_share` to compare; by default those of 0.05, 0.1, 0.2 and 0.3 that leave somebody out.
     others : float
         What a place adds to the outcome of an arm that is drawn from the others.
     rate : float, optional
@@ -109,14 +110,16 @@ def estimate_power(
     gain, side = float(effect), float(others)
     seen, variances = as_share(recorded, "recorded"), _find_variances(rate, as_tolerance(deviation, "deviation"), gain, side)
     wanted, error = as_share(power, "power"), as_share(alpha, "alpha")
-    if not (np.isfinite([gain, side]).all() and gain > 0):
-        raise ModelError(f"effect must be more than 0, got {effect}")
+    if not (np.isfinite([gain, side]).all() and gain > 0 and max(gain, abs(side)) < HUGE):
+        raise ModelError(f"effect must be more than 0, and it and others below {HUGE:g}, got {effect} and {others}")
     if not (0 < wanted < 1 and 0 < error < 1 and seen > 0):
         raise ModelError("power and alpha must be above 0 and below 1, and recorded above 0")
     found = []
-    for share in shares:
+    for share in SHARES if shares is None else shares:
         out = min(int(as_share(share, "share") * places + 0.5), places // 2, count - places)
         if out < 1:
+            if shares is None and share < SHARES[-1]:
+                continue
             raise ModelError(f"a share of {share:g} leaves nobody out of {places} places: nothing can be measured")
         several = ((places, out, gain, variances[0]), (count - places, count - places - out, side, variances[1]))
         sides = [Side(seen * size, 1.0 - less / size, one, *both) for size, less, one, both in several if less]

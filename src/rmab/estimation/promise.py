@@ -1,10 +1,10 @@
 """What an evaluation found, and what may be said of it: a benefit is stated only where the records show one.
 
 There are four answers. *Problem*: a check found that the number may be far off, so that comes first, with the range under
-selection of stated strengths instead of the number. *Not shown*: the effect of an action cannot be told from none, so no
+selection of stated strengths instead of the number. *Not shown*: the records do not show that an action helps, so no
 benefit is stated. *Conditional*: the records show a benefit if nothing unrecorded chose who was acted on, which no log can
 show; every number comes after this condition, and with its range. *Promised*: actions are known to have been drawn at random
-(declared, recorded or recognised), so the benefits stand without the condition.
+(declared or recorded), so the benefits stand without the condition.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from rmab.estimation.effect_checks import Check
+from rmab.estimation.gate import Gate
 from rmab.estimation.one_step import OneStep
-from rmab.estimation.scores import Gate
 from rmab.estimation.sensitivity import Range
 from rmab.estimation.significance import PROBLEM
 from rmab.logs.words import Words
@@ -60,7 +60,7 @@ class Evaluation:
     checks : tuple of Check
         What was asked of the records, as `rmab.data.run_checks` returns it.
     gate : Gate
-        Whether the records show that an action changes anything.
+        Whether the records show that an action helps.
     ranges : dict of str to tuple of Range
         What the benefits may be if something unrecorded chose who was acted on, by its strength.
     replicates : int
@@ -68,7 +68,7 @@ class Evaluation:
     logged : float and int
         Actions in a period of the log: on average, and at most.
     design : str
-        How it is known that actions were drawn at random: 'declared', 'recorded', 'recognised', or '' where it is not.
+        How it is known that actions were drawn at random: 'declared', 'recorded', or '' where it is not.
     """
 
     budget: int
@@ -134,14 +134,20 @@ class Evaluation:
         if self.standing == "problem":
             found = [_end(f"Problem: {one.name}: {one.words}") for one in self.problems]
             found += [_end(f"What to do: {one.advice}") for one in self.problems if one.advice]
+            if not self.gate.is_known:
+                return [*found, *self._untold]
             found.append(f"So these records do not show what the plan brings. {self._range('rotation')}")
             return [*found, self._range("nothing")]
         if self.standing == "not shown":
-            most = self._three(self.benefits["nothing"])[2]
-            shown = (
-                f"The records do not show that {self._an} changes anything (p = {self.gate.p:.2g}): no benefit is promised."
-            )
-            return [shown, f"If there is one, it is at most {most} {self.unit} over no {self.word}s, with 95% confidence."]
+            if not self.gate.is_known:
+                return self._untold
+            most, over = self._three(self.benefits["nothing"])[2], f"over no {self.word}s"
+            shown = f"The records do not show that {self._an} helps (p = {self.gate.p:.2g}, however often one looks): "
+            shown += "no benefit is promised."
+            if self.benefits["nothing"].high <= 0:
+                return [shown, f"By the model, {self.word}s bring no {self.unit} {over}, with 95% confidence."]
+            shows = f"with 95% confidence, if {self.word}s show what they do by the next {self.period_word}"
+            return [shown, f"If there is one, it is at most {most} {self.unit} {over}, {shows}."]
         found = [self._compare(name) for name in ("rotation", "nothing", "random", "as logged")]
         if self.standing == "conditional":
             found = [f"{IF}: {one[0].lower()}{one[1:]}" for one in found]
@@ -190,16 +196,25 @@ class Evaluation:
         )
 
     @property
+    def _untold(self) -> list[str]:
+        """What is said where nothing could be compared: neither a benefit nor a bound."""
+        beside = f"of the same group and state in the same {self.period_word}"
+        told = f"What {self._an} changes cannot be told: hardly any has a record without one beside it, {beside}."
+        return [told, "No benefit is promised, and none is ruled out."]
+
+    @property
     def _an(self) -> str:
         return Words(self.word, self.period_word).an_action
 
     def fields(self) -> dict[str, Any]:
         """Return everything as plain numbers and text by name.
 
-        `benefits` is None unless they are promised, and `conditional_benefits` unless they are conditional.
+        `benefits` is None unless they are promised, `conditional_benefits` unless they are conditional, and `ranges` where
+        nothing could be compared.
         """
         own = {"budget": self.budget, "horizon": self.horizon, "unit": self.unit, "replicates": self.replicates}
         benefits = {name: vars(one) for name, one in self.benefits.items()}
+        ranges = {name: [vars(one) for one in several] for name, several in self.ranges.items()}
         return {
             **own,
             "standing": self.standing,
@@ -217,8 +232,8 @@ class Evaluation:
             "actions_in_the_log": {"mean": self.logged[0], "most": self.logged[1]},
             "knowledge": self.knowledge,
             "noise": self.noise,
-            "gate": {**vars(self.gate), "is_open": self.gate.is_open},
-            "ranges": {name: [vars(one) for one in several] for name, several in self.ranges.items()},
+            "gate": {**vars(self.gate), "is_open": self.gate.is_open, "is_known": self.gate.is_known},
+            "ranges": ranges if self.gate.is_known else None,
             "checks": [vars(one) for one in self.checks],
             "one_step": vars(self.one_step),
         }

@@ -5,9 +5,11 @@ effect is that of least squares within strata, which weighs them by how much bot
 
     b = sum of (A - e_h)(Y - y_h)  /  sum of (A - e_h)^2,
 
-so that periods in which all do well, and more are acted on, add nothing. Where strata would be tiny, e and y are sums of two
-parts instead: one of group, state and half of the log, and one of group and period (two-way fixed effects). Either way
-arms are its independent units: the variance is the sum over arms of the squares of their parts (Liang & Zeger 1986).
+so that periods in which all do well, and more are acted on, add nothing. Records of a stratum are also alike in the time
+since the arm's first record, and in the chance with which an action was drawn, where the log has it. Where strata would be
+tiny, e and y are sums of two parts instead: one of group, state and half of the log, and one of group and period, or of the
+period where groups are tiny (two-way fixed effects). Either way arms are its independent units: the variance is the sum
+over arms of the squares of their parts (Liang & Zeger 1986).
 """
 
 from __future__ import annotations
@@ -15,15 +17,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.stats import norm
 
 from rmab.common import BoolArray, FloatArray, IntArray, cached_property
 from rmab.estimation.fit import Fit
 
 WIDE = 1.959963984540054  # standard errors in half a 95% interval
 RECENT = 4  # periods in which an earlier action may still count
-ENOUGH = 20  # actions in a group, below which its sum is far from normal
 TINY, TURNS = 6.0, 20  # records in a stratum, on average, below which two parts take its place; turns that part them
+LEAST = 5.0  # actions beside like records without one, below which nothing can be compared
+NEW = (2, 4, 8, 16)  # periods since the first record: classes of arms that are about as new
+LIKE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)  # ends of like chances
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +52,10 @@ class Average:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """All transitions of a fit, (M,): arm, group, state, period, action, what comes next, and recent actions.
+    """All transitions of a fit, (M,): arm, group, state, period, action, what comes next, recent and earlier actions.
 
-    worth (G, S): what a state brings without an action.
+    worth (G, S): what a state brings without an action. tenure (M,): time since the first record, in classes. chance (M,):
+    of being acted on, in classes; -1 is not known.
     """
 
     arm: IntArray
@@ -60,8 +65,11 @@ class Records:
     action: IntArray
     outcome: FloatArray
     recent: IntArray
+    earlier: IntArray
     worth: FloatArray
     arms: int
+    tenure: IntArray | None = None
+    chance: IntArray | None = None
 
     @classmethod
     def of(cls, fit: Fit) -> Records:
@@ -69,10 +77,9 @@ class Records:
         log = fit.require_log()
         moves = log.transitions
         group = fit.group_of[moves.arm]
-        worth = fit.pay.table[group, moves.after, 0]
+        worth, count = fit.pay.table[group, moves.after, 0], log.periods.count
+        row = np.searchsorted(log.arm_of * count + log.period, moves.arm * count + moves.period)
         if fit.pay.kind == "learned" and log.reward is not None:  # an action may change what its own period brings
-            count = log.periods.count
-            row = np.searchsorted(log.arm_of * count + log.period, moves.arm * count + moves.period)
             worth = worth + np.where(np.isnan(log.reward[row]), fit.pay.table[group, moves.state, 0], log.reward[row])
         acted = np.zeros((len(log.arms), log.periods.count + RECENT), dtype=np.int8)
         acted[log.arm_of, log.period + RECENT] = log.action == 1
@@ -80,9 +87,15 @@ class Records:
         recent = before[moves.arm, moves.period + RECENT - 1] - np.where(
             moves.period > 0, before[moves.arm, np.maximum(moves.period - 1, 0)], 0
         )
-        return cls(
-            moves.arm, group, moves.state, moves.period, moves.action, worth, recent, fit.pay.table[:, :, 0], len(log.arms)
-        )
+        earlier = before[moves.arm, moves.period + RECENT - 1]
+        own = (moves.arm, group, moves.state, moves.period, moves.action, worth, recent, earlier, fit.pay.table[:, :, 0])
+        first = np.full(len(log.arms), count)
+        np.minimum.at(first, log.arm_of, log.period)
+        tenure = np.searchsorted(NEW, moves.period - first[moves.arm], side="right")
+        if log.chance is None:
+            return cls(*own, len(log.arms), tenure)
+        drawn = log.chance[row]
+        return cls(*own, len(log.arms), tenure, np.where(np.isnan(drawn), -1, np.searchsorted(LIKE, drawn)))
 
     @property
     def half(self) -> IntArray:
@@ -90,19 +103,19 @@ class Records:
         return np.asarray(self.period > (self.period.max(initial=0) + self.period.min(initial=0)) / 2).astype(np.int64)
 
     def strata(self, *more: IntArray) -> IntArray:
-        """(M,) numbers of strata: group, state, and whatever else."""
-        rows = np.column_stack([self.group, self.state, *more])
+        """(M,) numbers of strata: group, state, like tenures and chances, and whatever else."""
+        like = [one for one in (self.tenure, self.chance) if one is not None]
+        rows = np.column_stack([self.group, self.state, *like, *more])
         return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1))
 
     @cached_property
     def blocks(self) -> tuple[IntArray, ...]:
-        """Strata (M,) of group, state and period; where those are tiny, of group, state and half, and group and period."""
+        """Strata (M,) of group, state and period; where those are tiny, of group, state and half, and of periods."""
         fine = self.strata(self.period)
         if fine.size >= TINY * (fine.max(initial=0) + 1):
             return (fine,)
-        return self.strata(self.half), np.unique(np.column_stack([self.group, self.period]), axis=0, return_inverse=True)[
-            1
-        ].reshape(-1)
+        both = np.unique(np.column_stack([self.group, self.period]), axis=0, return_inverse=True)[1].reshape(-1)
+        return self.strata(self.half), both if both.size >= TINY / 2 * (both.max(initial=0) + 1) else self.period
 
     def rest(self, values: FloatArray | IntArray, inside: BoolArray) -> FloatArray:
         """Return what is left of values (M,) of some records after the means of their blocks."""
@@ -115,8 +128,22 @@ class Records:
 
     @property
     def coarse(self) -> Average:
-        """The average effect within group and state alone, as the model has it, whatever the period."""
-        return replace(self, period=np.zeros_like(self.period)).average()
+        """The average effect within group and state alone, as the model has it, whatever the period, tenure and chance."""
+        return replace(self, period=np.zeros_like(self.period), tenure=None, chance=None).average()
+
+    @property
+    def carried(self) -> Average:
+        """What an action in the last periods still adds, in records without one: nothing, if the state says it all."""
+        rows = self.action == 0
+        arm, group, state, period, recent = (
+            one[rows] for one in (self.arm, self.group, self.state, self.period, self.recent)
+        )
+        tenure, chance = (None if one is None else one[rows] for one in (self.tenure, self.chance))
+        alone = Records(
+            arm, group, state, period, (recent > 0).astype(np.int64), self.outcome[rows], recent, self.earlier[rows],
+            self.worth, self.arms, tenure, chance,
+        )  # fmt: skip
+        return alone.average()
 
     def trend(self, whole: Average) -> tuple[float, float]:
         """Return by how much the effect rises over the log, and the p of no change.
@@ -131,7 +158,7 @@ class Records:
         late = act * time
         late = late - act * float((late * act).sum()) / float((act**2).sum())
         size = float((late**2).sum())
-        if size <= 0:
+        if size <= LEAST / 100:
             return np.nan, 1.0
         value = float((late * out).sum()) / size
         parts = np.bincount(self.arm, weights=late * (out - whole.value * act - value * late), minlength=self.arms) / size
@@ -145,7 +172,7 @@ class Records:
             return Average(np.nan, np.zeros(self.arms), 0, np.nan)
         act, out = (self.rest(one, inside) for one in (self.action, self.outcome))
         whole = float((act**2).sum())
-        if whole <= 0:
+        if whole < LEAST:
             return Average(np.nan, np.zeros(self.arms), int(self.action[inside].sum()), np.nan)
         value = float((act * out).sum()) / whole
         parts = np.bincount(self.arm[inside], weights=act * (out - value * act), minlength=self.arms) / whole
@@ -164,91 +191,3 @@ def compare(one: Average, other: Average) -> tuple[float, float]:
     error = float(np.sqrt(((one.parts - other.parts) ** 2).sum()))
     gap = one.value - other.value
     return (gap, float(2 * norm.sf(abs(gap) / error))) if error > 0 and np.isfinite(gap) else (np.nan, 1.0)
-
-
-@dataclass(frozen=True)
-class Gate:
-    """Whether records show that an action changes anything: one test, before any benefit is stated.
-
-    Attributes
-    ----------
-    value, low, high : float
-        The average effect on what the next period brings, per action, with its 95% interval.
-    p : float
-        Of no effect in any group.
-    actions : int
-        How many were seen, with what came after.
-    e_value : float
-        How strongly something unrecorded would have to be linked to both being chosen and to the outcome, as ratios of
-        risks, to explain the average effect away; `e_low` the same for the end of its interval that is nearer to none
-        (VanderWeele & Ding 2017).
-    """
-
-    value: float
-    low: float
-    high: float
-    p: float
-    actions: int
-    e_value: float
-    e_low: float
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a benefit may be stated."""
-        return self.p < 0.05
-
-
-def check_effect(fit: Fit) -> Gate:
-    """Test whether an action changes anything, on average or in some group.
-
-    Where nothing is changed, the sum of (A - e_h)(Y - y_h) over a group has the mean 0, and the variance of draws without
-    replacement within strata, of which rare outcomes cannot make too little as squares of few arms can. It is multiplied by
-    how much more arms vary than single records. The smaller of two p is doubled: that of the sum over all, and that of the
-    squares over groups with enough actions (chi-square).
-    """
-    records = Records.of(fit)
-    found = records.average()
-    if not np.isfinite(found.value) or found.error <= 0:
-        return Gate(np.nan, np.nan, np.nan, 1.0, found.actions, 1.0, 1.0)
-    low, high = found.ends
-    near = min(low, high, key=abs) if low * high > 0 else 0.0
-    ratios = [_ratio(one, found.usual, fit.pay.counts_periods, records.outcome) for one in (found.value, near)]
-    return Gate(found.value, low, high, _chance(records, found, len(fit.groups)), found.actions, *map(e_value, ratios))
-
-
-def _chance(records: Records, found: Average, groups: int) -> float:
-    """Return the p of no effect in any group."""
-    stratum, every = records.blocks[0], np.ones(records.arm.size, dtype=bool)
-    act, out = (records.rest(one, every) for one in (records.action, records.outcome))
-    number, acts, outs = (np.bincount(stratum, weights=one) for one in (None, act**2, out**2))
-    home = np.zeros(number.size, dtype=np.int64)
-    home[stratum] = records.group
-    chance = np.bincount(home, weights=acts * outs / np.maximum(number - 1, 1), minlength=groups).astype(np.float64)
-    sums = np.bincount(records.group, weights=act * out, minlength=groups)
-    alone = float(np.sum((act * (out - found.value * act)) ** 2))
-    spread = chance * max(1.0, (found.error * float((act**2).sum())) ** 2 / max(alone, 1e-300))
-    p = 2 * norm.sf(abs(sums.sum()) / np.sqrt(spread.sum()))
-    large = (np.bincount(records.group, weights=records.action, minlength=groups) >= ENOUGH) & (spread > 0)
-    if large.sum() > 1:
-        p = min(1.0, 2 * min(p, chi2.sf((sums[large] ** 2 / spread[large]).sum(), large.sum())))
-    return float(p)
-
-
-def _ratio(value: float, usual: float, counts: bool, outcome: FloatArray) -> float:
-    """Return an effect as a ratio of risks; of what is no chance, as VanderWeele & Ding (2017, Table 2) do: exp(0.91 d)."""
-    if counts:
-        return float((usual + value) / usual) if usual > 0 and usual + value > 0 else 1.0
-    spread = float(outcome.std())
-    return float(np.exp(0.91 * value / spread)) if spread > 0 else 1.0
-
-
-def e_value(ratio: float) -> float:
-    """Return the E-value of a ratio of risks: R + sqrt(R (R - 1)), R its larger direction (VanderWeele & Ding 2017).
-
-    Examples
-    --------
-    >>> round(e_value(3.9), 2)  # their example
-    7.26
-    """
-    larger = max(ratio, 1.0 / ratio)
-    return float(larger + np.sqrt(larger * (larger - 1.0)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import norm
@@ -78,7 +78,7 @@ def compare_arms(records: Records) -> Test:
 
 @dataclass(frozen=True)
 class Trial:
-    """A log in which some arms were never acted on, and look like the others: they may have been assigned at random.
+    """A log in which some arms were never acted on, and look like the others: assigned at random, or volunteers.
 
     arms, never: how many, and how many of them were never acted on. p: of both being alike when they were first seen.
     value, low, high: by how much a period of the others brings more, on average, with its 95% interval: no model is needed.
@@ -112,21 +112,30 @@ def find_trial(records: Records) -> Trial | None:
     total, number = (np.bincount(records.arm, weights=one)[records.arm[first]] for one in (records.outcome, None))
     mean = np.asarray(total / number, dtype=np.float64)
     value, error = _difference(member, mean, group)
-    p = float(2 * norm.sf(abs(balance[0]) / balance[1])) if balance[1] > 0 else 1.0
+    if not 0 < balance[1] < np.inf:  # all began alike: nothing can be told from that
+        return None
+    p = float(2 * norm.sf(abs(balance[0]) / balance[1]))
     return Trial(int(seen.sum()), never, p, value, value - WIDE * error, value + WIDE * error)
 
 
 def find_design(fit: Fit) -> str:
-    """Return how it is known that actions were drawn at random: declared, recorded, or recognised; empty where it is not."""
+    """Return how it is known that actions were drawn at random: declared or recorded; empty where it is not.
+
+    Recorded chances that differ within group, state and period may depend on what the model does not know: then they show
+    what a fair comparison is (`Records.chance`), but the model's own is not one. Arms that look assigned may be volunteers.
+    """
     log = fit.require_log()
     if fit.randomised:
         return "declared"
-    if log.chance is not None:
-        open_cases = (log.chance > 0) & (log.chance < 1) & (log.action >= 0)
-        if open_cases.sum() >= DRAWN * (log.action >= 0).sum():
-            return "recorded"
-    trial = find_trial(Records.of(fit))
-    return "recognised" if trial is not None and trial.p >= BALANCED else ""
+    if log.chance is None:
+        return ""
+    open_cases = (log.chance > 0) & (log.chance < 1) & (log.action >= 0)
+    records = Records.of(fit)
+    plain = replace(records, chance=None).strata(records.period)
+    classes = np.unique(np.column_stack([plain, records.strata(records.period)]), axis=0)[:, 0]
+    alike = np.bincount(classes)[plain] == 1
+    enough = open_cases.sum() >= DRAWN * (log.action >= 0).sum() and alike.mean() >= DRAWN
+    return "recorded" if enough else ""
 
 
 def _difference(member: FloatArray, outcome: FloatArray, group: IntArray) -> tuple[float, float]:

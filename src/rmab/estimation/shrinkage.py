@@ -285,7 +285,8 @@ def _tilt(
     tilt = np.ones_like(mean)
     for _ in range(PASSES):
         expected = _sum(visits * _normal(centre * tilt[node]), node) + size * _normal(mean * tilt)
-        factor = np.divide(seen + prior, expected, out=np.ones_like(tilt), where=known & (expected > 0))
+        with np.errstate(over="ignore"):  # what is seen though it is hardly expected: the tilt is bounded below
+            factor = np.divide(seen + prior, expected, out=np.ones_like(tilt), where=known & (expected > 0))
         tilt = np.clip(tilt * np.clip(factor, 1.0 / STEEPEST, STEEPEST), 1.0 / STEEPEST, STEEPEST)
         if abs(factor - 1).max() < STILL:
             break

@@ -125,8 +125,11 @@ class TaskRounds(Rounds):
                 f"step {self.step}: {self.name_of(r, n)} has the score nan; every arm needs a number", step=self.step, arm=n
             )
         active = np.empty(given.shape, dtype=bool)
-        most, _, cost = self._limits
-        top_rounds(np.clip(given, -LARGE, LARGE), 0.0 if self.over else float(most[self.step]), cost, self._draws, active)
+        if self.over:
+            active[:] = False
+            return active
+        limit = float(self._limits[0][self.step])
+        top_rounds(np.clip(given, -LARGE, LARGE), self.states, limit, self.costs, self._draws, active)
         return active
 
     def feedback(self, r: int = 0) -> Feedback:

@@ -70,7 +70,7 @@ class Learner(Configured, ABC):
     ----------
     name : str
         What tables call it.
-    feedback, draws, privileged, discounted, any_budget
+    feedback, draws, privileged, discounted, any_budget, state_costs
         Override with a class attribute where they apply: `feedback = "full"`, `draws = True`, `privileged = "knows ..."`,
         `discounted = True`, `any_budget = True`.
 
@@ -124,6 +124,11 @@ class Learner(Configured, ABC):
         return False
 
     @property
+    def state_costs(self) -> bool:
+        """Whether it keeps costs that depend on the state; the others refuse such views."""
+        return False
+
+    @property
     def anywhere(self) -> bool:
         """Whether it plans for, and learns from, episodes of another start, budget or horizon than its view's.
 
@@ -160,6 +165,9 @@ class Learner(Configured, ABC):
             raise ModelError(
                 f"{self.name} activates at most B arms that cost 1 each, this budget {what}", code="unsupported"
             )
+        if view.weights is not None and view.weights.ndim > 1 and not self.state_costs:
+            wrong = f"{self.name} learns with one cost per arm, these costs depend on the state"
+            raise ModelError(wrong, code="unsupported")
         if why := self.refuses(view):
             raise ModelError(f"{self.name} {why}")
         arrays = {name: frozen(np.asarray(array)) for name, array in self.initial(view, number).items()}

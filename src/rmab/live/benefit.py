@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray, many
 from rmab.errors import ModelError
 from rmab.estimation.sequences import compare_means, confidence_sequence, mixture_scale, periods_needed
 from rmab.live.choosing import random_places
@@ -43,6 +43,9 @@ class Benefit:
         How many outcomes were compared.
     unit : str
         What one unit is: 'weeks engaged', or 'reward'.
+    others : int
+        How many periods could be compared as well, but were decided in another way: by the fallback where these were
+        planned, and by plans where these are of the fallback.
 
     Examples
     --------
@@ -52,8 +55,10 @@ class Benefit:
     ...     _ = p.join([str(k) for k in range(20)], state="low")
     ...     called = p.ask(1).ids
     ...     _ = p.tell(1, [{"arm": str(k), "state": "high" if str(k) in called else "low"} for k in range(20)])
+    ...     print(p.benefit(fallback=True))
     ...     print(p.benefit())
-    shown so far 2.0 (-2.4 to 6.4) periods high in 1 period; no model had promised anything yet
+    shown so far 2.0 (-2.4 to 6.4) periods high in 1 period; no model had promised anything
+    nothing can be shown yet: the fallback decided 1 period, and none was planned with reports of arms left out at random
     """
 
     periods: tuple[str, ...]
@@ -66,32 +71,44 @@ class Benefit:
     listed: IntArray
     left_out: IntArray
     unit: str
+    others: int = 0
 
     def __str__(self) -> str:
+        if not self.periods and self.others:
+            what = f"the fallback decided {many(self.others, 'period')}, and none was planned with reports"
+            return f"nothing can be shown yet: {what} of arms left out at random"
         if not self.periods:
             return "nothing can be shown yet: no period has reports of arms on the list and of arms left out at random"
-        count = f"{len(self.periods)} period{'' if len(self.periods) == 1 else 's'}"
+        count = many(len(self.periods), "period")
         shown = f"shown so far {_form(self.shown[-1], self.low[-1], self.high[-1])} {self.unit} in {count}"
-        if not self.promised[-1]:
-            return f"{shown}; no model had promised anything yet"
-        return f"promised {_form(self.promised[-1], self.promised_low[-1], self.promised_high[-1])}, {shown}"
+        if not self.promised.any():
+            return f"{shown}; no model had promised anything"
+        aside = f", and {many(self.others, 'period')} by the fallback aside" if self.others else ""
+        return f"promised {_form(self.promised[-1], self.promised_low[-1], self.promised_high[-1])}, {shown}{aside}"
 
 
-def measure_benefit(ledger: Ledger, alpha: float = 0.05) -> Benefit:
-    """Return what the places by index have brought, by the reports of a ledger."""
+def measure_benefit(ledger: Ledger, alpha: float = 0.05, *, fallback: bool = False) -> Benefit:
+    """Return what the places by index have brought, by the reports of a ledger.
+
+    Planned lists and those of the fallback are two policies: they are compared apart.
+    """
     worth = _worth(ledger)
     count, spread = len(ledger.ids), _spread(ledger, worth)
     rows: list[tuple[int, float, float, float, float, int, int]] = []
-    tuned = 0.0
+    tuned, others = 0.0, 0
     for period, record in sorted(ledger.decisions.items()):
         chosen = record.by_index()
         if not chosen or not record.left_out:
             continue
-        tuned = tuned or TUNED * spread**2 / 4.0 * len(chosen) ** 2 * (1 / len(chosen) + 1 / len(record.left_out))
+        mine = (record.body.status == "fallback") == fallback
+        tuned = tuned or mine * TUNED * spread**2 / 4.0 * len(chosen) ** 2 * (1 / len(chosen) + 1 / len(record.left_out))
         outcome = outcomes(ledger, period, worth, count)
         on, off = (outcome[list(arms)] for arms in (chosen, record.left_out))
         on, off = on[~np.isnan(on)], off[~np.isnan(off)]
         if not on.size or not off.size:
+            continue
+        if not mine:
+            others += 1
             continue
         difference, variance = compare_means(on, off, spread)
         mean, error = record.body.promise or (0.0, 0.0)
@@ -101,7 +118,7 @@ def measure_benefit(ledger: Ledger, alpha: float = 0.05) -> Benefit:
     shown, low, high = confidence_sequence(table[:, 0], table[:, 1], scale=scale, alpha=alpha)
     promised, doubt = np.cumsum(table[:, 2]), Z * np.cumsum(table[:, 3])  # one model's errors do not average out
     numbers = (promised, promised - doubt, promised + doubt, table[:, 4].astype(np.int64), table[:, 5].astype(np.int64))
-    return Benefit(tuple(ledger.label(row[0]) for row in rows), shown, low, high, *numbers, _unit(ledger))
+    return Benefit(tuple(ledger.label(row[0]) for row in rows), shown, low, high, *numbers, _unit(ledger), others)
 
 
 def outcomes(ledger: Ledger, period: int, worth: FloatArray | None, count: int) -> FloatArray:

@@ -1,9 +1,10 @@
 """Engines: what turns the reports of a programme into the index of every arm.
 
-`sampled`, the default, plans ahead with a model drawn from the posterior, so that what is not known well is tried. It leaves
-a place empty only where the estimate, too, expects harm: one draw alone is no reason to call nobody. `mean` plans with the
-estimate. Every learner of the library that keeps order-free counts can be an engine, too; and any learner at
-all where a programme runs in episodes (`rmab.live.cohorts`).
+`sampled`, the default, plans ahead with eight models drawn from the posterior, so that what is not known well is tried. Each
+arm gets its index from one of them, by a hash: with one model for all, a whole list would follow its chance. A place is left
+empty only where the estimate, too, expects harm: one draw alone is no reason to call nobody. `mean` plans with the estimate.
+Every learner of the library that keeps order-free counts can be an engine, too; and any learner at all where a programme
+runs in episodes (`rmab.live.cohorts`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rmab.common import FloatArray, IntArray
+from rmab.decisions.filling import Randomness
 from rmab.errors import ModelError
 from rmab.learning import Learner, make_learner
 from rmab.learning.components import OBSERVING
@@ -28,6 +30,8 @@ from rmab.live.planning import Model, plan_period, sample_model
 from rmab.model import View
 
 MEAN, SAMPLED = PLANS = ("mean", "sampled")
+DRAWS = 8  # models that a list is made from
+MODEL = "model"  # what a random number is about: which model gives an arm its index
 FAINT = 1e-9  # of the largest index
 Engine = str | Mapping[str, Any] | Learner  # 'mean', 'sampled', a learner's name, with its options, or a learner
 NO_PLAIN = "a learner is built again from the journal: say {'name': 'ucmd', 'estimator': 'fading'}, with plain options"
@@ -87,13 +91,23 @@ def propose(
     """Return the index of arms (M,), believed to be in states (M, S), by an engine of a rolling programme."""
     if isinstance(engine, Learner):
         return _by_learner(ledger, observer, period, arms, belief, engine)
-    table = plan_period(ledger, period, arms, belief, model).index
+    tables, which = plan_period(ledger, period, arms, belief, model).index[np.newaxis], np.zeros(arms.size, dtype=np.int64)
     if engine == SAMPLED:
-        drawn = sample_model(model, np.random.default_rng([ledger.declared.seed, period % 2**62]))
-        table = _without_chance_harm(plan_period(ledger, period, arms, belief, drawn).index, table)
-    group = ledger.group_of[arms]
-    named = {ledger.groups[g]: [float(one) for one in table[g]] for g in np.unique(group)}
-    return Proposal(np.einsum("ns,ns->n", belief, table[group]), table=named)
+        tables = np.stack([_drawn(ledger, period, arms, belief, model, tables[0], number) for number in range(DRAWS)])
+        source = Randomness(ledger.declared.seed, ledger.label(period))
+        numbers = source.numbers([ledger.ids[n] for n in arms], MODEL)
+        which = np.minimum((DRAWS * numbers).astype(np.int64), DRAWS - 1)
+    group, mean = ledger.group_of[arms], tables.mean(axis=0)
+    named = {ledger.groups[g]: [float(one) for one in mean[g]] for g in np.unique(group)}
+    return Proposal(np.einsum("ns,ns->n", belief, tables[which, group]), table=named)
+
+
+def _drawn(
+    ledger: Ledger, period: int, arms: IntArray, belief: FloatArray, model: Model, mean: FloatArray, number: int
+) -> FloatArray:
+    """(G, S) the index by a model that is drawn from the posterior; mean (G, S): the index by the estimate."""
+    drawn = sample_model(model, np.random.default_rng([ledger.declared.seed, period % 2**62, number]))
+    return _without_chance_harm(plan_period(ledger, period, arms, belief, drawn).index, mean)
 
 
 def _without_chance_harm(drawn: FloatArray, mean: FloatArray) -> FloatArray:

@@ -96,6 +96,9 @@ class Journal:
                 if (earlier.kind, body_hash(earlier.body)) != (body.KIND, body_hash(text)):
                     what = f"the key {stamp.key!r:.60} belongs to event {earlier.sequence}, which says something else"
                     raise ModelError(what, code="key-reused", event=earlier.sequence)
+                if earlier.sequence in self.undone(connection, earlier.sequence):
+                    what = f"the key {stamp.key!r:.60} belongs to event {earlier.sequence}, which was undone"
+                    raise ModelError(f"{what}: use another key", code="key-undone", event=earlier.sequence)
                 return earlier, False
             check(connection, head, last)
             return self.insert(connection, body, stamp, head, last), True
@@ -169,12 +172,15 @@ class Journal:
         """Recompute the chain of hashes; return the number of events, or raise StoreError at the first that was changed."""
         with reading(self.engine) as connection:
             head, sealed = self.head(connection)
+            query = sa.select(EVENT.c.sequence, EVENT.c.body_hash).where(EVENT.c.programme == self.name)
+            stored = {int(row.sequence): str(row.body_hash) for row in connection.execute(query)}
             previous, count = START, 0
             for event in self.read(connection):
                 count += 1
                 if event.sequence != count:
                     raise StoreError(f"event {count} is missing from the journal", code="tampered", event=count)
-                if event.previous != previous or event.hash != event.sealed_hash():
+                sealed_body = stored[count] == body_hash(event.body)
+                if event.previous != previous or event.hash != event.sealed_hash() or not sealed_body:
                     raise StoreError(f"event {count} was changed after it was written", code="tampered", event=count)
                 previous = event.hash
             if (head, sealed) != (count, previous):

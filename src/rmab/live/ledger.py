@@ -147,7 +147,7 @@ class Ledger:
         """(M,) the numbers of arms, -1 for what is none; findings gets what is wrong with them in a period."""
         arms = np.array([self.place.get(one, -1) for one in ids], dtype=np.int64)
         here = self.is_present(period)
-        unknown = np.flatnonzero(arms < 0)
+        unknown = np.array([row for row in np.flatnonzero(arms < 0).tolist() if ids[row]], dtype=np.int64)
         for row in unknown[:20].tolist():
             findings.add(f"there is no arm {quote(ids[row])}", row, "unknown-arm")
         if unknown.size > 20:

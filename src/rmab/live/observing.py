@@ -73,6 +73,10 @@ class Observer:
         rewards = Statistics.from_records(shape, (none,) * 4, paid, np.concatenate(values))
         return Statistics(counts, rewards.numbers, rewards.moments)
 
+    def recent(self, ledger: Ledger, count: int) -> list[IntArray]:
+        """Return the transitions (G, S, 2, S) of each of the last periods, in order."""
+        return [self._period(ledger, one)[1] for one in sorted({*ledger.cells, *ledger.decisions})[-count:]]
+
     def by_place(self, ledger: Ledger) -> IntArray:
         """(G, S, 2, S) transitions by who was on the list; by what was executed in periods that were not decided."""
         shape = (len(ledger.groups) or 1, len(ledger.declared.states), 2, len(ledger.declared.states))

@@ -19,6 +19,7 @@ from rmab.estimation.rewards import make_pay
 from rmab.estimation.shrinkage import Levels, Shrinkage, draw_rows, shrink
 from rmab.estimation.statistics import Statistics
 from rmab.live.events import WarmStart
+from rmab.live.forgetting import WINDOW, forget
 from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer
 from rmab.logs.words import PLAIN_WORDS
@@ -37,7 +38,7 @@ class Model:
     rows : Shrinkage
         Kernels (G, S, 2, S) of what was executed, shrunk towards those of all groups.
     counts : (G, S, 2, S) float array
-        The transitions that were seen, warm starts included.
+        The transitions that were seen, warm starts included, each as much as it is likely to be still valid.
     reach : (G,) float array
         How often a decision is carried out.
     reward : (G, S, 2) float array
@@ -85,14 +86,21 @@ class Plan:
 
 
 def learn(ledger: Ledger, observer: Observer) -> Model:
-    """Return the model of all reports and warm starts."""
+    """Return the model of all reports and warm starts, as far as they are still valid.
+
+    Where a day has many periods, what returns every day would look like a change: nothing is forgotten there.
+    """
     statistics = observer.statistics(ledger)
+    recent = observer.recent(ledger, WINDOW) if ledger.declared.rhythm.kind != "time" else []
     counts = statistics.counts.astype(np.float64)
+    for seen in recent:
+        counts[: len(seen)] -= seen
     for one in ledger.warm:
         own = np.array(one.counts)
         visits = own.sum(axis=3, keepdims=True)
         part = np.minimum(1.0, one.trust / np.maximum(visits, 1e-300))
         np.add.at(counts, [ledger.groups.index(name) for name in one.groups], own * part)
+    counts = forget(recent, counts)
     rows, config, worth = shrink(counts, _levels(counts)), ledger.declared, None
     if config.reward is not None:
         worth = np.array([config.reward.get(one, 0.0) for one in config.states])

@@ -23,6 +23,7 @@ from rmab.live.ledger import Ledger
 from rmab.live.observing import Observer
 from rmab.live.planning import as_warm_start
 from rmab.live.reader import Reader
+from rmab.live.reporting import find_wrong
 from rmab.live.rows import as_ids, per_arm, report_columns, state_codes
 from rmab.live.snapshots import write_snapshot
 
@@ -103,6 +104,16 @@ class Programme(Reader):
         int
             The number of the event.
         """
+        return self.write(self.make_join(arms, group, state, period), self._stamp(key)).sequence
+
+    def make_join(
+        self,
+        arms: Sequence[str],
+        group: str | Sequence[str] | None,
+        state: str | Sequence[str | None] | None,
+        period: object,
+    ) -> Join:
+        """Return the event of arms that take part, not written yet."""
         config = self.config
         ids = as_ids(arms)
         states = state_codes(config.states)
@@ -111,13 +122,12 @@ class Programme(Reader):
         unknown = [one for one, code in zip(given, codes, strict=True) if code is None]
         if unknown:
             raise ModelError(f"state: there is no state {unknown[0]!r:.60}; the states are {', '.join(config.states)}")
-        body = Join.checked(
+        return Join.checked(
             period=None if period is None else config.rhythm.number(period),
             arms=ids,
             group=["" if one is None else str(one) for one in per_arm(group, len(ids), "group")],
             state=codes,
         )
-        return self.write(body, self._stamp(key)).sequence
 
     def leave(self, arms: Sequence[str], *, period: object, reason: str = "", key: str | None = None) -> int:
         """Let arms leave: `period` is the first one without them. Their last transition is not counted."""
@@ -275,10 +285,15 @@ class Programme(Reader):
     ) -> int:
         """Do what `tell` does, or `correct` where a reason is given; dry_run: check it, write nothing, and return 0."""
         config = self.config
-        kind, columns = Tell if reason is None else Correct, report_columns(rows, config.states)
-        body = kind.checked(period=config.rhythm.number(period), **columns, reason=reason or "")
+        columns, findings = report_columns(rows, config.states)
+        kind, fields = Tell if reason is None else Correct, {**columns, "reason": reason or ""}
+        number = config.rhythm.number(period)
         with self.ledger() as ledger:
-            check_report(ledger, body.period)
+            check_report(ledger, number)
+            if findings.errors:  # with all that the journal has to say about these rows
+                find_wrong(ledger, kind.model_construct(period=number, **fields), findings)
+                findings.stop()
+            body = kind.checked(period=number, **fields)
             if dry_run:
                 ledger.check(body)
                 return 0

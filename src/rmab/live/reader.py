@@ -165,16 +165,18 @@ class Reader:
                 raise ModelError(f"{ledger.label(number)} is not decided: ask for it", code="not-decided")
             return to_decision(ledger, ledger.decisions[number])
 
-    def benefit(self, *, alpha: float = 0.05) -> Benefit:
+    def benefit(self, *, alpha: float = 0.05, fallback: bool = False) -> Benefit:
         """Return what the list has brought, shown without a model, beside what the model had promised.
 
         Parameters
         ----------
         alpha : float
             The probability that the interval misses the truth at any of all periods.
+        fallback : bool
+            What the lists of the fallback have brought, which is another policy; by default the planned ones.
         """
         with self.ledger() as ledger:
-            return measure_benefit(ledger, alpha)
+            return measure_benefit(ledger, alpha, fallback=fallback)
 
     def status(self) -> Status:
         """Return what is due, what is missing, and what looks wrong."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -24,6 +24,8 @@ from rmab.live.ahead import Issue
 from rmab.live.benefit import Benefit
 from rmab.live.events import Create, Event
 from rmab.live.link import Link
+from rmab.live.planning import as_warm_start
+from rmab.live.programme import Programme
 from rmab.live.reader import Replay
 from rmab.live.rows import as_columns
 from rmab.live.shadows import Shadow
@@ -31,6 +33,7 @@ from rmab.live.status import Status
 
 TOKEN = "RMAB_TOKEN"  # variable of the environment
 PART = 1000  # events that are read at a time
+T = TypeVar("T", bound=type)
 
 
 class RemoteStore(Link):
@@ -65,6 +68,19 @@ class RemoteStore(Link):
         return found
 
 
+def documented_by(source: type) -> Callable[[T], T]:
+    """Return a decorator of a class: public members without a docstring have that of the same name of another class."""
+
+    def decorate(target: T) -> T:
+        for name, member in vars(target).items():
+            if not name.startswith("_") and not member.__doc__:
+                member.__doc__ = getattr(source, name).__doc__
+        return target
+
+    return decorate
+
+
+@documented_by(Programme)
 class RemoteProgramme:
     """A programme of a service: reads and writes as `Programme` does, and says the same where something is wrong."""
 
@@ -89,29 +105,24 @@ class RemoteProgramme:
 
     @property
     def config(self) -> Create:
-        """What was declared when the programme was created; it never changes."""
         if self._config is None:
             self._config = Create.model_validate(self._get()["config"], strict=False)
         return self._config
 
     @property
     def head(self) -> str:
-        """Number and hash of the last event, as `verify` takes it."""
         return str(self._get()["head"])
 
     @property
     def statistics(self) -> Statistics:
-        """What was seen: transitions by group, state, executed action and next state, and rewards by period."""
         return wire.statistics_from_json(self._get("/statistics"))
 
     @property
     def reach(self) -> dict[str, float]:
-        """How often a decision was carried out, by group."""
         return dict(self._get("/statistics")["reach"])
 
     @property
     def events(self) -> list[Event]:
-        """The journal."""
         found: list[Event] = []
         after: int | None = 0
         while after is not None:
@@ -121,43 +132,34 @@ class RemoteProgramme:
         return found
 
     def decision(self, period: object) -> Decision:
-        """Return the decision of a period as it stands; ModelError where it is not decided."""
         return wire.decision_from_json(self._get(f"/decisions/{quote(str(period), safe='')}", everybody=True))
 
-    def benefit(self, *, alpha: float = 0.05) -> Benefit:
-        """Return what the list has brought, shown without a model, beside what the model had promised."""
-        return wire.benefit_from_json(self._get("/benefit", alpha=alpha))
+    def benefit(self, *, alpha: float = 0.05, fallback: bool = False) -> Benefit:
+        return wire.benefit_from_json(self._get("/benefit", alpha=alpha, fallback=fallback))
 
     def status(self) -> Status:
-        """Return what is due, what is missing, and what looks wrong."""
         return wire.status_from_json(self._get("/status"))
 
     def export(self) -> pa.Table:
-        """Return one row per arm and decided period, for an analysis elsewhere."""
         with pa.ipc.open_stream(io.BytesIO(self._get("/export.arrow"))) as stream:
             return stream.read_all()
 
     def as_of(self, sequence: int) -> RemoteProgramme:
-        """Return the programme as it was known after an event; it can be read, not written to."""
         found = RemoteProgramme(self.store, self.name, frozen_at=as_integer(sequence, "sequence"))
         _ = found.head
         return found
 
     def verify(self, head: str | None = None) -> int:
-        """Recompute the chain of hashes, and return the number of events."""
         return int(self._get("/verify", head=head)["events"])
 
     def replay(self, *, verify: bool = True) -> Replay:
-        """Read the whole journal again; verify: and make every decision again, and compare."""
         found = self._get("/replay", decisions=verify)
         return Replay(found["events"], found["decisions"], tuple(found["differences"]))
 
     def shadow(self, learner: str) -> Shadow:
-        """Return what another engine, by name, would have decided, period by period."""
         return wire.shadow_from_json(self._get("/shadow", engine=learner))
 
     def report(self, path: str | os.PathLike[str] = "report.html") -> Path:
-        """Write a page for people who answer for the programme, and return its path."""
         write_atomically(path, self._get("/report"))
         return Path(path)
 
@@ -170,17 +172,14 @@ class RemoteProgramme:
         period: object = None,
         key: str | None = None,
     ) -> int:
-        """Let arms take part, as `Programme.join` does."""
         body = {"arms": [str(one) for one in arms], "group": _plain(group), "state": _plain(state), "period": _label(period)}
         return self._post("/arms", body, key)
 
     def leave(self, arms: Sequence[str], *, period: object, reason: str = "", key: str | None = None) -> int:
-        """Let arms leave: `period` is the first one without them."""
         body = {"arms": [str(one) for one in arms], "period": str(period), "reason": reason}
         return self._post("/departures", body, key)
 
     def set_budget(self, budget: int | Mapping[Any, int], *, key: str | None = None) -> int:
-        """Change how many can be activated: from now on, or in single periods."""
         if isinstance(budget, Mapping):
             return self._post("/budgets", {"budget": {str(one): int(many) for one, many in budget.items()}}, key)
         return self._post("/budgets", {"budget": as_integer(budget, "budget")}, key)
@@ -188,45 +187,30 @@ class RemoteProgramme:
     def warm_start(
         self, source: Fit | Statistics, *, trust: float = 20.0, groups: Sequence[str] = (), key: str | None = None
     ) -> int:
-        """Begin with what was seen elsewhere, as `Programme.warm_start` does."""
-        if isinstance(source, Fit):
-            names = tuple(self.config.states)
-            if set(source.state_names) != set(names):
-                raise ModelError(f"warm_start: the model has states {', '.join(source.state_names)}, not {', '.join(names)}")
-            order = [source.state_names.index(one) for one in names]
-            counts = source.statistics.counts[:, order][..., order]
-            groups = source.groups if source.groups != ("everybody",) else ("",)
-        else:
-            counts = source.counts
-        body = {"groups": list(groups), "counts": counts.tolist(), "trust": float(trust)}
-        return self._post("/warm-starts", body, key)
+        body = as_warm_start(source, groups, trust, self.config.states)
+        return self._post("/warm-starts", body.model_dump(), key)
 
     def ask(self, period: object, *, skip: bool = False, issued: int | None = None) -> Decision:
-        """Return the decision of a period, and make it if nobody has; issued: the event of a list that was issued ahead."""
         path = f"{self._path}/decisions/{quote(str(period), safe='')}"
         if self._frozen_at is not None:
             return self.decision(period)
         return wire.decision_from_json(self.store.call("PUT", path, {"skip": skip, "everybody": True, "issued": issued}))
 
     def ask_ahead(self, periods: int) -> tuple[Issue, ...]:
-        """Issue the lists of the next periods ahead, as `Programme.ask_ahead` does."""
         found = self.store.call("POST", f"{self._path}/lists-ahead", json_body={"periods": as_integer(periods, "periods")})
         return tuple(Issue(one["event"], wire.decision_from_json(one)) for one in found["lists"])
 
     def override(
         self, period: object, *, add: Sequence[str] = (), remove: Sequence[str] = (), reason: str, key: str | None = None
     ) -> int:
-        """Put arms on the list of a period, or take them off it."""
         label = period.period if isinstance(period, Decision) else str(period)
         names = {"add": [str(one) for one in add], "remove": [str(one) for one in remove]}
         return self._post("/overrides", {"period": label, **names, "reason": reason}, key)
 
     def tell(self, period: object, rows: Any, *, key: str | None = None, client_at: str = "") -> int:
-        """Report what happened in a period: late, in parts, repeated, in any order."""
         return self.record(period, rows, key=key, client_at=client_at)
 
     def correct(self, period: object, rows: Any, *, reason: str, key: str | None = None) -> int:
-        """Replace what was reported of a period; rows as in `tell`."""
         return self.record(period, rows, reason=reason, key=key)
 
     def record(
@@ -239,22 +223,18 @@ class RemoteProgramme:
         client_at: str = "",
         dry_run: bool = False,
     ) -> int:
-        """Do what `tell` does, or `correct` where a reason is given; dry_run: check it, write nothing, and return 0."""
         columns = {name: [_value(one) for one in values] for name, values in as_columns(rows).items()}
         body = {"period": str(period), "rows": columns, "reason": reason, "client_at": client_at, "dry_run": dry_run}
         return self._post("/observations", body, key)
 
     def missing(self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None) -> int:
-        """Declare that the reports of arms will not come; by default of all that have none."""
         ids = None if arms is None else [str(one) for one in arms]
         return self._post("/missing", {"period": str(period), "arms": ids}, key)
 
     def undo(self, event: int, *, reason: str, key: str | None = None) -> int:
-        """Let an event count as if it had never happened."""
         return self._post("/undo", {"event": as_integer(event, "event"), "reason": reason}, key)
 
     def snapshot(self) -> None:
-        """Store the reports in one piece, so that the next start of the service is quick."""
         self.store.call("POST", f"{self._path}/snapshots")
 
 

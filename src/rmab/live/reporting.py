@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rmab.common import IntArray
 from rmab.errors import ModelError
 from rmab.live.cells import Cells, columns_of, is_known
-from rmab.live.events import Correct, Missing, Tell
+from rmab.live.events import UNKNOWN, Correct, Missing, Tell
 from rmab.live.rows import row_findings
 from rmab.logs.findings import Findings, quote
 
@@ -24,8 +24,20 @@ Columns = dict[str, NDArray[np.generic]]
 
 def tell(ledger: Ledger, body: Tell) -> Callable[[], None]:
     """Return what a report, or a correction, changes; LogError with all rows that are wrong."""
-    columns, correction = columns_of(body), isinstance(body, Correct)
     findings, count = row_findings("reports"), len(ledger.ids)
+    arms, columns = find_wrong(ledger, body, findings)
+    findings.stop()
+
+    def change() -> None:
+        mine = ledger.cells.setdefault(body.period, Cells())
+        mine.write("corrected" if isinstance(body, Correct) else "told", arms, columns, count)
+
+    return change
+
+
+def find_wrong(ledger: Ledger, body: Tell, findings: Findings) -> tuple[IntArray, Columns]:
+    """Return the numbers of the arms (M,) and the columns of a report; findings gets all rows that are wrong."""
+    columns = columns_of(body)
     if any(values.size != len(body.arms) for values in columns.values()):
         raise ModelError(f"every column must have {len(body.arms)} entries, one for each arm")
     arms = ledger.places(body.arms, body.period, findings)
@@ -35,23 +47,19 @@ def tell(ledger: Ledger, body: Tell) -> Callable[[], None]:
             wrong = np.flatnonzero((values < -1) | (values >= stop))
             if wrong.size:
                 findings.add(f"{name} must be -1..{stop - 1}", wrong)
-    findings.stop()
-    if not correction:
+                columns[name] = np.where((values < -1) | (values >= stop), UNKNOWN, values)
+    if not isinstance(body, Correct):
         _find_conflicts(ledger, body, arms, columns, findings)
-        findings.stop()
-
-    def change() -> None:
-        mine = ledger.cells.setdefault(body.period, Cells())
-        mine.write("corrected" if correction else "told", arms, columns, count)
-
-    return change
+    return arms, columns
 
 
 def _find_conflicts(ledger: Ledger, body: Tell, arms: IntArray, columns: Columns, findings: Findings) -> None:
     cells = ledger.cell(body.period)
     for name, values in columns.items():
+        if not len(ledger.ids):
+            return
         old = cells.read(name, len(ledger.ids), "told")[arms]
-        clash = np.flatnonzero(is_known(name, old) & is_known(name, values) & (old != values))
+        clash = np.flatnonzero((arms >= 0) & is_known(name, old) & is_known(name, values) & (old != values))
         for row in clash[:SHOWN]:
             was, now = (_shown(ledger, name, one) for one in (old[row], values[row]))
             what = f"{quote(body.arms[row])} was reported with {name} {was}, now {now}: use correct"

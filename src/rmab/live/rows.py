@@ -37,23 +37,19 @@ def as_columns(rows: Any) -> dict[str, list[Any]]:
     return {str(name): [one.get(name) for one in rows] for name in names}
 
 
-def report_columns(
-    rows: Any, states: Sequence[str], *, name: str = "rows", unit: str = "row", line_of: LineOf = lambda rows: rows
-) -> dict[str, Any]:
+def report_columns(rows: Any, states: Sequence[str]) -> tuple[dict[str, Any], Findings]:
     """Return the fields of a report: arms, and state, executed and reward as far as there are such columns.
 
-    Raises
-    ------
-    LogError
-        With every row that is wrong: a state or an answer that is none, a reward that is no number, an id that is missing.
+    The findings have every row that is wrong: a state or an answer that is none, a reward that is no number, an id that is
+    missing. What is wrong is empty in the fields, so that the rest can be checked as well. LogError where there are no ids.
     """
     given = as_columns(rows)
-    findings = Findings(name, unit, line_of)
+    findings = row_findings("rows")
     for unknown in [one for one in given if one not in COLUMNS]:
         findings.add(f"there is no column {quote(unknown)}{nearest(unknown, COLUMNS)} Columns are {', '.join(COLUMNS)}")
     if not given.get("arm"):
         findings.add("there is no column 'arm', or it is empty")
-    findings.stop()
+        findings.stop()
     found: dict[str, Any] = {"arms": [as_text(one) for one in given["arm"]]}
     blank = [k for k, one in enumerate(found["arms"]) if not one]
     if blank:
@@ -68,10 +64,10 @@ def report_columns(
     if "reward" in given:
         found["reward"] = [_number(one) for one in given["reward"]]
         wrong = [k for k, one in enumerate(found["reward"]) if one is not None and not math.isfinite(one)]
-        for k in wrong[:20]:
-            findings.add(f"reward {quote(given['reward'][k])} is no number", k)
-    findings.stop()
-    return found
+        for value in dict.fromkeys(as_text(given["reward"][k]) for k in wrong):
+            findings.add(f"reward {quote(value)} is no number", [k for k in wrong if as_text(given["reward"][k]) == value])
+        found["reward"] = [None if one is None or not math.isfinite(one) else one for one in found["reward"]]
+    return found, findings
 
 
 def state_codes(states: Sequence[str]) -> dict[str, int]:
@@ -126,6 +122,8 @@ def _report(findings: Findings, codes: list[int], values: Sequence[Any], what: s
     wrong = [k for k, one in enumerate(codes) if one == -2]
     for value in dict.fromkeys(as_text(values[k]) for k in wrong):
         findings.add(f"{quote(value)} {what}", [k for k in wrong if as_text(values[k]) == value])
+    for k in wrong:
+        codes[k] = -1
 
 
 def as_text(value: Any) -> str:
@@ -167,6 +165,6 @@ def repeated(ids: Sequence[str]) -> tuple[IntArray, list[tuple[int, str]]]:
         return np.zeros(len(ids), dtype=np.int64), []
     names = {one: k for k, one in enumerate(dict.fromkeys(ids))}
     codes = np.array([names[one] for one in ids], dtype=np.int64)
-    twice = np.flatnonzero(np.bincount(codes) > 1)
     every = list(names)
-    return codes, [(int(k), f"{quote(every[k])} is there more than once") for k in twice]
+    twice = [k for k in np.flatnonzero(np.bincount(codes) > 1).tolist() if every[k]]
+    return codes, [(k, f"{quote(every[k])} is there more than once") for k in twice]

@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from rmab.common.files import read_file
@@ -75,19 +76,15 @@ def tell_sheet(
 ) -> tuple[int, int]:
     """Do what `tell_file` does, with a file that was read; key: idempotency key, by default the hash of the file."""
     columns = {name: values for name, values in sheet.columns.items() if name not in LIST}
-    if "period" in columns:
-        given = {str(one).strip() for one in columns.pop("period")} - {""}
-        if given - {str(period)}:
-            raise LogError(
-                sheet.path, [Note(f"column 'period' has {quote(min(given - {str(period)}))}, not {quote(period)}")]
-            )
+    misplaced = _other_periods(sheet, period, columns.pop("period", []))
     kept = [
         k
         for k in range(len(next(iter(columns.values()), [])))
         if any(_filled(columns[one][k]) for one in columns if one != "arm")
     ]
     if not kept and columns:
-        raise LogError(sheet.path, [Note(f"no row reports anything: fill in {', '.join(COLUMNS[1:])}")])
+        nothing = Note(f"no row reports anything: fill in {', '.join(COLUMNS[1:])}")
+        raise LogError(sheet.path, [*misplaced, nothing])
     rows = {name: [values[k] for k in kept] for name, values in columns.items()}
     places = pa.array(kept, pa.int64()).to_numpy()
 
@@ -96,15 +93,27 @@ def tell_sheet(
 
     try:
         key = key or _file_key(p, "tell" if reason is None else "correct", period, sheet)
-        event = p.record(period, rows, reason=reason, key=key, dry_run=dry_run)
+        event = p.record(period, rows, reason=reason, key=key, dry_run=dry_run or bool(misplaced))
     except LogError as error:
-        raise relocated(error, sheet.path, "line", line_of) from error
+        found = relocated(error, sheet.path, "line", line_of)
+        raise LogError(sheet.path, [*misplaced, *found.problems]) from error
     except ModelError as error:
         if error.code != "key-reused":
             raise
         what = f"this file was used before, with another reason (event {error.location['event']})"
         raise ModelError(f"{sheet.path}: {what}", code=error.code, event=error.location["event"]) from error
+    if misplaced:
+        raise LogError(sheet.path, misplaced)
     return len(kept), event
+
+
+def _other_periods(sheet: Sheet, period: object, given: list[Any]) -> list[Note]:
+    """Return where the column `period` of a file names another one."""
+    findings, texts = Findings(sheet.path, "line", sheet.line_of), [as_text(one) for one in given]
+    for other in dict.fromkeys(one for one in texts if one not in ("", str(period))):
+        lines = [k for k, one in enumerate(texts) if one == other]
+        findings.add(f"column 'period' has {quote(other)}, not {quote(period)}", lines)
+    return findings.errors
 
 
 def join_file(p: Programme, path: str | os.PathLike[str], period: object = None) -> tuple[int, int]:
@@ -128,13 +137,21 @@ def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | 
     for name in dict.fromkeys(one for one in texts["state"] if one and not {one, one.casefold()} & codes.keys()):
         lines = [k for k, one in enumerate(texts["state"]) if one == name]
         findings.add(f"{quote(name)} is no state; the states are {', '.join(known)}", lines)
-    findings.stop()
-    states = [one or None for one in texts["state"]]
+    states = [one if {one, one.casefold()} & codes.keys() else None for one in texts["state"]]
+    there = np.array([k for k, one in enumerate(ids) if one], dtype=np.int64)
+    named, groups, entries = ([column[k] for k in there] for column in (ids, texts["group"], states))
+    event = 0
     try:
-        key = key or _file_key(p, "join", period, sheet)
-        event = p.join(ids, group=texts["group"], state=states, period=period, key=key)
+        if not findings.errors:
+            key = key or _file_key(p, "join", period, sheet)
+            event = p.join(named, group=groups, state=entries, period=period, key=key)
+        elif there.size:  # all that the journal has to say about these arms is added
+            with p.ledger() as ledger:
+                ledger.check(p.make_join(named, groups, entries, period))
     except LogError as error:
-        raise relocated(error, sheet.path, "line", sheet.line_of) from error
+        located = relocated(error, sheet.path, "line", lambda found: sheet.line_of(there[found]))
+        findings.errors += located.problems
+    findings.stop()
     return len(ids), event
 
 

@@ -62,10 +62,7 @@ def find_status(ledger: Ledger) -> Status:
     """Return how a programme stands."""
     last = ledger.last_period
     if last is None:
-        arms = int(ledger.is_present(ledger.stays.last_first or 0).sum())
-        return Status(
-            arms, "", "", ledger.usual_budget, ledger.sequence, {}, tuple(_alike(ledger)), ledger.declared.fallback
-        )
+        return _undecided(ledger)
     missing = {one: _unreported(ledger, one) for one in sorted(ledger.decisions)[-LOOKED_AT:]}
     found = [*_silent(ledger, missing), *_skipped(ledger), *_reach(ledger), *_promise(ledger), *_alike(ledger)]
     body = ledger.decisions[last].body
@@ -84,6 +81,14 @@ def find_status(ledger: Ledger) -> Status:
         findings=tuple(sorted(found, key=lambda one: one.severity != "red")),
         fallback=ledger.declared.fallback,
     )
+
+
+def _undecided(ledger: Ledger) -> Status:
+    """Return how a programme stands before its first list: due is the period after all reports, or the first with arms."""
+    due = max(ledger.cells) + 1 if ledger.cells else ledger.stays.last_first
+    at, label = due or 0, "" if due is None else ledger.label(due)
+    arms, found = int(ledger.is_present(at).sum()), tuple(_alike(ledger))
+    return Status(arms, "", label, ledger.budget(at), ledger.sequence, {}, found, ledger.declared.fallback)
 
 
 def _unreported(ledger: Ledger, period: int) -> int:

@@ -109,7 +109,7 @@ class Store:
         action : str
             What an activation is called: 'call'.
         engine : str, dict or Learner, optional
-            What makes the index: 'sampled' (the default: plans with a model drawn from the posterior, so that what is not
+            What makes the index: 'sampled' (the default: plans with models drawn from the posterior, so that what is not
             known well is tried), 'mean' (plans with the estimate), or a learner of the library, by name, with options as in
             ``{"name": "ucmd", "estimator": "fading"}``, or as an object.
         horizon : int, optional
@@ -140,8 +140,9 @@ class Store:
             action=action,
             **fields,
         )
-        if not name or len(name) > 200 or not name.isprintable():
-            raise ModelError(f"the name of a programme must be 1 to 200 printable characters, got {name!r:.60}")
+        if not name or len(name) > 200 or not name.isprintable() or "/" in name or name in (".", ".."):
+            what = "must be 1 to 200 printable characters without '/', as it is part of addresses"
+            raise ModelError(f"the name of a programme {what}, got {name!r:.60}", field="name")
         from rmab.live.programme import Programme  # noqa: PLC0415  (a programme knows its store)
 
         programme = Programme(self, name)

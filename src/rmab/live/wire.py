@@ -101,9 +101,9 @@ def benefit_from_json(content: Mapping[str, Any]) -> Benefit:
     arrays: dict[str, Any] = {
         one.name: np.array(content[one.name], dtype=np.int64 if one.name in whole else np.float64)
         for one in fields(Benefit)
-        if one.name not in ("periods", "unit")
+        if one.name not in ("periods", "unit", "others")
     }
-    return Benefit(periods=tuple(content["periods"]), unit=content["unit"], **arrays)
+    return Benefit(periods=tuple(content["periods"]), unit=content["unit"], others=content["others"], **arrays)
 
 
 def status_to_json(found: Status) -> dict[str, Any]:

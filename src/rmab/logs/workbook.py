@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 from rmab.common import check_memory, in_words, require
 from rmab.errors import FileError, LogError, ModelError
-from rmab.logs.findings import Note
+from rmab.logs.findings import Note, list_some
 
 PIECE, RATIO = 1 << 26, 200  # bytes; a log in an archive unpacks to fewer times its size
 TIMES = 4  # memory that reading takes, in sizes of the text
@@ -29,6 +29,10 @@ def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
         raise
     except Exception as error:  # whatever openpyxl raises on what is no workbook
         raise FileError(f"{name}: not readable as .xlsx ({error!s:.200})", path=name) from error
+    unknown = _uncalculated(content, rows) if _has_formulas(content) else []
+    if unknown:
+        what = "a formula without a stored result: open the file in a spreadsheet program, save it, and use that file"
+        raise LogError(name, [Note(f"{list_some(unknown)}: {what}")])
     while rows and all(one is None for one in rows[-1]):
         rows.pop()
     if len(rows) < 2:
@@ -39,6 +43,27 @@ def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
         what = "a cell without a name of its column in the first line" if wide else "two columns have the same name"
         raise LogError(name, [Note(what, tuple(wide))])
     return {one: [row[k] if k < len(row) else None for row in rows[1:]] for k, one in header.items()}
+
+
+def _has_formulas(content: bytes) -> bool:
+    """Return whether any sheet has a formula: those have to be read a second time."""
+    with ZipFile(io.BytesIO(content)) as packed:
+        for one in packed.namelist():
+            if one.startswith("xl/worksheets/"):
+                text = packed.read(one)
+                if b"<f>" in text or b"<f " in text or b"<f/>" in text:
+                    return True
+    return False
+
+
+def _uncalculated(content: bytes, rows: list[tuple[Any, ...]]) -> list[str]:
+    """Return the cells of the first sheet that have a formula, and no result of it."""
+    from openpyxl import load_workbook  # noqa: PLC0415  (an extra)
+
+    sheet = load_workbook(io.BytesIO(content), read_only=True).worksheets[0]
+    sheet.reset_dimensions()
+    found = [one for row in sheet.iter_rows() for one in row if one.data_type == "f"]
+    return [f"{one.coordinate}" for one in found if rows[one.row - 1][one.column - 1] is None]
 
 
 def check_unpacked(name: str, packed: int, size: int) -> None:

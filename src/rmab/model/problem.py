@@ -28,7 +28,7 @@ from rmab.common import (
     frozen,
 )
 from rmab.errors import ModelError
-from rmab.model import time
+from rmab.model import costs, time
 from rmab.model.arms import Arms
 
 
@@ -56,9 +56,10 @@ class Problem(ReadOnly, Stored):
         Above 0 and at most 1: a reward at step h is multiplied by discount ** h, in plans, bounds, simulations and regret.
     exact : bool, default False
         Whether exactly B arms are active at each step, instead of at most B, as often in the literature on Whittle's index.
-    cost : float or array_like of float, shape (N,), optional
-        Cost of one activation of each arm, above 0. The costs of the active arms then sum to at most the budget at each
-        step, which may be any amount. By default every activation costs 1.
+    cost : float or array_like of float, shape (N,), (N, S) or (N, K, S), optional
+        Cost of one activation of each arm, above 0; or in each of its states; or in each phase and state. The costs of the
+        active arms then sum to at most the budget at each step, which may be any amount. By default every activation costs
+        1.
 
     Notes
     -----
@@ -125,13 +126,14 @@ class Problem(ReadOnly, Stored):
         if steps < 1:
             raise ModelError(f"horizon must be at least 1, got {steps}")
         check_memory(f"an episode of {arms.count} arms and {steps} steps", (5.0 * arms.count + 16.0) * steps)
-        costs = time.checked_cost(cost, arms.count)
-        limit = time.checked_limits(budget, arms.count, steps, costs)
-        time.check_exact(exact, costs)
         phases = time.checked_phases(phase_of, arms.phases, steps)
+        every = max(arms.phases, int(phases.max()) + 1)
+        charged = costs.checked_cost(cost, arms.real_states, arms.states, every)
+        limit = time.checked_limits(budget, arms.count, steps, charged)
+        costs.check_exact(exact, charged)
         begin, counts = time.checked_start(start, arms.real_states, arms.states), time.checked_discount(discount)
-        self._set(arms=arms.in_phases(max(arms.phases, int(phases.max()) + 1)), start=begin, budget=limit, horizon=steps)
-        self._set(phase_of=phases, discount=counts, exact=bool(exact), cost=costs)
+        self._set(arms=arms.in_phases(every), start=begin, budget=limit, horizon=steps)
+        self._set(phase_of=phases, discount=counts, exact=bool(exact), cost=charged)
 
     @property
     def phases(self) -> int:
@@ -146,17 +148,21 @@ class Problem(ReadOnly, Stored):
     @cached_property
     def slots(self) -> IntArray:
         """(H,) number of arms that may be active at each step if all cost the same; else the number of the cheapest ones."""
-        return time.slots_of(self.budgets, self.cost)
+        return costs.slots_of(self.budgets, self.cost)
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """(N,) costs of the arms; None if all are equal, so that a budget is a number of arms (`slots`)."""
-        return time.weights_of(self.cost)
+        """Costs, (N,), (N, S) or (N, K, S); None if all are equal, so that a budget is a number of arms (`slots`)."""
+        return costs.weights_of(self.cost)
 
-    def keeps_budget(self, active: BoolArray, step: int) -> bool:
-        """Return whether the active arms (N,) are within the budget of a step."""
-        if self.weights is not None:
-            return bool(active @ self.weights <= self.budgets[step] * (1.0 + time.ROUNDING))
+    def costs_at(self, step: int, states: IntArray) -> FloatArray | None:
+        """(N,) cost of activating each arm at a step in these states (N,); None if all costs are equal."""
+        return None if self.weights is None else costs.costs_in(self.weights, self.phase_of[step], states)
+
+    def keeps_budget(self, active: BoolArray, step: int, states: IntArray) -> bool:
+        """Return whether the active arms (N,) are within the budget of a step in these states (N,)."""
+        if (now := self.costs_at(step, states)) is not None:
+            return bool(active @ now <= self.budgets[step] * (1.0 + costs.ROUNDING))
         count = int(np.count_nonzero(active))
         return bool(count == self.slots[step] if self.exact else count <= self.slots[step])
 
@@ -230,7 +236,7 @@ class Problem(ReadOnly, Stored):
             **self.arms.given(),
             "phase_of": self.phase_of if self.phases > 1 else None,
             "discount": self.discount,
-            **time.given_budget(self),
+            **costs.given_budget(self),
         }
 
     @classmethod

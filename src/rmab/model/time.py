@@ -5,7 +5,7 @@ Kernels and rewards are the same at all steps of a phase. With one phase, the de
 
     kernels  (N, S, 2, S)  or  (N, K, S, 2, S)        reward  (N, S, 2)  or  (N, K, S, 2)
     budget   B             or  (H,), one per step     start   (N,) states, or (N, S) probabilities
-    cost     (N,), of one activation of each arm; 1 by default
+    cost     (N,), (N, S)  or  (N, K, S), of one activation; 1 by default
 
 If every step differs, there are K = H phases. Solvers and learners join the two axes of a table into one axis of **cells**,
 so that one phase has no overhead: cell ``n * K + k`` is arm (or group, or block) n in phase k.
@@ -33,8 +33,6 @@ from rmab.common import (
 from rmab.errors import ModelError
 
 Limit: TypeAlias = "int | float | IntArray | FloatArray"  # a budget: whole numbers of arms, or any amount if arms have costs
-ROUNDING = 1e-9  # relative: by how much costs may exceed a budget
-
 MOST_PHASES = 1_000_000  # limit if the kernels do not give the number: tables have all phases up to the last
 UNCHANGED = 1e-9  # probabilities whose sum is within this of 1 are not changed
 RESCALED = 1e-6 * (1 + 1e-6)  # those within this are divided by their sum, as for float32 or printed digits
@@ -150,30 +148,6 @@ def checked_limits(budget: ArrayLike, arms: int, horizon: int, cost: FloatArray 
     return frozen(given.astype(np.int64)) if cost is None else frozen(given)
 
 
-def checked_cost(cost: ArrayLike | None, arms: int) -> FloatArray | None:
-    """Return the costs of activations (N,), None if all are 1; raise ModelError unless all are positive."""
-    if cost is None:
-        return None
-    given = as_floats(cost, "cost")
-    given = np.full(arms, given) if given.ndim == 0 else given
-    if given.shape != (arms,):
-        wrong = f"cost must be a number or have shape (N,) = ({arms},), one per arm, got {given.shape}"
-        raise ModelError(wrong, code="bad-shape", field="cost")
-    for n in np.flatnonzero(~((given > 0) & np.isfinite(given)))[:1]:
-        raise ModelError(f"cost: arm {n} must be a finite number above 0, got {given[n]:g}", field="cost", arm=n)
-    return None if (given == 1.0).all() else frozen(given)
-
-
-def check_exact(exact: object, cost: FloatArray | None) -> None:
-    """Raise ModelError unless `exact` is a bool, and False if there are costs."""
-    if not isinstance(exact, bool | np.bool_):
-        raise ModelError(f"exact must be True or False, got {exact!r:.40}", field="exact")
-    if exact and cost is not None:
-        raise ModelError(
-            "exact: an exact budget cannot have costs; leave out cost, and give the number of arms as budget", field="exact"
-        )
-
-
 def check_phases(phases: int, arms: int, groups: int, states: int) -> None:
     """Raise ModelError if the kernels of all groups and the rewards of all arms in K phases do not fit in memory."""
     if phases > 1:
@@ -194,23 +168,6 @@ def limits_of(budget: Limit, horizon: int) -> IntArray | FloatArray:
     if isinstance(budget, int):
         return frozen(np.full(horizon, budget, dtype=np.int64))
     return frozen(np.full(horizon, budget))
-
-
-def slots_of(limits: IntArray | FloatArray, cost: FloatArray | None) -> IntArray:
-    """(H,) number of arms that the budgets (H,) allow if all cost the same; rounding errors do not lose a slot."""
-    if cost is None:
-        return limits  # type: ignore[return-value]
-    return frozen(np.minimum(np.floor(limits / cost.min() * (1.0 + ROUNDING)), cost.size).astype(np.int64))
-
-
-def weights_of(cost: FloatArray | None) -> FloatArray | None:
-    """Return the costs (N,); None if all are equal."""
-    return None if cost is None or (cost == cost[0]).all() else cost
-
-
-def given_budget(model: Any) -> dict[str, Any]:
-    """Return the non-default fields `exact` and `cost` of a problem or a view."""
-    return {name: value for name in ("exact", "cost") if (value := getattr(model, name)) is not None and value is not False}
 
 
 def checked_start(start: ArrayLike, sizes: IntArray, states: int, *, one_for_all: bool = True) -> IntArray | FloatArray:
@@ -249,7 +206,8 @@ def format_limit(budget: Limit) -> str:
 
 def describe_budget(budget: Limit, *, exact: bool, cost: FloatArray | None) -> str:
     """Describe a budget: 'budget 10', 'budget exactly 10', 'budget 100 at costs 22 to 50'."""
-    costs = (
-        "" if cost is None else f" at costs {cost.min():g} to {cost.max():g}" if np.ptp(cost) else f" at cost {cost[0]:g}"
-    )
+    costs = ""
+    if cost is not None:
+        costs = f" at costs {cost.min():g} to {cost.max():g}" if np.ptp(cost) else f" at cost {cost.flat[0]:g}"
+        costs += " by state" if cost.ndim > 1 else ""
     return f"budget {'exactly ' if exact else ''}{format_limit(budget)}{costs}"

@@ -24,7 +24,7 @@ from rmab.common import (
     many,
 )
 from rmab.errors import ModelError
-from rmab.model import time
+from rmab.model import costs, time
 from rmab.model.adversary import checked_range
 from rmab.model.arm_checks import checked_names
 
@@ -64,7 +64,7 @@ class View(ReadOnly, Stored):
     discount : float, default 1
         As in `Problem`. Most learners do not support discounting, and raise an error if it is less than 1.
     exact : bool, default False
-    cost : array of float, shape (N,), optional
+    cost : array of float, shape (N,), (N, S) or (N, K, S), optional
         As in `Problem`.
 
     Raises
@@ -131,11 +131,11 @@ class View(ReadOnly, Stored):
                 raise ModelError(f"{name} must be at least 1, got {getattr(self, name)}")
         check_memory(f"an episode of {self.arms} arms and {self.horizon} steps", (5.0 * self.arms + 16.0) * self.horizon)
         check_memory(f"a view of {self.arms} arms and {self.states} states", 8.0 * self.arms * self.states)
-        cost = time.checked_cost(self.cost, self.arms)
-        time.check_exact(self.exact, cost)
-        self._set(budget=time.checked_limits(self.budget, self.arms, self.horizon, cost), cost=cost, exact=bool(self.exact))
         phase_of, phases = _phases(self, self.horizon)
         self._set(phase_of=phase_of, phases=phases, discount=time.checked_discount(self.discount))
+        cost = costs.checked_cost(self.cost, np.full(self.arms, self.states), self.states, phases)
+        costs.check_exact(self.exact, cost)
+        self._set(budget=time.checked_limits(self.budget, self.arms, self.horizon, cost), cost=cost, exact=bool(self.exact))
 
     def _check_rewards(self) -> None:
         low, high = checked_range(self.low, self.high)
@@ -199,12 +199,12 @@ class View(ReadOnly, Stored):
     @cached_property
     def slots(self) -> IntArray:
         """(H,) number of arms that may be active at each step if all cost the same; else the number of the cheapest ones."""
-        return time.slots_of(self.budgets, self.cost)
+        return costs.slots_of(self.budgets, self.cost)
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """(N,) costs of the arms; None if all are equal, so that a budget is a number of arms (`slots`)."""
-        return time.weights_of(self.cost)
+        """Costs, (N,), (N, S) or (N, K, S); None if all are equal, so that a budget is a number of arms (`slots`)."""
+        return costs.weights_of(self.cost)
 
     @property
     def real_states(self) -> IntArray:
@@ -242,7 +242,7 @@ class View(ReadOnly, Stored):
     def to_fields(self) -> dict[str, Any]:
         """Return all declared fields by name."""
         plain = {one.name: getattr(self, one.name) for one in fields_of(self) if one.name not in ("exact", "cost")}
-        return {**plain, **time.given_budget(self)}
+        return {**plain, **costs.given_budget(self)}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:

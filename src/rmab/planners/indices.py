@@ -166,7 +166,8 @@ def myopic_index(
             change, after = kernels[:, k, :, 1] - kernels[:, k, :, 0], pays[:, phase_of[h + 1], :, 0]
             index[:, h] += problem.discount * sum_by_group("ny,nsy->ns", after, change, problem.arms.group_of)
     if problem.weights is not None:
-        index /= problem.weights[:, np.newaxis, np.newaxis]
+        costs = problem.weights
+        index /= costs.reshape(count, 1, -1) if costs.ndim < 3 else costs[:, phase_of]
     return IndexPolicy.of(problem, index, rule=rule)
 
 

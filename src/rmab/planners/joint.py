@@ -10,7 +10,8 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray, frozen
 from rmab.errors import ModelError
-from rmab.model import Problem, by_phase, parted
+from rmab.model import Problem, by_phase, parted, table_of
+from rmab.model.costs import ROUNDING
 from rmab.solvers.checks import checked_table
 
 LARGEST = 50_000  # pairs of joint state and set of arms
@@ -92,15 +93,21 @@ class _Joint:
                 np.zeros(self.shape, dtype=np.int64),
             )
             for k, active in enumerate(self.sets):
-                if not problem.keeps_budget(active, h):
-                    continue
                 paid = [self.reward[n, phase, :, int(a)] for n, a in enumerate(active)]
                 worth = problem.discounts[h] * reduce(np.add.outer, paid) + self.moved(values, active, phase, back=True)
-                better = worth > best
+                better = (worth > best) & self.allowed(active, h)
                 best, choice = np.where(better, worth, best), np.where(better, k, choice)
             values = best
             chosen.append(choice)
         return chosen[::-1]
+
+    def allowed(self, active: BoolArray, h: int) -> BoolArray:
+        """(S, ..., S) in which joint states these arms (N,) keep the budget of step h together."""
+        problem = self.problem
+        if problem.weights is None or problem.weights.ndim == 1:
+            return np.full(self.shape, problem.keeps_budget(active, h, np.zeros(active.size, dtype=np.int64)))
+        table = table_of(problem.weights, problem.phases, problem.arms.states)[:, problem.phase_of[h]]
+        return np.asarray(reduce(np.add.outer, table * active[:, np.newaxis]) <= problem.budgets[h] * (1.0 + ROUNDING))
 
     def visits(self, choices: list[IntArray]) -> FloatArray:
         """Follow the masses under these choices."""

@@ -69,9 +69,8 @@ class QuestionPolicy(ReadOnly, Stored):
         """(N,) which arms to activate: shares (C, S) of the arms in every state, rounded within the budget."""
         block_of, problem = self.blocks.block_of, self.problem
         own = share[block_of, states]
-        if problem.weights is not None:
-            fits = ~too_dear(problem.weights, problem.budgets[h])
-            return draw_within(own * fits, problem.weights, float(problem.budgets[h]), rng)
+        if (cost := problem.costs_at(h, states)) is not None:
+            return draw_within(own * ~too_dear(cost, problem.budgets[h]), cost, float(problem.budgets[h]), rng)
         place = block_of * problem.arms.states + states
         return systematic(own, place, int(problem.slots[h]), rng, exact=problem.exact)
 

@@ -21,6 +21,7 @@ from rmab.model import Problem
 from rmab.planners.contract import check_states
 from rmab.planners.question import QuestionPolicy, checked_answer, question_format, systematic
 from rmab.solvers.checks import checked_table
+from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
 from rmab.solvers.priced.blocks import FAINTEST, soften_blocks
@@ -28,7 +29,8 @@ from rmab.solvers.priced.program import units_of
 
 Window = Annotated[int, Field(ge=1, description="number of steps to plan ahead")]
 WINDOW = 10  # steps
-STEEPNESS = 30.0  # beta times the range of the rewards: twice and half of it earn the same, within noise
+STEEPNESS = 100.0  # beta times what a decision is worth: three times and a third of it earn about the same
+NARROW = 1e-2  # of the range of the rewards, the least that a decision is taken to be worth
 STEEPEST = 1e6  # ... of the rewards at hand
 SOFTEST = 0.1  # part of it down to which a plan is softened where it cannot be certified
 TOLERANCE = 1e-3  # of every softened plan, relative: rounding to whole arms costs more
@@ -77,7 +79,7 @@ class LpUpdate(QuestionPolicy):
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Solve from these states (N,) at step h and activate what the plan activates now."""
         now = check_states(self.problem, h, states, rng)
-        masses = self.blocks.count_arms(now)
+        masses = self.blocks.count_arms(now, h)
         plan = self._plan(h, masses)[:, h, :, 1]
         return self.round_shares(np.divide(plan, masses, out=np.zeros_like(masses), where=masses > 0), h, now, rng)
 
@@ -143,8 +145,9 @@ class Rolling(QuestionPolicy):
     def _prepare(self) -> None:
         least = -np.inf if self.problem.exact else 0.0
         prices = checked_answer(self.prices, "prices", (self.problem.horizon,), least=least)
-        ahead, beta = frozen(self.blocks.values(prices)[0]), STEEPNESS / self.blocks.units().scale
-        self._set(window=_checked_window(self.window), prices=prices, _ahead=ahead, _beta=beta)
+        values, worth = self.blocks.values(prices)
+        beta = STEEPNESS / max(_stake(self.blocks, worth), NARROW * self.blocks.units().scale)
+        self._set(window=_checked_window(self.window), prices=prices, _ahead=frozen(values), _beta=beta)
         _compile()
 
     def __repr__(self) -> str:
@@ -171,7 +174,7 @@ class Rolling(QuestionPolicy):
         time: dict[str, Any] = {"phase_of": phase_of, "discounts": problem.discounts[: prices.size]}
         limits, first = blocks.budget[steps].copy(), self._beta
         if first * float(np.ptp(pays)) > STEEPEST:  # far more may be at stake here than from the start
-            here = units_of(blocks.kernels, kernel_of, pays, masses, phase_of).scale
+            here = units_of(blocks.kernels, kernel_of, pays, masses, phase_of, shift=blocks.most is None).scale
             first = min(first, STEEPEST / here)
         beta = first
         while True:
@@ -182,6 +185,7 @@ class Rolling(QuestionPolicy):
                     "warm": prices,
                     "tolerance": TOLERANCE,
                     "exact": blocks.exact,
+                    "most": blocks.most,
                 }
                 found = soften_blocks(blocks.kernels, pays, masses, limits, beta, **given)
             except SolverError:
@@ -202,7 +206,7 @@ class RollingEpisode:
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
         """Plan from these states (N,) at step h and activate what the plan activates now."""
         now = check_states(self.rolling.problem, h, states, rng)
-        share, self.prices = self.rolling.shares(h, self.rolling.blocks.count_arms(now), self._first_prices(h))
+        share, self.prices = self.rolling.shares(h, self.rolling.blocks.count_arms(now, h), self._first_prices(h))
         self.step = h
         return self.rolling.round_shares(share, h, now, rng)
 
@@ -214,6 +218,18 @@ class RollingEpisode:
         if self.step == h - 1 and h > 0:
             prices[: self.prices.size - 1] = self.prices[1:]
         return prices
+
+
+def _stake(blocks: Blocks, worth: FloatArray) -> float:
+    """Return what a decision is worth, by the root of the mean square over arms and steps, when all take the better action.
+
+    worth (C, H, S): of activating, its price paid. Rewards may range much farther: a penalty that every plan avoids, or that
+    no plan can avoid, decides nothing.
+    """
+    share, mass = (worth > 0).astype(np.float64), np.empty((*worth.shape, 2))
+    forward(blocks.kernels, blocks.phase_of, blocks.start, np.full(blocks.horizon, np.inf), share, mass)
+    total = mass.sum(axis=3)
+    return float(np.sqrt((total * worth**2).sum() / total.sum()))
 
 
 def _with_last(blocks: Blocks, phase: int, ahead: FloatArray) -> tuple[IntArray, FloatArray]:

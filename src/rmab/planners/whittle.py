@@ -17,7 +17,7 @@ from rmab.errors import ModelError
 from rmab.model import Problem
 from rmab.planners.indices import RuleOption, Strict
 from rmab.play import IndexPolicy, Rule
-from rmab.solvers.checks import check_timeless, checked_table
+from rmab.solvers.checks import check_costs_by_arm, check_timeless, checked_table
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.whittle.index import arm_whittle, arm_whittle_finite
 
@@ -94,7 +94,9 @@ def whittle_index(problem: Problem, reward: ArrayLike, *, discount: float | None
     >>> rmab.planners.whittle_index(problem, reward).index[0].round(3)
     array([0.5, 0.5])
     """
-    blocks = Blocks.of(problem, checked_table(problem, reward, "planners.whittle_index"))
+    table = checked_table(problem, reward, "planners.whittle_index")
+    check_costs_by_arm("whittle_index", problem)
+    blocks = Blocks.of(problem, table)
     check_timeless("whittle", problem.phases, "rmab.planners.finite_whittle_index takes them")
     ahead = problem.discount if discount is None else as_share(discount, "discount")
     index, indexable = np.zeros((len(blocks.kernels), problem.arms.states)), np.ones(len(blocks.kernels), dtype=bool)
@@ -137,7 +139,9 @@ def finite_whittle_index(problem: Problem, reward: ArrayLike) -> WhittleResult:
     >>> rmab.planners.finite_whittle_index(problem, reward).index[0, :, 0].round(3)  # of state 0, step by step
     array([0.468, 0.42 , 0.3  , 0.   ])
     """
-    blocks = Blocks.of(problem, checked_table(problem, reward, "planners.finite_whittle_index"))
+    table = checked_table(problem, reward, "planners.finite_whittle_index")
+    check_costs_by_arm("finite_whittle_index", problem)
+    blocks = Blocks.of(problem, table)
     bytes_needed = 8.0 * problem.arms.count * problem.horizon * problem.arms.states
     check_memory(f"whittle_finite of {problem.arms.count} arms and {problem.horizon} steps", bytes_needed)
     index = np.zeros((blocks.count, problem.horizon, problem.arms.states))

@@ -15,6 +15,7 @@ from rmab.model import (
     View,
     bare,
     checked_limits,
+    costs_in,
     format_limit,
     limits_of,
     location,
@@ -23,7 +24,7 @@ from rmab.model import (
     slots_of,
     words_of,
 )
-from rmab.model.time import ROUNDING
+from rmab.model.costs import ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +328,7 @@ def _check_budget(view: View, feedback: Feedback) -> None:
         with raised_as(FeedbackError):
             budgets = limits_of(checked_limits(feedback.budget, view.arms, steps, view.cost), steps)
     if view.weights is not None:
-        spent = actions @ view.weights
+        spent = (actions * costs_in(view.weights, view.steps[:steps, np.newaxis], feedback.states[:-1])).sum(axis=1)
         for h in np.flatnonzero(spent > budgets * (1.0 + ROUNDING))[:1]:
             wrong = f"step {h}: arms that cost {spent[h]:g} are active, the budget is {budgets[h]:g}"
             raise FeedbackError(wrong, code="budget-exceeded", step=h)

@@ -33,9 +33,11 @@ from rmab.model import (
     View,
     checked_cost,
     checked_limits,
+    costs_in,
     describe_budget,
     is_list,
     limits_of,
+    rows_of,
     slots_of,
     weights_of,
 )
@@ -89,10 +91,10 @@ class IndexPolicy(Stored):
         'top' takes the highest indices. 'dependent' takes the table as probabilities, scaled down if they sum to more
         than the budget, and activates arm n with probability ``table[n, h, s]``. With 'fill', slots that sampling leaves
         free go to the highest indices, so only 'at-most' has exactly these probabilities.
-    cost : array_like of float, shape (N,), optional
-        Cost of activating each arm; 1 by default. With costs, 'top' takes the highest indices that still fit: an arm that
-        does not fit is skipped, and the next ones are tried. So an index should be the value of an activation per unit of
-        cost. With 'dependent', all arms but one have exactly their probabilities.
+    cost : array_like of float, shape (N,), (N, S) or (N, H, S), optional
+        Cost of activating each arm, or in each state, or at each step and state; 1 by default. With costs, 'top' takes the
+        highest indices that still fit: an arm that does not fit is skipped, and the next ones are tried. So an index should
+        be the value of an activation per unit of cost. With 'dependent', all arms but one have exactly their probabilities.
 
     Notes
     -----
@@ -144,8 +146,10 @@ class IndexPolicy(Stored):
             given = as_floats(table, "table")
             if given.ndim not in (2, 3) or 0 in given.shape:
                 raise wrong_shape(PolicyError, "table", "(N, H, S) or (N, S)", given.shape)
-            several, costs = as_floats(budget, "budget") if is_list(budget) else budget, checked_cost(cost, len(given))
-            limit = checked_limits(several, len(given), given.shape[1] if given.ndim == 3 else np.size(several), costs)
+            several = as_floats(budget, "budget") if is_list(budget) else budget
+            steps = given.shape[1] if given.ndim == 3 else np.size(several)
+            costs = checked_cost(cost, np.full(len(given), given.shape[-1]), given.shape[-1], steps, "step")
+            limit = checked_limits(several, len(given), steps, costs)
         if not isinstance(rule, str) or rule not in get_args(Rule):
             raise PolicyError(f"rule must be 'fill', 'at-most' or 'auto', got {rule!r:.40}", field="rule")
         if not isinstance(rounding, str) or rounding not in get_args(Rounding):
@@ -164,7 +168,11 @@ class IndexPolicy(Stored):
         >>> rmab.IndexPolicy.of(rmab.Problem(arms, 0, 2, 1, exact=True), [[1.0], [-1.0], [0.0]], rule="auto").rule
         'fill'
         """
-        return cls(table, model.budget, rule="fill" if model.exact else rule, rounding=rounding, cost=model.cost)
+        cost = model.cost
+        if cost is not None and cost.ndim == 3:
+            cost, given = cost[:, model.phase_of], np.asarray(table)
+            table = np.broadcast_to(given[:, np.newaxis], cost.shape) if given.ndim == 2 else given
+        return cls(table, model.budget, rule="fill" if model.exact else rule, rounding=rounding, cost=cost)
 
     @classmethod
     def of_steps(
@@ -271,7 +279,7 @@ class IndexPolicy(Stored):
         rule = (self.floor, self.rounding == "dependent", stream)
         work = (np.empty(arms.size, dtype=bool), np.empty(arms.size), np.empty_like(arms))
         if self.weights is not None:
-            select_within(index, self.weights[arms], float(budget), *rule, *work)
+            select_within(index, costs_in(self.weights, h, states)[arms], float(budget), *rule, *work)
         else:
             select(
                 index, int(budget) if self.cost is None else int(slots_of(np.array([budget]), self.cost)[0]), *rule, *work
@@ -284,7 +292,7 @@ class IndexPolicy(Stored):
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """(N,) costs of the arms; None if all are equal."""
+        """Costs, (N,), (N, S) or (N, H, S); None if all are equal."""
         return weights_of(self.cost)
 
     @cached_property
@@ -328,11 +336,10 @@ class IndexPolicy(Stored):
         return limits_of(self.budget, horizon)
 
     def spending(self, horizon: int) -> tuple[FloatArray, FloatArray]:
-        """(H,) budget of each step, and (N,) costs of the arms; if costs are equal, numbers of arms and no costs."""
+        """(H,) budget of each step, and costs (1 or H, N, 1 or S); if costs are equal, numbers of arms and no costs."""
         limits = self.limits(horizon)
-        if self.weights is None:
-            return frozen(slots_of(limits, self.cost).astype(np.float64)), frozen(np.empty(0))
-        return frozen(limits.astype(np.float64)), self.weights
+        amounts = slots_of(limits, self.cost) if self.weights is None else limits
+        return frozen(amounts.astype(np.float64)), rows_of(self.weights)
 
     def by_step(self, horizon: int) -> FloatArray:
         """(H, N, S) view of the table with steps first, the order in which compiled code reads it."""

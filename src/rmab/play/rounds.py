@@ -15,7 +15,7 @@ from rmab.model import Problem
 from rmab.play.compiled.rounds import begin_rounds, step_rounds
 from rmab.play.feedback import Trajectory
 from rmab.play.policy import Policy, decisions_of
-from rmab.play.simulation import budget_error, budget_of, phases_first, start_of
+from rmab.play.simulation import EMPTY, budget_error, budget_of, phases_first, start_of
 
 
 class Rounds:
@@ -54,6 +54,12 @@ class Rounds:
         """Budget of the next step; 0 after the last one."""
         return 0 if self.over else self.problem.budgets[self.step].item()
 
+    @property
+    def costs(self) -> FloatArray:
+        """(N, 1 or S) costs of activations at the next step; empty if all are equal."""
+        table = self._limits[2]
+        return table[self.problem.phase_of[self.step] if len(table) > 1 else 0] if table.size else EMPTY
+
     def begin(self, rewards: Sequence[FloatArray], streams: NDArray[np.uint64]) -> None:
         """Start an episode with these rewards (N, [K,] S, 2), one per round or one for all, and streams (R, 2 or 3, 4).
 
@@ -90,9 +96,9 @@ class Rounds:
 
     def check_budget(self, active: BoolArray) -> None:
         """Raise BudgetExceeded if active arms (R, N) exceed the budget, PolicyError if they are fewer than an exact one."""
-        for one in active:
-            if not self.problem.keeps_budget(one, self.step):
-                raise budget_error(self.problem, self.step, one)
+        for one, states in zip(active, self.states, strict=True):
+            if not self.problem.keeps_budget(one, self.step, states):
+                raise budget_error(self.problem, self.step, one, states)
 
     def check_shape(self, given: NDArray[Any], what: str) -> None:
         """Raise PolicyError unless there is a value for each round and arm, (R, N)."""
@@ -116,7 +122,7 @@ class Rounds:
         problem, h = self.problem, self.step
         paid, totals, dropped = np.empty(active.shape), np.empty(len(active)), np.empty(len(active), dtype=np.int64)
         sums, pay = self._by_phase[problem.phase_of[h]]
-        limit, model = (float(self._limits[0][h]), problem.exact, self._limits[2]), (sums, problem.arms.group_of, pay)
+        limit, model = (float(self._limits[0][h]), problem.exact, self.costs), (sums, problem.arms.group_of, pay)
         step_rounds(self.states, active, *limit, *model, self._arms, self._draws, paid, totals, dropped)
         self.step = h + 1
         self._where[h + 1], self._active[h] = self.states, active

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, as_integer, check_memory, check_rng, cores, expect, frozen, sealed
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
-from rmab.model import Problem, checked_reward, shape_of
+from rmab.model import Problem, checked_reward, costs_in, rows_of, shape_of
 from rmab.play.compiled.episodes import index_episodes
 from rmab.play.feedback import Batch, Trajectory, pairs_of
 from rmab.play.policy import IndexPolicy, Policy
 
-NO_SUMS, NOWHERE, NO_COST = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64)), frozen(np.empty(0))
+EMPTY, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
 MOST_THREADS = 64  # more are not useful, and a system may refuse them
 PIECE = 1024  # rounds per work item of a thread: enough to hide the overhead, few enough to balance the load
 
@@ -202,30 +202,29 @@ def _play(
     time = (problem.phase_of, problem.discounts)
     model = (arms.cumulative, arms.group_of, *start_of(problem), table, phases_first(reward, problem), *time)
     spending, rule = (*budget_of(problem), *policy.spending(horizon)), (policy.floor, policy.rounding == "dependent")
-    broken = np.empty(arms.count, dtype=bool)
-    if (at := index_episodes(*model, *spending, *rule, streams.copy(), broken, *earned, *seen)) >= 0:
-        raise budget_error(problem, at, broken)
+    last = (np.empty(arms.count, dtype=bool), np.empty(arms.count, dtype=np.int64))
+    if (at := index_episodes(*model, *spending, *rule, streams.copy(), *last, *earned, *seen)) >= 0:
+        raise budget_error(problem, at, *last)
     return seen, earned
 
 
 def budget_of(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the maximum and minimum cost of the active arms at each step (H,), and the cost of each arm (N,).
+    """Return the maximum and minimum cost of the active arms at each step (H,), and the costs (1 or K, N, 1 or S).
 
     If all costs are equal, budgets are numbers of arms, and the costs are empty.
     """
-    most, cost = (problem.slots, NO_COST) if problem.weights is None else (problem.budgets, problem.weights)
-    budget = frozen(most.astype(np.float64))
-    return budget, budget if problem.exact else frozen(np.zeros(budget.size)), cost
+    budget = frozen((problem.slots if problem.weights is None else problem.budgets).astype(np.float64))
+    return budget, budget if problem.exact else frozen(np.zeros(budget.size)), rows_of(problem.weights)
 
 
-def budget_error(problem: Problem, step: int, active: BoolArray) -> PolicyError:
-    """Return the error for a step at which the active arms (N,) are not within the budget."""
+def budget_error(problem: Problem, step: int, active: BoolArray, states: IntArray) -> PolicyError:
+    """Return the error for a step at which the active arms (N,), in states (N,), are not within the budget."""
     count, limit = int(np.count_nonzero(active)), problem.budgets[step].item()
     if problem.exact and count < limit:
         wrong = f"step {step}: the policy activates {count} arms, the budget is exactly {limit}; use rule 'fill'"
         return PolicyError(wrong, code="budget-unused", step=step)
     if problem.cost is not None:
-        return BudgetExceeded(step, float(active @ problem.cost), limit, "costs")
+        return BudgetExceeded(step, float(active @ costs_in(problem.cost, problem.phase_of[step], states)), limit, "costs")
     return BudgetExceeded(step, count, limit)
 
 
@@ -238,7 +237,7 @@ def phases_first(reward: FloatArray, problem: Problem) -> FloatArray:
 def start_of(problem: Problem) -> tuple[IntArray, FloatArray]:
     """Return the start states (N,), and the cumulative sums of their probabilities (N, S), empty if they are fixed."""
     if problem.start.ndim == 1:
-        return problem.start, NO_SUMS  # type: ignore[return-value]
+        return problem.start, EMPTY  # type: ignore[return-value]
     sums = np.cumsum(problem.start, axis=1)
     sums[sums >= sums[:, -1:]] = 1.0  # as in Arms.cumulative: no gap below 1
     return NOWHERE, frozen(np.asarray(sums, dtype=np.float64))

@@ -20,6 +20,7 @@ from rmab.service.demo import Demo, router as demo_router
 from rmab.service.guards import Limits, Surroundings
 from rmab.service.machine import Machines
 from rmab.service.metrics import Metrics
+from rmab.service.pages.frame import Languages
 from rmab.service.pages.starting import Drafts
 from rmab.service.problems import Problem
 from rmab.service.settings import Settings
@@ -82,7 +83,7 @@ def create_app(store: Store, settings: Settings | None = None, demo: Demo | None
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         openapi_url=f"{PREFIX}/openapi.json",
-        middleware=[Middleware(Surroundings, metrics=metrics), Middleware(Limits, settings=settings)],
+        middleware=[Middleware(Surroundings, metrics=metrics), Middleware(Limits, settings=settings), Middleware(Languages)],
     )
     app.state.settings, app.state.metrics = settings, metrics
     app.state.shared, app.state.machines = Shared(store), Machines(settings.lifetime)

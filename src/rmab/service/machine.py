@@ -35,7 +35,7 @@ class Machine:
     """Answers for one programme. Without a plan its fallback decides: whoever waited longest, random arms, or nobody."""
 
     def __init__(self, p: Programme, arms: Mapping[str, str], folder: Path, lifetime: float) -> None:
-        self.ids = tuple(arms)
+        self.ids, self.known = tuple(arms), frozenset(arms)
         self.states = {one: k for k, one in enumerate(p.config.states)}
         self._fallback, self._turn = p.config.fallback, 0
         self._last = np.zeros(len(self.ids), dtype=np.int64)
@@ -53,9 +53,9 @@ class Machine:
         return found
 
     def _check(self, states: Mapping[str, str]) -> None:
-        if len(states) != len(self.ids) or any(one not in states for one in self.ids):
+        if states.keys() != self.known:
             absent = [one for one in self.ids if one not in states][:SHOWN]
-            unknown = [one for one in states if one not in set(self.ids)][:SHOWN]
+            unknown = [one for one in states if one not in self.known][:SHOWN]
             what = f"missing: {', '.join(absent)}" if absent else f"no arms of the programme: {', '.join(unknown)}"
             raise ModelError(f"states: {what}", code="unknown-arm", field="states")
         for one in self.ids:
@@ -83,9 +83,9 @@ class Machines:
         self._lock = threading.Lock()
 
     def kept(self, name: str, states: Mapping[str, str]) -> Machine | None:
-        """Return the machine of a programme, if it is there and knows as many arms."""
+        """Return the machine of a programme, if it is there and knows these arms."""
         found = self._kept.get(name)
-        return found if found is not None and len(found.ids) == len(states) else None
+        return found if found is not None and states.keys() == found.known else None
 
     def make(self, p: Programme, states: Mapping[str, str]) -> Machine:
         """Return the machine of a programme, for the arms that take part now."""

@@ -22,6 +22,7 @@ STATUS = {  # of codes; the rest goes by class
     "unknown-event": 404,
     "conflict": 409,
     "key-reused": 409,
+    "key-undone": 409,
     "past": 409,
     "far": 409,
     "budget": 409,

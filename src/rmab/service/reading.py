@@ -6,6 +6,7 @@ import io
 import json
 import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -24,7 +25,7 @@ from rmab.service import schemas
 from rmab.service.access import Access, Answers, NoneMatch, Reading, is_unchanged
 from rmab.service.accounts import Account
 from rmab.service.auth import find_caller
-from rmab.service.shared import decision_tag, programme_tag
+from rmab.service.shared import Shared, decision_tag, programme_tag
 
 router = APIRouter(tags=["read"])
 Format = Annotated[Literal["json", "csv", "xlsx"], Query(description="Format of the answer.")]
@@ -39,6 +40,12 @@ def json_answer(content: Any, tag: str = "", status: int = 200, **headers: str) 
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
     found = {**headers, **({"ETag": tag} if tag else {})}
     return Response(text, status, found, "application/json")
+
+
+def one_at_a_time(request: Request) -> AbstractContextManager[None]:
+    """Let one costly request at a time be worked on."""
+    shared: Shared = request.app.state.shared
+    return shared.one_at_a_time()
 
 
 def tagged(access: Access, seen: str | None, content: Callable[[Programme], Any]) -> Response:
@@ -89,9 +96,10 @@ def show_benefit(
     access: Reading,
     seen: NoneMatch = None,
     alpha: Annotated[float, Query(gt=0, lt=1, description="Probability that the interval misses the truth.")] = 0.05,
+    fallback: Annotated[bool, Query(description="Of the lists of the fallback, not of the planned ones.")] = False,
 ) -> Response:
     """Show what the lists have brought, without a model, beside what the model had promised."""
-    return tagged(access, seen, lambda p: benefit_to_json(p.benefit(alpha=alpha)))
+    return tagged(access, seen, lambda p: benefit_to_json(p.benefit(alpha=alpha, fallback=fallback)))
 
 
 @router.get("/programmes/{name}/statistics", responses=UNCHANGED)
@@ -207,31 +215,35 @@ def export_arrow(access: Reading) -> Response:
 
 @router.get("/programmes/{name}/verify")
 def verify(
+    request: Request,
     access: Reading,
     head: Annotated[str | None, Query(max_length=100, description="An earlier head that must be in it.")] = None,
 ) -> dict[str, Any]:
     """Recompute the chain of hashes of the journal."""
-    return {"events": access.p.verify(head), "head": access.p.head}
+    with one_at_a_time(request):
+        return {"events": access.p.verify(head), "head": access.p.head}
 
 
 @router.get("/programmes/{name}/replay")
 def replay(
-    access: Reading, decisions: Annotated[bool, Query(description="Make every decision again.")] = True
+    request: Request, access: Reading, decisions: Annotated[bool, Query(description="Make every decision again.")] = True
 ) -> dict[str, Any]:
     """Read the whole journal again, make every decision again, and name those that would now be different."""
-    return asdict(access.p.replay(verify=decisions))
+    with one_at_a_time(request):
+        return asdict(access.p.replay(verify=decisions))
 
 
 @router.get("/programmes/{name}/shadow")
-def show_shadow(access: Reading, engine: Annotated[schemas.EngineName, Query()]) -> Response:
+def show_shadow(request: Request, access: Reading, engine: Annotated[schemas.EngineName, Query()]) -> Response:
     """Show what another engine would have decided, period by period, as of the time of every decision."""
-    return json_answer(shadow_to_json(access.p.shadow(engine)))
+    with one_at_a_time(request):
+        return json_answer(shadow_to_json(access.p.shadow(engine)))
 
 
 @router.get("/programmes/{name}/report", responses={200: {"content": {"text/html": {}}}}, response_class=HTMLResponse)
-def download_report(access: Reading) -> Response:
+def download_report(request: Request, access: Reading) -> Response:
     """Return a page for people who answer for the programme, as a file."""
-    with tempfile.TemporaryDirectory() as folder:
+    with one_at_a_time(request), tempfile.TemporaryDirectory() as folder:
         content = access.p.report(f"{folder}/report.html").read_bytes()
     return Response(content, headers={"Content-Disposition": 'attachment; filename="report.html"'}, media_type="text/html")
 

@@ -30,6 +30,7 @@ T = TypeVar("T")
 ACTOR: ContextVar[str] = ContextVar("rmab_actor", default="")
 EXPECTED: ContextVar[int | None] = ContextVar("rmab_expected", default=None)
 TRIES = 8  # writes beside other writers
+PATIENCE = 2.0  # seconds that a costly request waits for another one
 FROZEN = 8  # programmes as of earlier events that are kept
 RESERVED = ("decide/", "create", "log ")  # how keys of the library begin
 
@@ -68,7 +69,17 @@ class Shared:
         self.store = SharedStore(store)
         self._kept: dict[str, Programme] = {}
         self._frozen: OrderedDict[tuple[str, int], Programme] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock, self._costly = threading.Lock(), threading.Lock()
+
+    @contextmanager
+    def one_at_a_time(self) -> Iterator[None]:
+        """Let one request at a time do what costs the more the longer a journal is: whoever may look may ask for it."""
+        if not self._costly.acquire(timeout=PATIENCE):
+            raise Problem(429, "busy", "another request of this kind is being computed: try again", {"Retry-After": "5"})
+        try:
+            yield
+        finally:
+            self._costly.release()
 
     def get(self, name: str, as_of: int | None = None) -> Programme:
         """Return a programme, as it is or as it was known after an event."""

@@ -26,10 +26,13 @@ class Units:
     scale: float
 
     @classmethod
-    def of(cls, reward: FloatArray, counts: BoolArray) -> Units:
-        """Measure rewards (C * K, S, 2), by cell, where they count: (C * K, S), or (C * K, S, 2)."""
+    def of(cls, reward: FloatArray, counts: BoolArray, *, shift: bool = True) -> Units:
+        """Measure rewards (C * K, S, 2), by cell, where they count: (C * K, S), or (C * K, S, 2).
+
+        shift: count from the least of each cell; else from 0, where kernels do not keep masses and a constant is none.
+        """
         where = np.broadcast_to(counts if counts.ndim == 3 else counts[..., np.newaxis], reward.shape)
-        least = np.where(where, reward, np.inf).min(axis=(1, 2))
+        least = np.where(where, reward, np.inf).min(axis=(1, 2)) if shift else np.zeros(len(reward))
         least = np.where(np.isfinite(least), least, 0.0)
         above = np.where(where, reward - least[:, np.newaxis, np.newaxis], 0.0)
         scale = float(above.max()) or 1.0
@@ -106,6 +109,12 @@ def check_one_cost(name: str, model: Problem | View) -> None:
         raise ModelError(f"{name} needs arms that all cost the same: {costs}", code="unsupported")
 
 
+def check_costs_by_arm(name: str, model: Problem | View) -> None:
+    """Raise ModelError where costs depend on the state."""
+    if model.weights is not None and model.weights.ndim > 1:
+        raise ModelError(f"{name} needs one cost per arm: this has costs that depend on the state", code="unsupported")
+
+
 def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
     """Return the budget of every step (H,), or raise ModelError naming the step at which nothing is feasible."""
     limit = as_floats(budget, "budget")
@@ -118,10 +127,10 @@ def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
     return limit
 
 
-def checked_weights(weights: ArrayLike | None, arms: int) -> FloatArray:
-    """Return one positive multiplicity per arm, 1 by default."""
-    many = np.ones(arms) if weights is None else as_floats(weights, "weights")
+def checked_weights(weights: ArrayLike | None, arms: int, name: str = "weights") -> FloatArray:
+    """Return one positive multiplicity, or cost, per arm, 1 by default."""
+    many = np.ones(arms) if weights is None else as_floats(weights, name)
     if many.shape != (arms,) or not (many > 0).all() or not np.isfinite(many).all():
-        raise ModelError(f"weights must be {arms} positive numbers")
-    check_magnitude(many, "weights", arms, f" times {arms} arms")
+        raise ModelError(f"{name} must be {arms} positive numbers")
+    check_magnitude(many, name, arms, f" times {arms} arms")
     return many

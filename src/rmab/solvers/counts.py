@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, IntArray, check_memory, frozen
 from rmab.errors import ModelError
-from rmab.model import Problem
-from rmab.model.time import ROUNDING
+from rmab.model import Problem, table_of
+from rmab.model.costs import ROUNDING
 from rmab.solvers.checks import checked_table
 
 MOST = 50_000_000  # splits of all counts beyond which the induction would take hours
@@ -32,14 +32,14 @@ class Type:
     """Arms that are alike.
 
     number  n, how many; kernels (K, S, 2, S), rewards (K, S, 2), in each phase, of the states that they have; start (n, S);
-    cost  of one active arm
+    cost (K, S) of one active arm, in each phase and state
     """
 
     number: int
     kernels: FloatArray
     rewards: FloatArray
     start: FloatArray
-    cost: float = 1.0
+    cost: FloatArray
 
     @property
     def states(self) -> int:
@@ -130,9 +130,16 @@ class Counts:
         moves = 8.0 * problem.phases * sum(2 * n * one**2 for (n, _), one in zip(pairs, layouts, strict=True))
         check_memory(f"the moves of {max(layouts):,} counts", moves + 32.0 * splits)
         own, start = arms.group_kernels.reshape(-1, *table.shape[1:], arms.states), problem.start_masses
-        cost = np.ones(arms.count) if problem.weights is None else problem.weights
+        weights = np.ones(arms.count) if problem.weights is None else problem.weights
+        cost, self.by_state = table_of(weights, problem.phases, arms.states), weights.ndim > 1
         self.types = [
-            Type(number, own[arms.group_of[n]][:, :s, :, :s], table[n][:, :s], start[self.type_of == place, :s], cost[n])
+            Type(
+                number,
+                own[arms.group_of[n]][:, :s, :, :s],
+                table[n][:, :s],
+                start[self.type_of == place, :s],
+                cost[n, :, :s],
+            )
             for place, (n, (number, s)) in enumerate(zip(first, pairs, strict=True))
         ]
         self.most, self.exact = int(problem.slots.max()), problem.exact
@@ -150,9 +157,9 @@ class Counts:
     def improved(self, value: FloatArray, phase: int, budget: float) -> FloatArray:
         """Return the value one step earlier: the best over all splits within the budget."""
         best = np.full(value.size, -np.inf)
-        for active in self._allowed(budget):
+        for active in self._allowed(budget, phase):
             after, target = value, np.zeros((), dtype=np.intp)
-            earned = np.zeros(())
+            earned, spent = np.zeros(()), np.zeros(())
             for place, (kind, b) in enumerate(zip(self.types, active, strict=True)):
                 joined = kind.joined[b]
                 # The type's axis becomes two, of its active and its passive layouts; the axes of later types stay behind.
@@ -164,13 +171,19 @@ class Counts:
                 mine = np.add.outer(kind.layouts[b] @ pay[:, 1], kind.layouts[kind.number - b] @ pay[:, 0])
                 earned = np.add.outer(earned, mine)
                 target = np.add.outer(target * self.shape[place], joined)
+                if self.by_state:
+                    spent = np.add.outer(
+                        spent, np.broadcast_to((kind.layouts[b] @ kind.cost[phase])[:, np.newaxis], mine.shape)
+                    )
+            if self.by_state:
+                after = np.where(spent <= budget * (1.0 + ROUNDING), after, -np.inf)
             np.maximum.at(best, target.reshape(-1), (after + earned).reshape(-1))
         return best.reshape(value.shape)
 
-    def _allowed(self, budget: float) -> Iterator[tuple[int, ...]]:
-        """Yield how many arms of every type may be active."""
-        most, costs = budget * (1.0 + ROUNDING), [one.cost for one in self.types]
-        numbers = (range(min(one.number, int(most / one.cost)) + 1) for one in self.types)
+    def _allowed(self, budget: float, phase: int) -> Iterator[tuple[int, ...]]:
+        """Yield how many arms of every type may be active, at the least cost of its states."""
+        most, costs = budget * (1.0 + ROUNDING), [float(one.cost[phase].min()) for one in self.types]
+        numbers = (range(min(one.number, int(most / cost)) + 1) for one, cost in zip(self.types, costs, strict=True))
         for active in product(*numbers):
             spent = sum(b * cost for b, cost in zip(active, costs, strict=True))
             if spent == budget if self.exact else spent <= most:
@@ -186,7 +199,8 @@ class Counts:
 
 def _find_types(problem: Problem, table: FloatArray) -> tuple[IntArray, IntArray]:
     """Return the type of every arm (N,), by kernels, cost and rewards (N, K, S, 2), and the first arm of every type."""
-    arms, cost = problem.arms, np.ones(problem.arms.count) if problem.weights is None else problem.weights
+    arms = problem.arms
+    cost = np.ones(arms.count) if problem.weights is None else problem.weights.reshape(arms.count, -1)
     same: dict[bytes, int] = {}
     kernel_of = np.array([same.setdefault(one.tobytes(), len(same)) for one in arms.group_kernels])[arms.group_of]
     rows = np.column_stack([kernel_of, arms.real_states, cost, table.reshape(arms.count, -1)])

@@ -202,7 +202,7 @@ class Task(Stored):
         single = self.problem
         arms = single.arms.repeated(times)
         start, rest = np.repeat(single.start, times, axis=0), (single.horizon, single.phase_of)
-        cost = None if single.cost is None else np.repeat(single.cost, times)
+        cost = None if single.cost is None else np.repeat(single.cost, times, axis=0)
         grown = Problem(arms, start, times * single.budget, *rest, discount=single.discount, exact=single.exact, cost=cost)
         return replace(self, problem=grown, adversary=self.adversary.repeated(times))
 

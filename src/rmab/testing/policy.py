@@ -106,10 +106,10 @@ def _decide(player: Policy, problem: Problem, h: int, states: IntArray, episode:
     kind = f"{active.dtype} {active.shape}" if isinstance(active, np.ndarray) else type(active).__name__
     require(fine, f"decision: {where}: it must be an array of {states.size} bools, got {kind}")
     spent = f"{int(active.sum())} arms are active"
-    spent += "" if problem.weights is None else f", at a cost of {active @ problem.weights:g}"
+    spent += "" if (cost := problem.costs_at(h, states)) is None else f", at a cost of {active @ cost:g}"
     limit = problem.slots[h] if problem.weights is None else problem.budgets[h]
     words = f"the budget is {'exactly ' if problem.exact else ''}{limit:g}"
-    require(problem.keeps_budget(active, h), f"budget: {where}: {spent}, {words}")
+    require(problem.keeps_budget(active, h, states), f"budget: {where}: {spent}, {words}")
     return exactly(active)
 
 
@@ -173,7 +173,7 @@ def check_planner(planner: Planner | str) -> None:
     And all clauses of `check_policy`, for each returned policy.
 
     The problems: a plain one of 4 arms, one arm, one step, budgets of 0, of all arms and by step, phases, a discount, random
-    start states, groups with different numbers of states, an exact budget, costs.
+    start states, groups with different numbers of states, an exact budget, costs, costs by state.
 
     Parameters
     ----------
@@ -247,3 +247,5 @@ def _problems() -> Iterator[tuple[str, Problem, FloatArray]]:
     yield "groups of different sizes", Problem(grouped, 0, 2, 4), reward[groups]
     yield "an exact budget", Problem(arms, start, [2, 0, 4, 1], 4, exact=True), reward - [0.0, 1.0]
     yield "costs", Problem(arms, start, [3.5, 0.0, 9.0, 1.0], 4, cost=[2.0, 1.5, 1.0, 4.0]), reward
+    by_state = np.arange(1.0, 13.0).reshape(4, 3)
+    yield "costs by state", Problem(arms, start, [13.5, 0.0, 30.0, 2.0], 4, cost=by_state), reward

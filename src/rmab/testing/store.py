@@ -13,6 +13,7 @@ from rmab.errors import LogError, ModelError, StoreError
 if TYPE_CHECKING:
     from rmab.live import Programme, Store
 
+CHANGES = {"body": '{"event":1}', "body_hash": "0" * 64, "actor": "somebody", "server_at": "2020-01-01", "key": "other"}
 CLIENTS = 16
 IDS = [f"arm-{k:02d}" for k in range(24)]
 STATES = ["low", "high"]
@@ -229,7 +230,7 @@ def _a_changed_byte_is_found(open_store: Open) -> None:
     _run(p, 2)
     count = p.verify()
     head = p.head
-    for column, value in (("body", '{"event":1}'), ("actor", "somebody"), ("server_at", "2020-01-01"), ("key", "other")):
+    for column, value in CHANGES.items():
         with store.engine.begin() as connection:
             table = sa.table("rmab_event", sa.column("sequence"), sa.column(column))
             where = table.c.sequence == 3

@@ -139,8 +139,10 @@ def check_softened(problem: rmab.Problem, reward: FloatArray, plan: rmab.solvers
     budget, law = budgets(problem.budget, problem.horizon), masses(problem.start, arms.states)
     occupancy, rate = plan.occupancy, np.minimum(budget / arms.count, 0.99)
     check_occupancy(occupancy, kernel, law, budget * (1 + 1e-9), np.ones(arms.count))
-    usual = occupancy.sum(axis=3, keepdims=True) * np.stack([1 - rate, rate], axis=1)[:, np.newaxis]
-    value = float((occupancy * gains).sum() - rel_entr(occupancy, usual).sum() / plan.beta)
+    mass = occupancy.sum(axis=3, keepdims=True)
+    shares = np.divide(occupancy, mass, out=np.zeros_like(occupancy), where=mass > 0)  # of the least masses, products are 0
+    entropy = (mass * rel_entr(shares, np.stack([1 - rate, rate], axis=1)[:, np.newaxis])).sum()
+    value = float((occupancy * gains).sum() - entropy / plan.beta)
     require((plan.prices >= 0).all(), "prices: negative")
     ahead = np.zeros((arms.count, arms.states))
     for h in range(problem.horizon - 1, -1, -1):

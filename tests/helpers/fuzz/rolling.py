@@ -20,7 +20,7 @@ SIGNS = 10.0  # standard errors above the bound that are no accident
 
 def check_shares(case: Case, policy: Rolling, h: int, states: np.ndarray) -> None:
     """Require what is planned now to be parts of what is there, within the budget of the step."""
-    masses = policy.blocks.count_arms(states)
+    masses = policy.blocks.count_arms(states, h)
     share, prices = policy.shares(h, masses, RollingEpisode(policy)._first_prices(h))
     require(share.min() >= 0 and share.max() <= 1, f"rolling: shares of {share.min()} to {share.max()}")
     require(prices.min() >= 0 and np.isfinite(prices).all(), "rolling: prices")

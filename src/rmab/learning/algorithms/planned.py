@@ -25,6 +25,7 @@ class FixedLearner(Learner):
 
     discounted = True
     any_budget = True
+    state_costs = True
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Keep nothing."""

@@ -17,8 +17,10 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 
 COMMON, ALONE, SHARE = 3.0, 5.0, 0.5
+CERTAIN = 5.0  # log ratio, beyond that of changes one by one, from which on all groups have changed together
 NEVER = -1e9  # the log ratio of a candidate that was dropped
 FEW = 8  # factors that are multiplied one by one
+LOOSE = 4.0  # transitions by which the kernel after a common change is like the one before
 VAGUE = 0.01  # part of a prior mean that may lead anywhere, when likelihoods are compared
 LEAST = 1e-6  # probabilities and weights below are taken for this, and for none
 
@@ -67,6 +69,33 @@ def _likelihood(seen: IntArray, before: IntArray, counted: bool, mean: FloatArra
             weight = strength * ((1.0 - VAGUE) * mean[y] + VAGUE / seen.size)
             found += _rising(earlier + weight, seen[y])
     return found - _rising(number + strength, total) if total > 0 else 0.0
+
+
+@compiled
+def judge_common(
+    seen: IntArray, base: IntArray, since: IntArray, mean: FloatArray, strength: FloatArray, slot: int, common: FloatArray
+) -> None:
+    """Judge whether all groups have changed together: common (W,2), the log ratios of all candidates, is updated.
+
+    What all groups together have shown (C,S,2,S) since a candidate's episode is held against what was predicted of each. So
+    a change is found of which every group has shown little, as where most arms rest. It must be called before `take_in`.
+    """
+    window, states = common.shape[0], seen.shape[1]
+    row, own = np.empty(states, dtype=np.int64), np.empty(states)
+    before = np.empty((window, states), dtype=np.int64)
+    for a in range(2):
+        common[slot, a] = 0.0
+        for s in range(states):
+            plain, row[:], own[:], before[:] = 0.0, 0, 0.0, 0
+            for c in range(seen.shape[0]):
+                if seen[c, s, a].sum() > 0:
+                    plain += _likelihood(seen[c, s, a], base[c, s, a], True, mean[c, s, a], strength[a])
+                    row += seen[c, s, a]
+                own += mean[c, s, a] / seen.shape[0]
+                for w in range(window):
+                    before[w] += since[w, c, s, a]
+            for w in range(window):
+                common[w, a] += _likelihood(row, before[w], w != slot, own, LOOSE) - plain
 
 
 @compiled

@@ -12,7 +12,8 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 
-DIM = 1e-6  # what known profiles must add up to, squared, to tell a level from
+DIM = 1e-8  # what known profiles must add up to, squared, to tell a level from
+PAID = 1e-3  # part of the range from which on a row is paid at all: the range may be far too wide
 LOW = 0.05  # of a level that tells about a profile
 LEAST = 1e-12  # squared errors below are none
 CLEARLY = 2.0  # times the squared error of pairs by themselves that shows that they do not move as one
@@ -115,7 +116,7 @@ def take_in(
         own = _least(memory.errors, 0, several, r)
         moves_as_one = together and _least(memory.errors, several, 2 * several, r) <= CLEARLY * own
         level = dots / norms if norms > DIM else -1.0
-        if level < 0.0 and most > LOW and memory.leveled[r] == 0:
+        if level < 0.0 and most > PAID and memory.leveled[r] == 0:
             level = 1.0  # what is first paid of a row says what its level is measured in
         if level >= 0.0:
             memory.leveled[r] += 1

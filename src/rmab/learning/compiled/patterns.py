@@ -14,7 +14,8 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 
-DIM = 1e-6  # what known profiles must add up to, squared, to tell a level from
+DIM = 1e-8  # what known profiles must add up to, squared, to tell a level from
+PAID = 1e-3  # part of the range from which on a row is paid at all: the range may be far too wide
 LOW = 0.05  # of a level that tells about a quality
 LEAST = 1e-12  # squared errors below are none
 SURE = 60.0  # checks that weigh on the choice of a prediction, at most
@@ -100,7 +101,7 @@ def check_patterns(
                     own_dots += value * kept.quality[r, s, a]
                     own_norms += kept.quality[r, s, a] ** 2
         level = dots / norms if norms > DIM else UNSEEN
-        if level < 0.0 and most > LOW and leveled[r] == 0:
+        if level < 0.0 and most > PAID and leveled[r] == 0:
             level = 1.0
         others = (all_dots - own_dots) / (all_norms - own_norms) if all_norms - own_norms > DIM else UNSEEN
         for i in range(lags.size):

@@ -6,7 +6,7 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError
-from rmab.learning.compiled.changes import NEVER, fit_priors, mix, take_in, weigh_changes
+from rmab.learning.compiled.changes import CERTAIN, NEVER, fit_priors, judge_common, mix, take_in, weigh_changes
 from rmab.learning.components.sets import ConfidenceSets
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observations, Pools
@@ -16,6 +16,8 @@ from rmab.solvers.transitions import TransitionSets
 RARE = 10  # transitions of a row, of all groups, from which on it holds nothing that was not seen
 OVER_PHASES = 4.0  # transitions of all groups that count with those of one in all phases
 WINDOW = 3  # episodes in which a change may still be found
+ALIKE = 16.0  # transitions of all groups that count with those of one, where all may change together
+FEW, ENOUGH = 2, 4  # times as many transitions of all groups before a change of one, or of all, as since then
 WORST = 1e300  # of a log-likelihood
 PRIORS = "numbers of transitions of all groups that may count with those of one; the likeliest is taken"
 
@@ -61,6 +63,7 @@ class Estimated(ConfidenceSets):
             "since": whole(window, *shape),
             "ratio": ArraySpec((window, groups, 2), "f", NEVER, MOST),
             "fit": ArraySpec((self._means(pools.view.phases), len(self.priors), 2), "f", -WORST, 0),
+            "common": ArraySpec((window, 2), "f", 2 * NEVER, MOST, optional=True),
             "slot": ArraySpec((), "i", 0, max(window - 1, 0)),
         }
 
@@ -68,7 +71,8 @@ class Estimated(ConfidenceSets):
         """Return counts of nothing."""
         kinds = {"i": np.int64, "f": np.float64}
         made = {name: np.zeros(one.shape or (), dtype=kinds[one.kind]) for name, one in self.state_spec(pools).items()}
-        made["ratio"].fill(NEVER)
+        for name in ("ratio", "common"):
+            made[name].fill(NEVER)
         return made
 
     def _means(self, phases: int) -> int:
@@ -79,16 +83,21 @@ class Estimated(ConfidenceSets):
         counts, slot = memory["counts"] + observed.counts, int(memory["slot"])
         base, since, ratio, fit = (np.array(memory[name]) for name in ("base", "since", "ratio", "fit"))
         window, groups = ratio.shape[:2]
-        seen, means = np.array(observed.counts), _means(memory["counts"], len(counts) // groups, len(fit), None)
+        common = np.array(memory.get("common", np.full((window, 2), NEVER)))
+        seen, means = np.array(observed.counts), _means(_in_force(memory), len(counts) // groups, len(fit), None)
         mean, strength = self._prior(fit, means)
         fit_priors(seen, base, means, np.array(self.priors), fit)
         if window == 0:
             base += seen
         else:
-            changed = _weights(ratio)[1 + slot] > 0.5
+            known = base.sum(axis=(0, 1, 3)) > FEW * since[slot].sum(axis=(0, 1, 3))  # at first, nothing has changed
+            changed = (_weights(ratio)[1 + slot] > 0.5) & known
+            judge_common(seen, base, since, mean, strength, slot, common)
             take_in(seen, base, since, mean, strength, slot, changed, ratio)
+            alike = strength >= ALIKE if len(fit) == 1 else np.zeros(2, dtype=bool)  # groups, not phases of one
+            _drop_common(base, since, ratio, common, alike)
         after = np.array((slot + 1) % window if window else 0)
-        return {"counts": counts, "base": base, "since": since, "ratio": ratio, "fit": fit, "slot": after}
+        return {"counts": counts, "base": base, "since": since, "ratio": ratio, "fit": fit, "common": common, "slot": after}
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
         """Return sets that hold one kernel each: of all counts alike, with the first of the priors."""
@@ -101,7 +110,7 @@ class Estimated(ConfidenceSets):
         if basis is not memory["counts"]:
             return self.around(pools, basis, episode)
         base, since, ratio, fit = (np.array(memory[name]) for name in ("base", "since", "ratio", "fit"))
-        mean, strength = self._prior(fit, _means(basis, pools.view.phases, len(fit), pools.support))
+        mean, strength = self._prior(fit, _means(_in_force(memory), pools.view.phases, len(fit), pools.support))
         kernels = np.empty(basis.shape)
         mix(base, since, _weights(ratio), mean, strength, kernels)
         return TransitionSets(kernels, kernels)
@@ -118,6 +127,26 @@ def _weights(ratio: FloatArray) -> FloatArray:
     weight = np.empty((len(ratio) + 1, *ratio.shape[1:]))
     weigh_changes(ratio, weight)
     return weight
+
+
+def _drop_common(base: IntArray, since: IntArray, ratio: FloatArray, common: FloatArray, alike: BoolArray) -> None:
+    """Drop what was counted before a change of all groups together, of actions under which they are alike (2,)."""
+    some = np.logaddexp(0.0, ratio).sum(axis=1) - ratio.shape[1] * np.log(2.0)  # have changed, each in its own way
+    lead = common - np.maximum(some, 0.0)
+    for a, w in enumerate(lead.argmax(axis=0)):
+        if alike[a] and lead[w, a] > CERTAIN and base[:, :, a].sum() > ENOUGH * since[w, :, :, a].sum():
+            base[:, :, a] = since[w, :, :, a]
+            ratio[:, :, a] = common[:, a] = NEVER
+
+
+def _in_force(memory: Memory) -> IntArray:
+    """(G, S, 2, S) the counts that say what groups have in common: all; where every group has changed, those since then."""
+    counts, base, groups = memory["counts"], memory["base"], memory["ratio"].shape[1]
+    if base.sum() == counts.sum():
+        return counts
+    total, left = (one.sum(axis=(1, 3)).reshape(groups, -1, 2).sum(axis=1) for one in (counts, base))
+    renewed = ((left < total) | (total == 0)).all(axis=0) & (left < total).any(axis=0)
+    return np.asarray(np.where(renewed[:, np.newaxis], base, counts)) if renewed.any() else counts
 
 
 def _means(counts: IntArray, phases: int, number: int, support: BoolArray | None) -> FloatArray:

@@ -200,12 +200,14 @@ def rested(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
     if not _may_rest(policy):
         return policy
     table: FloatArray | None = None
-    for h in np.flatnonzero(worthless > 0):
-        step = policy.by_step(worthless.size)[h]
-        rests = (step < worthless[h]) & (tried[:, min(h, tried.shape[1] - 1)] >= TRIED)
+    steps = policy.by_step(worthless.size)
+    often = np.broadcast_to((tried >= TRIED).transpose(1, 0, 2), steps.shape)
+    many = max(LARGE // steps[0].size, 1)  # steps at a time, so that nothing else is as large as the table
+    for some in (slice(first, first + many) for first in range(0, worthless.size, many)):
+        rests = (steps[some] < worthless[some, np.newaxis, np.newaxis]) & often[some]
         if rests.any():
-            table = np.array(policy.by_step(worthless.size), order="C") if table is None else table
-            table[h][rests] = -1.0
+            table = np.array(steps, order="C") if table is None else table
+            table[some][rests] = -1.0
     return policy if table is None else IndexPolicy.of_steps(table, policy.budget, rule="auto", cost=policy.cost)
 
 

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
-from rmab.play.compiled.selection import ROUNDING, Stream, drawn, select, select_within
+from rmab.play.compiled.selection import ROUNDING, Stream, drawn, gather, select, select_within
 
 
 @compiled
@@ -77,6 +77,7 @@ def index_episodes(
     dependent: bool,
     streams: NDArray[np.uint64],
     active: BoolArray,
+    states: IntArray,
     rewards: FloatArray,
     activations: IntArray,
     states_seen: NDArray[np.int32],
@@ -85,30 +86,34 @@ def index_episodes(
     """Play R episodes of an index policy; streams (R,2,4) hold one stream for the arms and one for the policy per episode.
 
     cumulative (K,G,S,2,S) and reward (K,N,S,2) have phases first, table (H,N,S) has steps first. Rewards of a step count
-    discounts (H,) of themselves. The policy activates arms that cost up to limit (H,) by its own costs (N,); what they cost
-    the problem, by cost (N,), must lie from least to budget (H,). Costs are empty where every arm costs 1. Writes rewards
-    (R,) and activations (R,), and every step into states_seen (R,H+1,N) and actions_seen (R,H,N) unless they are empty.
-    Returns -1, or the step at which the arms that are active (N,) do not keep the budget.
+    discounts (H,) of themselves. The policy activates arms that cost up to limit (H,) by its own costs (1 or H,N,1 or S);
+    what they cost the problem, by cost (1 or K,N,1 or S), must lie from least to budget (H,). Costs are empty where every
+    arm costs 1. Writes rewards (R,) and activations (R,), and every step into states_seen (R,H+1,N) and actions_seen
+    (R,H,N) unless they are empty. Returns -1, or the step at which the arms that are active (N,) in these states (N,) do
+    not keep the budget.
     """
     horizon, arms = table.shape[0], table.shape[1]
     record = states_seen.shape[0] > 0
-    states, order = np.empty(arms, np.int64), np.empty(arms, np.int64)
-    index, scratch = np.empty(arms), np.empty(arms)
+    index, scratch, charge, order = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms, np.int64)
     for r in range(streams.shape[0]):
         begin(start, odds, streams[r, 0], states)
         total, used = 0.0, 0
         for h in range(horizon):
             for n in range(arms):
                 index[n] = table[h, n, states[n]]
+            phase = phase_of[h]
             if own.size > 0:
-                select_within(index, own, limit[h], floor, dependent, streams[r, 1], active, scratch, order)
+                gather(own[h if own.shape[0] > 1 else 0], states, charge)
+                select_within(index, charge, limit[h], floor, dependent, streams[r, 1], active, scratch, order)
             else:
                 select(index, int(limit[h]), floor, dependent, streams[r, 1], active, scratch, order)
             count, spent = 0, 0.0
+            if cost.size > 0:
+                gather(cost[phase if cost.shape[0] > 1 else 0], states, charge)
             for n in range(arms):
                 count += int(active[n])
                 if cost.size > 0 and active[n]:
-                    spent += cost[n]
+                    spent += charge[n]
             spent = spent if cost.size > 0 else float(count)
             if spent > budget[h] * (1.0 + ROUNDING) or spent < least[h]:
                 return h
@@ -116,7 +121,6 @@ def index_episodes(
             if record:
                 for n in range(arms):
                     states_seen[r, h, n], actions_seen[r, h, n] = states[n], active[n]
-            phase = phase_of[h]
             total += discounts[h] * step(states, active, cumulative[phase], groups, reward[phase], streams[r, 0])
         if record:
             for n in range(arms):

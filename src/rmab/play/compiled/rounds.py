@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 from rmab.play.compiled.episodes import begin, step
-from rmab.play.compiled.selection import ROUNDING, select, select_within
+from rmab.play.compiled.selection import ROUNDING, gather, select, select_within
 
 
 @compiled
@@ -36,24 +36,26 @@ def step_rounds(
 
     states (R,N) move in place. active (R,N) holds the requests; where they exceed the budget, a random draw decides which of
     them stay active, and dropped (R,) counts the others; where they are fewer than an exact budget, others are
-    drawn. cost (N,) is empty where every arm costs 1. reward is (R,N,S,2), or (1,N,S,2) where all rounds are paid alike.
-    Writes the pay of every arm, paid (R,N), and the totals (R,). The arms draw from streams (R,4), the budget from draws
-    (R,4), and only where it is exceeded.
+    drawn. cost (N,1 or S) is empty where every arm costs 1. reward is (R,N,S,2), or (1,N,S,2) where all rounds are paid
+    alike. Writes the pay of every arm, paid (R,N), and the totals (R,). The arms draw from streams (R,4), the budget from
+    draws (R,4), and only where it is exceeded.
     """
     rounds, arms = states.shape
-    index, scratch, order = np.empty(arms), np.empty(arms), np.empty(arms, np.int64)
+    index, scratch, order, charge = np.empty(arms), np.empty(arms), np.empty(arms, np.int64), np.empty(arms)
     for r in range(rounds):
         count, spent = 0, 0.0
+        if cost.size > 0:
+            gather(cost, states[r], charge)
         for n in range(arms):
             count += int(active[r, n])
             if cost.size > 0 and active[r, n]:
-                spent += cost[n]
+                spent += charge[n]
         dropped[r] = 0
         if (spent if cost.size > 0 else float(count)) > budget * (1.0 + ROUNDING) or (exact and count < budget):
             for n in range(arms):
                 index[n] = 1.0 if active[r, n] else 0.0
             if cost.size > 0:
-                select_within(index, cost, budget, 0.0, False, draws[r], active[r], scratch, order)
+                select_within(index, charge, budget, 0.0, False, draws[r], active[r], scratch, order)
             else:
                 select(index, int(budget), -np.inf if exact else 0.0, False, draws[r], active[r], scratch, order)
             dropped[r] = count
@@ -67,17 +69,20 @@ def step_rounds(
 
 
 @compiled
-def top_rounds(scores: FloatArray, budget: float, cost: FloatArray, draws: NDArray[np.uint64], active: BoolArray) -> None:
+def top_rounds(
+    scores: FloatArray, states: IntArray, budget: float, cost: FloatArray, draws: NDArray[np.uint64], active: BoolArray
+) -> None:
     """Activate the arms of the highest scores (R,N) in every round, as many as the budget allows; draws (R,4) break ties.
 
-    cost (N,) is empty where every arm costs 1.
+    cost (N,1 or S), in states (R,N), is empty where every arm costs 1.
     """
     rounds, arms = scores.shape
-    index, scratch, order = np.empty(arms), np.empty(arms), np.empty(arms, np.int64)
+    index, scratch, order, charge = np.empty(arms), np.empty(arms), np.empty(arms, np.int64), np.empty(arms)
     for r in range(rounds):
         for n in range(arms):
             index[n] = scores[r, n]
         if cost.size > 0:
-            select_within(index, cost, budget, -np.inf, False, draws[r], active[r], scratch, order)
+            gather(cost, states[r], charge)
+            select_within(index, charge, budget, -np.inf, False, draws[r], active[r], scratch, order)
         else:
             select(index, int(budget), -np.inf, False, draws[r], active[r], scratch, order)

@@ -206,6 +206,14 @@ def add_drawn(
 
 
 @compiled
+def gather(table: FloatArray, states: IntArray, cost: FloatArray) -> None:
+    """Write into cost (N,) what the arms cost in states (N,): table (N,S), or (N,1) where the state does not matter."""
+    by_state = table.shape[1] > 1
+    for n in range(cost.size):
+        cost[n] = table[n, states[n] if by_state else 0]
+
+
+@compiled
 def select_within(
     index: FloatArray,
     cost: FloatArray,

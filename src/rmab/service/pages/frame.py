@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 import tomllib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,8 +18,9 @@ from urllib.parse import quote, urlencode
 
 import jinja2
 from fastapi import Depends, Request
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, Headers
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rmab.live.programme import Programme
 from rmab.service.accounts import LOCAL, Account
@@ -27,6 +30,8 @@ from rmab.service.sessions import COOKIE, Session
 
 ASSETS = Path(__file__).parents[1] / "assets"
 CHARTS = Path(__file__).parents[2] / "report" / "assets"  # uPlot, which reports use too
+ENGLISH, MOST_LANGUAGES = "en", 20
+LANGUAGE: ContextVar[str] = ContextVar("rmab_language", default=ENGLISH)
 STATIC = {
     "app.css": (ASSETS / "static", "text/css"),
     "app.js": (ASSETS / "static", "text/javascript"),
@@ -53,15 +58,46 @@ class Visitor:
 
 
 @cache
-def texts(language: str = "en") -> Mapping[str, str]:
-    """Return all texts of the pages in a language, by key: 'list.title'."""
-    content = tomllib.loads((ASSETS / f"texts.{language}.toml").read_text(encoding="utf-8"))
-    return {f"{section}.{name}": text for section, entries in content.items() for name, text in entries.items()}
+def catalogues() -> Mapping[str, Mapping[str, str]]:
+    """Return the texts of the pages by language and key ('list.title'); what a catalogue lacks is in English."""
+    found: dict[str, Mapping[str, str]] = {}
+    for path in sorted(ASSETS.glob("texts.*.toml"), key=lambda one: one.name != f"texts.{ENGLISH}.toml"):
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        own = {f"{section}.{name}": text for section, entries in content.items() for name, text in entries.items()}
+        found[path.name.split(".")[1]] = {**found.get(ENGLISH, {}), **own}
+    return found
+
+
+def preferred(header: str) -> str:
+    """Return the language that an Accept-Language header prefers among those that there are; English without one."""
+    wanted: list[tuple[float, int, str]] = []
+    for place, part in enumerate(header.split(",")[:MOST_LANGUAGES]):
+        name, _, weight = part.partition(";q=")
+        if re.fullmatch(r"[01]?(\.\d{1,3})?", weight.strip()):
+            wanted.append((-float(weight or 1), place, name.strip().lower()))
+    for score, _, name in sorted(wanted):
+        for one in (name, name.partition("-")[0]):
+            if score < 0 and one in catalogues():
+                return one
+    return ENGLISH
 
 
 def say(key: str, **values: object) -> str:
-    """Return a text with values put in."""
-    return texts()[key].format_map(values)
+    """Return a text with values put in, in the language of the request."""
+    return catalogues()[LANGUAGE.get()][key].format_map(values)
+
+
+class Languages:
+    """Lets every request have its language."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request; it runs in a context of its own."""
+        if scope["type"] == "http":
+            LANGUAGE.set(preferred(Headers(scope=scope).get("accept-language", "")))
+        await self.app(scope, receive, send)
 
 
 @cache
@@ -93,7 +129,11 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     found.globals.update(
-        t=say, link=link, path=programme_path, static=lambda name: f"/static/{name}?v={static_file(name)[2]}"
+        t=say,
+        language=LANGUAGE.get,
+        link=link,
+        path=programme_path,
+        static=lambda name: f"/static/{name}?v={static_file(name)[2]}",
     )
     found.filters["number"] = lambda value: f"{value:,}"
     found.filters["sentence"] = lambda value: f"{str(value)[:1].upper()}{str(value)[1:]}."

@@ -8,9 +8,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from rmab.errors import RmabError
+from rmab.decisions.decision import Decision
+from rmab.errors import ModelError, RmabError
 from rmab.live.events import Event
 from rmab.live.journal import reading
+from rmab.live.ledger import Ledger
 from rmab.live.programme import Programme
 from rmab.service.access import find_programme
 from rmab.service.pages.frame import Looking, Sent, Visitor, go, programme_path, render, say
@@ -27,6 +29,22 @@ Text = Annotated[str, Query(max_length=200)]
 def _decided(p: Programme) -> list[str]:
     with p.ledger() as ledger:
         return [ledger.label(one) for one in sorted(ledger.decisions, reverse=True)]
+
+
+def _list_of(p: Programme, period: str) -> Decision | None:
+    """Return the list of a period; None where it is not made yet."""
+    try:
+        return p.decision(period)
+    except ModelError:
+        return None
+
+
+def _wishes(ledger: Ledger, period: str) -> dict[str, list[str]]:
+    """Return whom people want on a list that is not made yet, and whom not."""
+    if not period:
+        return {"add": [], "remove": []}
+    add, remove = ledger.forced(ledger.declared.rhythm.number(period))
+    return {"add": sorted(ledger.ids[n] for n in add), "remove": sorted(ledger.ids[n] for n in remove)}
 
 
 def _event(p: Programme, sequence: int) -> Event | None:
@@ -49,7 +67,7 @@ def _page(request: Request, visitor: Visitor, name: str, status: int = 200, **gi
         back, moved = came_back(ledger), changes(ledger)
         made = ledger.decisions[ledger.declared.rhythm.number(period)].body if decision else None
         sequence = ledger.decisions[ledger.declared.rhythm.number(period)].sequence if decision else 0
-        first = ledger.label(ledger.first_period) if ledger.first_period is not None and not periods else ""
+        wishes = _wishes(ledger, standing.due)
     values: dict[str, Any] = {
         "programme": p.name,
         "page": "list",
@@ -79,7 +97,7 @@ def _page(request: Request, visitor: Visitor, name: str, status: int = 200, **gi
         "overrides": override_events(p, period) if decision else [],
         "error": "",
         "form": {},
-        "due": standing.due or first,
+        "wishes": wishes,
     }
     return render(
         request, "list.html", visitor, status, **{**values, **{k: v for k, v in given.items() if k not in values or v}}
@@ -139,7 +157,10 @@ async def change_list(request: Request, sent: Sent, name: str) -> Response:
         p = find_programme(request, sent.visitor.account, name, "operator")
         period, reason = sent.text("period"), sent.text("reason")
         add, remove = ([one for one in [sent.text(field)] if one] for field in ("add", "remove"))
-        again = {"period": period, "form": {"add": sent.text("add"), "remove": sent.text("remove"), "reason": reason}}
+        again = {
+            "period": period if _list_of(p, period) else "",
+            "form": {"add": sent.text("add"), "remove": sent.text("remove"), "reason": reason, "next": sent.text("next")},
+        }
         if not reason or not (add or remove):
             return _page(request, sent.visitor, name, 422, error=say("list.reason_missing"), **again)
 
@@ -148,7 +169,7 @@ async def change_list(request: Request, sent: Sent, name: str) -> Response:
 
         try:
             event = write_if(
-                p, sent.visitor.account.owner, change, sent.text("tag"), lambda: decision_tag(p.decision(period)), sent.key
+                p, sent.visitor.account.owner, change, sent.text("tag"), lambda: decision_tag(_list_of(p, period)), sent.key
             )
         except RmabError as error:
             return _page(request, sent.visitor, name, 422, error=str(error), **again)
@@ -156,6 +177,7 @@ async def change_list(request: Request, sent: Sent, name: str) -> Response:
             if problem.status_code != 412:
                 raise
             return _page(request, sent.visitor, name, 409, error=say("list.changed_meanwhile"), **again)
-        return go(programme_path(name), period=period, done="changed", event=event)
+        shown = period if _list_of(p, period) else ""
+        return go(programme_path(name), period=shown, done="changed", event=event)
 
     return await run_in_threadpool(work)

@@ -19,9 +19,10 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, frozen, sealed
 from rmab.model import Problem, cells
-from rmab.model.time import ROUNDING
+from rmab.model.costs import ROUNDING
 from rmab.solvers.checks import Units, reachable, steps_reached
 from rmab.solvers.compiled.dynamics import backward
+from rmab.solvers.fluid.state_costs import StateCosts, weigh
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +30,8 @@ class Blocks(ReadOnly):
     """C blocks of arms, with K phases: kernels (C*K,S,2,S), discounted, and reward (C*K,S,2) by cell (`rmab.model.time`).
 
     start (C,S) is the number of arms per state, or their cost; block_of (N,) the block of every arm, phase_of (H,) the phase
-    of every step, budget (H,) the mass that may be active, and exact whether it must be; weights (N,) the costs of the arms,
-    None where they are alike.
+    of every step, budget (H,) the mass that may be active, and exact whether it must be; weights, the costs of the arms as
+    the problem has them, None where they are alike; by_state, what else there is where costs depend on the state.
     """
 
     kernels: FloatArray
@@ -41,11 +42,14 @@ class Blocks(ReadOnly):
     budget: FloatArray
     exact: bool = False
     weights: FloatArray | None = None
+    by_state: StateCosts | None = None
 
     @classmethod
     def of(cls, problem: Problem, reward: FloatArray) -> "Blocks":
         """Join the arms that share group, cost and reward (N*K,S,2)."""
         arms, phases, weights = problem.arms, problem.phases, problem.weights
+        if weights is not None and weights.ndim > 1:
+            return cls._by_state(problem, weights, reward)
         by_arm = reward.reshape(arms.count, -1)
         budget = (problem.slots if weights is None else problem.budgets).astype(np.float64)
         if weights is not None:
@@ -74,6 +78,13 @@ class Blocks(ReadOnly):
         plain = (frozen(start), frozen(block_of.reshape(-1)), phase_of, frozen(budget), problem.exact, weights)
         return cls(frozen(tables[0]), frozen(tables[1]), *plain)
 
+    @classmethod
+    def _by_state(cls, problem: Problem, weights: FloatArray, reward: FloatArray) -> "Blocks":
+        """Join arms whose costs depend on the state (`state_costs`)."""
+        (kernels, pays), start, block_of, phase_of, rest = weigh(problem, weights, reward)
+        budget = frozen(problem.budgets.astype(np.float64))
+        return cls(frozen(kernels), frozen(pays), frozen(start), block_of, phase_of, budget, False, weights, rest)
+
     @property
     def count(self) -> int:
         """C, the number of blocks."""
@@ -81,16 +92,35 @@ class Blocks(ReadOnly):
 
     @property
     def barred(self) -> BoolArray | None:
-        """(C, H) which blocks cost too much for a step, so that they are passive; None without costs."""
-        if self.weights is None:
-            return None
+        """(C, H) which blocks cost too much for a step, so that they are passive; None without costs.
+
+        (C, H, S) where costs depend on the state.
+        """
+        if self.weights is None or self.by_state is not None:
+            return None if self.by_state is None else self.by_state.barred
         first = np.unique(self.block_of, return_index=True)[1]
         return too_dear(self.weights[first, np.newaxis], self.budget)
 
     @property
     def unit(self) -> float:
-        """The mass of an arm, on average: what gaps and temperatures are relative to, whatever costs are counted in."""
+        """The mass of an arm, on average: what temperatures are relative to, whatever costs are counted in."""
         return 1.0 if self.weights is None else float(self.weights.mean())
+
+    @property
+    def span(self) -> float:
+        """The widest range of one arm's rewards, in units of the widest per unit of mass: what gaps are relative to."""
+        if self.by_state is None:
+            return self.unit
+        return self.by_state.span / (float(self.reward.max()) or 1.0) or self.unit
+
+    @property
+    def most(self) -> float | None:
+        """The largest mass there may be, where kernels do not keep it; None where they do."""
+        return None if self.by_state is None else self.by_state.most
+
+    def base(self, discounts: FloatArray) -> float:
+        """Return what all arms earn at least in an episode, discounted (H,), where rewards are counted from that; else 0."""
+        return 0.0 if self.by_state is None else self.by_state.base(self.phase_of, discounts)
 
     @property
     def phases(self) -> int:
@@ -123,13 +153,15 @@ class Blocks(ReadOnly):
 
         Rewards are counted from the least of each cell: a constant would only cost digits.
         """
+        if self.by_state is not None:
+            return self.values(prices)[1] + prices[:, np.newaxis]
         above = self.reward - self.reward.min(axis=(1, 2), keepdims=True)
         above.setflags(write=self.reward.flags.writeable)  # compiled code exists for one kind
         return replace(self, reward=above).values(prices)[1] + prices[:, np.newaxis]
 
     def units(self) -> Units:
         """Return the rewards in units of what is at stake, in the states that can be reached."""
-        return Units.of(self.reward, reachable(self.moves, self.start > 0, self.phase_of))
+        return Units.of(self.reward, reachable(self.moves, self.start > 0, self.phase_of), shift=self.most is None)
 
     def bound(self, prices: FloatArray, budget: FloatArray) -> float:
         """Return the dual value at these prices >= 0 (H,): no policy within the budget (H,) earns more, by weak duality."""
@@ -140,10 +172,13 @@ class Blocks(ReadOnly):
         """Return whether every arm has the same reward."""
         return all(np.array_equal(getattr(self, one), getattr(other, one)) for one in ("reward", "block_of"))
 
-    def count_arms(self, states: IntArray) -> FloatArray:
-        """(C, S) the mass of every block in every state, where the arms are in these states (N,)."""
+    def count_arms(self, states: IntArray, step: int) -> FloatArray:
+        """(C, S) the mass of every block in every state, where the arms are in these states (N,) at a step."""
         masses = np.zeros_like(self.start)
-        np.add.at(masses, (self.block_of, states), 1.0 if self.weights is None else self.weights)
+        weights = 1.0 if self.weights is None else self.weights
+        if self.by_state is not None:
+            weights = self.by_state.cost[self.block_of, self.phase_of[step], states]
+        np.add.at(masses, (self.block_of, states), weights)
         return masses
 
 

@@ -55,7 +55,7 @@ class FluidLp:
         self.nodes = Nodes.of(np.ones_like(reach) if anywhere else reach)
         self.cell = self.nodes.block * blocks.phases + blocks.phase_of[self.nodes.step]
         everywhere = np.ones(blocks.reward.shape[:2], dtype=bool)
-        self.units = Units.of(blocks.reward, everywhere) if anywhere else blocks.units()
+        self.units = Units.of(blocks.reward, everywhere, shift=blocks.most is None) if anywhere else blocks.units()
         self.highs = highspy.Highs()
         self._bases: list[highspy.HighsBasis] = []
         self._set("output_flag", False)

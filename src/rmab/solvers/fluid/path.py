@@ -61,7 +61,8 @@ class SoftPath:
     """Solves one problem: blocks with these sets of transitions, reward (C*K,S,2), start masses (C,S), budget (H,).
 
     phase_of (H,) is the phase of every step. discounts (H,): what its rewards count; kernels are discounted already, so that
-    masses fall and the budget falls with them (`blocks`). Afterwards: bound, value and gap, prices (H,), occupancy
+    masses fall and the budget falls with them (`blocks`). most: the largest mass there may be, where kernels do not keep it
+    (`state_costs`). Afterwards: bound, value and gap, prices (H,), occupancy
     (C,H,S,2), and kernels by cell: (C*H,S,2,S), or (C*K,S,2,S) if they are known (`free` says so).
     """
 
@@ -75,6 +76,7 @@ class SoftPath:
         discounts: FloatArray | None = None,
         *,
         exact: bool = False,
+        most: float | None = None,
     ) -> None:
         self.exact = exact
         self.discounts = np.ones(budget.size) if discounts is None else discounts
@@ -92,8 +94,9 @@ class SoftPath:
         self.values, self.used = np.empty((blocks, horizon + 1, states)), np.empty(horizon)
         self.share, self.mass = np.empty((blocks, horizon, states)), np.empty((blocks, horizon, states))
         self.hessian = np.empty((1 + horizon, 1 + horizon))
-        self.units = Units.of(reward, reachable(sets.high.max(axis=2) > 0, start > 0, phase_of))
-        self.total = float(start.sum())
+        reach = reachable(sets.high.max(axis=2) > 0, start > 0, phase_of)
+        self.units = Units.of(reward, reach, shift=most is None)
+        self.total = float(start.sum()) if most is None else most
         self.unit_reward, self.unit_start = self.units.reward, start / self.total
         self.idle = limits <= 0
         self.open = np.flatnonzero((limits > 0) & (limits < self.total * self.discounts))  # the steps that need a price

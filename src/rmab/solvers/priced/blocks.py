@@ -162,6 +162,7 @@ def soften_blocks(
     warm: Priced | Warm | ArrayLike | None = None,
     tolerance: float = 1e-6,
     everywhere: bool = False,
+    most: float | None = None,
 ) -> Priced:
     """Do what `soften` does, for blocks of like arms given as arrays: C blocks, K phases, by cell (`rmab.model.time`).
 
@@ -190,6 +191,8 @@ def soften_blocks(
         Whether as many arms are active as the budget says, not at most as many; prices may be negative then.
     everywhere : bool, default False
         Plan in states that nobody can come to as in all others.
+    most : float, optional
+        The largest mass there may be, where kernels do not keep it, as those of `rmab.solvers.fluid.state_costs`.
 
     Returns
     -------
@@ -219,16 +222,18 @@ def soften_blocks(
     widest = float(np.ptp(reward, axis=(1, 2)).max()) or 1.0
     if inverse * widest < FLATTEST:
         raise _unusable(inverse, widest, "flat", FLATTEST)
-    units = units_of(kernels, kernel_of, reward, start, phase_of, everywhere=everywhere)
+    units = units_of(kernels, kernel_of, reward, start, phase_of, everywhere=everywhere, shift=most is None)
     if inverse * units.scale > STEEPEST and not units.reward.any():  # nothing is at stake from here: any unit will do
         units = replace(units, scale=1.0 / inverse)
     inverse = max(inverse, FLATTEST / units.scale)  # what is at stake here may be far less than elsewhere
     eta = inverse * units.scale
     if eta > STEEPEST:
         raise _unusable(inverse, units.scale, "steep", STEEPEST)
-    program = make_program(kernels, kernel_of, units.reward, start, budget, phase_of)
+    program = make_program(kernels, kernel_of, units.reward, start, budget, phase_of, most)
     del kernels  # they are in the program, and may be large
-    search = Search(program, blocks, budget * discounts, exact=exact)  # masses are discounted, and so is what they may use
+    search = Search(
+        program, blocks, budget * discounts, exact=exact, most=most
+    )  # masses are discounted, and so is what they may use
     prices = None if prices is None else prices / units.scale
     point, matrix = search.solve(eta, wanted, prices, None if curvature is None else curvature / inverse)
     phi, _, missing = search.standing(point)

@@ -98,14 +98,15 @@ def units_of(
     phase_of: IntArray,
     *,
     everywhere: bool = False,
+    shift: bool = True,
 ) -> Units:
     """Return the rewards in units of what is at stake in the states that can be reached.
 
-    everywhere: with the rewards of the other states, in the same units; they are 0 otherwise.
+    everywhere: with the rewards of the other states, in the same units; they are 0 otherwise. shift: as in `Units.of`.
     """
     reached = np.empty(reward.shape[:2], dtype=bool)
     reach(kernels, kernel_of, start, phase_of, reached)
-    units = Units.of(reward, reached)
+    units = Units.of(reward, reached, shift=shift)
     if not everywhere or reached.all():
         return units
     with np.errstate(over="ignore"):
@@ -114,9 +115,18 @@ def units_of(
 
 
 def make_program(
-    kernels: FloatArray, kernel_of: IntArray, reward: FloatArray, start: FloatArray, budget: FloatArray, phase_of: IntArray
+    kernels: FloatArray,
+    kernel_of: IntArray,
+    reward: FloatArray,
+    start: FloatArray,
+    budget: FloatArray,
+    phase_of: IntArray,
+    most: float | None = None,
 ) -> Program:
-    """Join kernels (G,S,2,S), the kernel of every cell (C*K,), reward (C*K,S,2), start (C,S), budget and phases (H,)."""
+    """Join kernels (G,S,2,S), the kernel of every cell (C*K,), reward (C*K,S,2), start (C,S), budget and phases (H,).
+
+    most: the largest mass there may be, where kernels do not keep it.
+    """
     (blocks, states), phases = start.shape, kernel_of.size // len(start)
     lanes = min(WIDE, max(NARROW, NODES // states))
     batches = -(-blocks // lanes)
@@ -132,7 +142,7 @@ def make_program(
     pack(kernels, kernel_of, blocks, allowed, rows)
     pays, masses = np.zeros((batches * phases, 2, states * lanes)), np.zeros((batches, states, lanes))
     lay_out(reward, start, pays, masses)
-    return Program(rows, pays, masses, phase_of, blind_rates(budget, float(start.sum())))
+    return Program(rows, pays, masses, phase_of, blind_rates(budget, float(start.sum()) if most is None else most))
 
 
 def of_blocks(table: FloatArray, program: Program, blocks: int) -> FloatArray:

@@ -57,10 +57,12 @@ class Point(NamedTuple):
 class Search:
     """The search for one programme with this budget (H,). Its `plans` are those of the last evaluation."""
 
-    def __init__(self, program: Program, blocks: int, budget: FloatArray, *, exact: bool = False) -> None:
+    def __init__(
+        self, program: Program, blocks: int, budget: FloatArray, *, exact: bool = False, most: float | None = None
+    ) -> None:
         batches, _, lanes = program.start.shape
         self.program, self.budget, self.blocks, self.exact_budget = program, budget, blocks, exact
-        self.total = float(program.start.sum())
+        self.total = float(program.start.sum()) if most is None else most
         self.open = (budget > 0) & (budget < self.total)  # the steps that need a price
         self.least = LEAST * np.maximum(budget, 1e-300)
         self.plans, self.loose_of = Plans(program, blocks), np.empty((batches, lanes))

@@ -85,8 +85,27 @@ class SoftPlan(Priced):
     @property
     def occupancy(self) -> FloatArray:
         """(N, H, S, 2) probability of arm n being in state s under action a at step h; built on demand."""
-        found = self._occupancy(np.array(self.blocks.block_of), np.array(self.problem.start_masses))
+        blocks, start = self.blocks, np.array(self.problem.start_masses)
+        if (weighed := blocks.by_state) is None:
+            found = self._occupancy(np.array(blocks.block_of), start)
+        else:
+            cost = weighed.cost[blocks.block_of]
+            found = self._occupancy(np.array(blocks.block_of), start * cost[:, blocks.phase_of[0]])
+            found = found / cost[:, blocks.phase_of, :, np.newaxis]
         return frozen(found / np.maximum(self.discounts, 1e-300)[:, np.newaxis, np.newaxis])
+
+    @property
+    def values(self) -> FloatArray:
+        """(C, H, S) the softened value of every state from each step on, prices paid; with costs, per unit of cost."""
+        values, weighed = super().values, self.blocks.by_state
+        if weighed is None:
+            return values
+        least, found = weighed.least[:, self.blocks.phase_of], np.array(values)
+        rest = np.zeros(len(least))
+        for h in range(self.prices.size - 1, -1, -1):
+            rest = least[:, h] + self.problem.discount * rest
+            found[:, h] += rest[:, np.newaxis] / weighed.cost[:, self.blocks.phase_of[h]]
+        return frozen(found)
 
 
 def soften(
@@ -150,6 +169,8 @@ def soften(
     if blocks.weights is not None:  # masses are costs, in any unit
         beta = as_tolerance(beta, "beta") * blocks.unit
         tolerance = as_tolerance(tolerance, "tolerance") * min(blocks.unit, 1.0)
-    answer = soften_blocks(*tables, beta, **given, everywhere=True, warm=warm, tolerance=tolerance)
+    answer = soften_blocks(*tables, beta, **given, everywhere=True, warm=warm, tolerance=tolerance, most=blocks.most)
     own = {one.name: getattr(answer, one.name) for one in fields(answer)}
+    if (base := blocks.base(problem.discounts)) != 0.0:
+        own |= {"value": answer.value + base, "bound": answer.bound + base}
     return SoftPlan(**own, problem=problem, blocks=blocks)

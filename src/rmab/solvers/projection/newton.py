@@ -133,9 +133,10 @@ class DualNewton:
         share = own[..., 1] / np.where(own[..., 1] > 0, own.sum(axis=3), 1.0)
         mass = np.empty_like(own)
         kernels, every_step = self.primal.kernel, frozen(np.arange(self.budget.size))
-        start = program.start * program.weights[:, np.newaxis]
+        weights = program.weights * program.cost
+        start = program.start * weights[:, np.newaxis]
         forward(kernels.reshape(-1, *kernels.shape[2:]), every_step, start, self.budget, share, mass)
-        mass /= program.weights[:, np.newaxis, np.newaxis, np.newaxis]
+        mass /= weights[:, np.newaxis, np.newaxis, np.newaxis]
         return mass
 
     def newton_step(self, mass: FloatArray) -> tuple[FloatArray, float]:
@@ -162,7 +163,7 @@ class DualNewton:
             steps = (self.factors, price_step, self.step)
             return price_step, direction_joint(self.program, self.sparse, self.gradient, slack, column, *steps)
         if columns:
-            used = (self.program.weights @ mass[..., 1].sum(axis=2))[free]
+            used = (self.program.weights * self.program.cost**2 @ mass[..., 1].sum(axis=2))[free]
             price_step[free] = _price_step(np.diag(used) - schur[1:, 1:], schur[0, 1:] - slack[free], float(used.max()))
         point = (primal, column, self.factors, price_step, self.step)
         slopes = self.each(lambda first, last: direction(self.program, self.sparse, first, last, *point))

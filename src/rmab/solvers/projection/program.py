@@ -28,6 +28,7 @@ def make_program(
     budget: ArrayLike,
     weights: ArrayLike | None = None,
     phase_of: ArrayLike | None = None,
+    cost: ArrayLike | None = None,
 ) -> Program:
     """Join a reference (N,H,S,2,S), the sets (N*K,S,2,S) of cells and the rest, or raise ModelError: something does not fit.
 
@@ -52,7 +53,7 @@ def make_program(
     given = checked_start(as_floats(start, "start"), np.full(arms, states), states, one_for_all=False)
     first = np.array(masses_of(given, states))  # a copy that can be written to, always: one type for compiled code
     limit = checked_budget(budget, horizon)
-    many = checked_weights(weights, arms)
+    many, charge = checked_weights(weights, arms), checked_weights(cost, arms, "cost")
     reach = _reachable(allowed, first, limit == 0, phase)
     wrong = misfit(reference, allowed, reach, limit == 0, phase, phases)
     if wrong >= 0:
@@ -71,11 +72,12 @@ def make_program(
         reach=reach,
         budget=limit,
         idle=limit == 0,
-        binds=(limit > 0) & (limit < (many * first.sum(axis=1)).sum()),
+        binds=(limit > 0) & (limit < (many * charge * first.sum(axis=1)).sum()),
         start=first,
         weights=many,
         phase=phase,
         phases=phases,
+        cost=charge,
     )
 
 

@@ -3,7 +3,7 @@
     minimise    sum over n of weights[n] D(z[n] || reference[n]),   D the unnormalised Kullback-Leibler divergence,
     subject to  the mass of arm n at step 0 that of start[n]; flow from step to step; z[n,h,s,a,.] = mass times a
                 distribution of the confidence set of (n,s,a) in the phase of step h; at every step, the weighted active
-                mass at most the budget.
+                mass at its costs at most the budget.
 
 The dual has one potential per (arm, step, state) and one price per step; the multipliers of the confidence sets vanish into
 a closed form per row. `newton.py` minimises it; `compiled/dual.py` and `compiled/curvature.py` do the work arm by arm.
@@ -11,7 +11,7 @@ a closed form per row. `newton.py` minimises it; `compiled/dual.py` and `compile
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -82,6 +82,7 @@ def project(
     *,
     phase_of: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    cost: ArrayLike | None = None,
     warm: Projection | FloatArray | None = None,
     tolerance: float = 1e-8,
 ) -> Projection:
@@ -101,6 +102,8 @@ def project(
         The phase of every step, in 0..K-1: its sets hold there. By default, with K = H, every step has its own.
     weights : (N,) array, optional
         How many like arms each one stands for; 1 by default.
+    cost : (N,) array, optional
+        How much of the budget one activation of each arm takes; 1 by default. Prices are then per unit of cost.
     warm : Projection or (N, H, S, 2) array, optional
         An earlier projection, or its mass, to start from.
     tolerance : float
@@ -136,7 +139,9 @@ def project(
     """
     boxes = TransitionSets.boxes(lower, upper)
     table = fitting_reference(reference, boxes, np.shape(lower))
-    return project_onto(table, boxes, start, budget, phase_of=phase_of, weights=weights, warm=warm, tolerance=tolerance)
+    return project_onto(
+        table, boxes, start, budget, phase_of=phase_of, weights=weights, cost=cost, warm=warm, tolerance=tolerance
+    )
 
 
 def project_ball(
@@ -148,6 +153,7 @@ def project_ball(
     *,
     phase_of: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    cost: ArrayLike | None = None,
     warm: Projection | FloatArray | None = None,
     tolerance: float = 1e-8,
 ) -> Projection:
@@ -161,7 +167,7 @@ def project_ball(
         The centres of the balls: distributions, in each of K phases.
     radius : (N, S, 2) or (N, K, S, 2) array
         The largest L1 distance to the centre.
-    start, budget, phase_of, weights, warm, tolerance
+    start, budget, phase_of, weights, cost, warm, tolerance
         As in `project`.
 
     Returns
@@ -186,7 +192,9 @@ def project_ball(
     """
     balls = TransitionSets.balls(centre, radius)
     table = fitting_reference(reference, balls, np.shape(centre))
-    return project_onto(table, balls, start, budget, phase_of=phase_of, weights=weights, warm=warm, tolerance=tolerance)
+    return project_onto(
+        table, balls, start, budget, phase_of=phase_of, weights=weights, cost=cost, warm=warm, tolerance=tolerance
+    )
 
 
 def project_onto(
@@ -197,6 +205,7 @@ def project_onto(
     *,
     phase_of: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    cost: ArrayLike | None = None,
     warm: Projection | FloatArray | None = None,
     tolerance: float = 1e-8,
 ) -> Projection:
@@ -204,8 +213,13 @@ def project_onto(
 
     The sets are of N*K cells, K phases of every arm.
     """
-    program = make_program(reference, sets, start, budget, weights, phase_of)
-    return _answer(*minimise_dual(program, _masses(program, warm), as_tolerance(tolerance, "tolerance")))
+    wanted = as_tolerance(tolerance, "tolerance")
+    program = make_program(reference, sets, start, budget, weights, phase_of, cost)
+    unit = float(program.cost[0])
+    if len(program.cost) == 1 and unit != 1.0:  # one arm: its cost is the unit of the budget
+        program = program._replace(budget=program.budget / unit, cost=np.ones(1))
+    answer = _answer(*minimise_dual(program, _masses(program, warm), wanted))
+    return answer if unit == 1.0 or len(answer.mass) > 1 else replace(answer, prices=frozen(answer.prices / unit))
 
 
 def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArray | None:

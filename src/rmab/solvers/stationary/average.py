@@ -10,11 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import FloatArray, ReadOnly, as_tolerance, check_memory, frozen
+from rmab.common import BoolArray, FloatArray, ReadOnly, as_tolerance, check_memory, frozen
 from rmab.errors import ModelError
 from rmab.model import Problem
+from rmab.model.costs import ROUNDING
 from rmab.solvers.checks import check_one_budget, check_timeless, checked_table
 from rmab.solvers.fluid.blocks import Blocks
+from rmab.solvers.fluid.state_costs import like_arms
 from rmab.solvers.stationary.stationary import stationary_fluid
 
 
@@ -131,6 +133,8 @@ def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float
     first = np.unique(blocks.block_of, return_index=True)[1]
     real = np.arange(states) < problem.arms.real_states[first, np.newaxis]
     cell = np.arange(blocks.count) * blocks.phases + blocks.phase_of[0]
+    if blocks.weights is not None and blocks.weights.ndim > 1:
+        return _by_state(problem, table, blocks.weights, blocks, real, wanted)
     kernels, weights = blocks.kernels[cell], blocks.start.sum(axis=1)
     given = (float(blocks.budget[0]), weights.round() if problem.weights is None else weights, real)
     solved = stationary_fluid(kernels, kernels, blocks.reward[cell], *given, exact=problem.exact, tolerance=wanted)
@@ -144,3 +148,23 @@ def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float
     share, advantage = (frozen(np.where(real, one, 0.0)) for one in (share, solved.advantage))
     numbers = (solved.value, solved.bound, solved.price, solved.gap)
     return AverageFluid(*numbers, mass, share, advantage, problem, blocks)
+
+
+def _by_state(
+    problem: Problem, table: FloatArray, weights: FloatArray, blocks: Blocks, real: BoolArray, tolerance: float
+) -> AverageFluid:
+    """Solve it where costs depend on the state: arms as they are, a budget row with their costs in units of the mean."""
+    first, block_of = like_arms(problem, weights, table)
+    costs = weights[first]
+    unit, limit = float(costs[real].mean()), float(problem.budgets[0])
+    out = (costs > limit * (1.0 + ROUNDING))[..., np.newaxis] & (limit > 0)  # both actions are the passive one
+    kernels, pays = problem.arms.group_kernels[problem.arms.group_of[first]], table[first]
+    kernels = np.ascontiguousarray(np.where(out[..., np.newaxis], kernels[:, :, :1], kernels))
+    pays = np.ascontiguousarray(np.where(out, pays[..., :1], pays))
+    given = (limit / unit, np.bincount(block_of).astype(np.float64), real)
+    solved = stationary_fluid(kernels, kernels, pays, *given, tolerance=tolerance, charge=np.ascontiguousarray(costs / unit))
+    share = np.where(out[..., 0] | ~real, 0.0, solved.share)
+    mass = np.where(out, solved.mass.sum(axis=2, keepdims=True) * [1.0, 0.0], solved.mass)
+    advantage = np.where(real, solved.advantage / unit, 0.0)
+    numbers = (solved.value, solved.bound, solved.price / unit, solved.gap)
+    return AverageFluid(*numbers, frozen(mass), frozen(share), frozen(advantage), problem, blocks)

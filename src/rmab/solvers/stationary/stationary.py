@@ -70,14 +70,16 @@ def stationary_fluid(
     *,
     exact: bool = False,
     tolerance: float = 1e-9,
+    charge: FloatArray | None = None,
 ) -> StationaryFluid:
     """Maximise the mean reward (C,S,2) over stationary masses whose kernels lie in the boxes low..high (C,S,2,S).
 
     weights (C,) the arms of a block, or their cost; real (C,S) the states that it has: it may be in no other. exact: the
     budget is used up, at a price that may be negative. The masses are in the best classes of states, whether or not a start
-    state leads there. To a certified relative gap of at most `tolerance`, or SolverError.
+    state leads there. charge (C,S): how much of the budget an activation uses in each state, 1 by default; then prices and
+    advantages are per unit of it. To a certified relative gap of at most `tolerance`, or SolverError.
     """
-    model = Model(low, high, reward, weights, np.ones(reward.shape[:2], dtype=bool) if real is None else real)
+    model = Model(low, high, reward, weights, np.ones(reward.shape[:2], dtype=bool) if real is None else real, charge)
     plans = Plans(model, model.reward)
     price, free = 0.0, plans.at(0.0)
     if free.used <= budget + EXACT * model.arms and (not exact or free.used >= budget - EXACT * model.arms):
@@ -104,7 +106,15 @@ def stationary_fluid(
 class Model:
     """What plans choose from, and what they are paid: sets as given, the pairs that can be used (C,S,2)."""
 
-    def __init__(self, low: FloatArray, high: FloatArray, reward: FloatArray, weights: FloatArray, real: BoolArray) -> None:
+    def __init__(
+        self,
+        low: FloatArray,
+        high: FloatArray,
+        reward: FloatArray,
+        weights: FloatArray,
+        real: BoolArray,
+        charge: FloatArray | None,
+    ) -> None:
         least, most = low, np.where(real[:, np.newaxis, np.newaxis], high, 0.0)
         if low is not high:  # what rounding left in a box; a known kernel means what it says, however rare the transition
             least, most = np.where(low > LEAST, low, 0.0), np.where(high > LEAST, most, 0.0)
@@ -113,6 +123,7 @@ class Model:
         self.sets, self.units = TransitionSets(least, most), Units.of(reward, self.usable)
         self.reward = self.units.reward
         self.weights, self.arms = weights, float(weights.sum())
+        self.by_state, self.charge = charge is not None, np.ones(reward.shape[:2]) if charge is None else charge
 
     def earned(self, z: FloatArray) -> float:
         """Return what z (C,S,2,S) earns, the same in any order of the blocks."""
@@ -120,6 +131,8 @@ class Model:
 
     def used(self, z: FloatArray) -> float:
         """Return how much of the budget z (C,S,2,S) uses, the same in any order of the blocks."""
+        if self.by_state:
+            return math.fsum(self.weights * (z[:, :, 1].sum(axis=2) * self.charge).sum(axis=1))
         return math.fsum(self.weights * z[:, :, 1].sum(axis=(1, 2)))
 
     def violation(self, z: FloatArray, budget: float) -> float:
@@ -156,10 +169,11 @@ class Plans:
 
     def at(self, price: float) -> Line:
         """Plan every block for itself when activating costs this much."""
-        model, scale = self.model, max(float(np.abs(self.reward).max()), abs(price)) or 1.0
+        model = self.model
+        scale = max(float(np.abs(self.reward).max()), abs(price) * float(model.charge.max())) or 1.0
         for cost in JUMPS:
             best_gains(
-                model.sets.rows, model.usable, self.reward, price, cost * scale,
+                model.sets.rows, model.usable, self.reward, price, model.charge, cost * scale,
                 self.action, self.rows, self.law, self.values, self.advantage, self.bounds,
             )  # fmt: skip
             jumping = ((self.law > 0.0) & (self.action == JUMP)).any(axis=1)
@@ -192,5 +206,5 @@ def certified(
     share = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), own)
     earned, most = (model.units.whole(one, model.weights, ONCE) for one in (value, bound))
     scale, share = model.units.scale, np.clip(share, 0.0, 1.0)
-    worth = np.where(model.usable.all(axis=2), scale * (plans.advantage + price), 0.0)
+    worth = np.where(model.usable.all(axis=2), scale * (plans.advantage / model.charge + price), 0.0)
     return StationaryFluid(earned, most, scale * price, gap, frozen(z), frozen(share), frozen(worth))

@@ -139,7 +139,7 @@ def assemble_alike(
         for a in range(actions):
             m = mass[n, h, s, a]
             upper[n, h, s, s] += m
-            leave[n, h, s] += a * m
+            leave[n, h, s] += a * m * program.cost[n]
             if last:
                 continue
             for y in range(states):
@@ -147,7 +147,7 @@ def assemble_alike(
                 diagonal[y] += m * p if (p > low[cell, s, a, y]) & (p < high[cell, s, a, y]) else 0.0
             if a == 1:
                 for y in range(states):
-                    enter[n, h, y] -= m * kernel[n, h, s, a, y]
+                    enter[n, h, y] -= m * program.cost[n] * kernel[n, h, s, a, y]
             if sigma[n, h, s, a] != 1.0:
                 part = (kernel[n, h, s, a], low[cell, s, a], high[cell, s, a], m, sigma[n, h, s, a], alphas[s, a])
                 along += add_alike(upper[n, h + 1], *part, u, own[s, a, : counts[s, a]], linear)

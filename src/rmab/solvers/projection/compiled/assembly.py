@@ -1,6 +1,6 @@
 """Second derivatives of the projection's dual, added up: the blocks of every arm's Hessian and its coupling to the prices.
 
-A row (n,h,s,a) of mass m adds m (g g' + J), g = -e(h,s) + p - a e(price h), J = dp/dv (see rows.py).
+A row (n,h,s,a) of mass m adds m (g g' + J), g = -e(h,s) + p - a cost e(price h), J = dp/dv (see rows.py).
 """
 
 from rmab.common.arrays import FloatArray
@@ -20,7 +20,7 @@ def assemble_small(program: Program, first: int, last: int, primal: Primal, fact
 
     A row adds mass (p p' + dp/dv); where nothing is pinned, p p' cancels against the rank-one part of dp/dv.
     """
-    _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases = program
+    _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases, cost = program
     kernel, _, mass, _, sigma, _ = primal
     upper, link, leave, enter = factors
     horizon, states = reach.shape[1], reach.shape[2]
@@ -39,7 +39,7 @@ def assemble_small(program: Program, first: int, last: int, primal: Primal, fact
                 for a in range(1 if idle[h] else 2):
                     m, loose = mass[n, h, s, a], sigma[n, h, s, a]
                     upper[n, h, s, s] += m
-                    leave[n, h, s] += a * m
+                    leave[n, h, s] += a * m * cost[n]
                     if h + 1 == horizon:
                         continue
                     below = 1.0 - loose
@@ -53,7 +53,7 @@ def assemble_small(program: Program, first: int, last: int, primal: Primal, fact
                         x = successors[cell, s, a, k]
                         p, base = kernel[n, h, s, a, x], low[cell, s, a, x]
                         link[n, h, s, x] -= m * p
-                        enter[n, h, x] -= a * m * p
+                        enter[n, h, x] -= a * m * cost[n] * p
                         if radius is None:
                             side = 1 if loose == 1.0 or base < p < high[cell, s, a, x] else 0
                         else:
@@ -90,7 +90,7 @@ def assemble_step(
 
     often one of them is sparse, and added entry by entry. Dense ones are collected and added to the block together.
     """
-    _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases = program
+    _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases, cost = program
     kernel, _, mass, _, sigma, _ = primal
     upper, _, leave, enter = factors
     horizon, states = reach.shape[1], reach.shape[2]
@@ -106,13 +106,13 @@ def assemble_step(
         for a in range(1 if idle[h] else 2):
             m, count = mass[n, h, s, a], counts[cell, s, a]
             upper[n, h, s, s] += m
-            leave[n, h, s] += a * m
+            leave[n, h, s] += a * m * cost[n]
             if h + 1 == horizon:
                 continue
             if a == 1:
                 for k in range(count):
                     y = successors[cell, s, a, k]
-                    enter[n, h, y] -= m * kernel[n, h, s, a, y]
+                    enter[n, h, y] -= m * cost[n] * kernel[n, h, s, a, y]
             if sigma[n, h, s, a] == 1.0:
                 for k in range(count):
                     y = successors[cell, s, a, k]

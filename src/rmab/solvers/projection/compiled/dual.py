@@ -1,7 +1,7 @@
 """The dual of the KL projection (Xiong & Li 2024, Section 4.2): its value and gradient, and a point to start from.
 
 With flow potentials v[n,h,s] (v[n,H] = 0) and budget prices, each row (n,h,s,a) has its own closed form (rows.py): a
-distribution p and a cost phi, hence the mass m = exp(-prices[h] a - v[n,h,s] - phi) and z = m p. The dual function is
+distribution p and a cost phi, hence the mass m = exp(-prices[h] cost[n] a - v[n,h,s] - phi) and z = m p. The dual is
 
     f(v, prices) = sum over n of weights[n] (sum m + start[n] . v[n,0]) + sum over h of budget[h] prices[h],
 
@@ -30,9 +30,9 @@ def dual(
     """Evaluate the dual at v (N,H+1,S) and prices (H,). Returns these arms' part of f and their largest flow violation.
 
     Writes the rows; gradient (N,H,S) of each arm by itself (inflow - outflow, at step 0 start - outflow); and used (H,), the
-    weighted active mass.
+    weighted active mass at its costs.
     """
-    _, _, _, radius, successors, counts, reach, _, idle, _, start, weights, phase, phases = program
+    _, _, _, radius, successors, counts, reach, _, idle, _, start, weights, phase, phases, cost = program
     kernel, _, mass, phi, sigma, gradient = primal
     horizon, states = reach.shape[1], reach.shape[2]
     used[:] = 0.0
@@ -57,11 +57,11 @@ def dual(
                     continue
                 for a in range(1 if idle[h] else 2):
                     count = counts[cell, s, a]
-                    m = np.exp(-prices[h] * a - v[n, h, s] - phi[n, h, s, a])
+                    m = np.exp(-prices[h] * a * cost[n] - v[n, h, s] - phi[n, h, s, a])
                     mass[n, h, s, a] = m
                     sum_masses += m
                     gradient[n, h, s] -= m
-                    used[h] += weights[n] * m * a
+                    used[h] += weights[n] * cost[n] * m * a
                     if h + 1 == horizon:
                         continue
                     if count == states:  # without the list it is twice as fast
@@ -109,23 +109,25 @@ def fit_step(program: Program, h: int, marginals: FloatArray, phi: FloatArray, p
 
     From a price of 0, Newton is lost where nearly all mass is active: there the masses hardly feel the price.
     """
-    reach, budget, idle, weights = program.reach, program.budget, program.idle, program.weights
+    reach, budget, idle, weights, cost = program.reach, program.budget, program.idle, program.weights, program.cost
     arms, states = reach.shape[0], reach.shape[2]
     price, low, high = 0.0, 0.0, 0.0
     for n in range(arms if program.binds[h] else 0):
         for s in range(states):
             if reach[n, h, s]:  # a share is at most exp(lead - price), so that this price is enough
                 lead = phi[n, h, s, 0] - phi[n, h, s, 1]
-                high = max(high, lead + np.log(weights[n] * marginals[n, h, s] / budget[h] * arms * states))
+                enough = lead + np.log(weights[n] * cost[n] * marginals[n, h, s] / budget[h] * arms * states)
+                high = max(high, enough / cost[n])
     for _ in range(TRIALS if program.binds[h] else 0):
         used, slope = 0.0, 0.0
         for n in range(arms):
             for s in range(states):
                 if reach[n, h, s]:
-                    lead = min(max(phi[n, h, s, 0] - phi[n, h, s, 1] - price, -700.0), 700.0)
+                    lead = min(max(phi[n, h, s, 0] - phi[n, h, s, 1] - price * cost[n], -700.0), 700.0)
                     share = 1.0 / (1.0 + np.exp(-lead))
-                    used += weights[n] * marginals[n, h, s] * share
-                    slope += weights[n] * marginals[n, h, s] * share / (1.0 + np.exp(lead))
+                    spent = weights[n] * cost[n] * marginals[n, h, s] * share
+                    used += spent
+                    slope += spent * cost[n] / (1.0 + np.exp(lead))
         if price == 0.0 and used <= budget[h]:
             break
         if abs(used - budget[h]) <= FITTED * budget[h]:
@@ -143,7 +145,7 @@ def fit_step(program: Program, h: int, marginals: FloatArray, phi: FloatArray, p
         for s in range(states):
             v[n, h, s] = 0.0
             if reach[n, h, s]:
-                passive, busy = -phi[n, h, s, 0], -phi[n, h, s, 1] - price
+                passive, busy = -phi[n, h, s, 0], -phi[n, h, s, 1] - price * cost[n]
                 if idle[h]:
                     busy = -np.inf
                 peak = max(passive, busy)

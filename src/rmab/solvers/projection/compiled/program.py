@@ -19,7 +19,7 @@ class Program(NamedTuple):
     radius (C,S,2) around low. successors (C,S,2,S): the possible next states, in the first counts (C,S,2) places. reach
     (N,H,S): whether mass can get there. budget (H,); idle (H,): it is 0, nobody may be active; binds (H,): it is neither 0
     nor enough for everybody. start (N,S) masses, weights (N,). phase (H,): of every step, one of so many phases. The set of
-    row (n,h,s,a) is that of cell n * phases + phase[h] of the C (`rmab.model.time`).
+    row (n,h,s,a) is that of cell n * phases + phase[h] of the C (`rmab.model.time`). cost (N,): of an activation.
     """
 
     reference: FloatArray
@@ -36,6 +36,7 @@ class Program(NamedTuple):
     weights: FloatArray
     phase: IntArray
     phases: int
+    cost: FloatArray
 
     @property
     def ball(self) -> bool:

@@ -88,6 +88,7 @@ def evaluate(
     action: IntArray,
     reward: FloatArray,
     price: float,
+    charge: FloatArray,
     cost: float,
     ref: int,
     paid: FloatArray,
@@ -103,7 +104,7 @@ def evaluate(
     """
     states = action.size
     for s in range(states):
-        paid[s] = -cost if action[s] == JUMP else reward[s, action[s]] - price * action[s]
+        paid[s] = -cost if action[s] == JUMP else reward[s, action[s]] - price * charge[s] * action[s]
     gain, found = 0.0, -1
     while found != ref:
         ref = ref if found < 0 else found
@@ -147,6 +148,7 @@ def best_gains(
     usable: BoolArray,
     reward: FloatArray,
     price: float,
+    charge: FloatArray,
     cost: float,
     action: IntArray,
     chosen: FloatArray,
@@ -155,7 +157,7 @@ def best_gains(
     advantage: FloatArray,
     bound: FloatArray,
 ) -> None:
-    """Plan every block by itself when activating costs price, and a jump cost: from the policy at hand to the best one.
+    """Plan every block by itself when activating costs price times charge (C,S), and a jump cost, from the policy at hand.
 
     usable (C,S,2), reward (C,S,2). The policy: action (C,S), with NEW in state 0 where there is none, and its kernel, chosen
     (C,S,S). Writes its law (C,S) and values (C,1,S); advantage (C,S), what activating is worth beyond its price; and bound
@@ -176,7 +178,19 @@ def best_gains(
         while changed and rounds < ROUNDS:
             if not fresh:
                 gain, ref = evaluate(
-                    chosen[n], action[n], reward[n], price, cost, ref, paid, work, total, time, law[n], values[n, 0]
+                    chosen[n],
+                    action[n],
+                    reward[n],
+                    price,
+                    charge[n],
+                    cost,
+                    ref,
+                    paid,
+                    work,
+                    total,
+                    time,
+                    law[n],
+                    values[n, 0],
                 )
             rank(values, n, 0, order)
             changed, bound[n] = fresh, -np.inf
@@ -185,7 +199,7 @@ def best_gains(
                     worth[a] = -np.inf
                     if usable[n, s, a]:
                         later = best_mean(rows, n, s, a, values, n, 0, order)
-                        worth[a] = reward[n, s, a] - price * a + later
+                        worth[a] = reward[n, s, a] - price * charge[n, s] * a + later
                 advantage[n, s] = worth[1] - worth[0] if usable[n, s].all() else 0.0
                 now = values[n, 0, s]
                 bound[n] = max(bound[n], worth[0] - now, worth[1] - now)
