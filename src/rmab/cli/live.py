@@ -53,7 +53,11 @@ def _settings(function: Command) -> Command:
             help="Rule to use when no plan can be computed.",
         ),
         click.option("--engine", metavar="NAME", help="Method that makes the lists: sampled (default), mean, or a learner."),
-        click.option("--horizon", type=whole_number(min=1), help="Number of periods per episode; needed for learners."),
+        click.option(
+            "--horizon",
+            type=whole_number(min=1),
+            help="Number of periods per episode, for programmes in episodes with any learner.",
+        ),
         click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of drawn places."),
     ):
         function = option(function)
@@ -179,7 +183,7 @@ def ask(
 ) -> None:
     """Decide PERIOD, or show what was decided: who is on the list, and why.
 
-    --ahead issues the lists of the periods after it, for people who may be out of reach: FILE-2026-W48.csv and so on. When
+    --ahead also issues the lists of later periods, for people who may be offline: FILE-2026-W48.csv and so on. When
     such a list was used, ask for its period with --issued EVENT; otherwise it is decided from what is known then.
     """
     from rmab.common import write_table

@@ -16,7 +16,7 @@ SHOWN = 20  # maximum number of printed rows
 @command()
 @json_option
 def status(store: str, name: str | None, machine: bool) -> None:
-    """Show what is due, what is missing, and what looks wrong."""
+    """Show what is due, missing or wrong."""
     with opened(store, name) as p:
         found = p.status()
     if machine:
@@ -38,7 +38,7 @@ def status(store: str, name: str | None, machine: bool) -> None:
 @click.option("--fallback", is_flag=True, help="Measure the lists of the fallback instead of the planned ones.")
 @json_option
 def benefit(store: str, name: str | None, fallback: bool, machine: bool) -> None:
-    """Show the measured benefit of the lists, without a model; the interval stays valid under repeated looks."""
+    """Show the measured benefit of the lists, without a model; the interval is valid at any time."""
     with opened(store, name) as p:
         found = p.benefit(fallback=fallback)
     print_json(vars(found)) if machine else say(f"{found}.")

@@ -61,7 +61,7 @@ def log_options(*, required: bool = True) -> Callable[[Command], Command]:
         _column("state", "Column with the state, or with a reading (see --states).", required=required),
         _column(
             "action",
-            "Column with the decided action, yes or no; whether it reached the arm belongs to --reached.",
+            "Column with the decided action, yes or no (for whether it reached the arm, see --reached).",
             required=required,
         ),
         _column("reached", "Column with whether the action reached the arm, yes or no."),

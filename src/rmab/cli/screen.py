@@ -197,8 +197,8 @@ def _console(*, stderr: bool = False) -> "Console":
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
-            """Raise, so that the program ends quietly when the reader has gone away."""
-            raise BrokenPipeError(EPIPE, "the reader of the output has closed")
+            """Raise, so that the program ends quietly when the output is closed."""
+            raise BrokenPipeError(EPIPE, "the output is closed")
 
     # Names given by users may contain brackets, which are not markup.
     console = Screen(stderr=stderr, markup=False, highlight=False, emoji=False)

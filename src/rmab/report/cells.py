@@ -153,7 +153,7 @@ class Page:
     def level(self, cell: Cell) -> bool:
         """Return whether this learner is not significantly different from the best rival, or has no common round with it."""
         found = self.pair(self.rivals[0], cell)
-        return self.rivals[0] is cell or found is None or not found.told
+        return self.rivals[0] is cell or found is None or not found.is_significant
 
     def __repr__(self) -> str:
         return f"Page({self.task}, {many(len(self.cells), 'learner')})"

@@ -82,7 +82,7 @@ def _beside_the_papers(pages: list[Page], leader: str) -> str:
     known = [pair for pair in pairs if pair is not None]
     if not known:
         return ""
-    more, less = (sum(pair.told and sign * pair.difference.mean > 0 for pair in known) for sign in (1, -1))
+    more, less = (sum(pair.is_significant and sign * pair.difference.mean > 0 for pair in known) for sign in (1, -1))
     counted = f"significantly more on {more} of {many(len(known), 'task')} and significantly less on {less}"
     return f". Compared with {known[0].second}, the paper's learner, it earned {counted}"
 

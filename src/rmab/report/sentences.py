@@ -36,7 +36,7 @@ def _compared(pair: Paired) -> str:
     if rounds < 2:
         return f"{pair.first} and {pair.second} cannot be compared: they have only one common round."
     counted = f"ahead in {pair.ahead} of {rounds} rounds"
-    if not pair.told:
+    if not pair.is_significant:
         wide = f"the difference is {spread(pair.difference)}, p = {pair.adjusted:.3f} after Holm's correction"
         return f"{pair.first} and {pair.second} are not significantly different: {wide}; {pair.first} was {counted}."
     more = f"{'more' if pair.difference.mean > 0 else 'less'} than {pair.second}"

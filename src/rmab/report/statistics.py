@@ -59,7 +59,7 @@ class Paired:
     adjusted: float
 
     @property
-    def told(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether the two differ significantly at the 5% level, after the correction for all pairs of the task."""
         return self.adjusted < 1 - LEVEL
 
