@@ -183,8 +183,8 @@ def ask(
 ) -> None:
     """Decide PERIOD, or show what was decided: who is on the list, and why.
 
-    --ahead also issues the lists of later periods, for people who may be offline: FILE-2026-W48.csv and so on. When
-    such a list was used, ask for its period with --issued EVENT; otherwise it is decided from what is known then.
+    --ahead also issues the lists of later periods, for people who may be offline: FILE-2026-W48.csv and so on. If
+    such a list was used, run `ask` for its period with --issued EVENT; otherwise the latest reports decide it.
     """
     from rmab.common import write_table
     from rmab.live.tables import list_table
