@@ -187,6 +187,27 @@ def test_effects_that_last_for_weeks_are_found() -> None:
     assert verdict(lasting(stays=0.0), "effect in later weeks").verdict == "fine"
 
 
+def answering(*, called: tuple[float, float], others: float, seed: int = 0) -> Fit:
+    """States after a call are recorded by how good they are, (bad, good); after none, with one chance."""
+    rng, rows = np.random.default_rng(seed), []
+    for n in range(300):
+        state, seen = 0, True
+        for week in range(25):
+            act = int(rng.random() < 0.12)
+            if seen:
+                rows.append((f"n{n}", week, f"s{state}", act, "ab"[n % 2]))
+            state = int(rng.random() < 0.25 + 0.35 * state + 0.2 * act)
+            seen = bool(rng.random() < (called[state] if act else others))
+    return grouped(rows)
+
+
+def test_states_that_are_recorded_after_a_call_only_when_they_are_good_are_a_problem() -> None:
+    found = verdict(answering(called=(0.5, 0.98), others=0.9), "missing records")
+    assert found.verdict == "problem"
+    assert "after a call" in found.words
+    assert verdict(answering(called=(0.6, 0.6), others=0.95), "missing records").verdict == "watch"  # not by the state
+
+
 def test_effects_that_tire_for_good_are_found() -> None:
     """Every call but the first of an arm does nothing, however long ago the first one was."""
     rng, rows = np.random.default_rng(0), []

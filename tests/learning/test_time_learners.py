@@ -280,3 +280,13 @@ def test_phases_have_names_that_do_not_matter(name: str) -> None:
     runs = [rmab.run(task, made(name), seed=3) for task in tasks]
     np.testing.assert_allclose(runs[0].reward, runs[1].reward, atol=1e-9)
     np.testing.assert_array_equal(runs[0].activations, runs[1].activations)
+
+
+@pytest.mark.parametrize("name", PLAYS)
+def test_phases_may_differ_in_what_is_declared_impossible(name: str) -> None:
+    """Every step of one phase leads to one state, every step of the other to the other: no phase can be pooled with it."""
+    kernel = np.zeros((2, 2, 2, 2))
+    kernel[0, ..., 1] = kernel[1, ..., 0] = 1.0
+    arms = rmab.Arms(np.stack([kernel] * 3), support=np.stack([kernel] * 3) > 0)
+    problem = rmab.Problem(arms, 0, 1, 4, phase_of=[0, 1, 0, 1])
+    check_learner(made(name), rewards_of(problem, 0), episodes=4)

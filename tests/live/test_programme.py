@@ -444,3 +444,17 @@ def test_status_names_the_first_period_that_is_due(store: Any) -> None:
     assert p.status().due == "2026-W49"
     p.tell("2026-W50", [{"arm": "late", "state": "low", "executed": 0}])
     assert (p.status().due, p.status().arms) == ("2026-W51", 21)
+
+
+@pytest.mark.parametrize("fallback", ["rotation", "random"])
+def test_whom_people_keep_off_a_list_that_is_not_made_is_not_on_it(store: Any, fallback: str) -> None:
+    """By index, at random, by floor or by the fallback: without a place, and without a chance of one."""
+    p = begin(store, random_share=0.5, floor=6, fallback=fallback)
+    for week in (WEEK, "2026-W48", "2026-W49"):
+        p.override(week, remove=IDS[:14], reason="away")
+        found = p.ask(week)
+        assert not set(found.ids) & set(IDS[:14])
+        assert len(found.ids) == 4
+        with p.ledger() as ledger:
+            assert not ledger.decisions[ledger.last_period].probability[:14].any()
+        report(p, week)

@@ -17,7 +17,18 @@ from rmab.estimation.effects import estimate_effects
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import FEW_ARMS, Resampler
 from rmab.estimation.shrinkage import shrink
-from rmab.estimation.significance import FEW, FINE, PROBLEM, SURE, UNKNOWN, WATCH, calibration_error, homogeneity
+from rmab.estimation.significance import (
+    FEW,
+    FINE,
+    MATTERS,
+    PROBLEM,
+    SURE,
+    UNKNOWN,
+    WATCH,
+    Test,
+    calibration_error,
+    homogeneity,
+)
 from rmab.estimation.statistics import Statistics
 from rmab.logs.findings import list_some
 from rmab.logs.log import Log, Transitions
@@ -144,6 +155,12 @@ def _missing(fit: Fit, log: Log) -> Check:
         why: max(several) - min(several) for (why, several), test in zip(rates.items(), tests, strict=True) if test.p < SURE
     }
     text = f"after {share:.1%} of the records the next {unit} was not seen"
+    unlike = _compare_unseen(log)
+    if fit.missing is None and unlike.p < SURE and unlike.effect >= MATTERS:
+        text += f"; after {log.words.an_action}, those who were not are in other states the {unit} after ({unlike.numbers})"
+        return Check(
+            name, share, PROBLEM, text, f"record the state after every {log.words.action}, whether it was good or not"
+        )
     worst = max(gaps, key=lambda why: gaps[why], default="")
     if gaps and gaps[worst] > LOST:
         text += f": {min(rates[worst]):.0%} to {max(rates[worst]):.0%}, depending on {worst}"
@@ -169,6 +186,21 @@ def _missing(fit: Fit, log: Log) -> Check:
         f"{text}, whatever the state and the action",
         "fill records in" if often else "",
     )
+
+
+def _compare_unseen(log: Log) -> Test:
+    """Test whether arms whose record after an action is missing are in other states one period later than the rest.
+
+    If records are missing by the state and the action before, they are not; if they are missing by the state after it, seen
+    ones are not like all.
+    """
+    count, key = log.periods.count, log.arm_of * log.periods.count + log.period
+    ahead = []
+    for shift in (1, 2):
+        at = np.minimum(np.searchsorted(key, key + shift), key.size - 1)
+        ahead.append(np.where((key[at] == key + shift) & (log.period + shift < count), log.state[at], -1))
+    rows = (log.action == 1) & (log.state >= 0) & (ahead[1] >= 0)
+    return homogeneity(log.state[rows], (ahead[0][rows] < 0).astype(np.int64), ahead[1][rows])
 
 
 def _predictions(fit: Fit, log: Log, seed: int) -> list[Check]:

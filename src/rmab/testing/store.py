@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rmab.errors import LogError, ModelError, StoreError
@@ -239,6 +240,14 @@ def _a_changed_byte_is_found(open_store: Open) -> None:
         _refuses(StoreError, "tampered", p.verify)
         with store.engine.begin() as connection:
             connection.execute(sa.update(table).where(where).values({column: old}))
+    one = p.events[2]
+    for event in (replace(one, actor="somebody"), one):  # sealed again, as somebody would who knows how
+        with store.engine.begin() as connection:
+            table = sa.table("rmab_event", *(sa.column(name) for name in ("sequence", "actor", "hash")))
+            sealed = {"actor": event.actor, "hash": event.sealed_hash()}
+            connection.execute(sa.update(table).where(table.c.sequence == 3).values(sealed))
+        if event is not one:
+            _refuses(StoreError, "tampered", p.verify)
     assert p.verify(head) == count, "the journal was not restored"
     with store.engine.begin() as connection:
         connection.execute(sa.text(f"DELETE FROM rmab_event WHERE sequence = {count}"))

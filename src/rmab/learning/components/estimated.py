@@ -156,10 +156,19 @@ def _means(counts: IntArray, phases: int, number: int, support: BoolArray | None
     means = [_common(np.tile(by_group.sum(axis=0), (len(by_group), 1, 1, 1)), possible)]
     if number > 1:
         own = by_group.sum(axis=1)
-        common = _common(np.broadcast_to(own.sum(axis=0), own.shape), possible[::phases])
+        ever = np.asarray(possible.reshape(by_group.shape).any(axis=1))
+        common = _common(np.broadcast_to(own.sum(axis=0), own.shape), ever)
         mean = np.repeat((own + OVER_PHASES * common) / (own.sum(axis=3, keepdims=True) + OVER_PHASES), phases, axis=0)
-        means.insert(0, np.where(possible, mean, 0.0))  # first: it is likelier as long as nothing is known
+        means.insert(0, _within(mean, possible, means[0]))  # first: it is likelier as long as nothing is known
     return np.stack(means)
+
+
+def _within(mean: FloatArray, possible: BoolArray, otherwise: FloatArray) -> FloatArray:
+    """Return the rows of a mean without what is impossible in a phase; where nothing is left, those of another mean."""
+    lost = (mean * ~possible).any(axis=3, keepdims=True)
+    left = np.where(possible, mean, 0.0)
+    total = left.sum(axis=3, keepdims=True)
+    return np.where(lost, np.where(total > 0.0, left / np.where(total > 0.0, total, 1.0), otherwise), left)
 
 
 def _common(total: IntArray, possible: BoolArray) -> FloatArray:

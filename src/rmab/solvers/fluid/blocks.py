@@ -109,9 +109,13 @@ class Blocks(ReadOnly):
     @property
     def span(self) -> float:
         """The widest range of one arm's rewards, in units of the widest per unit of mass: what gaps are relative to."""
-        if self.by_state is None:
-            return self.unit
-        return self.by_state.span / (float(self.reward.max()) or 1.0) or self.unit
+        if self.weights is None:
+            return 1.0
+        if self.by_state is not None:
+            return self.by_state.span / (float(self.reward.max()) or 1.0) or self.unit
+        first = np.unique(self.block_of, return_index=True)[1]
+        ranges = np.ptp(self.reward, axis=(1, 2)).reshape(self.count, -1).max(axis=1)
+        return float((ranges * self.weights[first]).max() / (ranges.max() or 1.0)) or self.unit
 
     @property
     def most(self) -> float | None:
