@@ -59,7 +59,7 @@ def test_seed_and_options_reach_the_task() -> None:
 
 
 def test_a_task_from_a_file_takes_no_options_but_other_feedback(task_file: Path) -> None:
-    assert "takes neither seed nor options" in refused("run", task_file, "random", "--episodes", 2)
+    assert "takes no seed and no options" in refused("run", task_file, "random", "--episodes", 2)
     assert summary(task_file, "random")["feedback"] == "bandit"
     assert summary(task_file, "random", "--feedback", "full")["feedback"] == "full"
 

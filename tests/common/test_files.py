@@ -129,7 +129,7 @@ class TestLoad:
             ({"budget": 3}, r"budget must be in 0\.\.2"),
             ({"budget": "two"}, "budget must be a whole number"),
             ({"horizon": 0}, "horizon must be at least 1"),
-            ({"groups": [0]}, "groups: one label per arm is needed"),
+            ({"groups": [0]}, "groups must have one label per arm"),
         ],
     )
     def test_invalid_model(self, tmp_path, suffix, change, message):

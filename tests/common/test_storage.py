@@ -267,11 +267,11 @@ def test_a_model_error_of_a_file_begins_with_its_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [None, 5, "text", [b"x"]])
 def test_what_is_no_path_and_no_bytes_is_refused_in_one_line(wrong: Any) -> None:
-    with pytest.raises(FileError, match="bytes are needed, as to_bytes returns them"):
+    with pytest.raises(FileError, match="expected bytes of to_bytes"):
         rmab.Problem.from_bytes(wrong)
     if not isinstance(wrong, str):
         for load in (rmab.Problem.load, rmab.planners.load_policy, load_any, kind_of):
-            with pytest.raises(FileError, match="a path is text or an object of pathlib"):
+            with pytest.raises(FileError, match="a path must be text or a pathlib object"):
                 load(wrong)
 
 
