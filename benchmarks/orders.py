@@ -53,8 +53,8 @@ def section(kept: Kept) -> list[str]:
         "",
         *lines,
         "",
-        "`ucmd`, `thompson` and `rmab-ucrl` are within a third of a percent of each other on both; `uc-whittle` and then",
-        "the paper's own `ucmd-armab` follow. So the order is the same, the distances are not: `ucmd-armab` loses far less on",
-        "`cpap-dopl`, `uc-whittle` more in some runs.",
+        "`ucmd`, `thompson` and `rmab-ucrl` are within a third of a percent of each other on both. `uc-whittle` and then",
+        "the paper's own `ucmd-armab` follow. So the order is the same, the distances are not: `ucmd-armab` loses far",
+        "less on `cpap-dopl`, `uc-whittle` more in some runs.",
         "",
     ]
