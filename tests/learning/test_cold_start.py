@@ -13,6 +13,7 @@ from rmab.common.machine_code import Dispatcher, InnerFunction
 
 FIRST = [
     "learning.compiled.changes.fit_priors",
+    "learning.compiled.changes.judge_common",
     "learning.compiled.changes.mix",
     "learning.compiled.changes.take_in",
     "learning.compiled.changes.weigh_changes",
